@@ -2,13 +2,15 @@
 
     make compare                                               # compare at 3 and 6 digits
     python -m studies compare --digits 3 6 9 12 --rounds 6     # more digits and processes
+    python -m studies compare --threads 2                      # elapsed time on two CPUs
 
-The operations on W7-X are the field, its gradient, and the field at points off the surface. Each
-measurement is a process of its own, bound to one CPU. The table shows the time of the whole
-process, compile time, set-up and evaluation time in the steady state, peak memory and error. vcjax
-runs twice: first with an empty compilation cache, which this run fills, and then with the filled
-cache. The study needs `pip install virtual-casing`. Times are in CPU seconds and are medians over
-the processes. Rerun to resume.
+The operations on W7-X are the field, its gradient, the field at points off the surface, and the
+gradient with respect to X of a scalar of the field, which C++ does not have. Each measurement is a
+process of its own, bound to one CPU for each thread. The table shows the time of the whole process,
+compile time, set-up and evaluation time in the steady state, peak memory and error. vcjax runs
+twice: first with an empty compilation cache, which this run fills, and then with the filled cache.
+The study needs `pip install virtual-casing`. Times are medians over the processes: CPU seconds with
+one thread, elapsed seconds with more, for which the machine must be quiet. Rerun to resume.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +34,12 @@ from jaxmeter import host_environment
 from studies.compare import tables
 from studies.harness import RESULTS, Row, StudyError, append_row, read_rows
 
-OPERATIONS = ("B", "grad B", "off surface")
+OPERATIONS = ("B", "grad B", "off surface", "gradient in X")
 PROGRAMS = ("vcjax", "vcjax, cached", "C++")
 POINTS, DISTANCE = 300, 0.3
 """Number of points, all inside the surface, and their distance from it in minor radii."""
 _MINOR_RADIUS = 0.5
+_NO_EXACT_RESULT = "gradient in X"
 _CACHE_LIMITS = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
 
 
@@ -43,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
     parser.add_argument("--digits", type=int, nargs="+", default=[3, 6])
     parser.add_argument("--operations", nargs="+", choices=OPERATIONS, default=OPERATIONS)
+    parser.add_argument("--threads", type=int, nargs="+", default=[1], help="CPUs of a process")
     parser.add_argument("--rounds", type=int, default=1, help="processes for each program")
     parser.add_argument(
         "--repeat", type=int, default=3, help="steady-state evaluations in each process"
@@ -53,20 +58,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Measure the rows that the file does not contain yet, and print the table."""
-    held = {(r["operation"], r["digits"], r["round"]) for r in read_rows(options.out)}
-    problems = itertools.product(options.digits, options.operations)
-    for number, (digits, operation) in itertools.product(range(options.rounds), list(problems)):
-        if (operation, str(digits), str(number)) in held:
+    key = "operation", "digits", "threads", "round"
+    held = {tuple(row[name] for name in key) for row in read_rows(options.out)}
+    cases = list(itertools.product(options.threads, options.digits, options.operations))
+    for number, (threads, digits, operation) in itertools.product(range(options.rounds), cases):
+        if (operation, str(digits), str(threads), str(number)) in held:
             continue
-        print(f"{operation}, {digits} digits, round {number + 1}", file=sys.stderr, flush=True)
-        rows = _compared(operation, digits, options)
+        name = f"{operation}, {digits} digits, threads: {threads}, round {number + 1}"
+        print(name, file=sys.stderr, flush=True)
+        rows = _compared(operation, digits, threads, options)
         for row in rows:
             append_row(options.out, {"round": number, **row})
     print(tables.table_of(read_rows(options.out)))
     return 0
 
 
-def _compared(operation: str, digits: int, options: argparse.Namespace) -> list[Row]:
+def _compared(operation: str, digits: int, threads: int, options: argparse.Namespace) -> list[Row]:
     """Measure an operation with each program, and return a row for each program."""
     from vcjax import problems
 
@@ -78,6 +85,7 @@ def _compared(operation: str, digits: int, options: argparse.Namespace) -> list[
         given = {
             "operation": operation,
             "digits": digits,
+            "threads": threads,
             "nfp": problem.nfp,
             "half_period": problem.half_period,
             "trg_nphi": problem.trg_nphi,
@@ -87,23 +95,26 @@ def _compared(operation: str, digits: int, options: argparse.Namespace) -> list[
             "result": files["result.npy"],
         }
         rows = []
-        for program in PROGRAMS:
+        for program in PROGRAMS[: 2 if operation == _NO_EXACT_RESULT else 3]:
             numbers = _process({**given, "program": program}, files["cache"], options.timeout)
             error = _error(problem, operation, np.load(files["result.npy"]), points)
-            name = {"operation": operation, "digits": digits, "program": program}
+            name = {"operation": operation, "digits": digits, "threads": threads}
+            name["program"] = program
             where = {"processor": host_environment().cpu_model}
             rows.append({**name, **numbers, "error_relative": error, **where})
     return rows
 
 
 def _process(given: dict[str, Any], cache: str, timeout_seconds: float) -> dict[str, float]:
-    variables = os.environ | ONE_THREAD_ENVIRONMENT | {"JAX_PLATFORMS": "cpu", **_CACHE_LIMITS}
+    threads = given["threads"]
+    counts = ONE_THREAD_ENVIRONMENT if threads == 1 else {"OMP_NUM_THREADS": str(threads)}
+    variables = os.environ | counts | {"JAX_PLATFORMS": "cpu", **_CACHE_LIMITS}
     variables["JAX_COMPILATION_CACHE_DIR"] = cache
     command = [sys.executable, "-m", "studies.compare.process"]
     try:
         done = subprocess.run(
             command,
-            input=json.dumps(given).encode(),
+            input=json.dumps(given | {"started": time.time()}).encode(),
             env=variables,
             cwd=ROOT,
             timeout=timeout_seconds,
@@ -137,8 +148,13 @@ def _points(problem: Any) -> np.ndarray:
     return (x - DISTANCE * _MINOR_RADIUS * normal).reshape(-1, 3)[:POINTS]
 
 
-def _error(problem: Any, operation: str, result: np.ndarray, points: np.ndarray) -> float:
-    """Return the largest error over the largest component of the total field or gradient."""
+def _error(problem: Any, operation: str, result: np.ndarray, points: np.ndarray) -> float | None:
+    """Return the largest error over the largest component of the total field or gradient.
+
+    Return None if the exact result is not known.
+    """
+    if operation == _NO_EXACT_RESULT:
+        return None
     if operation == "B":
         return float(problem.external_error(result))
     if operation == "grad B":

@@ -13,12 +13,26 @@ NUMBERS = {
 
 
 def row(program, **changed):
-    return {"operation": "B", "digits": "3", "program": program, **NUMBERS, **changed}
+    return {
+        "operation": "B",
+        "digits": "3",
+        "threads": "1",
+        "program": program,
+        **NUMBERS,
+        **changed,
+    }
 
 
 def test_rows_are_medians_over_processes_and_the_largest_error():
     found = [row("vcjax"), row("C++"), row("vcjax", first_seconds=5.5, error_relative=2e-4)]
     vcjax, reference = tables.table_of(found).splitlines()[2:]
-    assert vcjax == ("| B | 3 | vcjax | 4.00 s | 4.00 s | 0.300 s | 0.200 s | 200 MB | 2.0e-04 |")
+    assert vcjax == (
+        "| B | 3 | 1 | vcjax | 4.00 s | 4.00 s | 0.300 s | 0.200 s | 200 MB | 2.0e-04 |"
+    )
     # C++ compiles nothing.
-    assert reference.startswith("| B | 3 | C++ | 4.00 s |  | 0.300 s |")
+    assert reference.startswith("| B | 3 | 1 | C++ | 4.00 s |  | 0.300 s |")
+
+
+def test_a_gradient_in_X_has_no_error_to_show():
+    (found,) = tables.table_of([row("vcjax", error_relative="")]).splitlines()[2:]
+    assert found.endswith("| 200 MB |  |")
