@@ -9,14 +9,13 @@ B on the surface separates into
 """
 
 from dataclasses import dataclass
-from functools import partial
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from vcjax._checks import check_constants
+from vcjax._compiled import ONE_MODULE, compiled
 from vcjax._data_checks.watch import watch
 from vcjax._devices import Devices, copied, device_mesh
 from vcjax._geometry.nodes import at_targets, one_period, set_up, surface_nodes
@@ -172,7 +171,7 @@ def _separate(call, casing, B, sizes, far_dtype, sign):
     return _field(casing, copied(jnp.asarray(B), casing.devices), tiles, sign)
 
 
-@partial(jax.jit, static_argnums=(2, 3))
+@compiled(ONE_MODULE, static_argnums=(2, 3))
 def _field(casing: Casing, B, tiles: Tiles, sign: float):
     nodes = on_nodes(casing, B)
     here = at_targets(one_period(nodes, casing.rule), casing.rule)

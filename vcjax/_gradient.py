@@ -13,7 +13,6 @@ the surface. Nothing is extrapolated from points off the surface.
 """
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import jax
@@ -22,6 +21,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from vcjax._checks import check_constants
+from vcjax._compiled import ONE_MODULE, compiled
 from vcjax._data_checks.watch import watch
 from vcjax._devices import Devices, copied, device_mesh
 from vcjax._errors import UnresolvedWarning, warn
@@ -189,7 +189,7 @@ def _separate(call, casing, B, chunk_size, target_chunk_size, sign):
     return _gradient(casing, copied(jnp.asarray(B), casing.devices), tiles, sign)
 
 
-@partial(jax.jit, static_argnums=(2, 3))
+@compiled(ONE_MODULE, static_argnums=(2, 3))
 def _gradient(casing: GradientCasing, B, tiles: Tiles, sign: float):
     jump = surface_gradient(casing, B)
     total = 0.5 * jump + sign * gradient_operator(casing, on_nodes(casing, B), tiles)

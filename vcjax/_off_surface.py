@@ -15,10 +15,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.core import Tracer
 from jaxtyping import Array, Bool, Float
 
 from vcjax._checks import check_constants, check_points
+from vcjax._compiled import LESS_OPTIMISED, compiled, is_tracing
 from vcjax._data_checks.watch import watch
 from vcjax._devices import Devices, copied, device_mesh, over_targets
 from vcjax._errors import errors_named
@@ -253,8 +253,7 @@ def _evaluate(call: str, quantity: Callable, casing, B, points, sizes) -> OffSur
     check_points(call, points)
     tiles = resolve_tiles(call, "BOFF", *sizes)
     # Inside a traced function, even concrete arguments must be left to JAX.
-    is_traced = isinstance(jax.device_put(np.zeros(())), Tracer)
-    if casing.devices is None and not is_traced and on_host(casing, B, points):
+    if casing.devices is None and not is_tracing() and on_host(casing, B, points):
         missed = _missed(casing.rule, np.asarray(B), np)
         evaluate = partial(_at_points, quantity, tiles, casing, B, missed=missed)
         return _in_groups(evaluate, np.asarray(points))
@@ -278,7 +277,7 @@ def _in_groups(evaluate: Callable, points: np.ndarray) -> OffSurface:
     return jax.device_put(jax.tree.map(lambda *parts: np.concatenate(parts)[:count], *found))
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@compiled(LESS_OPTIMISED, static_argnums=(0, 1))
 def _at_points(
     quantity: Callable, tiles: Tiles, casing: OffSurfaceCasing, B, points, *, used=None, missed=None
 ):

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh
 from jaxtyping import Array, Float
 
 from vcjax._checks import check_casing, check_jax, check_rule, check_vectors
+from vcjax._compiled import LESS_OPTIMISED, compiled
 from vcjax._data_checks.watch import check_evaluated
 from vcjax._devices import divided, over_targets
 from vcjax._errors import VcjaxError
@@ -143,7 +143,7 @@ def near_fields(
     return dict(near_weights=stored, near_block=near.block)
 
 
-@partial(jax.jit, static_argnums=(0, 1, 2, 3))
+@compiled(LESS_OPTIMISED, static_argnums=(0, 1, 2, 3))
 def _stored(kernels: Kernels, rule: Rule, near: NearOptions, devices: Mesh | None, *recipe):
     def weights(rows, *recipe):
         at = kernels.weights_at(*recipe, rule=rule)

@@ -6,15 +6,13 @@ with T and FP as in `vcjax._gradient`. Any difference is the error of the quadra
 the user's field that its grid misses is estimated separately.
 """
 
-from functools import partial
-
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from vcjax._casing import Casing, casing_operator
 from vcjax._checks import check_casing, check_concrete, check_jax
+from vcjax._compiled import ONE_MODULE, compiled
 from vcjax._errors import VcjaxError
 from vcjax._geometry import resample
 from vcjax._geometry.nodes import at_targets, one_period
@@ -129,10 +127,10 @@ def _missed_slopes(samples: np.ndarray, lengths: np.ndarray, rule: Rule) -> floa
     return missed
 
 
-_total_gradient = jax.jit(surface_gradient)
+_total_gradient = compiled(ONE_MODULE)(surface_gradient)
 
 
-@partial(jax.jit, static_argnums=1)
+@compiled(ONE_MODULE, static_argnums=(1,))
 def _test_field(casing: Casing, tiles: Tiles):
     violations = []
     for nodes in _external_fields(casing):
@@ -142,7 +140,7 @@ def _test_field(casing: Casing, tiles: Tiles):
     return jnp.maximum(*violations)
 
 
-@partial(jax.jit, static_argnums=1)
+@compiled(ONE_MODULE, static_argnums=(1,))
 def _test_gradient(casing: GradientCasing, tiles: Tiles):
     vertical, toroidal = _external_fields(casing)
     of_toroidal = gradient_operator(casing, toroidal, tiles) - 0.5 * _toroidal_gradient(casing)

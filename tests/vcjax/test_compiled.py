@@ -1,0 +1,31 @@
+"""Compiler options of the programs that public calls run."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from vcjax import _compiled
+
+X = np.linspace(0.0, 1.0, 3)
+
+
+@_compiled.compiled({"no_such_option": 1}, static_argnums=(1,))
+def scaled(x, factor):
+    return factor * x**2
+
+
+def test_only_direct_calls_have_the_options():
+    with pytest.raises(Exception, match="no_such_option"):
+        scaled(X, 2)
+    np.testing.assert_array_equal(jax.jit(scaled, static_argnums=1)(X, 2), 2 * X**2)
+    np.testing.assert_array_equal(jax.jit(lambda: scaled(X, 2))(), 2 * X**2)
+    np.testing.assert_array_equal(jax.vmap(lambda x: scaled(x, 2))(X), 2 * X**2)
+    np.testing.assert_array_equal(jax.grad(lambda x: scaled(x, 2).sum())(jnp.asarray(X)), 4 * X)
+
+
+def test_an_option_set_by_the_user_is_left_as_it_is(monkeypatch):
+    monkeypatch.setattr(_compiled, "_FLAGS", "--xla_backend_optimization_level=0")
+    assert not _compiled._options(xla_backend_optimization_level=1)
+    monkeypatch.setattr(_compiled, "_FLAGS", "")
+    assert _compiled._options(xla_backend_optimization_level=1)
