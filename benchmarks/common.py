@@ -204,9 +204,9 @@ def _track(suite: type[CaseSuite], quantity: str) -> Callable[..., Any]:
         summary = cache.get(suite().case("full", *point).name)
         if summary is not None and len(summary["times"].get(quantity, ())) == 1:
             raise NotImplementedError(
-                "only one process measured this time, and without a statistical test asv would "
-                "report any change of it by a factor above 1.1; read the time in the report, or "
-                "compare commits with make review"
+                "skipped: only one process measured this duration; asv cannot test a single "
+                "sample and would report every change by a factor above 1.1; read the duration in "
+                "the report, or compare commits with make review"
             )
 
     track.__doc__ = MEANINGS[quantity]

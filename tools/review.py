@@ -1,4 +1,4 @@
-"""Measure two commits interleaved and review the changes of the second: for CI, and by hand.
+"""Measure two commits in interleaved runs, and review what the second one changes.
 
     python -m tools.review BASE HEAD [--out FOLDER] [--cases PATTERN ...] [--gate-times]
 

@@ -192,9 +192,10 @@ def _shapes(casing) -> dict[str, tuple[int, ...]]:
 
 
 def check_constants(call: str, constants, kind: type, make: str) -> None:
-    """Raise `VcjaxError` unless tables are of type `kind` and contain float64 arrays.
+    """Raise `VcjaxError` unless `constants` are of type `kind` and contain float64 arrays.
 
-    `surface_nodes` checks that the tables belong to the rule.
+    `make` is the function that the error names. `surface_nodes` checks that the tables belong to
+    the rule.
     """
     if not isinstance(constants, kind):
         raise VcjaxError(

@@ -49,7 +49,7 @@ def _in_the_field(evaluate: Callable[..., Any], casing: Any) -> Program:
 
 @operation("vcjax.external_field")
 def field_slope_in_the_field() -> Program:
-    """Return the program that differentiates a scalar of the external field.
+    """Return the program that differentiates half the squared norm of the external field.
 
     The derivative is with respect to the total field B.
     """
@@ -58,7 +58,7 @@ def field_slope_in_the_field() -> Program:
 
 @operation("vcjax.internal_gradient")
 def gradient_slope_in_the_field() -> Program:
-    """Return the program that differentiates a scalar of the internal gradient.
+    """Return the program that differentiates half the squared norm of the internal gradient.
 
     The derivative is with respect to the total field B.
     """
@@ -67,7 +67,7 @@ def gradient_slope_in_the_field() -> Program:
 
 @operation("vcjax.prepare", "vcjax.external_field")
 def field_slope_in_the_surface() -> Program:
-    """Return the program that differentiates a scalar of the external field.
+    """Return the program that differentiates half the squared norm of the external field.
 
     The derivative is with respect to the surface points X.
     """
@@ -81,7 +81,7 @@ def field_slope_in_the_surface() -> Program:
 
 @operation("vcjax.prepare_gradient", "vcjax.external_gradient")
 def gradient_slope_in_the_surface() -> Program:
-    """Return the program that differentiates a scalar of the external gradient.
+    """Return the program that differentiates half the squared norm of the external gradient.
 
     The derivative is with respect to the surface points X.
     """
@@ -123,7 +123,7 @@ def _checked(answer: Any, run: Any, arguments: tuple, degree: int) -> dict[str, 
 
 @operation("vcjax.prepare_off_surface", "vcjax.field_at")
 def field_slope_in_the_points() -> Program:
-    """Return the program that differentiates a scalar of off-surface fields.
+    """Return the program that differentiates half the squared norm of off-surface fields.
 
     The derivative is with respect to the off-surface points and the surface points X.
     """
@@ -145,7 +145,7 @@ def field_slope_in_the_points() -> Program:
 
 @operation("vcjax.gradient_at")
 def gradient_slope_in_the_points() -> Program:
-    """Return the program that differentiates a scalar of off-surface gradients.
+    """Return the program that differentiates half the squared norm of off-surface gradients.
 
     The derivative is with respect to the off-surface points.
     """

@@ -204,7 +204,10 @@ def _row(finding: Finding) -> tuple[Cell, ...]:
 
 
 def _number(finding: Finding, value: float) -> Cell:
-    """Return the cell of a number, or a dash if the commit lacks it; an error may be NaN."""
+    """Return the table cell of a number, or a dash if the commit has no value.
+
+    A NaN of an error metric is a value: the commit was measured, and its result was NaN.
+    """
     if math.isnan(value) and (finding.only_at or finding.metric.kind != "error"):
         return Cell(MISSING, order=-math.inf)
     return Cell(FORMATS[finding.metric.unit](value), exact=repr(value), order=value)

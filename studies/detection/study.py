@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     options.only = options.only or known
     unknown = [name for name in options.only if name not in known]
     if unknown:
-        raise StudyError(f"got --only {unknown[0]}; give some of {', '.join(known)}")
+        raise StudyError(f"got --only {unknown[0]}; give one or more of {', '.join(known)}")
     commit = commit_named(options.commit)
     # Runs of different commits, or with and without times, are different studies.
     out = options.out / (commit[:10] + ("-exact" if options.exact else ""))

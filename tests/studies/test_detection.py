@@ -179,7 +179,7 @@ def test_exact_runs_are_measured_together_where_they_share_a_case(tmp_path, monk
 @pytest.mark.parametrize("arguments", [["--only", "nothing"], ["--exact", "--only", "slower_run"]])
 def test_an_unknown_regression_and_one_that_needs_times_are_refused(arguments, capsys):
     assert main(["detection", *arguments]) == 2
-    assert "give some of none, captured_array" in capsys.readouterr().err
+    assert "give one or more of none, captured_array" in capsys.readouterr().err
 
 
 def summary(status="ok", message="", *, times=(), **numbers):

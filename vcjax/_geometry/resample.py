@@ -25,7 +25,10 @@ _ONE_THREAD = 2**18
 
 
 def rotate(values, angles, xp: Any = np):
-    """Rotate vectors (3, n, ...) about the z axis, the vectors of row k by ``angles[k]``."""
+    """Rotate vectors (3, n, ...) about the z axis.
+
+    The vectors of row k, along the second axis, are rotated by ``angles[k]``.
+    """
     shape = (-1,) + (1,) * (values.ndim - 2)
     cosine, sine = xp.cos(angles).reshape(shape), xp.sin(angles).reshape(shape)
     x, y, z = values

@@ -134,9 +134,11 @@ class SurfaceSetup:
         """
         if isinstance(self.X, Tracer):
             raise VcjaxError(
-                "rule got a traced surface, which cannot determine array sizes. Call setup outside "
-                "jit and grad. For fields on a traced surface, call plan_precision() outside as "
-                "well, and pass the rule that it returns as precision=."
+                "rule got a traced surface, which cannot determine array sizes. If the surface "
+                "does not change, call setup outside jit and grad. If it must be traced, call "
+                "setup and plan_precision() outside with a typical surface; inside, call setup "
+                "with the traced surface, and pass the rule that plan_precision() returned as "
+                "precision= to the calls for fields on the surface."
             )
         if B is None or not B.any():
             with made_up_data():

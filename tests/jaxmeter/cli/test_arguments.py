@@ -176,8 +176,8 @@ def test_a_file_is_a_target_wherever_it_lies_and_is_run_once(module, audited, tm
         ("audit {}:case -p size", "--param: got 'size'; give NAME=VALUE"),
         ("audit {}:case -p sze=4", "got --param sze for {}:case, which takes size, factor"),
         ("audit {}:alone -p n=4", "got --param n for {}:alone, which takes no arguments"),
-        ("audit {}:step -p n=3 -a f64[3]", "got --param n=3 and --arg; only a function that"),
-        ("memory {}:case -p size=3 --no-args", "got --param size=3 and --no-args; only a function"),
+        ("audit {}:step -p n=3 -a f64[3]", "got --param n=3 and --arg; the two cannot"),
+        ("memory {}:case -p size=3 --no-args", "got --param size=3 and --no-args; the two cannot"),
         # Static arguments, calls.
         ("diff {}:step {}:step -a f64[] --static m", "got 'm', but step takes x, scale"),
         ("memory {}:jitted -a f64[] --static n", "already jitted; give them to"),

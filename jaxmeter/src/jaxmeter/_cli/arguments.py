@@ -78,9 +78,9 @@ def case_from_options(command: str, target: str, options: argparse.Namespace | S
         case = _from_module(command, fn, target, dict(map(parse_parameter, options.param)))
     elif options.param:
         raise JaxmeterError(
-            f"{command}: got --param {options.param[0]} and --{source.replace('_', '-')}; only a "
-            "function that makes a case takes --param; for any other function, leave out --param "
-            "and give the value with --arg, --npz or --pickle"
+            f"{command}: got --param {options.param[0]} and --{source.replace('_', '-')}; the two "
+            "cannot be combined; for a function that makes a case, give only --param; for any "
+            "other function, give only arguments, with --arg, --npz or --pickle"
         )
     else:
         case = Case(fn, *sources[source]())

@@ -146,7 +146,7 @@ def _found(
 
 
 def attribute_of_jit(fn: Any) -> str | None:
-    """Return the attribute in which a library's jitted function keeps its `jax.jit`.
+    """Return the name of the attribute that holds the `jax.jit` object of a library's function.
 
     Return None if ``fn`` is not a function that a library has jitted.
     """

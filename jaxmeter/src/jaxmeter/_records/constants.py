@@ -1,4 +1,4 @@
-"""Define, as immutable plain data, the arrays in a program that are not its arguments."""
+"""Define records of the arrays in a program that its caller did not pass as arguments."""
 
 from __future__ import annotations
 
