@@ -8,10 +8,13 @@ from vcjax._geometry import resample
 
 _BATCH = 64
 """Number of patches whose rims are computed together."""
-# Numbers of sample points along phi and theta whose rims are computed, first for points on the
-# surface, then for points on both sides of it. There, rims must be farther away, and the coarser
-# sample keeps all digits on the shapes of docs/accuracy.md.
-_SAMPLE, _SAMPLE_BOTH_SIDES = (20, 48), (10, 24)
+# Numbers of sample points along phi and theta whose rims are computed. Fields on the surface have
+# the smallest patches and need more points than gradients and points off the surface, which keep
+# their digits with fewer (docs/accuracy.md).
+_SAMPLE, _SAMPLE_OF_FIELDS = (10, 24), (20, 48)
+# Numbers of points computed on each rim, for fields and for gradients. A close rim increases the
+# error of a gradient more.
+_POINTS, _POINTS_OF_GRADIENTS = 12, 24
 # Least amplitude of the modes of the surface that are used, relative to the largest.
 _LEAST_MODE = 1e-3
 
@@ -31,12 +34,12 @@ class Rims:
     samples : (3, n, m) co-rotating points of one period, from `resample.surface_period`.
     metric : (3, k) first fundamental form (E, F, G) at points of the surface.
     both_sides : whether distances are measured from points off the surface as well.
-    points : number of points computed on each rim. Gradients need more points, because a close rim
-        increases their error more.
+    gradient : whether the patches are for gradients.
 
     Attributes
     ----------
-    metric, points : the parameters of these names.
+    metric : the parameter of this name.
+    points : number of points computed on each rim.
     """
 
     def __init__(
@@ -46,9 +49,10 @@ class Rims:
         metric: np.ndarray,
         *,
         both_sides: bool,
-        points: int,
+        gradient: bool,
     ):
-        self.metric, self.points = metric, points
+        self.metric = metric
+        self.points = _POINTS_OF_GRADIENTS if gradient else _POINTS
         n, m = samples.shape[1:]
         spectrum = np.fft.fft2(samples, axes=(1, 2), norm="forward")
         phi_modes, theta_modes = nfp * np.fft.fftfreq(n, 1 / n), np.fft.fftfreq(m, 1 / m)
@@ -56,7 +60,7 @@ class Rims:
         phi_kept, theta_kept = (share > _LEAST_MODE * share.max() for share in kept)
         self._modes = phi_modes[phi_kept], theta_modes[theta_kept]
         self._spectrum = spectrum[:, phi_kept][:, :, theta_kept]
-        rows, columns = _SAMPLE_BOTH_SIDES if both_sides else _SAMPLE
+        rows, columns = _SAMPLE if both_sides or gradient else _SAMPLE_OF_FIELDS
         angles = resample.grid_angles(min(2 * n, rows), nfp, False)
         theta = resample.equispaced(0.0, 2 * np.pi / columns, columns)
         places = zip((angles, theta), self._modes, strict=True)
