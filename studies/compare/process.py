@@ -56,7 +56,10 @@ def main() -> None:
 
 
 def _vcjax(given: SimpleNamespace, inputs: Any) -> Callable:
-    """Return a function that sets vcjax up and returns a function that evaluates the operation."""
+    """Return the set-up function of vcjax.
+
+    It prepares the operation, and returns the function that evaluates it.
+    """
     import jax
 
     jax.config.update("jax_enable_x64", True)
@@ -99,10 +102,10 @@ def _vcjax(given: SimpleNamespace, inputs: Any) -> Callable:
 
 
 def _reference(given: SimpleNamespace, inputs: Any) -> Callable:
-    """Return a function that sets up the C++ package and returns a function that
-    evaluates a field.
+    """Return the set-up function of the C++ package.
 
-    The package takes and returns flat lists, components first.
+    It sets up the surface, and returns the function that evaluates the operation. The package takes
+    and returns flat lists, components first.
     """
     virtual_casing: Any = importlib.import_module("virtual_casing")
 

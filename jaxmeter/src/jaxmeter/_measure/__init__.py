@@ -1,1 +1,1 @@
-"""Measure a case, a function with its arguments, in this process and phase by phase."""
+"""Measure a case (a function and its arguments) in this process, phase by phase."""
