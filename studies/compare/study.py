@@ -58,8 +58,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Measure the rows that the file does not contain yet, and print the table."""
+    available = os.cpu_count() or 1
+    for threads in options.threads:
+        if not 1 <= threads <= available:
+            raise StudyError(
+                f"got --threads {threads}; give a number of CPUs from 1 to {available}, as many as "
+                "this machine has"
+            )
     key = "operation", "digits", "threads", "round"
-    held = {tuple(row[name] for name in key) for row in read_rows(options.out)}
+    rows = read_rows(options.out)
+    if any("threads" not in row for row in rows):
+        raise StudyError(
+            f"{options.out} holds rows of an older version, without threads; give another file "
+            "with --out, or delete this one"
+        )
+    held = {tuple(row[name] for name in key) for row in rows}
     cases = list(itertools.product(options.threads, options.digits, options.operations))
     for number, (threads, digits, operation) in itertools.product(range(options.rounds), cases):
         if (operation, str(digits), str(threads), str(number)) in held:

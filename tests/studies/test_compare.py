@@ -1,6 +1,11 @@
 """The comparison with the C++ package: its table."""
 
-from studies.compare import tables
+import argparse
+
+import pytest
+
+from studies.compare import study, tables
+from studies.harness import StudyError
 
 NUMBERS = {
     "whole_process_seconds": 4.0,
@@ -36,3 +41,15 @@ def test_rows_are_medians_over_processes_and_the_largest_error():
 def test_a_gradient_in_X_has_no_error_to_show():
     (found,) = tables.table_of([row("vcjax", error_relative="")]).splitlines()[2:]
     assert found.endswith("| 200 MB |  |")
+
+
+@pytest.mark.parametrize("threads", [0, 10**6])
+def test_more_threads_than_processors_and_none_are_refused(threads, tmp_path):
+    with pytest.raises(StudyError, match=f"--threads {threads}; give a number of CPUs from 1"):
+        study.run(argparse.Namespace(threads=[threads], out=tmp_path / "rows.csv"))
+
+
+def test_rows_without_threads_are_refused(tmp_path):
+    (tmp_path / "rows.csv").write_text("round,operation,digits\n0,B,3\n")
+    with pytest.raises(StudyError, match="rows of an older version"):
+        study.run(argparse.Namespace(threads=[1], out=tmp_path / "rows.csv"))

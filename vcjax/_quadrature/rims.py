@@ -9,8 +9,8 @@ from vcjax._geometry import resample
 _BATCH = 64
 """Number of patches whose rims are computed together."""
 # Numbers of sample points along phi and theta whose rims are computed. Fields on the surface have
-# the smallest patches and need more points than gradients and points off the surface, which keep
-# their digits with fewer (docs/accuracy.md).
+# the smallest patches and need more points. Gradients and points off the surface gained no digits
+# from more, but grids with up to twice the nodes.
 _SAMPLE, _SAMPLE_OF_FIELDS = (10, 24), (20, 48)
 # Numbers of points computed on each rim, for fields and for gradients. A close rim increases the
 # error of a gradient more.
