@@ -4,9 +4,9 @@ All arithmetic is done on the host and takes well under a second.
 
 The near part of the kernel is cut off at a rate alpha (`vcjax._kernels.near`). Let R be the radius
 of a patch, h the spacing of the quadrature nodes, and epsilon the error that the quadrature may
-have. For up to 3 requested digits, epsilon is a tenth of the requested error. For 6 digits and
-more, it is 10^-2.5 times the requested error. With these margins W7-X and the rotating ellipse meet
-their error limits. The demands on a rule are:
+have. For up to 3 requested digits, epsilon is a tenth of the requested error. For each further
+digit, this ratio is smaller by a factor of 10^(1/6). For points off the surface, epsilon is smaller
+by a factor of 10^0.1. The demands on a rule are:
 
 - The cut-off T = alpha R satisfies T^2 = ln(0.02/epsilon), so that the near kernel is negligible at
   the rim of a patch.
@@ -170,7 +170,7 @@ def _rule(X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient, off
         need = np.maximum(by_field, by_surface)
         return cheapest(demand, need, sheets, rims, images, trg_shape, costs)
 
-    plan = planned(Demand.of(quadrature_digits))
+    plan = planned(Demand.of(quadrature_digits, off_surface=off_surface))
     if gradient:
         slopes = Slopes(spectrum, period, nfp, half_period)
         demand = Demand.of_gradient(digits, slopes.length, least_spacing(plan, metric))

@@ -15,15 +15,18 @@ _MARGIN = 1
 # Number of evaluations for which the cost of a prepared surface is added up.
 _EVALUATIONS = 1.5
 # Digits by which the error from other sheets must be below the requested error.
-_REACH_DIGITS = 0.3
-# For gradients: digits by which the near kernel at the rim must be below the requested error, the
-# term added to T^2 in the radius of patches (both fitted on the shapes of studies/accuracy), and
-# digits by which the error from other sheets must be below the requested error.
+_REACH_DIGITS = 0.9
+# Digits by which the near kernel at the rim must be smaller for points off the surface.
+_OFF_SURFACE_MARGIN = 0.1
+# For gradients: digits by which the near kernel at the rim must be below the requested error, and
+# the term added to T^2 in the radius of patches (both fitted on the shapes of studies/accuracy).
 _GRADIENT_MARGIN = 0.8
 _GRADIENT_EXTRA = 0.9
-_GRADIENT_REACH_DIGITS = 0.6
 # Beyond these the error of a gradient is rounding, which grows as nodes get closer.
 _MOST_QUADRATURE_DIGITS = 13.0
+# Rims on a bent surface are closer than on tangent planes. Each patch is therefore also tried with
+# its semi-axis along theta multiplied by these factors. The first adds one node.
+_WIDER = (1.0001, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2.0)
 # A patch may bend around a fold through this angle in theta.
 _BENT = 0.3
 
@@ -76,11 +79,10 @@ class Demand:
     lagrange_count: int
 
     @classmethod
-    def of(cls, digits: int) -> "Demand":
+    def of(cls, digits: int, *, off_surface: bool) -> "Demand":
         """Return the demands for a field with an error of 10^-digits, relative to max |B|."""
-        return cls._of(
-            float(digits), 1.0 + min(max((digits - 3) / 2, 0.0), 1.5), _REACH_DIGITS, 0.0
-        )
+        margin = max(1.0, 0.5 + digits / 6) + (_OFF_SURFACE_MARGIN if off_surface else 0.0)
+        return cls._of(float(digits), margin, 0.0)
 
     @classmethod
     def of_gradient(cls, digits: int, length: float, spacing: float) -> "Demand":
@@ -100,14 +102,14 @@ class Demand:
         """
         lost = np.log10(2 * np.pi * length / spacing)
         enough = float(min(digits + lost, _MOST_QUADRATURE_DIGITS))
-        return cls._of(enough, _GRADIENT_MARGIN, _GRADIENT_REACH_DIGITS, _GRADIENT_EXTRA)
+        return cls._of(enough, _GRADIENT_MARGIN, _GRADIENT_EXTRA)
 
     @classmethod
-    def _of(cls, digits: float, margin: float, reach_margin: float, extra: float) -> "Demand":
+    def _of(cls, digits: float, margin: float, extra: float) -> "Demand":
         epsilon = float(10.0 ** -(digits + margin))
         cutoff = float(np.sqrt(np.log(RIM_KERNEL / epsilon)))
         lagrange = 2 * int(np.ceil(2 * cutoff))
-        reach = float(np.log(10) * (digits + reach_margin))
+        reach = float(np.log(10) * (digits + _REACH_DIGITS))
         radius = (cutoff**2 + extra) / np.pi
         return cls(epsilon, reach, cutoff, radius, int(np.ceil(6 * cutoff)), lagrange)
 
@@ -297,8 +299,7 @@ def _fitting_patches(demand: Demand, metric, grids: np.ndarray) -> tuple[np.ndar
     Returns
     -------
     quad, patch : (2, k) each, the numbers of nodes of a grid and the semi-axes of a patch in nodes.
-        Each patch is followed by a patch that is one node wider along theta, because rims on a bent
-        surface are closer than on tangent planes.
+        Each patch is followed by patches that are wider along theta (`_WIDER`).
     """
     E, F, G = metric
     step = (2 * np.pi / grids)[..., None, None]
@@ -311,8 +312,11 @@ def _fitting_patches(demand: Demand, metric, grids: np.ndarray) -> tuple[np.ndar
     ratio = (square * a)[grid, row] / determinant[grid, row]
     across = 2 * np.arcsin(np.sqrt(ratio.max(axis=1)) / 2) / step[1, grid, 0, 0]
     narrow = np.stack([along[row], np.maximum(2, np.ceil(across)).astype(int)])
-    patch = np.stack([narrow, narrow + np.array([[0], [1]])], axis=2).reshape(2, -1)
-    quad = grids[:, grid.repeat(2)]
+    factors = np.array([1.0, *_WIDER])
+    patch = np.stack(
+        [narrow[0].repeat(factors.size), np.ceil(narrow[1][:, None] * factors).ravel().astype(int)]
+    )
+    quad = grids[:, grid.repeat(factors.size)]
     fits = (2 * (patch + _MARGIN) + 1 <= quad).all(axis=0)
     return quad[:, fits], patch[:, fits]
 

@@ -8,13 +8,12 @@ from vcjax._geometry import resample
 
 _BATCH = 64
 """Number of patches whose rims are computed together."""
-# Numbers of sample points along phi and theta whose rims are computed. Fields on the surface have
-# the smallest patches and need more points. Gradients and points off the surface gained no digits
-# from more, but grids with up to twice the nodes.
-_SAMPLE, _SAMPLE_OF_FIELDS = (10, 24), (20, 48)
-# Numbers of points computed on each rim, for fields and for gradients. A close rim increases the
-# error of a gradient more.
-_POINTS, _POINTS_OF_GRADIENTS = 12, 24
+# Numbers of sample points along phi and theta whose rims are computed. Gradients gained no digits
+# from more.
+_SAMPLE, _SAMPLE_OF_GRADIENTS = (20, 48), (10, 24)
+# Number of points computed on each rim. Where a cross-section rotates fast along phi, 12 points
+# miss the closest part of the rim.
+_POINTS = 24
 # Least amplitude of the modes of the surface that are used, relative to the largest.
 _LEAST_MODE = 1e-3
 
@@ -39,7 +38,6 @@ class Rims:
     Attributes
     ----------
     metric : the parameter of this name.
-    points : number of points computed on each rim.
     """
 
     def __init__(
@@ -52,7 +50,6 @@ class Rims:
         gradient: bool,
     ):
         self.metric = metric
-        self.points = _POINTS_OF_GRADIENTS if gradient else _POINTS
         n, m = samples.shape[1:]
         spectrum = np.fft.fft2(samples, axes=(1, 2), norm="forward")
         phi_modes, theta_modes = nfp * np.fft.fftfreq(n, 1 / n), np.fft.fftfreq(m, 1 / m)
@@ -60,7 +57,7 @@ class Rims:
         phi_kept, theta_kept = (share > _LEAST_MODE * share.max() for share in kept)
         self._modes = phi_modes[phi_kept], theta_modes[theta_kept]
         self._spectrum = spectrum[:, phi_kept][:, :, theta_kept]
-        rows, columns = _SAMPLE if both_sides or gradient else _SAMPLE_OF_FIELDS
+        rows, columns = _SAMPLE_OF_GRADIENTS if gradient else _SAMPLE
         angles = resample.grid_angles(min(2 * n, rows), nfp, False)
         theta = resample.equispaced(0.0, 2 * np.pi / columns, columns)
         places = zip((angles, theta), self._modes, strict=True)
@@ -107,15 +104,15 @@ class Rims:
         ----------
         rows : rows of sample points to compute; the other parameters are those of `first_clear`.
         """
-        angle = 2 * np.pi * np.arange(self.points) / self.points
+        angle = 2 * np.pi * np.arange(_POINTS) / _POINTS
         rim = semi_axes.T[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
         beside = (2 * np.pi / quad.T)[:, None] * np.concatenate([np.eye(2), -np.eye(2)])
         moves = np.concatenate([rim, beside], axis=1)
         to = self._moved(moves.reshape(-1, 2), rows) - self._x[:, :, rows]
         square = (to**2).sum(axis=1) - (to * self._half_normal[:, rows]).sum(axis=1) ** 2
         square = square.reshape(*moves.shape[:2], *square.shape[1:])
-        least = radius_in_nodes**2 * square[:, self.points :].max(axis=1)
-        return (square[:, : self.points].min(axis=1) / least).min(axis=2)
+        least = radius_in_nodes**2 * square[:, _POINTS:].max(axis=1)
+        return (square[:, :_POINTS].min(axis=1) / least).min(axis=2)
 
     def _moved(self, by: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
         """Return the sample points (k, 3, row, column), moved by k pairs of angles.
