@@ -6,15 +6,16 @@ The near part of the kernel is cut off at a rate alpha (`vcjax._kernels.near`). 
 of a patch, h the spacing of the quadrature nodes, and epsilon the error that the quadrature may
 have. For up to 3 requested digits, epsilon is a tenth of the requested error. For each further
 digit, this ratio is smaller by a factor of 10^(1/6). For points off the surface, epsilon is smaller
-by a factor of 10^0.1. The demands on a rule are:
+by a factor of 10^0.3. The demands on a rule are:
 
 - The cut-off T = alpha R satisfies T^2 = ln(0.02/epsilon), so that the near kernel is negligible at
   the rim of a patch.
 - The trapezoidal rule for the smooth rest of the kernel needs (pi/(alpha h))^2 >= T^2, that is,
   R/h >= T^2/pi for every target.
-- The polar rule has 6 T radii and at least 16.8 T angles. On a patch with the axis ratio kappa, the
-  trapezoidal rule on an ellipse needs 2 ln(1/epsilon) / ln((kappa + 1)/(kappa - 1)) angles to
-  converge.
+- The polar rule has 6 T radii, or 1.5 T^2 where that is more, and at least 16.8 T angles. On a
+  patch with the axis ratio kappa, the trapezoidal rule on an ellipse needs
+  2 ln(1/epsilon) / ln((kappa + 1)/(kappa - 1)) angles to converge. Gradients off the surface need
+  as many angles as an epsilon that is 10^5 times smaller.
 - The Lagrange interpolation to polar nodes has 2 ceil(2 T) points. It is one-sided near the rim,
   where the near kernel is small, so that one node beyond the rim is enough.
 - Along phi and theta, the grid has 2.8 nodes for each wavelength of the highest mode of the field
@@ -71,6 +72,8 @@ from vcjax._quadrature.tables import CORE
 
 # Least inner over outer radius of a torus. Around a narrower hole patches would bend too much.
 _NARROWEST_HOLE = 0.01
+# Radii in the core of a patch, per field node along its longer semi-axis.
+_CORE = 0.5
 MAX_DIGITS = 13
 _LARGEST = 2**31 - 1
 
@@ -173,7 +176,8 @@ def _rule(X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient, off
     plan = planned(Demand.of(quadrature_digits, off_surface=off_surface))
     if gradient:
         slopes = Slopes(spectrum, period, nfp, half_period)
-        demand = Demand.of_gradient(digits, slopes.length, least_spacing(plan, metric))
+        spacing = least_spacing(plan, metric)
+        demand = Demand.of_gradient(digits, slopes.length, spacing, off_surface=off_surface)
         by_field = slopes.nodes(by_field, digits, demand.lagrange_count)
         plan = planned(demand)
     rule = Rule(
@@ -260,9 +264,12 @@ def choose_off_surface(
                 f"{got}, and even a single digit needs more nodes than these limits; raise them."
             )
         warnings.warn(f"{got}; the rule has {fewer} digits.", UnresolvedWarning, stacklevel=2)
+    by_field = nodes_for_field(spectrum, _quadrature_digits(rule.digits, gradient), nfp)
+    patch = rule.patch_phi / rule.quad_nphi, rule.patch_theta / rule.quad_ntheta
     rule = replace(
         rule,
-        core_count=int(np.ceil(2.5 * rule.cutoff)),
+        # A multiple of the number of field nodes within the core is added.
+        core_count=int(np.ceil(2.5 * rule.cutoff + _CORE * CORE * max(by_field * patch))),
         # Only a part of each ray lies outside the core.
         radial_count=int(np.ceil((1 - CORE) * rule.radial_count)),
     )

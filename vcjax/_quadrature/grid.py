@@ -17,7 +17,10 @@ _EVALUATIONS = 1.5
 # Digits by which the error from other sheets must be below the requested error.
 _REACH_DIGITS = 0.9
 # Digits by which the near kernel at the rim must be smaller for points off the surface.
-_OFF_SURFACE_MARGIN = 0.1
+_OFF_SURFACE_MARGIN = 0.3
+# The error of a gradient that comes from the number of angles grows like 1/d at the distance d from
+# the surface. For points off the surface it is this many digits smaller on the surface.
+_GRADIENT_CLOSENESS = 5.0
 # For gradients: digits by which the near kernel at the rim must be below the requested error, and
 # the term added to T^2 in the radius of patches (both fitted on the shapes of studies/accuracy).
 _GRADIENT_MARGIN = 0.8
@@ -64,6 +67,7 @@ class Demand:
     Attributes
     ----------
     epsilon : error that the quadrature may have.
+    angular_epsilon : part of this error that may come from the number of angles.
     reach : natural logarithm of 1 / (error that may come from other sheets of the surface).
     cutoff : T, the product of the near kernel's cut-off rate and the radius of a patch.
     radius_in_nodes : least radius of a patch, in node spacings.
@@ -72,6 +76,7 @@ class Demand:
     """
 
     epsilon: float
+    angular_epsilon: float
     reach: float
     cutoff: float
     radius_in_nodes: float
@@ -82,10 +87,12 @@ class Demand:
     def of(cls, digits: int, *, off_surface: bool) -> "Demand":
         """Return the demands for a field with an error of 10^-digits, relative to max |B|."""
         margin = max(1.0, 0.5 + digits / 6) + (_OFF_SURFACE_MARGIN if off_surface else 0.0)
-        return cls._of(float(digits), margin, 0.0)
+        return cls._of(float(digits), margin, 0.0, 0.0)
 
     @classmethod
-    def of_gradient(cls, digits: int, length: float, spacing: float) -> "Demand":
+    def of_gradient(
+        cls, digits: int, length: float, spacing: float, *, off_surface: bool
+    ) -> "Demand":
         """Return the demands for a gradient with an error of 10^-digits, relative to max |grad B|.
 
         The error of the trapezoidal rule oscillates from node to node, so the slope of the error is
@@ -102,16 +109,19 @@ class Demand:
         """
         lost = np.log10(2 * np.pi * length / spacing)
         enough = float(min(digits + lost, _MOST_QUADRATURE_DIGITS))
-        return cls._of(enough, _GRADIENT_MARGIN, _GRADIENT_EXTRA)
+        closeness = _GRADIENT_CLOSENESS if off_surface else 0.0
+        return cls._of(enough, _GRADIENT_MARGIN, _GRADIENT_EXTRA, closeness)
 
     @classmethod
-    def _of(cls, digits: float, margin: float, extra: float) -> "Demand":
+    def _of(cls, digits: float, margin: float, extra: float, closeness: float) -> "Demand":
         epsilon = float(10.0 ** -(digits + margin))
         cutoff = float(np.sqrt(np.log(RIM_KERNEL / epsilon)))
         lagrange = 2 * int(np.ceil(2 * cutoff))
         reach = float(np.log(10) * (digits + _REACH_DIGITS))
         radius = (cutoff**2 + extra) / np.pi
-        return cls(epsilon, reach, cutoff, radius, int(np.ceil(6 * cutoff)), lagrange)
+        radii = int(np.ceil(max(6 * cutoff, 1.5 * cutoff**2)))
+        angular_epsilon = epsilon * 10.0**-closeness
+        return cls(epsilon, angular_epsilon, reach, cutoff, radius, radii, lagrange)
 
     @property
     def least_angular_count(self) -> int:
@@ -152,7 +162,7 @@ class Demand:
         semi_axes : (2, k) semi-axes of the patches as angles in phi and theta.
         """
         stretch = np.maximum(stretch, 1.2)
-        by_shape = 2 * np.log(1 / self.epsilon) / np.log((stretch + 1) / (stretch - 1))
+        by_shape = 2 * np.log(1 / self.angular_epsilon) / np.log((stretch + 1) / (stretch - 1))
         widest = sheets.widest_within(semi_axes[1])
         by_sheets = self.reach * semi_axes[0] / semi_axes[1] * widest
         return np.maximum(
