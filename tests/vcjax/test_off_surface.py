@@ -128,6 +128,25 @@ def test_w7x_keeps_nine_digits_from_the_surface_to_far_from_it():
     assert np.nanmax(errors(problem, points, on_grid(found, points)), axis=0).max() < 1e-8
 
 
+def test_points_between_two_sheets_of_a_thin_section_have_the_digits_asked_for():
+    """The section turns five times, and patches on it are close to both sheets."""
+    surface = problems.rotating_ellipse_surface(10, semi_axes=(0.0212, 0.1697), major_radius=1.0)
+    symmetry = dict(nfp=10, half_period=True)
+    X = surface.points(8, 8, half_period=True)
+    sources = (problems.CentralConductor(0.5),)
+    nodes = vcjax.surface_points(X, **symmetry, nphi=8, ntheta=16)
+    rule = vcjax.choose_off_surface(X, problems.magnetic_field(sources, nodes), 3, **symmetry)
+    casing = vcjax.prepare_off_surface(rule, X)
+    x = np.asarray(vcjax.surface_points(X, **symmetry, nphi=4, ntheta=24)).reshape(-1, 3)
+    normals = np.cross(*vcjax.surface_tangents(X, **symmetry, nphi=4, ntheta=24)).reshape(-1, 3)
+    normals *= np.sign((normals * x).sum()) / np.linalg.norm(normals, axis=1, keepdims=True)
+    points = x - 0.006 * normals
+    found = vcjax.field_at(casing, problems.magnetic_field(sources, nodes), points)
+    truth = problems.magnetic_field(sources, points)
+    error = np.linalg.norm(np.asarray(found.external) - truth, axis=1)
+    assert error.max() <= 1e-3 * np.linalg.norm(truth, axis=1).max()
+
+
 GRADIENT_DIGITS, GRADIENT_DISTANCES = 4, (5e-2, 5e-3, 1e-4, 0.0)
 
 
