@@ -208,8 +208,11 @@ def _spectrum(name: str, field: str) -> tuple[np.ndarray, np.ndarray]:
         nodes = vcjax.surface_points(X, **symmetry, nphi=rows, ntheta=size[1])
         B = _known((*outside, *inside), nodes)
         tails = _tails(B, shape)
-        unresolved = [tail[-max(1, len(tail) // 8)] > _FINEST for tail in tails]
-        if not any(unresolved) or max(size) > 1000:
+        unresolved = [
+            tail[-max(1, len(tail) // 8)] > _FINEST and n <= 1000
+            for tail, n in zip(tails, size, strict=True)
+        ]
+        if not any(unresolved):
             return tails
         size = [2 * n if more else n for n, more in zip(size, unresolved, strict=True)]
 

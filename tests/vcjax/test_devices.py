@@ -18,7 +18,7 @@ from vcjax._devices import device_mesh
 PROGRAM = Path(__file__).with_name("devices_program.py")
 # Rounding: a device cuts its share of the targets into other tiles, and derivatives are summed
 # over devices.
-ROUNDING = 1e-13
+ROUNDING = 2e-13
 
 
 def start(device_count, *arguments):
