@@ -1,5 +1,7 @@
 """Off the surface: known answers at any distance, and no number where the principle has none."""
 
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
@@ -131,7 +133,7 @@ def test_w7x_keeps_nine_digits_from_the_surface_to_far_from_it():
 def test_points_between_two_sheets_of_a_thin_section_have_the_digits_asked_for():
     """The section turns five times, and patches on it are close to both sheets."""
     surface = problems.rotating_ellipse_surface(10, semi_axes=(0.0212, 0.1697), major_radius=1.0)
-    symmetry = dict(nfp=10, half_period=True)
+    symmetry: dict[str, Any] = dict(nfp=10, half_period=True)
     X = surface.points(8, 8, half_period=True)
     sources = (problems.CentralConductor(0.5),)
     nodes = vcjax.surface_points(X, **symmetry, nphi=8, ntheta=16)
