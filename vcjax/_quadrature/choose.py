@@ -72,8 +72,6 @@ from vcjax._quadrature.tables import CORE
 
 # Least inner over outer radius of a torus. Around a narrower hole patches would bend too much.
 _NARROWEST_HOLE = 0.01
-# Radii in the core of a patch, per field node along its longer semi-axis.
-_CORE = 0.5
 MAX_DIGITS = 13
 _LARGEST = 2**31 - 1
 
@@ -264,12 +262,11 @@ def choose_off_surface(
                 f"{got}, and even a single digit needs more nodes than these limits; raise them."
             )
         warnings.warn(f"{got}; the rule has {fewer} digits.", UnresolvedWarning, stacklevel=2)
-    by_field = nodes_for_field(spectrum, _quadrature_digits(rule.digits, gradient), nfp)
-    patch = rule.patch_phi / rule.quad_nphi, rule.patch_theta / rule.quad_ntheta
+    grid_nodes_in_core = CORE * max(rule.patch_phi, rule.patch_theta)
     rule = replace(
         rule,
-        # A multiple of the number of field nodes within the core is added.
-        core_count=int(np.ceil(2.5 * rule.cutoff + _CORE * CORE * max(by_field * patch))),
+        # B may vary along the radius of the core as fast as the grid resolves.
+        core_count=int(np.ceil(2.5 * rule.cutoff + 0.5 * grid_nodes_in_core)),
         # Only a part of each ray lies outside the core.
         radial_count=int(np.ceil((1 - CORE) * rule.radial_count)),
     )

@@ -16,10 +16,10 @@ _MARGIN = 1
 _EVALUATIONS = 1.5
 # Digits by which the error from other sheets must be below the requested error.
 _REACH_DIGITS = 0.9
-# Digits by which the near kernel at the rim must be smaller for points off the surface.
+# Digits by which the error of the quadrature must be smaller off the surface than on it.
 _OFF_SURFACE_MARGIN = 0.3
-# The error of a gradient that comes from the number of angles grows like 1/d at the distance d from
-# the surface. For points off the surface it is this many digits smaller on the surface.
+# Too few angles cause an error of gradients that grows like 1/d at the distance d from the surface.
+# Off the surface the number of angles is chosen for this many more digits.
 _GRADIENT_CLOSENESS = 5.0
 # For gradients: digits by which the near kernel at the rim must be below the requested error, and
 # the term added to T^2 in the radius of patches (both fitted on the shapes of studies/accuracy).
