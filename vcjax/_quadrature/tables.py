@@ -294,12 +294,13 @@ def lagrange_rows(points: np.ndarray, reach: int, count: int) -> np.ndarray:
     """
     count = min(count, 2 * reach)
     first = np.clip(np.floor(points).astype(int) - count // 2 + 1, -reach, reach + 1 - count)
-    offset = points - first
     basis = np.ones((points.size, count))
     for k in range(count):
+        # Exact close to node k. The kernel of a gradient multiplies rounding errors by 1/rho^3.
+        distance = points - (first + k)
         for j in range(count):
             if j != k:
-                basis[:, j] *= (offset - k) / (j - k)
+                basis[:, j] *= distance / (j - k)
     rows = np.zeros((points.size, 2 * reach + 1))
     columns = first[:, None] + reach + np.arange(count)
     np.put_along_axis(rows, columns, basis, axis=1)
