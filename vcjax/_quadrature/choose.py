@@ -164,7 +164,7 @@ def _rule(X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient, off
     spectrum = field_spectrum(field, nfp, half_period)
     by_field = nodes_for_field(spectrum, quadrature_digits, nfp)
     sheets = sheets_of(samples, nfp, both_sides=off_surface)
-    rims = Rims(samples, nfp, metric, both_sides=off_surface, gradient=gradient)
+    rims = Rims(samples, nfp, metric, both_sides=off_surface)
 
     def planned(demand: Demand) -> dict:
         by_surface = nodes_for_surface(samples, nfp, demand.epsilon, demand.lagrange_count)

@@ -114,7 +114,8 @@ class Demand:
         """
         lost = np.log10(2 * np.pi * length / spacing)
         enough = float(min(digits + lost, _MOST_QUADRATURE_DIGITS))
-        demand = cls._of(enough, _GRADIENT_MARGIN, _GRADIENT_EXTRA)
+        margin = max(_GRADIENT_MARGIN, 0.2 + digits / 10)
+        demand = cls._of(enough, margin, _GRADIENT_EXTRA)
         closeness = _GRADIENT_CLOSENESS if off_surface else 0.0
         return replace(
             demand,

@@ -8,9 +8,8 @@ from vcjax._geometry import resample
 
 _BATCH = 64
 """Number of patches whose rims are computed together."""
-# Numbers of sample points along phi and theta whose rims are computed. Gradients gained no digits
-# from more.
-_SAMPLE, _SAMPLE_OF_GRADIENTS = (20, 48), (10, 24)
+# Numbers of sample points along phi and theta whose rims are computed.
+_SAMPLE = 20, 48
 # Number of points computed on each rim. Where a cross-section rotates fast along phi, 12 points
 # miss the closest part of the rim.
 _POINTS = 24
@@ -33,22 +32,13 @@ class Rims:
     samples : (3, n, m) co-rotating points of one period, from `resample.surface_period`.
     metric : (3, k) first fundamental form (E, F, G) at points of the surface.
     both_sides : whether distances are measured from points off the surface as well.
-    gradient : whether the patches are for gradients.
 
     Attributes
     ----------
     metric : the parameter of this name.
     """
 
-    def __init__(
-        self,
-        samples: np.ndarray,
-        nfp: int,
-        metric: np.ndarray,
-        *,
-        both_sides: bool,
-        gradient: bool,
-    ):
+    def __init__(self, samples: np.ndarray, nfp: int, metric: np.ndarray, *, both_sides: bool):
         self.metric = metric
         n, m = samples.shape[1:]
         spectrum = np.fft.fft2(samples, axes=(1, 2), norm="forward")
@@ -57,7 +47,7 @@ class Rims:
         phi_kept, theta_kept = (share > _LEAST_MODE * share.max() for share in kept)
         self._modes = phi_modes[phi_kept], theta_modes[theta_kept]
         self._spectrum = spectrum[:, phi_kept][:, :, theta_kept]
-        rows, columns = _SAMPLE_OF_GRADIENTS if gradient else _SAMPLE
+        rows, columns = _SAMPLE
         angles = resample.grid_angles(min(2 * n, rows), nfp, False)
         theta = resample.equispaced(0.0, 2 * np.pi / columns, columns)
         places = zip((angles, theta), self._modes, strict=True)

@@ -294,16 +294,19 @@ def lagrange_rows(points: np.ndarray, reach: int, count: int) -> np.ndarray:
     """
     count = min(count, 2 * reach)
     first = np.clip(np.floor(points).astype(int) - count // 2 + 1, -reach, reach + 1 - count)
-    basis = np.ones((points.size, count))
-    for k in range(count):
-        # Exact close to node k. The kernel of a gradient multiplies rounding errors by 1/rho^3.
-        distance = points - (first + k)
-        for j in range(count):
-            if j != k:
-                basis[:, j] *= distance / (j - k)
+    stencil = np.arange(count)
+    # Exact close to a node, and extended precision: the kernel of a gradient multiplies rounding
+    # errors at the radius rho by 1/rho^3.
+    distance = (points - (first + stencil[:, None])).astype(np.longdouble)
+    one = np.ones_like(distance[:1])
+    below = np.cumprod(np.concatenate([one, distance[:-1]]), axis=0)
+    above = np.cumprod(np.concatenate([one, distance[:0:-1]]), axis=0)[::-1]
+    steps = np.subtract.outer(stencil, stencil).astype(np.longdouble)
+    np.fill_diagonal(steps, 1)
+    basis = below * above / steps.prod(axis=1)[:, None]
     rows = np.zeros((points.size, 2 * reach + 1))
-    columns = first[:, None] + reach + np.arange(count)
-    np.put_along_axis(rows, columns, basis, axis=1)
+    columns = first[:, None] + reach + stencil
+    np.put_along_axis(rows, columns, basis.T, axis=1)
     return rows
 
 
@@ -325,13 +328,13 @@ def centre_slopes(reach: int, count: int) -> np.ndarray:
     """
     count = min(count, 2 * reach)
     stencil = np.arange(count) - count // 2 + 1
-    others = stencil[stencil != 0].astype(float)
-    slopes = np.zeros(2 * reach + 1)
+    others = stencil[stencil != 0].astype(np.longdouble)
+    slopes = np.zeros(2 * reach + 1, np.longdouble)
     for a in others:
         rest = others[others != a]
         slopes[reach + int(a)] = np.prod(-rest / (a - rest)) / a
     slopes[reach] = -slopes.sum()
-    return np.stack([slopes, -slopes[::-1]])
+    return np.stack([slopes, -slopes[::-1]]).astype(float)
 
 
 def _fold(rows: np.ndarray) -> np.ndarray:
