@@ -27,7 +27,7 @@ _GRADIENT_RADII = 1.35
 # For gradients: digits by which the near kernel at the rim must be below the requested error, and
 # the term added to T^2 in the radius of patches (both fitted on the shapes of studies/accuracy).
 _GRADIENT_MARGIN = 0.8
-_GRADIENT_EXTRA = 0.9
+_GRADIENT_EXTRA = 1.5
 # Beyond these the error of a gradient is rounding, which grows as nodes get closer.
 _MOST_QUADRATURE_DIGITS = 13.0
 # Rims on a bent surface are closer than on tangent planes. Each patch is therefore also tried with
@@ -114,8 +114,7 @@ class Demand:
         """
         lost = np.log10(2 * np.pi * length / spacing)
         enough = float(min(digits + lost, _MOST_QUADRATURE_DIGITS))
-        margin = max(_GRADIENT_MARGIN, 0.2 + digits / 10)
-        demand = cls._of(enough, margin, _GRADIENT_EXTRA)
+        demand = cls._of(enough, _GRADIENT_MARGIN, _GRADIENT_EXTRA)
         closeness = _GRADIENT_CLOSENESS if off_surface else 0.0
         return replace(
             demand,
