@@ -72,6 +72,9 @@ from vcjax._quadrature.tables import CORE
 
 # Least inner over outer radius of a torus. Around a narrower hole patches would bend too much.
 _NARROWEST_HOLE = 0.01
+# Points of the Lagrange interpolation that are added for gradients off the surface. Opposite rays
+# have different stencils; the difference of their errors changes gradients by 1/distance.
+_EXTRA_STENCIL = 6
 MAX_DIGITS = 13
 _LARGEST = 2**31 - 1
 
@@ -269,6 +272,7 @@ def choose_off_surface(
         core_count=int(np.ceil(2.5 * rule.cutoff + 0.5 * grid_nodes_in_core)),
         # Only a part of each ray lies outside the core.
         radial_count=int(np.ceil((1 - CORE) * rule.radial_count)),
+        lagrange_count=rule.lagrange_count + _EXTRA_STENCIL * gradient,
     )
     check_chosen(call, rule, X, B, samples, spectrum)
     return rule

@@ -1,6 +1,8 @@
 """Tables of a rule: polar nodes, local interpolation, its transpose, its slope at the centre."""
 
 import dataclasses
+import math
+from fractions import Fraction
 
 import jax.numpy as jnp
 import numpy as np
@@ -30,6 +32,16 @@ def test_lagrange_rows_are_exact_for_polynomials_below_their_order(count):
         np.testing.assert_allclose(
             rows @ (grid / reach) ** power, (points / reach) ** power, atol=1e-12
         )
+
+
+def test_weights_next_to_a_node_have_full_relative_accuracy():
+    """The kernel of a gradient multiplies their errors by the inverse cube of the distance."""
+    reach, count, point = 8, 16, 1e-6
+    row = tables.lagrange_rows(np.array([point]), reach, count)[0]
+    stencil, exact = range(1 - count // 2, count // 2 + 1), Fraction(point)
+    for j in stencil:
+        weight = math.prod((exact - k) / (j - k) for k in stencil if k != j)
+        assert row[reach + j] == pytest.approx(float(weight), rel=2e-15, abs=0)
 
 
 def test_polar_weights_integrate_over_the_ellipse(rule):
