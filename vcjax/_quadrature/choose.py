@@ -298,13 +298,13 @@ def resolves(rule: Rule, B: np.ndarray, digits: int, *, gradient: bool = False) 
     return bool(need[0] <= rule.quad_nphi and need[1] <= rule.quad_ntheta)
 
 
-def _quadrature_digits(digits: int, gradient: bool) -> int:
+def _quadrature_digits(digits: int, gradient: bool) -> float:
     """Return the number of digits to which the grid must resolve the modes of B.
 
-    For a field this is the requested number. For a gradient one digit is added, up to 12 digits.
+    For a field this is the requested number. For a gradient 1.5 digits are added, up to 12 digits.
     Beyond 12 digits the error is rounding, which grows as nodes get closer.
     """
-    return min(digits + 1, 12) if gradient else digits
+    return min(digits + 1.5, 12.0) if gradient else digits
 
 
 def _facing_x(samples: np.ndarray) -> np.ndarray:

@@ -18,12 +18,11 @@ _EVALUATIONS = 1.5
 _REACH_DIGITS = 0.9
 # Digits by which the error of the quadrature must be smaller off the surface than on it.
 _OFF_SURFACE_MARGIN = 0.3
-# Too few angles cause an error of gradients that grows like 1/d at the distance d from the surface.
-# Off the surface the number of angles is chosen for this many more digits.
-_GRADIENT_CLOSENESS = 5.0
-# Gradients need this many times as many radii as fields to resolve other sheets: 1.35 gives errors
-# of 0.2 times 10^-6 on the thinnest ellipses, 1.0 gives 4 times 10^-6.
-_GRADIENT_RADII = 1.35
+# The number of angles is chosen for this many more digits if the rule is for gradients: on the
+# surface, and off it. There, too few angles cause an error that grows like 1/distance.
+_GRADIENT_ANGLES = 1.0, 5.0
+# Gradients need this many times as many radii as fields to resolve other sheets.
+_GRADIENT_RADII = 1.5
 # For gradients: digits by which the near kernel at the rim must be below the requested error, and
 # the term added to T^2 in the radius of patches (both fitted on the shapes of studies/accuracy).
 _GRADIENT_MARGIN = 0.8
@@ -89,10 +88,10 @@ class Demand:
     lagrange_count: int
 
     @classmethod
-    def of(cls, digits: int, *, off_surface: bool) -> "Demand":
+    def of(cls, digits: float, *, off_surface: bool) -> "Demand":
         """Return the demands for a field with an error of 10^-digits, relative to max |B|."""
         margin = max(1.0, 0.5 + digits / 6) + (_OFF_SURFACE_MARGIN if off_surface else 0.0)
-        return cls._of(float(digits), margin, 0.0)
+        return cls._of(digits, margin, 0.0)
 
     @classmethod
     def of_gradient(
@@ -115,10 +114,9 @@ class Demand:
         lost = np.log10(2 * np.pi * length / spacing)
         enough = float(min(digits + lost, _MOST_QUADRATURE_DIGITS))
         demand = cls._of(enough, _GRADIENT_MARGIN, _GRADIENT_EXTRA)
-        closeness = _GRADIENT_CLOSENESS if off_surface else 0.0
         return replace(
             demand,
-            angular_epsilon=demand.epsilon * 10.0**-closeness,
+            angular_epsilon=demand.epsilon * 10.0 ** -_GRADIENT_ANGLES[off_surface],
             radial_reach=_GRADIENT_RADII * demand.reach,
         )
 

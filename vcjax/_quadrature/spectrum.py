@@ -95,7 +95,7 @@ def _resolved_mode(share: np.ndarray, tolerance: float) -> int:
     return int(above[-1]) if above.size else 0
 
 
-def nodes_for_field(spectrum: Spectrum, digits: int, nfp: int) -> np.ndarray:
+def nodes_for_field(spectrum: Spectrum, digits: float, nfp: int) -> np.ndarray:
     """Return the two numbers of nodes that resolve a field, along phi (whole torus) and theta."""
     tolerance = 10.0**-digits * spectrum.largest
     modes = [_resolved_mode(spectrum.shares(axis), tolerance) for axis in (1, 2)]
