@@ -304,7 +304,7 @@ def _quadrature_digits(digits: int, gradient: bool) -> float:
     For a field this is the requested number. For a gradient 1.5 digits are added, up to 12 digits.
     Beyond 12 digits the error is rounding, which grows as nodes get closer.
     """
-    return min(digits + 1.5, 12.0) if gradient else digits
+    return min(digits + 1.5, 12.0) if gradient else float(digits)
 
 
 def _facing_x(samples: np.ndarray) -> np.ndarray:

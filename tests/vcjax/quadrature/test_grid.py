@@ -9,7 +9,7 @@ from vcjax._geometry import resample
 from vcjax._quadrature.grid import Demand, _deciding, _fitting_patches, _stretch
 from vcjax._quadrature.rims import Rims
 
-DEMAND = Demand.of(5, off_surface=False)
+DEMAND = Demand.of(5.0, off_surface=False)
 
 
 def _metric(count: int, seed: int) -> np.ndarray:
