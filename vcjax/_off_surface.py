@@ -34,6 +34,9 @@ from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.spectrum import unresolved, unresolved_at
 from vcjax._quadrature.tables import OffSurfaceTables, Tables, off_surface_tables
 
+_CHANGING = 0.02
+"""Share of the error of a field that changes over the distance from the surface: measured on the
+shapes of studies/accuracy, so that estimates of gradients are at least half the error."""
 _GROUP = 1024
 """Points that one call of the program evaluates, except inside a transformation of JAX."""
 
@@ -338,9 +341,9 @@ def _gradient(rule: Rule, tiles: Tiles, points, nodes: Nodes, unresolved, used) 
     known = jax.vmap(jax.jacfwd(known_at))(points).swapaxes(1, 2)
     share = jnp.where(inside, 1.0, 0.0)
     violation = jnp.linalg.norm(slopes[:, :, 1] - share[:, None, None] * known, axis=(1, 2))
-    # Near the surface, the error of the gradient is the error of the field over the distance.
+    # Near the surface, a small part of the field's error changes over the distance of the point.
     of_field = jnp.linalg.norm(found.values[:, 1] - share[:, None] * field, axis=1)
-    violation = violation + of_field / jnp.where(foot.distance > 0, foot.distance, 1.0)
+    violation = violation + _CHANGING * of_field / jnp.where(foot.distance > 0, foot.distance, 1.0)
     distance = distance_from(points, nodes.surface, foot, rule, used)
     inside, on = inside[:, None, None], found.on_surface[:, None, None]
     # The part of B that its grid or the patches miss varies from node to node of that grid.

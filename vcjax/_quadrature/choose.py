@@ -72,9 +72,9 @@ from vcjax._quadrature.tables import CORE
 
 # Least inner over outer radius of a torus. Around a narrower hole patches would bend too much.
 _NARROWEST_HOLE = 0.01
-# Points of the Lagrange interpolation that are added for gradients off the surface. Opposite rays
-# have different stencils; the difference of their errors changes gradients by 1/distance.
-_EXTRA_STENCIL = 6
+# For gradients off the surface: points added to the Lagrange interpolation, and the factor by which
+# the core has more radii.
+_EXTRA_POINTS, _CORE_OF_GRADIENTS = 12, 1.5
 MAX_DIGITS = 13
 _LARGEST = 2**31 - 1
 
@@ -265,17 +265,31 @@ def choose_off_surface(
                 f"{got}, and even a single digit needs more nodes than these limits; raise them."
             )
         warnings.warn(f"{got}; the rule has {fewer} digits.", UnresolvedWarning, stacklevel=2)
-    grid_nodes_in_core = CORE * max(rule.patch_phi, rule.patch_theta)
+    core_in_nodes = CORE * max(rule.patch_phi, rule.patch_theta)
     rule = replace(
         rule,
         # B may vary along the radius of the core as fast as the grid resolves.
-        core_count=int(np.ceil(2.5 * rule.cutoff + 0.5 * grid_nodes_in_core)),
+        core_count=int(np.ceil(2.5 * rule.cutoff + 0.5 * core_in_nodes)),
         # Only a part of each ray lies outside the core.
         radial_count=int(np.ceil((1 - CORE) * rule.radial_count)),
-        lagrange_count=rule.lagrange_count + _EXTRA_STENCIL * gradient,
     )
+    rule = _agreeing_rays(rule) if gradient else rule
     check_chosen(call, rule, X, B, samples, spectrum)
     return rule
+
+
+def _agreeing_rays(rule: Rule) -> Rule:
+    """Return a rule off the surface with a finer interpolation at the centre of patches.
+
+    Different rays have different nodes. The difference of their interpolation errors enters a
+    gradient, divided by the distance from the surface.
+    """
+    count = rule.lagrange_count + _EXTRA_POINTS
+    patch, quad = (rule.patch_phi, rule.patch_theta), (rule.quad_nphi, rule.quad_ntheta)
+    room = min((n - 1) // 2 - p for n, p in zip(quad, patch, strict=True))
+    margin = min(max(count // 2 - min(patch), rule.margin), room)
+    core_count = int(np.ceil(_CORE_OF_GRADIENTS * rule.core_count))
+    return replace(rule, lagrange_count=count, margin=margin, core_count=core_count)
 
 
 def resolves(rule: Rule, B: np.ndarray, digits: int, *, gradient: bool = False) -> bool:
