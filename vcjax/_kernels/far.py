@@ -49,8 +49,8 @@ class Kernel(NamedTuple):
     combine : function of the targets relative to the block's centre, (3, t), and of the weighted
         moments, (k, t). It returns values (3, ..., t).
     rank : number of component axes of the values: 1 for a field, 2 for a gradient.
-    largest_block : function that returns, for a number of digits, the largest number of sources in
-        a block for which the kernel is that accurate; None if blocks of every size are.
+    block_limit : function from a number of digits to the largest number of sources in a block; None
+        for no limit.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Kernel(NamedTuple):
     moments: Callable
     combine: Callable
     rank: int
-    largest_block: Callable[[int], int] | None = None
+    block_limit: Callable[[int], int] | None = None
 
 
 def far_sum(
@@ -95,8 +95,8 @@ def far_sum(
     (3, t) for a kernel of rank 1, (3, 3, t) for rank 2.
     """
     largest = tiles.sources
-    if kernel.largest_block:
-        largest = min(largest, kernel.largest_block(rule.digits))
+    if kernel.block_limit:
+        largest = min(largest, kernel.block_limit(rule.digits))
     if tiles.dtype == "float32":
         largest = min(largest, _LARGEST_FLOAT32_BLOCK)
     with jax.named_scope(kernel.name):

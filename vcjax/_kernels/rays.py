@@ -88,14 +88,14 @@ def near_part(
     """
     turn, row, column = place(foot.u, foot.v, turns, rule)
     windows = cut(continued, row, column, rule)
-    # Points are taken relative to the node just below the foot. Close to the foot, rounding of
-    # longer coordinates would tilt the rays, which changes gradients by 1/distance.
+    # Points are relative to the node just below the foot. Larger coordinates have larger rounding
+    # errors, and a gradient contains these errors divided by the distance.
     below = tuple(n // 2 - 1 for n in windows.shape[2:])
     origin = windows[:, :3, below[0], below[1], None, None]
     windows = jnp.concatenate([windows[:, :3] - origin, windows[:, 3:]], axis=1)
     x = jnp.einsum("ti,tij->tj", x, turn, precision="highest") - origin[..., 0, 0]
 
-    def tested(points):
+    def test_field_at(points):
         return jnp.moveaxis(test_field(jnp.moveaxis(points + origin, 1, 0)), 0, 1)
 
     du, dv = (w - jnp.floor(w) for w in (foot.u, foot.v))
@@ -106,8 +106,8 @@ def near_part(
     alpha, delta, on_surface = _scales(x - centre[:, :3], foot.spacing, rings, constants, rule)
     # A point on the surface is its own foot.
     x = jnp.where(on_surface[:, None], centre[:, :3], x)
-    polar = _polar_sum(x, centre[:, :3], rings, alpha, delta, tested, constants, rule)
-    total = polar + _grid_sum(x, windows, (du, dv), alpha, tested, punctured, rule)
+    polar = _polar_sum(x, centre[:, :3], rings, alpha, delta, test_field_at, constants, rule)
+    total = polar + _grid_sum(x, windows, (du, dv), alpha, test_field_at, punctured, rule)
     return NearPart(
         jnp.einsum("tij,tkj->tki", turn, total / (4 * np.pi), precision="highest"),
         jnp.einsum("tij,tj->ti", turn, centre[:, 6:], precision="highest"),
@@ -171,14 +171,16 @@ def _scales(offset, spacing, rings, constants: OffSurfaceTables, rule: Rule):
     return alpha, jnp.maximum(delta, CLOSEST), delta < CLOSEST
 
 
-def _polar_sum(x, foot, rings, alpha, delta, tested, constants: OffSurfaceTables, rule: Rule):
+def _polar_sum(
+    x, foot, rings, alpha, delta, test_field_at, constants: OffSurfaceTables, rule: Rule
+):
     """Return the polar integrals of the near kernel with the field and the test field, (t, 2, 3).
 
     Parameters
     ----------
     x, foot : (t, 3) points and their feet.
     rings, alpha, delta : from `_rings` and `_scales`.
-    tested : function of points (t, 3, ...) that returns the test field there.
+    test_field_at : function of points (t, 3, ...) that returns the test field there.
     """
     rho, weights, values = _along_rays(rings, delta[:, None], constants, rule)
     step = 2 * np.pi / rule.angular_count * rule.patch_phi * rule.patch_theta
@@ -188,7 +190,7 @@ def _polar_sum(x, foot, rings, alpha, delta, tested, constants: OffSurfaceTables
     distance = jnp.sqrt(square)
     near = field_split(alpha[:, None, None] * distance) / (square * distance)
     factor = (step * weights * rho)[:, :, None] * near
-    return _combined(values[:, 3:], tested(foot[:, :, None, None] + from_foot), r, factor)
+    return _combined(values[:, 3:], test_field_at(foot[:, :, None, None] + from_foot), r, factor)
 
 
 def _along_rays(rings, delta, constants: OffSurfaceTables, rule: Rule):
@@ -252,7 +254,7 @@ def _legendre(z, count: int):
     return jnp.stack(values[:count], axis=-1)
 
 
-def _grid_sum(x, windows, offsets, alpha, tested, punctured, rule: Rule):
+def _grid_sum(x, windows, offsets, alpha, test_field_at, punctured, rule: Rule):
     """Return the sums over each patch of the far kernel or of minus the near kernel, (t, 2, 3).
 
     The far kernel is summed over the nodes that the far sum leaves out, and minus the near kernel
@@ -263,7 +265,7 @@ def _grid_sum(x, windows, offsets, alpha, tested, punctured, rule: Rule):
     windows : (t, 9, p, q) continued nodes around the feet, from `cut`.
     offsets : pair of (t,) arrays, the positions of the feet along phi and theta relative to the
         nodes just below them, in node spacings.
-    tested : as for `_polar_sum`.
+    test_field_at : as for `_polar_sum`.
     """
     # The nodes of the ellipse around the foot. The foot lies less than one node after the middle.
     first = rule.margin + rule.lagrange_count // 2 - 1
@@ -282,7 +284,7 @@ def _grid_sum(x, windows, offsets, alpha, tested, punctured, rule: Rule):
     )
     near = jnp.where(square_radii(u, v, rule) <= 1.0, near, 0.0)
     factor = jnp.where(left_out, alpha**3 * _far_split(alpha**2 * square), -near)
-    return _combined(part[:, 3:], tested(part[:, :3]), r, factor)
+    return _combined(part[:, 3:], test_field_at(part[:, :3]), r, factor)
 
 
 def _far_split(square):

@@ -5,7 +5,7 @@ All arithmetic is done on the host and takes well under a second.
 The near part of the kernel is cut off at a rate alpha (`vcjax._kernels.near`). Let R be the radius
 of a patch, h the spacing of the quadrature nodes, and epsilon the error that the quadrature may
 have. For up to 3 requested digits, epsilon is a tenth of the requested error. For each further
-digit, this ratio is smaller by a factor of 10^(1/6). For points off the surface, epsilon is smaller
+digit, this ratio is smaller by a factor of 10^(1/6). For fields off the surface, epsilon is smaller
 by a factor of 10^0.3. The demands on a rule are:
 
 - The cut-off T = alpha R satisfies T^2 = ln(0.02/epsilon), so that the near kernel is negligible at
@@ -14,10 +14,11 @@ by a factor of 10^0.3. The demands on a rule are:
   R/h >= T^2/pi for every target.
 - The polar rule has 6 T radii, or 1.5 T^2 where that is more, and at least 16.8 T angles. On a
   patch with the axis ratio kappa, the trapezoidal rule on an ellipse needs
-  2 ln(1/epsilon) / ln((kappa + 1)/(kappa - 1)) angles to converge. Gradients off the surface need
-  as many angles as an epsilon that is 10^5 times smaller.
-- The Lagrange interpolation to polar nodes has 2 ceil(2 T) points. It is one-sided near the rim,
-  where the near kernel is small, so that one node beyond the rim is enough.
+  2 ln(1/epsilon) / ln((kappa + 1)/(kappa - 1)) angles to converge. Gradients need as many angles as
+  an epsilon that is 10 times smaller on the surface, and 10^5 times smaller off it.
+- The Lagrange interpolation to polar nodes has 2 ceil(2 T) points, and 12 more for gradients off
+  the surface. It is one-sided near the rim, where the near kernel is small, so that one node beyond
+  the rim is enough.
 - Along phi and theta, the grid has 2.8 nodes for each wavelength of the highest mode of the field
   that must be resolved. The amplitudes of all modes above this mode add up to less than the
   requested error.
@@ -268,7 +269,7 @@ def choose_off_surface(
     core_in_nodes = CORE * max(rule.patch_phi, rule.patch_theta)
     rule = replace(
         rule,
-        # B may vary along the radius of the core as fast as the grid resolves.
+        # The core gets one radius for every two nodes along it: B may vary that fast.
         core_count=int(np.ceil(2.5 * rule.cutoff + 0.5 * core_in_nodes)),
         # Only a part of each ray lies outside the core.
         radial_count=int(np.ceil((1 - CORE) * rule.radial_count)),
@@ -315,8 +316,8 @@ def resolves(rule: Rule, B: np.ndarray, digits: int, *, gradient: bool = False) 
 def _quadrature_digits(digits: int, gradient: bool) -> float:
     """Return the number of digits to which the grid must resolve the modes of B.
 
-    For a field this is the requested number. For a gradient 1.5 digits are added, up to 12 digits.
-    Beyond 12 digits the error is rounding, which grows as nodes get closer.
+    For a field this is the requested number. A gradient gets 1.5 digits more, but at most 12 in
+    total: beyond 12 digits the error is rounding, which grows as nodes get closer.
     """
     return min(digits + 1.5, 12.0) if gradient else float(digits)
 

@@ -16,12 +16,12 @@ _MARGIN = 1
 _EVALUATIONS = 1.5
 # Digits by which the error from other sheets must be below the requested error.
 _REACH_DIGITS = 0.9
-# Digits by which the error of the quadrature must be smaller off the surface than on it.
+# Digits by which the error of the quadrature of a field must be smaller off the surface than on it.
 _OFF_SURFACE_MARGIN = 0.3
-# The number of angles is chosen for this many more digits if the rule is for gradients: on the
-# surface, and off it. There, too few angles cause an error that grows like 1/distance.
-_GRADIENT_ANGLES = 1.0, 5.0
-# Gradients need this many times as many radii as fields to resolve other sheets.
+# Digits that are added for gradients when the number of angles is chosen. Off the surface, too few
+# angles cause an error of gradients that grows like 1/distance.
+_ANGULAR_DIGITS, _ANGULAR_DIGITS_OFF_SURFACE = 1.0, 5.0
+# Gradients need this many times as many radii as fields where other sheets lie inside a patch.
 _GRADIENT_RADII = 1.5
 # For gradients: digits by which the near kernel at the rim must be below the requested error, and
 # the term added to T^2 in the radius of patches (both fitted on the shapes of studies/accuracy).
@@ -71,7 +71,7 @@ class Demand:
     epsilon : error that the quadrature may have.
     angular_epsilon : part of this error that may come from the number of angles.
     reach : natural logarithm of 1 / (error that may come from other sheets of the surface).
-    radial_reach : the same for the number of radii, which sees such sheets inside patches.
+    radial_reach : the value of `reach` for the number of radii; it is larger for gradients.
     cutoff : T, the product of the near kernel's cut-off rate and the radius of a patch.
     radius_in_nodes : least radius of a patch, in node spacings.
     least_radial_count : least number of radii of the polar rule.
@@ -114,9 +114,10 @@ class Demand:
         lost = np.log10(2 * np.pi * length / spacing)
         enough = float(min(digits + lost, _MOST_QUADRATURE_DIGITS))
         demand = cls._of(enough, _GRADIENT_MARGIN, _GRADIENT_EXTRA)
+        angular_digits = _ANGULAR_DIGITS_OFF_SURFACE if off_surface else _ANGULAR_DIGITS
         return replace(
             demand,
-            angular_epsilon=demand.epsilon * 10.0 ** -_GRADIENT_ANGLES[off_surface],
+            angular_epsilon=demand.epsilon * 10.0**-angular_digits,
             radial_reach=_GRADIENT_RADII * demand.reach,
         )
 
