@@ -20,7 +20,7 @@ The derivative rules of `pair_weights` and `pair_product` are enough for forward
 second derivatives and batches.
 """
 
-from functools import partial
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -48,8 +48,26 @@ def _pair_weights_jvp(power, at, along):
 
 
 def _inverse_power(square, power: int):
-    # Written as a division: XLA turns 1/sqrt into rsqrt, which it does not vectorise on the CPU.
-    return 1.0 / (square ** (power // 2) * jnp.sqrt(square))
+    """Return square^(-power/2) for an odd power, in the form that is fastest on this processor.
+
+    XLA vectorises rsqrt only for processors with AVX-512. There it takes less time than a root and
+    a quotient. Both forms have the same number of operations.
+    """
+    if _has_avx512():
+        root = lax.rsqrt(square)
+        return root * (root * root) ** (power // 2)
+    return 1.0 / (jnp.sqrt(square) * square ** (power // 2))
+
+
+@cache
+def _has_avx512() -> bool:
+    """Return whether this processor has AVX-512, which only Linux tells; elsewhere False."""
+    try:
+        with open("/proc/cpuinfo") as file:
+            flags = next((line for line in file if line.startswith("flags")), "")
+    except OSError:
+        return False
+    return "avx512f" in flags.split()
 
 
 @jax.custom_jvp

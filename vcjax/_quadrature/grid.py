@@ -32,6 +32,8 @@ _MOST_QUADRATURE_DIGITS = 13.0
 # Rims on a bent surface are closer than on tangent planes. Each patch is therefore also tried with
 # its semi-axis along theta multiplied by these factors. The first adds one node.
 _WIDER = (1.0001, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2.0)
+# Patches that cost this many times the cheapest are tried only if no cheaper one fits.
+_DEARER = 2.0
 # A patch may bend around a fold through this angle in theta.
 _BENT = 0.3
 
@@ -248,24 +250,36 @@ def _cheapest_of(
     targets : number of targets.
     """
     metric = _deciding(rims.metric)
-    quad, patch = _fitting_patches(demand, metric, grids)
-    semi_axes = 2 * np.pi * patch / quad
-    enough = quad[0] >= demand.reach * sheets.steepest_beyond(semi_axes[1])
-    quad, patch, semi_axes = (values[:, enough] for values in (quad, patch, semi_axes))
-    radial_count = demand.radial_count(sheets, semi_axes)
-    angular_count = demand.angular_count(_stretch(metric, quad, patch), sheets, semi_axes)
-    nodes = (2 * (patch + _MARGIN) + 1).prod(axis=0)
-    far = costs.pair * quad[0] * quad[1]
-    fixed = _EVALUATIONS * (far + costs.node * nodes) + costs.prepared_node * nodes
-    ring = radial_count * (costs.interpolation * nodes + costs.polar_node)
-    cost = targets * (fixed + ring * angular_count)
-    order = np.argsort(cost, kind="stable")
-    first = rims.first_clear(quad[:, order], semi_axes[:, order], demand.bent_radius_in_nodes)
-    if first is None:
-        return None
-    sizes = *quad, *patch, radial_count, angular_count
-    names = "quad_nphi quad_ntheta patch_phi patch_theta radial_count angular_count".split()
-    return {name: int(v[order[first]]) for name, v in zip(names, sizes, strict=True)}
+    narrow = _fitting_patches(demand, metric, grids)
+
+    def sizes_and_costs(quad, patch, angular_count):
+        semi_axes = 2 * np.pi * patch / quad
+        radial_count = demand.radial_count(sheets, semi_axes)
+        nodes = (2 * (patch + _MARGIN) + 1).prod(axis=0)
+        far = costs.pair * quad[0] * quad[1]
+        fixed = _EVALUATIONS * (far + costs.node * nodes) + costs.prepared_node * nodes
+        ring = radial_count * (costs.interpolation * nodes + costs.polar_node)
+        sizes = *quad, *patch, radial_count, angular_count
+        return sizes, targets * (fixed + ring * angular_count)
+
+    # A wider patch costs more. Most narrow patches cost too much to be worth widening.
+    _, least = sizes_and_costs(*narrow, demand.least_angular_count)
+    most = _DEARER * least.min(initial=np.inf)
+    for low, high in ((0.0, most), (most, np.inf)):
+        quad, patch = _widened(*(values[:, least <= high] for values in narrow))
+        semi_axes = 2 * np.pi * patch / quad
+        enough = quad[0] >= demand.reach * sheets.steepest_beyond(semi_axes[1])
+        quad, patch, semi_axes = (values[:, enough] for values in (quad, patch, semi_axes))
+        angular_count = demand.angular_count(_stretch(metric, quad, patch), sheets, semi_axes)
+        sizes, cost = sizes_and_costs(quad, patch, angular_count)
+        order = np.argsort(cost, kind="stable")
+        order = order[(low < cost[order]) & (cost[order] <= high)]
+        first = rims.first_clear(quad[:, order], semi_axes[:, order], demand.bent_radius_in_nodes)
+        if first is not None:
+            names = "quad_nphi quad_ntheta patch_phi patch_theta radial_count angular_count"
+            at = order[first]
+            return {name: int(v[at]) for name, v in zip(names.split(), sizes, strict=True)}
+    return None
 
 
 def _multiples(unit: int, least: float, most: float, count: int) -> np.ndarray:
@@ -317,7 +331,6 @@ def _fitting_patches(demand: Demand, metric, grids: np.ndarray) -> tuple[np.ndar
     Returns
     -------
     quad, patch : (2, k) each, the numbers of nodes of a grid and the semi-axes of a patch in nodes.
-        Each patch is followed by patches that are wider along theta (`_WIDER`).
     """
     E, F, G = metric
     step = (2 * np.pi / grids)[..., None, None]
@@ -329,14 +342,22 @@ def _fitting_patches(demand: Demand, metric, grids: np.ndarray) -> tuple[np.ndar
     grid, row = ((a > 0) & (determinant > square * a / 4)).all(axis=2).nonzero()
     ratio = (square * a)[grid, row] / determinant[grid, row]
     across = 2 * np.arcsin(np.sqrt(ratio.max(axis=1)) / 2) / step[1, grid, 0, 0]
-    narrow = np.stack([along[row], np.maximum(2, np.ceil(across)).astype(int)])
-    factors = np.array([1.0, *_WIDER])
-    patch = np.stack(
-        [narrow[0].repeat(factors.size), np.ceil(narrow[1][:, None] * factors).ravel().astype(int)]
-    )
-    quad = grids[:, grid.repeat(factors.size)]
-    fits = (2 * (patch + _MARGIN) + 1 <= quad).all(axis=0)
-    return quad[:, fits], patch[:, fits]
+    return grids[:, grid], np.stack([along[row], np.maximum(2, np.ceil(across)).astype(int)])
+
+
+def _widened(quad: np.ndarray, patch: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return patches that fit on their grids, each followed by wider patches (`_WIDER`).
+
+    Parameters
+    ----------
+    quad, patch : (2, k) each, from `_fitting_patches`.
+    """
+    wide = np.ceil(patch[1][:, None] * np.array([1.0, *_WIDER])).astype(int)
+    fits = 2 * (wide + _MARGIN) + 1 <= quad[1][:, None]
+    fits[:, 1:] &= wide[:, 1:] > wide[:, :-1]
+    fits &= (2 * (patch[0] + _MARGIN) + 1 <= quad[0])[:, None]
+    row, column = fits.nonzero()
+    return quad[:, row], np.stack([patch[0, row], wide[row, column]])
 
 
 def _stretch(metric, quad: np.ndarray, patch: np.ndarray) -> np.ndarray:

@@ -1,5 +1,7 @@
 """The far sum: its tiles, blocks and derivatives against plain formulas."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 
 from vcjax import Rule
 from vcjax._geometry.resample import rotation
+from vcjax._kernels import pairs
 from vcjax._kernels.far import FIELD, block_shape, far_sum
 from vcjax._kernels.pairs import pair_product, pair_weights
 from vcjax._options import Tiles
@@ -74,8 +77,10 @@ def tile(power, x, y, moments):
     return pair_product(pair_weights(power, x, y, jnp.zeros(())), moments)
 
 
+@pytest.mark.parametrize("avx512", [True, False])
 @pytest.mark.parametrize("power", [3, 5])
-def test_a_tile_has_the_first_and_second_derivatives_of_its_formula(power):
+def test_a_tile_has_the_first_and_second_derivatives_of_its_formula(monkeypatch, power, avx512):
+    monkeypatch.setattr(pairs, "_has_avx512", lambda: avx512)
     rng = np.random.default_rng(3)
     x, y, moments = (jnp.asarray(rng.normal(size=shape)) for shape in ((3, 4), (3, 5), (2, 5)))
     given = x.at[:, 1].set(y[:, 2]), y, moments  # a target that is a source
@@ -89,3 +94,12 @@ def test_a_tile_has_the_first_and_second_derivatives_of_its_formula(power):
     both = [jax.tree.leaves(derivatives(values)) for values in (tile, plain_tile)]
     for found, expected in zip(*both, strict=True):
         assert jnp.abs(found - expected).max() <= 1e-11 * jnp.abs(expected).max()
+
+
+@pytest.mark.parametrize("power", [3, 5])
+def test_programs_of_different_processors_have_equally_many_equations(monkeypatch, power):
+    counts = []
+    for avx512 in (True, False):
+        monkeypatch.setattr(pairs, "_has_avx512", lambda avx512=avx512: avx512)
+        counts.append(len(jax.make_jaxpr(partial(pairs._inverse_power, power=power))(1.0).eqns))
+    assert counts[0] == counts[1]
