@@ -24,7 +24,6 @@ from vcjax._checks import check_constants
 from vcjax._compiled import ONE_MODULE, compiled
 from vcjax._data_checks.watch import watch
 from vcjax._devices import Devices, copied, device_mesh
-from vcjax._errors import UnresolvedWarning, warn
 from vcjax._geometry.jump import dual_basis, total_gradient
 from vcjax._geometry.nodes import at_targets, one_period, set_up, surface_nodes
 from vcjax._geometry.resample import as_rows, resampled
@@ -39,6 +38,7 @@ from vcjax._prepared import (
     near_fields,
     on_nodes,
     source_fields,
+    warn_of_field_rule,
 )
 from vcjax._pytree import pytree
 from vcjax._quadrature.rule import Rule
@@ -110,13 +110,7 @@ def prepare_gradient(
     near = resolve_near(call, rule, GRADIENT_PARTS, near_weights, near_block_size)
     constants = gradient_tables(rule) if constants is None else constants
     check_constants(call, constants, GradientTables, "vcjax.gradient_tables")
-    if not rule.gradient:
-        warn(
-            call,
-            "got a rule chosen for fields; the gradient will have one to three digits fewer than "
-            "the rule was chosen for. Make the rule with vcjax.choose(..., gradient=True).",
-            UnresolvedWarning,
-        )
+    warn_of_field_rule(call, rule, "vcjax.choose")
     nodes, dual_basis = set_up(_nodes_and_basis, rule, X, constants.field)
     nodes, dual_basis, kept = copied((nodes, dual_basis, constants), mesh)
     casing = GradientCasing(

@@ -27,7 +27,14 @@ from vcjax._geometry.foot import distance_from, filled_count, nearest
 from vcjax._geometry.nodes import on_host, one_period, set_up, surface_nodes
 from vcjax._kernels.off_surface import Nodes, known_field, transform_gradients, transforms
 from vcjax._options import Tiles, resolve_tiles
-from vcjax._prepared import Prepared, check_evaluation, check_preparation, on_nodes, source_fields
+from vcjax._prepared import (
+    Prepared,
+    check_evaluation,
+    check_preparation,
+    on_nodes,
+    source_fields,
+    warn_of_field_rule,
+)
 from vcjax._pytree import pytree
 from vcjax._quadrature.choose import choose_off_surface
 from vcjax._quadrature.rule import Rule
@@ -246,6 +253,10 @@ def gradient_at(
     -------
     OffSurface : with gradients (n, 3, 3), [:, i, k] = d_i B_k, in the unit of B over the unit of X.
         Its `error`, relative to max |B|, has the unit of 1/X.
+
+    Warns
+    -----
+    UnresolvedWarning : if the rule was chosen for fields.
     """
     sizes = chunk_size, target_chunk_size
     return _evaluate("gradient_at", _gradient, casing, B, points, sizes)
@@ -254,6 +265,8 @@ def gradient_at(
 def _evaluate(call: str, quantity: Callable, casing, B, points, sizes) -> OffSurface:
     check_evaluation(call, casing, OffSurfaceCasing, "vcjax.prepare_off_surface", B)
     check_points(call, points)
+    if quantity is _gradient:
+        warn_of_field_rule(call, casing.rule, "vcjax.choose_off_surface")
     tiles = resolve_tiles(call, "BOFF", *sizes)
     # Inside a traced function, even concrete arguments must be left to JAX.
     if casing.devices is None and not is_tracing() and on_host(casing, B, points):

@@ -18,7 +18,7 @@ from vcjax._checks import check_casing, check_jax, check_rule, check_vectors
 from vcjax._compiled import LESS_OPTIMISED, compiled
 from vcjax._data_checks.watch import check_evaluated
 from vcjax._devices import divided, over_targets
-from vcjax._errors import VcjaxError
+from vcjax._errors import UnresolvedWarning, VcjaxError, warn
 from vcjax._geometry.nodes import at_targets, one_period, target_rows
 from vcjax._geometry.resample import as_rows, resampled
 from vcjax._kernels.far import Kernel, far_sum
@@ -108,6 +108,17 @@ def check_preparation(call: str, rule, X, choose: str = "vcjax.choose") -> None:
             f"{call} got a rule for points {where} the surface; make the rule with {choose}."
         )
     check_vectors(call, "X", X, rule.surface_shape)
+
+
+def warn_of_field_rule(call: str, rule: Rule, choose: str) -> None:
+    """Warn if a rule from which a call computes gradients was chosen for fields."""
+    if not rule.gradient:
+        warn(
+            call,
+            "got a rule chosen for fields; gradients will have fewer digits than the rule was "
+            f"chosen for. Make the rule with {choose}(..., gradient=True).",
+            UnresolvedWarning,
+        )
 
 
 def check_evaluation(call: str, casing, kind: type[Prepared], prepare: str, B) -> None:

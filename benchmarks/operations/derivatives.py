@@ -153,7 +153,8 @@ def gradient_slope_in_the_points() -> Program:
     def value(points, B, casing):
         return _half_square_of(vcjax.gradient_at(casing, B, points))
 
-    points, B, casing = inputs.points(64), inputs.total(), inputs.off_surface_casing()
+    casing = inputs.off_surface_casing(gradient=True)
+    points, B = inputs.points(64), inputs.total()
 
     def check(answer, run):
         found, square = run(points, B * 3.0, casing)[1], answer[1] * 9.0

@@ -32,12 +32,14 @@ def rule(*, gradient: bool = False) -> vcjax.Rule:
 
 
 @functools.cache
-def off_surface_rule() -> vcjax.Rule:
-    """Return the rule of the problem for points off the surface."""
+def off_surface_rule(**options: Any) -> vcjax.Rule:
+    """Return the rule of the problem for points off the surface.
+
+    `options` are hashable keyword arguments of `vcjax.choose_off_surface`.
+    """
     problem = PROBLEM()
-    return vcjax.choose_off_surface(
-        problem.X, problem.B, DIGITS, nfp=problem.nfp, half_period=problem.half_period
-    )
+    symmetry = dict(nfp=problem.nfp, half_period=problem.half_period)
+    return vcjax.choose_off_surface(problem.X, problem.B, DIGITS, **symmetry, **options)
 
 
 def surface() -> jax.Array:
@@ -68,9 +70,9 @@ def gradient_casing() -> vcjax.GradientCasing:
 
 
 @functools.cache
-def off_surface_casing() -> vcjax.OffSurfaceCasing:
-    """Return the surface, prepared for points off the surface."""
-    return vcjax.prepare_off_surface(off_surface_rule(), PROBLEM().X)
+def off_surface_casing(**options: Any) -> vcjax.OffSurfaceCasing:
+    """Return the surface, prepared for points off it with the rule that `options` give."""
+    return vcjax.prepare_off_surface(off_surface_rule(**options), PROBLEM().X)
 
 
 def violation(found: Any, expected: Any, floor: float = ROUNDING) -> float:

@@ -153,11 +153,15 @@ def field_at() -> Program:
 @operation("vcjax.gradient_at")
 def gradient_at() -> Program:
     """Return the program for the gradients of separated fields, at points on both sides."""
-    return _at_points(vcjax.gradient_at, functools.partial(error_at, exact=magnetic_field_gradient))
+    error = functools.partial(error_at, exact=magnetic_field_gradient)
+    return _at_points(vcjax.gradient_at, error, gradient=True)
 
 
-def _at_points(evaluate: Callable[..., Any], error: Callable[..., float]) -> Program:
-    arguments = (inputs.off_surface_casing(), inputs.total(), inputs.points())
+def _at_points(
+    evaluate: Callable[..., Any], error: Callable[..., float], **options: Any
+) -> Program:
+    casing = inputs.off_surface_casing(**options)
+    arguments = (casing, inputs.total(), inputs.points())
 
     def fields(casing, B, points):
         found = evaluate(casing, B, points)

@@ -82,7 +82,8 @@ def run(options: argparse.Namespace) -> int:
         rows = _compared(operation, digits, threads, options)
         for row in rows:
             append_row(options.out, {"round": number, **row})
-    print(tables.table_of(read_rows(options.out)))
+    for processor, text in tables.by_processor(read_rows(options.out)).items():
+        print(f"{processor}\n\n{text}")
     return 0
 
 

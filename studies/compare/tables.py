@@ -1,47 +1,70 @@
-"""Make the table of docs/compare.md."""
+"""Make the tables of docs/compare.md."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
+from functools import partial
 from statistics import median
 
 from jaxmeter import bytes_text
 from studies.harness import Row, measured, read_rows, table
 
+_CASE = "operation", "digits", "threads"
 HEADER = (
-    "operation", "digits", "threads", "program", "whole process", "compile time", "further set-up",
-    "further evaluation", "peak memory", "error",
+    *_CASE, "whole process", "with the cache", "in C++", "compile time", "further set-up",
+    "further evaluation", "in C++", "peak memory", "in C++", "error", "in C++",
 )  # fmt: skip
-_LABELS = HEADER[:4]
 
 
 def table_of(rows: Sequence[Row]) -> str:
-    """Return a Markdown table: medians over the processes of a program, and the largest error."""
+    """Return a Markdown table: medians over the processes of a program, and the largest error.
 
-    def key(row: Row) -> tuple:
-        return tuple(str(row[name]) for name in _LABELS)
+    Parameters
+    ----------
+    rows : measured on one processor.
+    """
+    cases: dict[tuple, dict[str, list[Row]]] = {}
+    for row in rows:
+        programs = cases.setdefault(tuple(str(row[name]) for name in _CASE), {})
+        programs.setdefault(row["program"], []).append(row)
+    return table(HEADER, [[*case, *_cells(programs)] for case, programs in cases.items()], left=3)
 
-    order = list(dict.fromkeys(map(key, rows)))
-    groups = itertools.groupby(sorted(rows, key=lambda row: order.index(key(row))), key)
-    return table(HEADER, [[*names, *_cells(list(group))] for names, group in groups], left=4)
 
+def _cells(programs: dict[str, list[Row]]) -> list[str]:
+    def of(program: str, name: str) -> float:
+        found = [row[name] for row in programs.get(program, ()) if row[name] not in ("", None)]
+        combine = max if name == "error_relative" else median
+        return combine(map(float, found)) if found else float("nan")
 
-def _cells(rows: list[Row]) -> list[str]:
-    def value(name: str) -> float:
-        return median(float(row[name]) for row in rows)
+    def seconds(program: str, name: str, places: int) -> str:
+        return _text(of(program, name), lambda value: f"{value:.{places}f} s")
 
-    steady = [value("setup_seconds"), value("evaluation_seconds")]
-    compiling = max(0.0, value("first_seconds") - sum(steady))
-    errors = [float(row["error_relative"]) for row in rows if row["error_relative"]]
-    is_reference = rows[0]["program"] == "C++"
+    ours, reference = "vcjax", "C++"
+    steady = [of(ours, name) for name in ("setup_seconds", "evaluation_seconds")]
+    compiling = of(ours, "first_seconds") - sum(steady)
     return [
-        f"{value('whole_process_seconds'):.2f} s",
-        "" if is_reference else f"{compiling:.2f} s",
-        *(f"{seconds:.3f} s" for seconds in steady),
-        bytes_text(value("peak_bytes")),
-        f"{max(errors):.1e}" if errors else "",
+        *(seconds(name, "whole_process_seconds", 2) for name in (ours, "vcjax, cached", reference)),
+        _text(compiling, lambda value: f"{max(0.0, value):.2f} s"),
+        seconds(ours, "setup_seconds", 3),
+        *(seconds(name, "evaluation_seconds", 3) for name in (ours, reference)),
+        *(_text(of(name, "peak_bytes"), bytes_text) for name in (ours, reference)),
+        *(_text(of(name, "error_relative"), "{:.1e}".format) for name in (ours, reference)),
     ]
 
 
-TABLES = {"compare": lambda: table_of(read_rows(measured("compare", "rows.csv")))}
+def _text(value: float, write) -> str:
+    return "" if value != value else write(value)
+
+
+def by_processor(rows: Sequence[Row]) -> dict[str, str]:
+    """Return a table for each processor."""
+    names = dict.fromkeys(row["processor"] for row in rows)
+    return {name: table_of([row for row in rows if row["processor"] == name]) for name in names}
+
+
+def _on(maker: str) -> str:
+    found = by_processor(read_rows(measured("compare", "rows.csv")))
+    return next(text for name, text in found.items() if name.startswith(maker))
+
+
+TABLES = {f"compare {name}": partial(_on, name) for name in ("Intel", "AMD")}

@@ -73,7 +73,7 @@ EVALUATIONS = {
     "external_field": lambda casings, B: vcjax.external_field(casings["on"], B),
     "internal_field": lambda casings, B: vcjax.internal_field(casings["on"], B),
     "field_at": lambda casings, B: vcjax.field_at(casings["off"], B, np.ones((1, 3))),
-    "gradient_at": lambda casings, B: vcjax.gradient_at(casings["off"], B, np.ones((1, 3))),
+    "gradient_at": lambda casings, B: vcjax.gradient_at(casings["slopes"], B, np.ones((1, 3))),
     "compute_external_B": lambda casings, B: casings["flat"].compute_external_B(flat(B)),
     "compute_internal_gradB": lambda casings, B: casings["flat"].compute_internal_gradB(flat(B)),
     "compute_external_B_jit": lambda casings, B: casings["named"].compute_external_B_jit(flat(B)),
@@ -91,6 +91,9 @@ def casings():
     made: dict[str, Any] = {
         "on": vcjax.prepare(choose(data), data.X),
         "off": vcjax.prepare_off_surface(choose(data, choose=vcjax.choose_off_surface), data.X),
+        "slopes": vcjax.prepare_off_surface(
+            choose(data, 2, choose=vcjax.choose_off_surface, gradient=True), data.X
+        ),
         "flat": VirtualCasing(),
         "named": VirtualCasingJAX(),
         "B": flat(data.B),

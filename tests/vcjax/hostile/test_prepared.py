@@ -52,6 +52,16 @@ def test_a_gradient_prepared_with_a_rule_for_fields_warns(torus, rule):
         vcjax.prepare_gradient(rule, torus.X)
 
 
+def test_a_gradient_off_the_surface_from_a_rule_for_fields_warns(torus):
+    symmetry = dict(nfp=torus.nfp, half_period=torus.half_period)
+    rule = vcjax.choose_off_surface(torus.X, torus.B, 1, **symmetry)
+    casing = vcjax.prepare_off_surface(rule, torus.X)
+    message = "gradient_at got a rule chosen for fields.*choose_off_surface.*gradient=True"
+    # Warnings are errors here; nothing is evaluated.
+    with pytest.raises(vcjax.UnresolvedWarning, match=message):
+        vcjax.gradient_at(casing, torus.B, torus.X[0, :1])
+
+
 _SPOILT = {
     "single precision": lambda leaf: leaf.astype(np.float32),
     "complex": lambda leaf: leaf.astype(complex),
