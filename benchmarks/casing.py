@@ -36,8 +36,8 @@ class CasingVariants(common.CaseSuite):
 
     def case(self, grid: str, variant: str, digits: int) -> PlannedCase:
         """Return the planned case for a variant and a number of digits."""
-        # With simplified constants the program equals that of the variant "argument". This holds at
-        # more digits too, so the quick grid leaves these cases out.
+        # With simplified constants the program is the same as for the variant "argument", also at
+        # more than six digits. The quick grid therefore leaves out these cases.
         is_known = variant == "simplified" and digits > 6
         quick_rounds = 0 if is_known else QUICK_ROUNDS[digits]
         return PlannedCase(

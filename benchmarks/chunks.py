@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks import common
 from benchmarks.measuring.plan import PlannedCase
 
-# Small, middle and large tiles show the trend; the full grid has all of them.
+# Small, middle and large tiles show the trend; the full grid has all tile sizes.
 QUICK_TILES = (("auto", "auto"), (256, 20), (1024, 80), (4096, 320))
 QUICK_ROUNDS = 2
 FULL_ROUNDS = 6

@@ -1,7 +1,7 @@
 """The cost of closing over a coronagraph's arrays instead of passing them as arguments.
 
-The study ``studies.closure`` measures all of these cases, and others. asv measures frames only on
-the full grid, at the two smallest sizes.
+The study ``studies.closure`` measures the cases of this module, and more. asv measures frames only
+on the full grid, at the two smallest sizes.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ W7X = {"workload": "w7x", "half_period": True}
 # Simplified constants are read when JAX is imported, so they are set in the environment.
 SIMPLIFIED_ENVIRONMENT = {"JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS": "1"}
 
-# For workers that are bound to one CPU: these hold where a system cannot bind.
+# For workers bound to one CPU: one thread, even where the system cannot bind processes.
 ONE_THREAD_ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "NPROC": "1",

@@ -1,4 +1,4 @@
-"""Time and error of vcjax and of the C++ package.
+"""Time and error of vcjax and of the C++ package ``virtual_casing``.
 
 Both run in the same process with one thread, and their calls are interleaved.
 """
@@ -12,7 +12,7 @@ FULL_ROUNDS = 6
 
 
 class AgainstReference(common.CaseSuite):
-    """Set-up and evaluation time of vcjax and of the C++ package for the external field.
+    """Set-up and evaluation time of the external field in vcjax and in ``virtual_casing``.
 
     The surface is half a period of the W7-X boundary. The compile time of vcjax is measured too.
     """

@@ -94,7 +94,7 @@ def run(name: str, work: Callable[[], bool]) -> int:
         say(f"{name}: {str(error).removeprefix(f'{name}: ')}")
         return 2
     except BrokenPipeError:
-        # The program that reads the output closed the pipe. Python flushes at exit: discard that.
+        # The reader of the output closed the pipe: discard the output that Python flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
     except KeyboardInterrupt:
@@ -145,7 +145,7 @@ def case_of(name: str, options: argparse.Namespace) -> jaxmeter.Case:
     except ModuleNotFoundError as error:
         module = options.target.partition(":")[0]
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise  # the module exists, but one that it imports does not
+            raise  # the module exists, but it imports a module that does not
         raise JaxmeterError(
             f"got target={options.target!r}, but no module {error.name!r} is installed or in "
             f"{os.getcwd()!r}; check its name, or run the script in the folder of the module"

@@ -70,7 +70,7 @@ def work(argv: Sequence[str] | None) -> bool:
     if not options.no_xprof:
         try:
             xprof = jt.xprof_tables(path, tables["trace_ops"]["program"].unique())
-        except JaxmeterError as error:  # it is not installed
+        except JaxmeterError as error:  # xprof is not installed
             scripting.say(str(error))
     scripting.save({**tables, **xprof}, folder, live=place is None, source=str(path))
     (total,) = tables["trace"].to_dict("records")

@@ -1,7 +1,7 @@
 r"""Dump the program of a function with XLA, or read an existing dump.
 
-The tables list the instructions, passes, fusions, buffers, constants, precision and calls of
-foreign code of the program. docs/tables.md describes the columns.
+The tables list the program's instructions, passes, fusions, buffers, constants, precision and calls
+of foreign code. docs/tables.md describes the columns.
 
     # dump a program
     python profiling/xla_dump.py benchmarks.cases.field:external_field \
@@ -98,7 +98,7 @@ def tables_of(options: argparse.Namespace, place: Path | None, folder: Path):
 
 
 def other_tables(options: argparse.Namespace, place: Path | None, folder: Path):
-    """Return the tables of the other dump in the comparison, which ``--than`` names.
+    """Return the tables of the other dump, which ``--than`` describes.
 
     Raises
     ------

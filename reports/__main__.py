@@ -16,9 +16,9 @@ STORE = "results/records"
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code.
 
-    The docstring of each command explains the codes 0 and 1. The code 2 means an error. If the user
-    can correct the error, it is one line on stderr. A bug in the reports prints a traceback, and
-    does not exit with 1 because 1 means a regression.
+    The docstring of each command explains the codes 0 and 1. The code 2 means an error. An error
+    that the user can correct is printed as one line on stderr. For a bug in the reports, a
+    traceback is printed and the code is also 2, because 1 means a regression.
     """
     options = _parser().parse_args(argv)
     try:
@@ -91,7 +91,7 @@ def history(options: argparse.Namespace) -> int:
     made = make_history(store, repository=options.repository)
     page = write_history(made, options.out)
     if not is_fleet(Path(options.store)):
-        # Written again with links to the reviews, so that an interrupted run leaves a page too.
+        # Write the page again with links to the reviews. An interrupted run leaves the first page.
         reviews = write_reviews(made, options.store, options.out)
         page = write_history(made, options.out, reviews=reviews)
     print(page.resolve())
@@ -147,7 +147,7 @@ def review(options: argparse.Namespace) -> int:
 
 
 def triage(options: argparse.Namespace) -> int:
-    """Print a Markdown digest of the changes since a date or a commit."""
+    """Print a Markdown digest of regressions and improvements since a date or a commit."""
     from .history.series import make_history
     from .store.fleet import read_any
     from .triage import triage as digest
@@ -220,7 +220,7 @@ def _parser() -> argparse.ArgumentParser:
 
     command("history", history, "write a page of every metric across commits", "results/history")
 
-    option = command("triage", triage, "print a Markdown digest of recent changes")
+    option = command("triage", triage, "print recent regressions and improvements as Markdown")
     option("--since", required=True, help="a date such as 2026-11-01, or a commit, such as v0.1")
 
     option = command(
@@ -230,7 +230,7 @@ def _parser() -> argparse.ArgumentParser:
     option("head", nargs="?", help="another commit, named in the same way")
     about = "folder written by benchmarks.measuring.pair, to review instead of the store"
     option("--pair", type=Path, help=about)
-    option("--environment", help="beginning of an environment's name, if there are several")
+    option("--environment", help="beginning of an environment's name, if the commits share several")
     option("--gate-times", action="store_true", help="fail the review for longer times too")
     about = "smallest relative change of a time that counts (default: 0.05)"
     option("--minimum-effect", type=float, help=about)

@@ -61,7 +61,7 @@ def known_commits(repository: Path, hashes: Iterable[str]) -> list[Commit]:
 
     Return an empty list if git cannot be run.
     """
-    # Only full hashes: git could take any other folder name for a branch, which is another commit.
+    # Only full hashes: git could read any other name as a branch, and return another commit.
     names = {name for name in hashes if FULL_NAME.fullmatch(name)}
     try:
         done = subprocess.run(

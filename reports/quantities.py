@@ -43,7 +43,7 @@ ENVIRONMENT = {
     "jax_options": "jax_options",
 }
 PER_PROCESS_ENVIRONMENT = ("load_1min_before", "load_1min_after", "started_utc")
-# Columns that come later: of the environment, and those that readers of the table add.
+# Names of columns that are added later: by readers of the table, and from the environment.
 ADDED = ("environment", "position")
 TAKEN = frozenset((*ENVIRONMENT.values(), *PER_PROCESS_ENVIRONMENT, *ADDED))
 FAILURE = ("phase", "kind", "message", "traceback")
@@ -110,7 +110,7 @@ NOT_OURS = (
     *("reference_", "baseline_", "wall_", "factory_", "steady_m", "naive_", "failure_", "load_"),
     "parameter_",
 )
-# Given by the problem, sums of other numbers, and bytes that depend on more than the program.
+# Numbers of the problem, sums of other numbers, and bytes that depend on more than the program.
 NOT_METRICS = ("array_bytes", "ready_seconds", "ram_bytes", "device_peak_bytes", "alias_bytes")
 
 
@@ -197,7 +197,7 @@ def _parameters(params: dict[str, Any]) -> Row:
 
 
 def _not_a_number(found: Mapping[str, float]) -> str | None:
-    """Return the names of all NaN values, joined by commas; None if there are none."""
+    """Return the names of all NaN values, joined by commas; None if no value is NaN."""
     return ", ".join(sorted(name for name, value in found.items() if math.isnan(value))) or None
 
 

@@ -1,4 +1,4 @@
-"""Write a triage: a Markdown digest of the changes that recent commits made."""
+"""Write a triage: a Markdown digest of the regressions and improvements of recent commits."""
 
 import math
 import re
@@ -52,7 +52,7 @@ def triage(history: History, since: str, repository: Path) -> str:
     Raises
     ------
     ReportError
-        If git does not know `since`, or no commit after it was measured.
+        If git does not know `since`, or no commit after `since` was measured.
     """
     wanted = _wanted(history.commits, since, repository)
     if not wanted:

@@ -1,4 +1,4 @@
-"""``python -m studies STUDY``: measure a claim of docs/ again, or rewrite its tables."""
+"""``python -m studies STUDY``: measure a claim of docs/ again, or rewrite the tables of docs/."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jaxmeter import JaxmeterError
 from studies.harness import StudyError, work
 
 STUDIES = {
-    "trust": ("studies.trust.measure", "how often jaxmeter compare is wrong, and what it finds"),
+    "trust": ("studies.trust.measure", "false alarms and detection rates of jaxmeter compare"),
     "verdicts": ("studies.trust.verdicts", "judge the pairs that trust measured"),
     "exact": ("studies.trust.exact", "changes that jaxmeter compare finds without measuring times"),
     "hoisting": ("studies.trust.hoisting", "compile times of a function whose array is hoisted"),

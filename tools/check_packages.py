@@ -1,4 +1,4 @@
-"""Build both packages, check them, install the wheels into a clean environment and try them.
+"""Build and check vcjax and jaxmeter, install both wheels in a clean environment and try them.
 
     python -m tools.check_packages    # prints the versions if both packages work
 
@@ -36,7 +36,7 @@ print(f"vcjax {vcjax.__version__} (error {error:.1e}) and jaxmeter {jaxmeter.__v
 
 def run(*command: str | Path, cwd: Path = ROOT) -> None:
     """Run a command; if it fails, end this process with its exit code."""
-    # Neither the checkout nor a user's packages may stand in for what a wheel lacks.
+    # With these variables Python could import a module that is missing in a wheel.
     kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME")}
     done = subprocess.run([str(part) for part in command], cwd=cwd, env=kept, check=False)
     if done.returncode:

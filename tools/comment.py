@@ -2,15 +2,15 @@
 
     python -m tools.comment --run ID --head COMMIT --branch OWNER:BRANCH
 
-The command may write to the pull request, so it runs in a workflow of its own, with the code of the
-default branch. From the reviewed branch it takes only one file of bounded size: ``review.md`` in
-the artefact "comment" of the run ID. The text of this file is not trusted: mentions, links and all
-HTML except collapsed sections are disabled in it. A pull request gets a comment only if it is open,
-has the label "benchmark", and has COMMIT as its last commit. If the commits could not be measured,
-the comment says so, because readers would take the review of an earlier push for the verdict on
-this push.
+The command has permission to write to the pull request, so it runs in a workflow of its own, with
+the code of the default branch. From the reviewed branch it takes only one file of bounded size:
+``review.md`` in the artefact "comment" of the run ID. The text of this file is not trusted:
+mentions, links and all HTML except collapsed sections are disabled in it. A pull request gets a
+comment only if it is open, has the label "benchmark", and has COMMIT as its last commit. If the
+commits could not be measured, the comment says so, because readers would otherwise take the review
+of an earlier push for the verdict on this push.
 
-The command runs GitHub's ``gh``. Exit codes: 0 if the comment was written or none is needed, 2 if
+The command runs GitHub's ``gh``. Exit codes: 0 if the comment was written or is not needed, 2 if
 GitHub refused.
 """
 
@@ -69,7 +69,7 @@ def pull_request(branch, head):
 
 
 def artefact(run):
-    """Return the text of the review in a run's artefact, or None if there is none."""
+    """Return the text of the review in a run's artefact, or None if no review can be read."""
     query = "-f", "name=comment"
     url = f"{REPOSITORY}/actions/runs/{run}/artifacts"
     for found in json.loads(gh("api", "--method", "GET", url, *query))["artifacts"]:
@@ -82,7 +82,7 @@ def unpacked(archive):
     """Return the beginning of ``review.md`` in a zip archive, or None if it cannot be read."""
     try:
         with zipfile.ZipFile(io.BytesIO(archive)) as files:
-            # With other methods the whole file is unpacked before it is cut.
+            # With other compression methods the whole file is unpacked before it is cut.
             if files.getinfo("review.md").compress_type != zipfile.ZIP_DEFLATED:
                 return None
             with files.open("review.md") as stream:

@@ -9,8 +9,8 @@ can be repeated; otherwise pip takes the newest versions. By default, JAX is ins
 version that has a lock file for this Python. ``--jax`` chooses another version, and
 ``--write-lock`` writes the lock file.
 
-Two files inside the environment hold its state: ``.installed.json`` lists the installed extras and
-the settings they were installed from; ``.installing`` exists only while pip runs. A run that finds
+Two files inside the environment hold its state: ``.installed.json`` has the installed extras and
+the digest that `fingerprint` returned; ``.installing`` exists only while pip runs. A run that finds
 ``.installing`` starts over, because the last installation was interrupted.
 """
 
@@ -148,7 +148,7 @@ def requirements(extra):
 
 
 def install(extras, optional, jax=None):
-    """Install `extras`, and those of `optional` that have a wheel, in the locked versions.
+    """Install `extras`, and each extra in `optional` that has a wheel, in the locked versions.
 
     Parameters
     ----------

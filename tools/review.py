@@ -1,9 +1,9 @@
-"""Measure two commits in interleaved runs, and review what the second one changes.
+"""Measure two commits in interleaved runs, and review the changes from BASE to HEAD.
 
     python -m tools.review BASE HEAD [--out FOLDER] [--cases PATTERN ...] [--gate-times]
 
 BASE is replaced by the commit where HEAD branched off from it, so that only the commits of a pull
-request are reviewed. The records, the page and ``review.md`` are written to FOLDER. Exit
+request are reviewed. The records, a page and ``review.md`` are written to FOLDER. Exit
 codes: 0 without a gated regression, 1 with a gated regression, 2 if the commits could not be
 measured or compared.
 """

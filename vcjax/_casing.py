@@ -92,10 +92,12 @@ def prepare(
     Raises
     ------
     VcjaxError : if the surface does not have the shape of the rule or contains NaN, if the devices
-        cannot be used, if the weights do not fit into memory, or if JAX runs in 32-bit mode.
+        cannot be used, if an option or `constants` is invalid, if the weights do not fit into
+        memory, or if JAX runs in 32-bit mode.
 
     Warns
     -----
+    UnresolvedWarning : if the rule was chosen for a smoother surface.
     AccuracyWarning : if weights in "float32" do not keep the digits of the rule.
     """
     check_preparation("prepare", rule, X)

@@ -14,7 +14,7 @@ _FLAGS = os.environ.get("XLA_FLAGS", "")
 
 def _options(**values: Any) -> dict[str, Any]:
     """Return compiler options by name, without those that this JAX lacks or the user has set."""
-    if jax.__version_info__ >= (0, 11):  # from then on the name is an error
+    if jax.__version_info__ >= (0, 11):  # newer versions refuse this option
         values.pop("xla_cpu_use_fusion_emitters", None)
     return {name: value for name, value in values.items() if name not in _FLAGS}
 
@@ -33,7 +33,7 @@ def compiled(
     """Return a decorator that compiles like `jax.jit`, with compiler options where JAX takes them.
 
     JAX takes options only for programs that are called directly. Inside a traced function or a
-    derivative, and on accelerators, the program is that of `jax.jit`.
+    derivative, and on accelerators, the program is compiled without them.
     """
 
     def decorator(function: Callable) -> Callable:
@@ -53,5 +53,5 @@ def compiled(
 
 
 def is_tracing() -> bool:
-    """Return whether JAX traces a function, so that operations on concrete arrays are traced."""
+    """Return whether JAX is tracing; operations on concrete arrays are then traced as well."""
     return isinstance(jax.device_put(np.zeros(())), Tracer)

@@ -25,7 +25,7 @@ from vcjax._options import Tiles, memory_shortage, resolve_tiles
 from vcjax._prepared import on_nodes
 from vcjax._pytree import pytree
 
-# Targets whose rows are computed at once; each needs a few times nine numbers for each node.
+# Targets whose rows are computed at once. A target needs a few times nine numbers for each node.
 _BATCH = 4
 
 

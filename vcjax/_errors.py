@@ -35,7 +35,7 @@ class UnresolvedWarning(VcjaxWarning):
 
 
 class NoiseWarning(VcjaxWarning):
-    """Warns that noise or a single wrong point is larger than the requested digits allow."""
+    """Warns that noise, or the error of a single point, is too large for the requested digits."""
 
 
 class AccuracyWarning(VcjaxWarning):
@@ -50,7 +50,7 @@ _WITHIN = (str(Path(__file__).parent), str(Path(jaxtyping.__file__).parent), "<@
 
 @contextmanager
 def errors_named(call: str) -> Iterator[None]:
-    """Make errors and warnings raised inside the block name `call`, the call that the user made."""
+    """Name `call`, the call that the user made, in errors and warnings from inside the block."""
     token = _caller.set(_caller.get() or call)
     try:
         yield

@@ -17,8 +17,8 @@ def is_forked() -> bool:
 
 def _before_fork() -> None:
     global _jax_runs_in
-    # Every public function that reports backends also starts them, hence the private name. Without
-    # it, only the warning of JAX is left.
+    # Every public function that reports backends also starts them, hence the private name. If JAX
+    # drops this name, only the warning of JAX is left.
     bridge = sys.modules.get("jax._src.xla_bridge")
     if _jax_runs_in is None and getattr(bridge, "_backends", None):
         _jax_runs_in = os.getpid()

@@ -103,6 +103,7 @@ def prepare_gradient(
     Warns
     -----
     UnresolvedWarning : if the rule was chosen for fields, or for a smoother surface.
+    AccuracyWarning : if weights in "float32" do not keep the digits of the rule.
     """
     call = "prepare_gradient"
     check_preparation(call, rule, X, "vcjax.choose(..., gradient=True)")

@@ -265,9 +265,9 @@ def gradient_at(
 def _evaluate(call: str, quantity: Callable, casing, B, points, sizes) -> OffSurface:
     check_evaluation(call, casing, OffSurfaceCasing, "vcjax.prepare_off_surface", B)
     check_points(call, points)
+    tiles = resolve_tiles(call, "BOFF", *sizes)
     if quantity is _gradient:
         warn_of_field_rule(call, casing.rule, "vcjax.choose_off_surface")
-    tiles = resolve_tiles(call, "BOFF", *sizes)
     # Inside a traced function, even concrete arguments must be left to JAX.
     if casing.devices is None and not is_tracing() and on_host(casing, B, points):
         missed = _missed(casing.rule, np.asarray(B), np)

@@ -30,10 +30,10 @@ from vcjax._quadrature.rule import Rule
 
 Operator = Literal["B", "BOFF", "GRADB"]
 
-# (sources, targets) of a tile. On one CPU thread the sizes change little. Several threads share a
-# tile, and tiles of about a thousand targets take 15 to 20 % less time than tiles of a few hundred
-# (docs/chunks.md). Derivatives of the field are slower if a tile is too large for the cache. The
-# sizes for other devices are not measured; they are large enough to keep the memory busy.
+# (sources, targets) of a tile. On one CPU thread the time depends little on them. Several threads
+# share a tile, and tiles of about a thousand targets take 15 to 20 % less time than tiles of a few
+# hundred (docs/chunks.md). Derivatives of the field are slower if a tile is too large for the
+# cache. Sizes for other devices are not measured; they are large enough to keep the memory busy.
 _AUTO: dict[str, dict[Operator, tuple[int, int]]] = {
     "cpu": {"B": (512, 1280), "BOFF": (2048, 320), "GRADB": (1024, 1280)},
     "gpu": {"B": (16384, 1024), "BOFF": (16384, 1024), "GRADB": (1024, 8192)},

@@ -111,7 +111,7 @@ def check_preparation(call: str, rule, X, choose: str = "vcjax.choose") -> None:
 
 
 def warn_of_field_rule(call: str, rule: Rule, choose: str) -> None:
-    """Warn if a rule from which a call computes gradients was chosen for fields."""
+    """Warn if a call that computes gradients got a rule chosen for fields."""
     if not rule.gradient:
         warn(
             call,

@@ -66,7 +66,7 @@ def pytree(cls):
     """Register a frozen dataclass as a pytree, and make it `versioned`.
 
     Fields with ``metadata={"static": True}`` are not leaves. Unlike
-    ``jax.tree_util.register_dataclass``, this rebuilds objects without calling ``__init__``: JAX
+    ``jax.tree_util.register_dataclass``, this function rebuilds objects without ``__init__``: JAX
     passes placeholders in place of arrays, which checks of array types would refuse.
     """
     fields = dataclasses.fields(cls)

@@ -40,7 +40,7 @@ def self_test(
     -------
     (trg_nphi, trg_ntheta) errors: the larger of the errors for a uniform vertical field and for the
     toroidal field e_phi/R, each scaled to a maximum of 1. For a `GradientCasing` they are errors of
-    the gradient, in units of one over the unit of X.
+    the gradient, in the unit of 1/X.
 
     Raises
     ------

@@ -126,7 +126,7 @@ class Equilibrium:
 
         Parameters
         ----------
-        half_period : whether the grid covers half a field period instead of a full one.
+        half_period : whether the grid covers half a field period instead of a full period.
         """
         m = self.m.max() + self.m_field.max()
         n = np.abs(self.n).max() + np.abs(self.n_field).max()
@@ -223,7 +223,7 @@ def from_wout(
     digits : accuracy; see `vcjax.choose`. Equilibria seldom have more than 5 correct digits.
     trg_nphi, trg_ntheta : numbers of toroidal and poloidal targets.
     half_period : whether the grids cover half a field period, with stellarator symmetry, instead
-        of a full one.
+        of a full period.
 
     Returns
     -------

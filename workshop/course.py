@@ -57,7 +57,7 @@ class Exercise:
 
     def task(self) -> str:
         """Return the task, which is the text at the top of the file."""
-        # From the solution, which has the same text: a participant may delete it from the file.
+        # The solution has the same text; a participant may delete the text of the exercise.
         return self.file(SOLUTIONS).read_text().split('"""')[1].strip()
 
     def problem(self, folder: Path = EXERCISES) -> Exception | None:

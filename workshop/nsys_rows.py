@@ -65,7 +65,7 @@ def write(
     with closing(sqlite3.connect(path)) as base:
         for table, records in rows.items():
             columns: Any = TABLES[table].split()
-            # As objects, because pandas turns integers into floats if one is missing.
+            # As objects, because pandas turns integers into floats if a number is missing.
             frame = pd.DataFrame(list(records), columns=columns, dtype=object)
             frame.to_sql(table, base, index=False)
     return path

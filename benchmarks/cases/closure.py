@@ -102,9 +102,9 @@ def changed(*, size: int, variant: str) -> Case:
     """Return the case of `frame`, with a check that also measures a change of an array.
 
     The array is the cube of the coronagraph's images. The check changes the cube and measures the
-    next frame. For the variants in `PUBLISHED`, which the published measurement has too (see
-    docs/closure.md), the check also times the calls of a simple script: a first call, which
-    compiles, and `SCRIPT_CALLS` further calls.
+    next frame. The published measurement (see docs/closure.md) has the variants in `PUBLISHED`. For
+    these variants the check also times the calls of a simple script: a first call, which compiles,
+    and `SCRIPT_CALLS` further calls.
     """
     variants.check_variant("changed", variant, VARIANTS)
     given, expected = _given(size)
@@ -125,8 +125,8 @@ def _after_change(
 
     The cube is made twice as bright. The same program is called again, with the new cube if the
     cube is an argument. If the frame stays the same, the program has captured the cube, or values
-    computed from it. Then the variant is made again with the new cube, and this call is measured
-    instead.
+    computed from it. Then the variant is made again with the new cube, and the call of the new
+    program is measured instead.
     """
     cube = given.system.coronagraph.cube
     brighter = jax.block_until_ready(2.0 * cube)

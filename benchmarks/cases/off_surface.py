@@ -66,7 +66,7 @@ def error_at(
 ) -> float:
     """Return the largest error of separated fields, or their gradients, relative to max |B|.
 
-    Inside the surface the external field is compared, outside it the internal field.
+    The external field is compared at points inside the surface, the internal field outside.
     ``exact(sources, points)`` returns the known field, or its gradient, of given sources.
     """
     external, internal = (exact(sources, points) for sources in (problem.outside, problem.inside))

@@ -92,8 +92,8 @@ def chosen(problem: Problem, quantity: Quantity = FIELD) -> tuple[vcjax.Rule, di
     """Return the rule of a problem, with the seconds to choose it and to make its tables."""
     choices = [timed(lambda: choose(problem, quantity)) for _ in range(CHOICES)]
     rule = choices[-1][1]
-    # Warm-up with a rule that differs negligibly: the first tables of a process include what numpy
-    # loads on first use, and vcjax would keep the tables of the same rule.
+    # Warm-up: making the first tables of a process loads parts of numpy. The rule differs a little,
+    # because vcjax would keep the tables of the same rule.
     quantity.tables(dataclasses.replace(rule, cutoff=float(np.nextafter(rule.cutoff, np.inf))))
     tables_seconds, _ = timed(lambda: quantity.tables(rule))
     choose_seconds = float(np.median([seconds for seconds, _ in choices]))
@@ -132,7 +132,7 @@ class Timing:
 def timed_interleaved(first: Callable, second: Callable, count: int) -> tuple[Timing, Timing]:
     """Time two calls alternately, `count` times each, and return a timing for each.
 
-    Both calls are timed fewer times if this takes more than `ENOUGH_SECONDS`.
+    If all calls together take more than `ENOUGH_SECONDS`, both are timed fewer times.
     """
     times: tuple[list, list] = ([], [])
     started = time.perf_counter()

@@ -1,7 +1,7 @@
 """The two quantities that are measured on a surface: the field, and its gradient.
 
-Each quantity names the functions of vcjax and of the C++ package that compute it, and has limits
-for its error.
+Each quantity has limits for its error, and names the functions that compute it in vcjax and in the
+C++ package ``virtual_casing``.
 """
 
 from __future__ import annotations

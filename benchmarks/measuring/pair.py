@@ -50,7 +50,7 @@ from benchmarks.operations.measure import SUITE, measure_operations, write_diffe
 
 INJECTED = ROOT / "studies" / "detection" / "injected"
 
-# Small cases that are timed in many rounds; the exact metrics are those of all operations. --cases
+# Small cases that are timed in many rounds. Exact metrics are measured for all operations. --cases
 # PATTERN selects other cases of the quick grid, or operations.
 TIMED = (
     "casing_variants/w7x-argument-d3",
@@ -60,7 +60,7 @@ TIMED = (
 MOST_ROUNDS = 12
 # Timed cases have many calls, because a few calls of milliseconds sample only one level of machine
 # noise. Some processes compile several times, because a single compile varies by a tenth. The other
-# processes take their program from the compilation cache, and cost a fraction.
+# processes take their program from the compilation cache, and need a fraction of the time.
 TIMED_EFFORT = {"repeat": 30, "max_seconds": 1.0, "compiles": 3, "builds": 4}
 OPERATIONS = f"{SUITE}/"
 KEPT = ROOT / "results" / "operations"
@@ -80,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--out", type=Path, help="folder for the records; default results/pairs/BASE..HEAD"
     )
-    parser.add_argument("--cases", nargs="+", help="patterns of the quick grid's cases to time")
+    parser.add_argument("--cases", nargs="+", help="patterns of cases and operations to measure")
     parser.add_argument(
         "--rounds", type=int, default=MOST_ROUNDS, help="maximum number of rounds; default 12"
     )
@@ -236,7 +236,7 @@ def sides(
     run_case: RunCase = jaxmeter.run_case,
     change: Callable[[str, Path], None] | None = None,
 ) -> Iterator[list[MeasuredSide]]:
-    """Unpack the package of BASE, and that of HEAD once for each regression; yield all sides.
+    """Unpack BASE's package once and HEAD's package once for each regression; yield all sides.
 
     ``change(regression, package)`` adds a regression to an unpacked package. The default is
     `inject`.

@@ -78,7 +78,7 @@ class PlannedCase:
         run, in its own process, before the first process of this case. It stores its results in
         the folder that `SCRATCH_VARIABLE` names.
     requires : mapping
-        Optional packages that the case needs, by the name of their module. If one is not
+        Optional packages that the case needs, by the name of their module. If a package is not
         installed, the case is skipped.
     """
 

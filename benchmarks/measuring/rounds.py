@@ -14,7 +14,7 @@ from benchmarks.measuring.runner import Workers
 from benchmarks.measuring.store import RecordStore
 
 ENOUGH_ROUNDS = 3  # times with fewer rounds are not tested
-# A round with a program from the cache is assumed to take this share of one that compiles.
+# Assumed time of a round with a program from the cache, as a share of a round that compiles.
 SHARE_OF_CACHED = 0.5
 
 

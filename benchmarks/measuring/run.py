@@ -50,7 +50,7 @@ from benchmarks.measuring.store import RecordStore, environment_name, store_root
 
 ASV_BYTES = 2**26  # no file of asv's results is larger
 
-# By their modules: a suite's class imported here would be collected a second time by asv.
+# The modules are imported, not the classes: asv would collect an imported class a second time.
 SUITES: tuple[type[common.CaseSuite], ...] = (
     casing.CasingVariants,
     chunks.ChunkSweep,
@@ -162,7 +162,7 @@ def measure_range(grid: str, commits: str) -> int:
 
 
 def asv_command(grid: str, commits: str) -> list[str]:
-    """Return the ``asv run`` command for the suites that have cases on a grid."""
+    """Return the ``asv run`` command for suites with cases on a benchmark grid such as "quick"."""
     # asv starts a process for each number, also in suites without a case on this grid.
     names = "|".join(suite.__name__ for suite in SUITES if suite().plan(grid))
     bench = rf"\b({names})\."

@@ -47,8 +47,8 @@ class Workers:
     ) -> None:
         self._store, self._run_case = store, run_case
         self._prepared: dict[str, jaxmeter.Record] = {}
-        # Workers import ``benchmarks`` from a folder that holds nothing else: the checkout's
-        # ``vcjax`` would hide the installed one, which asv has installed from the measured commit.
+        # The checkout is not on the workers' import path: its ``vcjax`` would hide the package
+        # ``vcjax`` that asv has installed from the measured commit.
         self.imports, self._scratch = folder / "imports", folder / "scratch"
         self.imports.mkdir()
         self._scratch.mkdir()
@@ -147,7 +147,7 @@ def one_cpu() -> tuple[int, ...] | None:
     """Return one CPU that this process may use, or None if the system cannot bind processes."""
     if not hasattr(os, "sched_getaffinity"):
         return None
-    # The last one: system work tends to gather on the first.
+    # The last CPU: the system tends to use the first CPU for its own work.
     return (max(os.sched_getaffinity(0)),)
 
 

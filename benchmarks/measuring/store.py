@@ -27,7 +27,7 @@ def store_root() -> Path:
 
 
 def environment_name() -> str:
-    """Return the name of this environment's records.
+    """Return the name of the folder for the records of this environment.
 
     Under asv it is asv's name of the environment. Outside asv it consists of the versions of Python
     and JAX, and the kind of device that JAX would choose.
@@ -58,7 +58,7 @@ class RecordStore:
         return self.root / case.name / f"{round_index}.json"
 
     def read(self, case: PlannedCase, round_index: int) -> Record | None:
-        """Return the record of one round of a case, or None if there is none.
+        """Return the record of one round of a case, or None if there is no record.
 
         A file that cannot be read as a record (truncated, another schema, not a regular file, too
         large) is renamed to ``.unreadable``. A record of another target or of other parameters is

@@ -145,7 +145,7 @@ def called_for_trust() -> Calls:
 
 @operation("vcjax.surface_points", "vcjax.surface_tangents", "vcjax.config")
 def called_for_the_surface() -> Calls:
-    """Compute points and tangents of a surface on the host, which compiles nothing."""
+    """Compute points and tangents of a surface on the host; the calls should compile nothing."""
     problem = PROBLEM()
     symmetry: dict[str, Any] = {"nfp": problem.nfp, "half_period": problem.half_period}
     shape = dict(zip(("nphi", "ntheta"), problem.X.shape[:2], strict=True))
@@ -221,7 +221,7 @@ def called_for_an_equilibrium() -> Calls:
 
     def run():
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", vcjax.VcjaxWarning)  # its field has few digits
+            warnings.simplefilter("ignore", vcjax.VcjaxWarning)  # the file's field has few digits
             path = wout.tokamak_path()
             simsopt.best_nphi_over_ntheta(wout.read_wout(path))
             simsopt.VirtualCasing.from_vmec(path, 4, 24, digits=DIGITS, filename=None)

@@ -1,4 +1,4 @@
-"""Find the source lines in which two commits differ, and the one nearest to a program's change."""
+"""Find the lines in which two commits differ, and the line nearest to a change of a program."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-MAX_FAR = 3  # if no edit is near and there are more edits than this, none explains the change
+MAX_FAR = 3  # if no edit is near and there are more edits than this, no edit is returned
 Place = tuple[str, str, int]
 """File, function and line number of a place in a program of HEAD."""
 
@@ -74,7 +74,7 @@ def _text(path: Path) -> str:
 def _nodes(text: str) -> list[ast.AST]:
     try:
         return list(ast.walk(ast.parse(text)))
-    except SyntaxError:  # importing the file fails as well, and that is reported
+    except SyntaxError:  # the import of the file fails too, and this failure is reported
         return []
 
 

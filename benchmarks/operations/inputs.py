@@ -71,7 +71,7 @@ def gradient_casing() -> vcjax.GradientCasing:
 
 @functools.cache
 def off_surface_casing(**options: Any) -> vcjax.OffSurfaceCasing:
-    """Return the surface, prepared for points off it with the rule that `options` give."""
+    """Return the surface prepared for points off it; `options` are as for `off_surface_rule`."""
     return vcjax.prepare_off_surface(off_surface_rule(**options), PROBLEM().X)
 
 
@@ -97,9 +97,9 @@ def linearity(
 ) -> dict[str, float]:
     """Return how far a program is from linear in its second argument, which is a field.
 
-    The result for 3 times the field is compared with 3 times the result for the field. The two are
-    rounded differently. If a part of the program computes in single precision, the difference is
-    therefore about 1e-8, at any number of digits.
+    The result for 3 times the field is compared with 3 times the result for the field. The two
+    results are rounded differently. If a part of the program computes in single precision, the
+    difference is therefore about 1e-8, at any number of digits.
     """
     first, field, *rest = arguments
     once = jax.tree.map(lambda leaf: leaf * 3.0, run(first, field, *rest))

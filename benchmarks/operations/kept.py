@@ -21,13 +21,13 @@ import jaxmeter
 from benchmarks.measuring.store import environment_name
 
 MAX_FOLDERS = 20
-"""Number of combinations whose metrics are kept; the metrics of the oldest are removed."""
+"""Number of combinations whose metrics are kept; older metrics are removed."""
 _OPTIONS = ("CUDA_", "JAX_", "OMP_", "VCJAX_CHUNK_", "XLA_")
 """Beginnings of the names of environment variables that change programs or answers."""
 _PASSING = ("started_utc", "load_1min_before", "load_1min_after")
 """Fields of an environment that differ from run to run."""
 _NOTE = "code"
-"""The file next to the details of a side, with the digest of the code that its records are of."""
+"""Name of the file, in a side's folder of details, with the digest of the measured code."""
 
 
 def code_digest(package: Path, benchmarks: Path) -> str:
@@ -63,10 +63,10 @@ def code_digest(package: Path, benchmarks: Path) -> str:
 
 
 def remove_unusable(suite: Path, details: Path, digest: str) -> None:
-    """Remove the records of operations that a review of the code with this digest cannot use.
+    """Remove records that are unusable for the code with this digest, then store the digest.
 
-    These are all records of other code, and records without details, which an interrupted worker
-    may leave. The digest is then noted next to the details. Parameters as for `take_kept`.
+    Records of other code, failed records and records without details (after an interruption) are
+    unusable. The digest is stored in `details`. `suite` and `details` are as for `take_kept`.
     """
     note = details / _NOTE
     is_same = note.is_file() and note.read_text() == digest

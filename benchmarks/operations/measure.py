@@ -72,7 +72,7 @@ def measure_operations(
 
 @contextlib.contextmanager
 def _said() -> Iterator[None]:
-    """Print an error of keeping records, without which a review is only slower."""
+    """Print errors of keeping records; without kept records a review is only slower."""
     try:
         yield
     except (OSError, jaxmeter.FileError) as error:
@@ -176,8 +176,8 @@ def write_differences(
 
     An operation differs if its program, its calls or the error of its answer differs. If one of the
     `edits` between the two packages is near the difference, the first line of the file names it as
-    the most likely cause. Return the names of the operations that may take another time: those
-    whose calls or compiled program differ.
+    the most likely cause. Return the names of the operations whose calls or compiled program
+    differ. Only the times of these operations can have changed.
     """
     changed = []
     (base, base_details), (head, head_details) = both
@@ -235,7 +235,7 @@ def difference(base: bytes, head: bytes) -> Difference:
     if found.same and not found.sizes:
         return Difference()
     lines = [(one.line, one.now) for one in found.lines]
-    # A line that is gone has a number of BASE.
+    # A removed line has no number in HEAD.
     places = [(line.file, line.function, line.line if now else 0) for line, now in lines]
     text = "\n".join([*_attribution(found), jaxmeter.table(found)])
     return Difference(text, places, same_program=found.same is True)

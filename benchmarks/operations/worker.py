@@ -73,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         note = {"name": one.name, "target": one.target}
         (options.details / f"{CURRENT}-{first}").write_text(json.dumps(note))
         started = time.process_time()
-        # This ends the process, even while it compiles; the parent starts another for the rest.
+        # At the timeout this ends the process, even in a compile; the parent starts a new process.
         faulthandler.dump_traceback_later(TIMEOUT_SECONDS, exit=True)
         record, detail = measured(one, is_timed=options.round > 0)
         faulthandler.cancel_dump_traceback_later()
@@ -132,7 +132,7 @@ def _program(record: jaxmeter.Record, made: Program) -> tuple[jaxmeter.Record, j
         counts=jaxmeter.Counts(traces_count=executions_count(), compiles_count=1),
         checks=dict(made.check(answer, jitted)),
         extras={"low_precision_count": _low_precision_count(jitted, made.arguments)},
-        # Leaves out the compile: a process that measures times needs about this before its samples.
+        # Without the compile: about the time before the samples, in a process that measures times.
         wall_seconds=time.perf_counter() - started,
     )
     return record, dataclasses.replace(found, name=record.name)
@@ -201,7 +201,7 @@ def _low_precision_count(jitted: Any, arguments: tuple[Any, ...]) -> int:
         for equation in jaxpr.eqns:
             dtypes = [getattr(one.aval, "dtype", None) for one in equation.outvars]
             total += any(str(dtype) in LOW_PRECISION for dtype in dtypes)
-            # A nested jaxpr is a parameter, or one of several.
+            # A parameter may be a nested jaxpr, or a list with nested jaxprs.
             values = jax.tree.leaves(
                 list(equation.params.values()), is_leaf=lambda v: hasattr(v, "eqns")
             )

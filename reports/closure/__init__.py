@@ -1,1 +1,1 @@
-"""Make the report on closing over arrays: what it costs, and why."""
+"""Make the report on the cost of closing over arrays, and on its causes."""

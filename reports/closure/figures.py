@@ -29,7 +29,7 @@ from .summaries import OPERATIONS, PROBLEM, variant_order
 
 PICTURE_BYTES = 2**22
 ROW = 50.0
-# The theme draws the first series in blue and the second in orange, as argument and closure.
+# The theme draws the first series (argument) in blue and the second (closure) in orange.
 SERIES = ("argument", "closure", "simplified", "cached", "hoisted", "static_callable")
 # The panels: columns of the summary with the word behind each bar, the column with the processes'
 # values, the units and the heading.

@@ -44,11 +44,11 @@ def spread(cases: pd.DataFrame, runs: pd.DataFrame, script: pd.DataFrame) -> Sec
         tuple(_script_sentences(script)),
         (
             "One run that takes d longer than the others raises the standard deviation of n runs "
-            "by about d / √n. If one of twenty runs takes 28 ms longer, this gives the 6.2 ms of "
-            "the published closure and leaves the median unchanged. The first call after compiling "
-            "can be such a run: JAX sets up its fast path during this call, and the memory of the "
-            "results is touched for the first time. A standard deviation of the steady state "
-            "leaves this call out. The figures show whether this happened here.",
+            "by about d / √n. If one of twenty runs takes 28 ms longer, the standard deviation is "
+            "the 6.2 ms of the published closure, and the median is unchanged. The first call "
+            "after compiling can be such a run: JAX sets up its fast path during this call, and "
+            "the memory of the results is touched for the first time. The standard deviation of "
+            "the steady state excludes this call. The figures show whether this call took longer.",
         ),
         drawn,
     )
@@ -90,7 +90,7 @@ def _script_sentences(script: pd.DataFrame) -> Iterator[str]:
                 f"{variant.capitalize()}, timed as a script does (N = {script['size'].max():.0f}, "
                 f"{counted(len(runs), 'process')}): the standard deviation is {seconds(stds)} over "
                 f"the calls right after the compiling call, and {seconds(steady)} without the "
-                f"first two of these calls. The first takes {ratio_text(first)} the median time."
+                f"first two of these calls. The first call takes {ratio_text(first)} the median."
             )
 
 
@@ -154,7 +154,7 @@ def break_even(curve: pd.DataFrame, cases: pd.DataFrame) -> Section | None:
         count("Processes", "processes_count"),
         time("Trace, lower, compile", "trace_lower_compile"),
         time("As an argument", "argument_trace_lower_compile"),
-        time("Extra", "extra", "Compile time beyond the argument's, paired by round"),
+        time("Extra", "extra", "Compile time minus the time as an argument, paired by round"),
         size("Embedded", "embedded_bytes"),
         time("Steady-state run", "steady"),
         ratio(
@@ -193,9 +193,9 @@ def _break_even_lead(curve: pd.DataFrame, cases: pd.DataFrame) -> str:
         return f"{said}."
     typical = frame["trace_lower_compile_median_seconds"]
     return (
-        f"{said}. A program that compiles in {seconds(typical)}, as the frame does at the smallest "
-        f"size, takes a tenth longer with {bytes_(NOTICED * typical / cost * 1e6)} captured. Below "
-        "this size, closing over an array that never changes is fine."
+        f"{said}. Compiling the smallest frame takes {seconds(typical)}, and takes a tenth longer "
+        f"with {bytes_(NOTICED * typical / cost * 1e6)} captured. Closing over fewer bytes is fine "
+        "if the array never changes."
     )
 
 

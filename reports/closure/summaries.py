@@ -1,4 +1,4 @@
-"""Summarise the measurements of processes in the tables of the closure report."""
+"""Summarise the measurements of processes as the tables of the closure report."""
 
 import math
 import re
@@ -15,7 +15,7 @@ CASING, FRAMES = "casing_variants", "coronagraph_variants"
 CHANGES, CURVE = "coronagraph_change", "capture_size"
 ARGUMENT = "argument"  # the variant that the others are compared with
 VARIANTS = ("closure", ARGUMENT, "cached", "simplified", "hoisted", "static_callable")
-OPERATIONS = {"none": "array alone", "exp": "exp of it", "cumsum": "cumulative sum of it"}
+OPERATIONS = {"none": "array alone", "exp": "array's exp", "cumsum": "array's cumulative sum"}
 PROBLEM = (*stats.PROBLEM, "size")
 
 TIMES = {
@@ -49,7 +49,7 @@ PUBLISHED = {
 }
 PUBLISHED_SIZE = 256
 SCRIPT_CALL = re.compile(r"script_call_(\d+)_seconds")
-LARGE_BYTES = 1e6  # below, the cost of embedding is lost in the noise of compiling
+LARGE_BYTES = 1e6  # for fewer bytes, the cost of embedding is lost in the noise of compiling
 
 
 def variants(measured: pd.DataFrame) -> pd.DataFrame:
@@ -138,7 +138,7 @@ def slope(size_bytes: Any, seconds: Any) -> float:
     """Return seconds per megabyte, from a line through the origin that fits seconds against bytes.
 
     In the least-squares fit, each point has the weight 1 / bytes, so that the largest point does
-    not dominate. Points below `LARGE_BYTES` are left out; if no others remain, the result is NaN.
+    not dominate. Points below `LARGE_BYTES` are left out; if no points remain, the result is NaN.
     """
     large = (size_bytes >= LARGE_BYTES) & seconds.notna()
     return float(seconds[large].sum() / size_bytes[large].sum() * 1e6) if large.any() else math.nan
@@ -162,7 +162,7 @@ def published_seconds_per_megabyte() -> float:
 
 
 def row_of(table: pd.DataFrame, variant: str, **where: Any) -> dict[str, Any] | None:
-    """Return the first row of a variant with the column values `where`; None if there is none."""
+    """Return the first row of a variant with the column values `where`; None if no row matches."""
     found = table.loc[table["variant"] == variant]
     for name, value in where.items():
         found = found.loc[found[name] == value]

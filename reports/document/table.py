@@ -40,7 +40,7 @@ class Cell:
     order : float or str
         The value that the column is sorted by.
     tone : str
-        The colour: the name of a variant, "good" or "bad"; empty for none.
+        The colour: the name of a variant, "good" or "bad"; empty for no colour.
     """
 
     text: str

@@ -96,7 +96,7 @@ def _numbers(series: Series, at: tuple[int, ...]) -> list[Any]:
     """Return commits, values, samples, change points and the threshold in percent.
 
     A 0 replaces the commits if the series has every commit of the environment. A 0 replaces the
-    samples if the series has none.
+    samples if the series has no samples.
     """
 
     def rounded(values: Iterable[float]) -> list[float | int | str]:

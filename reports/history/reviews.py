@@ -24,7 +24,7 @@ from .series import Environment, History
 
 FOLDER = "reviews"
 MADE_OF = ".made_of"  # in the folder of a review: the digest of its inputs
-MOST = 100  # of an environment, newest first; for older ones the page gives the command
+MOST = 100  # of an environment, newest first; for older commits the page gives the command
 CODE = (".py", ".jinja", ".css", ".js")
 
 Reviews = dict[tuple[str, str, str], str]

@@ -145,7 +145,7 @@ def make_history(store: Store, *, repository: Path | None = None) -> History:
 
 
 def _all_series(table: pd.DataFrame) -> Iterator[Series]:
-    """Yield a series for each case and each metric measured in the case, in the metrics' order."""
+    """Yield, for each case, a series for each measured metric, in the order of `metrics_of`."""
     metrics = metrics_of(name for name in table if any_of(table[name].notna()))
     for key, case in groups(table.sort_values(["position", "round_index"]), ["case"]):
         at = case["position"].to_numpy()

@@ -126,7 +126,7 @@ def _by_asv(values: Sequence[float]) -> list[int]:
 
 
 def _by_ruptures(values: Sequence[float]) -> list[int]:
-    """Return the change points that ruptures finds; none if ruptures is not installed.
+    """Return the change points that ruptures finds; [] without ruptures or for a value <= 0.
 
     ruptures gets the logarithms of the values, divided by their noise. The noise is estimated from
     the median difference of neighbours, which a few jumps do not change. In the BIC criterion, a

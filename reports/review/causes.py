@@ -74,7 +74,7 @@ def causes(commits: CommitPair, findings: Sequence[Finding]) -> tuple[Cause, ...
 
     grouped: dict[tuple[str, tuple[str, ...]], list[Finding]] = {}
     for finding in (finding for found in by_case.values() for finding in found):
-        # Of several pooled cases, take the first in which the program explains the time.
+        # For pooled cases, take the first case in which the program explains the time.
         seen = [evidence(case) for case in finding.pooled or (finding.case,)]
         kinds = [_kind(finding, one) for one in seen]
         place = next((i for i, kind in enumerate(kinds) if kind != "unexplained"), 0)
@@ -112,7 +112,7 @@ def _kind(finding: Finding, seen: Mapping[str, tuple[str, ...]]) -> str:
         return "retraces"
     if finding.metric.kind == "exact":
         return "program"
-    # Captured arrays and further traces cost compile time first.
+    # For a compile time, retraces and captured arrays come before the program.
     order = ("retraces", "constants", "program")
     if name not in COMPILING:
         order = ("retraces", "program", "constants")

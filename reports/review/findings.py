@@ -23,7 +23,7 @@ Verdict = Literal["regression", "improvement", "changed", "same", "inconclusive"
 REPORTED: tuple[Verdict, ...] = ("regression", "improvement", "changed")
 
 # Tested together, so that the criteria give the probability of any false alarm among these times.
-# Other times show where a difference lies; testing them as well would make every test weaker.
+# Other times show where a difference lies; in the same family they would weaken every test.
 PRIMARY = ("trace_lower_compile_seconds", "steady_median_seconds")
 
 GATED = (
@@ -38,13 +38,13 @@ GATED = (
 )
 """Exact metrics that fail a review if they grow.
 
-A larger error always fails a review. A longer time fails it only if the user asks for that.
+A larger error always fails a review. A longer time fails a review only with `Policy.gate_times`.
 """
-# Growth by less is reported but does not fail a review.
+# Smaller growth is reported but does not fail a review.
 SMALL_BYTES = 1024
 SMALL_SHARE_OF_FLOPS = 0.05  # as the minimum effect of times
 
-ERROR_FACTOR = 1.25  # a larger ratio of errors is a regression; a smaller one is summation order
+ERROR_FACTOR = 1.25  # a larger ratio of errors is a regression; a smaller ratio is summation order
 ERROR_CHANGE = 1e-3  # relative changes of an error below this are not reported
 ROUNDING = 1e-13
 
@@ -120,7 +120,7 @@ def compare_exact_metric(
 def _missing_number(
     case: str, metric: Metric, pair: tuple[CaseResults, CaseResults], *, is_gated: bool
 ) -> Finding | None:
-    """Return the finding of a number that only one commit has; None if both have it.
+    """Return the finding of a number that only one commit has, else None.
 
     An exact number or error is missing even if only some processes of HEAD lack it. A time is
     not missing then, because it can be compared in the other rounds.

@@ -19,10 +19,10 @@ from .sections import cause_name, facts, sections, title
 from .verdict import Review
 
 JSON_SCHEMA = 3  # 3: verdicts "regression", "improvement", "unpaired"; `environment`
-MAX_ROWS = 24  # of a table in Markdown; the page has all
+MAX_ROWS = 24  # of a table in Markdown; the page has all rows
 MAX_TEXTS = 2  # of a section in Markdown
-MAX_TEXT_CHARACTERS = 12_000  # of each
-MAX_CHARACTERS = 60_000  # of all; GitHub takes 65536 in a comment, to which a header is added
+MAX_TEXT_CHARACTERS = 12_000  # of each text
+MAX_CHARACTERS = 60_000  # of the Markdown; a comment on GitHub, with its header, holds 65536
 FOOTER = (
     "Each round gives one ratio of times. Intervals are from Student's t distribution of the "
     "logarithms of these ratios. The p-values are corrected by Holm's method over all cases."
@@ -150,7 +150,7 @@ def _parts(review: Review) -> Iterator[str]:
         if all(finding.verdict == "changed" for finding in cause.findings)
     }
     for section in sections(review):
-        if section.name != "everything":  # the page has it
+        if section.name != "everything":  # only the page shows this section
             yield _section(section, is_folded=section.name in folded)
             yield from (_folded_text(*text) for text in section.texts[:MAX_TEXTS])
 

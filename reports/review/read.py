@@ -214,7 +214,7 @@ def _commit_of_git(repository: Path, name: str) -> str:
 
 
 def _in_one_environment(stores: tuple[Store, Store], asked: str | None) -> CommitPair:
-    # The environments of both commits are named at once: records of one may complete the other's.
+    # Name all records at once: the records of one commit may complete the records of the other.
     everything = (*stores[0].records, *stores[1].records)
     named = list(zip(environment_names(everything), everything, strict=True))
     count = len(stores[0].records)

@@ -117,7 +117,7 @@ def _not_compared(review: Review) -> Iterator[Section]:
         yield Section("flaky", "Failed processes", lead, lines)
     table = _lost_table(review, is_regression=False)
     if table.rows or review.commits.left_out:
-        lead = "For these, the two commits have no numbers that can be compared."
+        lead = "The review does not compare these cases, environments and folders."
         lines = tuple(f"{entry.name}: {entry.reason}" for entry in review.commits.left_out)
         tables = (table,) if table.rows else ()
         yield Section("missing", "Not compared", lead, lines, tables=tables)

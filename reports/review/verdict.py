@@ -197,7 +197,7 @@ class Review:
 
     @property
     def _gaps(self) -> str:
-        """Everything that the verdict does not cover, listed so that it does not read as a pass."""
+        """Everything that the verdict does not cover, so that no gap reads as a pass."""
         elsewhere = [entry for entry in self.commits.left_out if not entry.is_asked]
         unpaired = sum(f.verdict == "unpaired" for f in self.untested)
         once = sum(f.verdict != "unpaired" and f.rounds_count == 1 for f in self.untested)
@@ -291,7 +291,7 @@ def _failure_message(base: CaseResults, head: CaseResults) -> str:
 
 
 def _failed(case: CaseResults | None, commit: str) -> str:
-    """Return `failed at HEAD in 5 of 6 processes`; empty if none failed."""
+    """Return `failed at HEAD in 5 of 6 processes`; empty if no process failed."""
     failed, whole = _counts(case) if case else (0, 0)
     return f"failed at {commit} in {failed} of {whole} processes" if failed else ""
 

@@ -68,7 +68,7 @@ def section(errors: pd.DataFrame) -> Section:
         ratio(
             "Worst / limit",
             "error_to_limit",
-            "An error is within the limit if this is at most 1",
+            "At most 1 if the error is within the limit",
             interval=False,
         ),
     )

@@ -30,13 +30,13 @@ RENAMED = {
 GROWING_SECONDS = 60.0
 
 DEEPEST_FOLDERS = 32  # of a store
-MOST_NAMED, MOST_SAMPLES, MOST_ARRAYS = 200, 100_000, 20_000  # of a record; columns, then rows
+MOST_NAMED, MOST_SAMPLES, MOST_ARRAYS = 200, 100_000, 20_000  # of a record: names, samples, arrays
 LONGEST_TEXT = 2000  # characters of a record's names, settings and parameters
 LONGEST_FAILURE = {"kind": 200, "message": 2000, "traceback": 20_000, "output": 20_000}
 LONGEST_REASON = 500  # characters; names and numbers in a hostile file may have any length
 
 WHOLE = ("_bytes", "_count", "cpus_available")
-WHOLE_LIMIT = 2**53  # floats are exact below; pandas turns integers with gaps into floats
+WHOLE_LIMIT = 2**53  # floats hold smaller integers exactly; pandas needs floats for missing values
 _COMMIT = re.compile(r"[0-9a-f]{7,40}(\+.+)?")
 _ROUND = re.compile(r"0|[1-9][0-9]{0,8}")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")

@@ -154,7 +154,7 @@ def _put(content: bytes, path: Path) -> str:
     """Write a file atomically, and never over another file; return the outcome."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with draft_of(path, content) as draft, contextlib.suppress(FileExistsError):
-        os.link(draft, path)  # unlike a rename, fails where a file is already
+        os.link(draft, path)  # unlike a rename, fails if the file exists
         return COPIED
     if path.is_symlink():
         return f"its destination is a link: {path.name}"

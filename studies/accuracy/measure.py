@@ -276,8 +276,8 @@ def _points(shape: Shape):
 def _is_inside(shape: Shape, points, places) -> np.ndarray:
     """Return whether each point is inside the surface, shape (n,).
 
-    Points next to the surface are on the side where they were placed. For all others the winding
-    number of the cross-section around the point decides.
+    Points next to the surface are on the side where they were placed. Other points are inside if
+    the cross-section winds around them.
     """
     inside = places["side"] < 0
     for k in np.flatnonzero(places["distance"] > 0.02):

@@ -22,7 +22,7 @@ from vcjax.problems import CentralConductor, PoloidalCoil, Surface, ToroidalLoop
 
 FIELDS = ("coils", "near", "vacuum")
 """``coils`` has currents around the surface and on its axis, ``near`` has currents close to the
-surface on both sides, and ``vacuum`` has currents far outside and none inside."""
+surface on both sides, and ``vacuum`` has only currents far outside."""
 _LOOP_MODES = 8
 
 

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--digits", nargs="+", type=int, default=DIGITS)
     kinds = measure.QUANTITIES
     parser.add_argument("--quantities", nargs="+", choices=kinds, default=kinds)
-    text = "replace the committed rows by those in --out"
+    text = "replace the committed rows by the rows in --out"
     parser.add_argument("--save", action="store_true", help=text)
     parser.add_argument("--out", type=Path, default=RESULTS / "accuracy" / "rows.jsonl")
 

@@ -11,7 +11,7 @@ The operators are the field on the surface (B), the field off the surface (BOFF)
 (GRADB). A tile size is a number of sources and a number of targets. For each size the study
 measures time, temporaries, arithmetic intensity, fusions and the far field's share of the time.
 Each process interleaves all sizes of one operator, so that machine noise affects all sizes alike.
-The first process of each operator also records a trace of every size. Let nothing else run.
+The first process of each operator also records a trace of every size. Run no other program.
 """
 
 from __future__ import annotations

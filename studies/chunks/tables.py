@@ -134,7 +134,7 @@ def _held_out(found: Any, temp_bytes: Any) -> float | None:
 
 
 def page(sizes: pd.DataFrame, advice: pd.DataFrame, where: Environment, case: str) -> str:
-    """Return a Markdown page: the recommendations next to "auto", and a map for each operator."""
+    """Return a Markdown page: recommendations compared with "auto", and a map for each operator."""
     parts = [
         "# Tile sizes\n",
         f"`python -m studies chunks --case {case}` on {where.cpus_available} cores of "
@@ -172,7 +172,7 @@ _ADVICE_SHOWN = {
 
 
 def advice_table(advice: pd.DataFrame) -> str:
-    """Return a Markdown table of the recommended size of each operator, next to "auto"."""
+    """Return a Markdown table that compares the recommended size of each operator with "auto"."""
     lines = []
     for row in advice.to_dict("records"):
         shown = [

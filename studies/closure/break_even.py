@@ -23,14 +23,14 @@ SIZES_BYTES = tuple(10**power for power in range(3, 10))
 LARGEST_CUMSUM_BYTES = 10**6
 """Larger arrays are left out: constant folding of their cumulative sums takes minutes."""
 UNCERTAIN_BYTES = (10**6, 10**8)
-"""Between these sizes more rounds help. For smaller arrays the difference is lost in the spread of
-compile times, and for larger arrays a few rounds show it."""
+"""Sizes between these limits need more rounds. For smaller arrays the difference is lost in the
+spread of compile times, and for larger arrays a few rounds show the difference."""
 
 
 def cases(*, rounds: int) -> list[PlannedCase]:
     """Return two cases for each operation and size: with the array captured and with it passed.
 
-    Sizes within `UNCERTAIN_BYTES` are measured in `rounds` rounds, all others in half as many.
+    Sizes within `UNCERTAIN_BYTES` are measured in `rounds` rounds, other sizes in half as many.
     """
     least, most = UNCERTAIN_BYTES
     return [

@@ -50,12 +50,12 @@ GRID_HELP = "full: also sizes 192 and 256; versions: only the cases that compare
 SMALL, LARGE = (64, 128), (192, 256)
 LARGE_VARIANTS = ("closure", "argument", "simplified", "hoisted")
 VERSION_VARIANTS = ("closure", "argument", "simplified")
-# The quick grid compares these; one or two processes show the rest.
+# The quick grid compares these variants; other variants run in one or two processes.
 CLOSELY = {64: ("closure", "argument"), 128: ("closure", "argument", "simplified", "hoisted")}
 FEW_ROUNDS = {64: 1, 128: 2}
 LIKE_CLOSURE = ("cached", "simplified")
 """Variants that, like the closure, still use the old cube after the cube is changed."""
-# Twenty minutes less the environment and the page. Every case has its first round.
+# Twenty minutes, less the time for the environment and the page. First rounds always run.
 QUICK_BUDGET_SECONDS, QUICK_CASING_BUDGET_SECONDS = 880.0, 170.0
 AUDITED_SIZE = 64
 PICTURED_SIZE = 128

@@ -1,6 +1,6 @@
 """Profile the compile of functions with a known slow line, or of the programs of vcjax.
 
-The functions are in `studies.compile.planted`. Their rows are written to
+The functions are in `studies.compile.slow_lines`. Their rows are written to
 ``slow_lines_jax_VERSION.csv``, one file for each version of JAX. With ``--programs`` the study
 profiles the programs of vcjax instead. The exit code is 1 if a profile does not rank the slow line
 first, or attributes less than 80 % of the time to source lines.
@@ -22,7 +22,7 @@ import jax
 import jaxmeter
 from benchmarks.cases import off_surface, operations
 from benchmarks.measuring.checkout import ROOT
-from studies.compile.planted import planted, planted_line
+from studies.compile import slow_lines
 from studies.harness import Row, in_worker, measured, read_rows
 
 DIGITS = 6
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     file = options.out / f"slow_lines_jax_{version('jax')}.csv"
     file.unlink(missing_ok=True)
-    in_worker(planted_rows, file, {}, env=mode, timeout_seconds=3600)
+    in_worker(slow_line_rows, file, {}, env=mode, timeout_seconds=3600)
     found = read_rows(file)
     missed = [
         row["slow_line"]
@@ -61,17 +61,17 @@ def run(options: argparse.Namespace) -> int:
     return 1 if missed else 0
 
 
-def planted_rows() -> Iterator[Row]:
+def slow_line_rows() -> Iterator[Row]:
     """Yield a row for each function: rank and share of its slow line, and checks of the profile."""
     jax.jit(lambda x: x + 1).lower(1.0).compile()  # the first compile also starts the compiler
-    for name, (fn, args) in planted().items():
+    for name, (fn, args) in slow_lines.functions().items():
         lowered = jax.jit(fn).lower(*args)
         _, plain = with_cpu_seconds(lowered.compile)
         profile = partial(jaxmeter.compile_profile, fn, *args)
         found, profiled = with_cpu_seconds(profile)
-        # The least disturbed of three: on a busy machine a compile also waits.
+        # Keep the fastest of three profiles: on a busy machine a compile also waits for a core.
         found = min((found, profile(), profile()), key=lambda one: one.compile_seconds)
-        line = planted_line(fn)
+        line = slow_lines.slow_line(fn)
         compiled = sum(row.seconds for row in found.rows if row.stage not in ("trace", "lower"))
         seconds = {one.source: one.seconds for one in found.lines}
         others = max((spent for at, spent in seconds.items() if at != line), default=0.0)

@@ -10,7 +10,7 @@ from studies.harness import Row, measured, read_rows, table
 VERSIONS = ("0.7.2", "0.10.2", "0.12.0")
 
 
-def planted() -> str:
+def slow_lines() -> str:
     """Return a table of the rank and share of each slow line, by version of JAX."""
     found = {
         version: {row["slow_line"]: row for row in _rows(f"slow_lines_jax_{version}.csv")}
@@ -105,7 +105,7 @@ def _rows(name: str) -> list[Row]:
 
 
 TABLES: dict[str, Callable[[], str]] = {
-    "compile planted": planted,
+    "compile slow lines": slow_lines,
     "compile costs": costs,
     "compile programs": programs,
     "compile lines": lines,

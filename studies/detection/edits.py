@@ -1,14 +1,14 @@
-"""Measure whether a review finds twenty edits of vcjax that each make an operation worse.
+"""Measure whether a review finds twenty edits of vcjax that each cause a regression.
 
     python -m studies edits                # all edits of HEAD, then A/A tests; rerun to resume
     python -m studies edits --only copy_of_weights --copies 0      # one edit, no A/A test
 
 Each edit of edits.toml changes a few characters in a copy of the commit's package, as a commit that
 looks innocent might do. A review compares the copy with the commit by the exact quantities of two
-operations: the operation that the edit makes worse, and an operation that the edit does not affect.
-Unedited copies are measured with all of these operations, and every two unedited copies are an A/A
-test. The exit code is 1 if a review misses an edit or reports anything about an unaffected
-operation.
+operations: an operation in which the edit causes a regression, and an operation that the edit does
+not affect. Unedited copies are measured with all of these operations, and each pair of unedited
+copies is an A/A test. The exit code is 1 if a review misses an edit or reports anything about an
+unaffected operation.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from studies.detection.findings import ALARMS, EQUAL, REGRESSION
 from studies.harness import RESULTS, ROOT, Row, StudyError, measured, read_rows, table, write_rows
 
 UNTOUCHED = ("apply_dense_operator", "self_test")
-"""Operations that edits of other operations do not affect. With each edit the first of these
-operations is measured too, or the second if the edit changes the first.
+"""Operations that edits of other operations do not affect. Each edit is also measured with the
+first of these operations, or with the second if the edit is an edit of the first.
 """
 COPIES_COUNT = 4  # unedited copies; with the commit itself they make ten pairs
 
 
 @dataclass(frozen=True)
 class Edit:
-    """An edit: in `file` of the package, `old` becomes `new`, which makes `operation` worse."""
+    """An edit of `file` in the package: `new` replaces `old`, and `operation` regresses."""
 
     name: str
     about: str
@@ -76,7 +76,7 @@ class Edit:
         return text.replace(self.old, self.new)
 
     def place(self, package: Path, line: str) -> str:
-        """Return where a line named by a review is: "edit", "function", "file" or "elsewhere".
+        """Return the place of a line named by a review: "edit", "function", "file" or "elsewhere".
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure and review the copies without results; write a row for each edit and A/A test."""
+    """Measure and review copies that have no results; write a row for each edit and A/A test."""
     names = options.only or list(EDITS)
     if unknown := [name for name in names if name not in EDITS]:
         raise StudyError(f"got --only {unknown[0]}; give some of {', '.join(EDITS)}")
@@ -177,7 +177,7 @@ class Copy:
 
 
 def reviewed(folder: Path, base: Copy, head: Copy) -> Mapping[str, Any]:
-    """Return the content of review.json for two copies; make the review if there is none."""
+    """Return the content of review.json for two copies; make the review if it does not exist."""
     found = folder / "page" / "review.json"
     if not found.exists():
         folder.mkdir(parents=True, exist_ok=True)

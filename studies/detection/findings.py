@@ -1,4 +1,4 @@
-"""Sort the findings of a review and of asv into finds and false alarms, and make tables of runs.
+"""Sort the findings of a review and of asv into detections and false alarms, and tabulate runs.
 
 Each injected regression has metrics of its own. A run *finds* the regression if one of these
 metrics is a regression in a case that the injected code affects. A *false alarm* is one of the

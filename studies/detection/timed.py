@@ -44,12 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=int, default=10, help="runs, each of all copies; default 10")
     parser.add_argument("--busy", type=int, default=0, help="cores that are kept busy; default 0")
     parser.add_argument("--budget", type=float, default=BUDGET_SECONDS, help="seconds of a run")
-    parser.add_argument("--judge-again", action="store_true", help="only review what was measured")
+    parser.add_argument("--judge-again", action="store_true", help="only review measured runs")
     parser.add_argument("--out", type=Path, default=measured("detection", "timed.csv"))
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure and review the runs that OUT has no rows of, and write a row for each copy of vcjax.
+    """Measure and review the runs that have no rows in OUT; write a row for each copy of vcjax.
 
     With ``--judge-again``, only review the measured runs again.
     """

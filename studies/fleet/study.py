@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--projects", type=int, default=8, help="projects to compact; default 8")
     parser.add_argument("--copies", type=int, default=32, help="copied projects; default 32")
     parser.add_argument(
-        "--records", type=int, default=25_000, help="for each project; default 25000"
+        "--records", type=int, default=25_000, help="records for each project; default 25000"
     )
     parser.add_argument("--out", type=Path, default=measured("fleet", "rows.csv"))
 

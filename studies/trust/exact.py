@@ -29,7 +29,7 @@ Made = tuple[Case, tuple[Any, ...]]
 
 
 def captured(kind: str, seed: int, injected: bool) -> Made:
-    """Return a case that captures an array of 1024 float32 if `injected`, and none otherwise."""
+    """Return a case that captures an array of 1024 float32 if `injected`, else no array."""
     case = plain(kind, seed)
     values = np.random.default_rng(seed).normal(size=1024).astype("float32")
     return (_holding(case, values) if injected else case), ()
@@ -58,9 +58,8 @@ def _holding(case: Case, values: np.ndarray) -> Case:
 def retraced(kind: str, seed: int, injected: bool) -> Made:
     """Return a case with the arguments of four more calls.
 
-    If `injected`, one of the calls retraces.
-
-    This call has another shape or dtype, or passes the argument by keyword.
+    If `injected`, one of the calls retraces: it has another shape or dtype, or passes the argument
+    by keyword.
     """
     case = plain(kind, seed)
     (x,) = case.args

@@ -66,7 +66,7 @@ def ratios(form: str, more: Mapping[str, float]) -> dict[str, float]:
 def steady_seconds(case: Case, least_seconds: float = 0.05) -> float:
     """Return the median time of a call in a block of calls.
 
-    The block is so long that it does not matter what other programs left in the processor's caches.
+    The block is long enough that the initial contents of the processor's caches do not matter.
     """
     call = jax.jit(case.fn)
     taken: list[float] = []

@@ -6,8 +6,8 @@ The command writes three tables:
 
 - ``rounds.csv.gz`` keeps the ratios of each process.
 
-- ``samples.csv`` counts how often other designs than that of `jaxmeter.compare` report a difference
-  between two functions. Other designs need all samples, which the three tables do not contain.
+- ``samples.csv`` counts how often other designs of a comparison report a difference between two
+  functions. These designs need all samples, which the three tables do not contain.
 
 - ``verdicts.csv`` is made from the rounds. It counts the verdicts of `jaxmeter.compare` for each
   condition, study, effect and number of processes. Pairs with and without compile times are counted
@@ -207,7 +207,7 @@ def compared(pair: Processes) -> Comparison:
     for phase, column in zip(PHASES, PHASE_COLUMNS, strict=True):
         quantities[phase] = [Round(float(row[column])) for row in pair if row[column]]
     exact = ()
-    if pair[0]["study"] == EQUAL:  # all others differ on purpose
+    if pair[0]["study"] == EQUAL:  # the functions of other pairs differ on purpose
         names = dict.fromkeys(name for row in pair for name in row["exact"].split())
         exact = tuple(Exact(name, (), (), "different", "not equal") for name in names)
     timings = compare_times(quantities, CRITERIA, times_count=len(TIMES))

@@ -2,17 +2,17 @@
 
 import pytest
 
-from studies.compile import planted, study
+from studies.compile import slow_lines, study
 from studies.harness import measured, read_rows
 
 
 @pytest.mark.parametrize("version", ["0.7.2", "0.10.2", "0.12.0"])
-def test_the_planted_line_is_first_and_its_profile_is_attributed(version):
+def test_the_slow_line_is_first_and_its_profile_is_attributed(version):
     rows = read_rows(measured("compile", f"slow_lines_jax_{version}.csv"))
-    assert {row["slow_line"] for row in rows} == set(planted.planted())
+    assert {row["slow_line"] for row in rows} == set(slow_lines.functions())
     first = {row["slow_line"] for row in rows if row["rank"] == "1"}
     # JAX 0.7 gives the operations in the branches of a switch the line of the switch.
-    assert set(planted.planted()) - first == (
+    assert set(slow_lines.functions()) - first == (
         {"switch of 30 branches"} if version == "0.7.2" else set()
     )
     for row in rows:
@@ -21,8 +21,8 @@ def test_the_planted_line_is_first_and_its_profile_is_attributed(version):
         assert row["unpaired_count"] == "0"
 
 
-def test_each_planted_line_is_found_in_its_function():
-    lines = [planted.planted_line(fn) for fn, _ in planted.planted().values()]
+def test_each_slow_line_is_found_in_its_function():
+    lines = [slow_lines.slow_line(fn) for fn, _ in slow_lines.functions().values()]
     assert len(set(lines)) == len(lines) == 10
 
 

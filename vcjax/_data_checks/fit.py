@@ -1,4 +1,4 @@
-"""Check whether a rule chosen for one surface and field is fine enough for another."""
+"""Check whether a rule is fine enough for a surface or field that it was not chosen for."""
 
 import numpy as np
 from jaxtyping import Float

@@ -18,9 +18,9 @@ from vcjax._geometry import resample
 _SLOWEST = 0.9
 """Largest ratio of successive modes that is extrapolated; a flatter spectrum looks like noise."""
 _FEWEST = 20
-"""Least number of modes in the corner that distinguishes an outlier from a wave."""
+"""Least number of modes in the corner with which outliers can be distinguished from waves."""
 _LEAST = 4
-"""Least number of modes in each part of the corner that distinguishes noise from decay."""
+"""Least number of modes in each part of the corner to distinguish noise from decay."""
 _ALONE = 0.5
 """Least share of the corner that an outlier explains; points of smooth data explain up to 0.35."""
 _EVEN = 0.7
@@ -159,7 +159,7 @@ class Spectrum:
         return float(min(np.exp(steps @ logs / (steps @ steps)), _SLOWEST))
 
     def _is_flat(self, axis: int) -> bool:
-        """Return whether an axis has fewer than 5 amplitudes, or its last ones do not decay."""
+        """Return whether an axis has fewer than 5 amplitudes, or its last two do not decay."""
         share = self.amplitudes(axis)
         return share.size < 5 or bool(share[-2:].max() > _EVEN * share[-4:-2].max())
 
@@ -180,7 +180,7 @@ class Spectrum:
         in_outer, in_inner = (float(self._power[part].sum()) for part in parts)
         if in_outer / counts[0] < _FLAT * in_inner / counts[1]:
             return 0.0
-        # Each mode of white noise has its variance over the number of points.
+        # The variance of each mode is the variance of the noise over the number of points.
         variance = (in_outer + in_inner) / sum(counts) * self.values[0].size / 3
         return float(np.sqrt(variance))
 
@@ -261,7 +261,7 @@ def _corners(n: int, m: int) -> list[_Corner]:
     along_phi, along_theta = np.fft.fftfreq(n)[:, None], np.arange(m // 2 + 1) / m
     height = np.maximum(np.abs(along_phi), along_theta)
     upper = along_theta > 1 / 4
-    # The highest mode of an even count belongs to both.
+    # The highest mode of an even count belongs to both signs.
     signs = (along_phi % 1 > 1 / 4) & (along_phi % 1 <= 1 / 2), along_phi < -1 / 4
     # Fewer than 4 rows have no upper half.
     found = [sign & upper for sign in signs] if n >= 4 else [(height >= 0) & upper]

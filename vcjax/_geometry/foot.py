@@ -98,7 +98,7 @@ def nearest(points: Float[Array, "n 3"], surface: Periods, rule: Rule, used: Any
         def step(_, state):
             best, (du, dv) = state
             here, forward = _newton_step(points, best.u + du, best.v + dv, surface, rule)
-            # Of equally near positions the last is kept: distances round more coarsely than u, v.
+            # Keep the last of equally near positions: distances are rounded more than u and v.
             nearer = here.distance < (1 + 1e-12) * best.distance
             best = Foot(*(jnp.where(nearer, a, b) for a, b in zip(here, best, strict=True)))
             steps = zip(forward, (du, dv), stride, strict=True)
@@ -170,7 +170,7 @@ def _nearest_nodes(points, surface: Periods, stride: tuple[int, int], rule: Rule
     square = (torus**2).sum(axis=0)
 
     def best_nodes(x):
-        # A product of matrices as narrow as these takes longer than its terms, written out.
+        # A product of such narrow matrices takes longer than the sum written out.
         along = sum(x[:, k, None, None] * torus[k] for k in range(3))
         apart = square - 2 * along
         index, least = apart.argmin(axis=2), apart.min(axis=2)

@@ -163,7 +163,7 @@ def shift(windows, du, dv, rule: Rule):
     """
     count = rule.lagrange_count
     a, b = (lagrange_weights(fraction, count) for fraction in (du, dv))
-    # As products: XLA would recompute a sum of slices wherever it is used.
+    # Computed as matrix products: XLA would recompute a sum of slices wherever it is used.
     i, j = rule.reach_phi, rule.reach_theta
     stencil = windows[:, :, i : i + count, j : j + count]
     centre = jnp.einsum("tcp,tp->tc", jnp.einsum("tcpq,tq->tcp", stencil, b), a)

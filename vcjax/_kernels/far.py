@@ -32,8 +32,8 @@ from vcjax._loops import map_tiles
 from vcjax._options import Tiles
 from vcjax._quadrature.rule import Rule
 
-# In float32 the offset of a target from the centre of a block is rounded: targets close to a block
-# need it to be small.
+# In float32 the offset of a target from the centre of a block is rounded. Small blocks keep the
+# offset short for targets close to a block.
 _LARGEST_FLOAT32_BLOCK = 128
 
 
@@ -79,7 +79,8 @@ def far_sum(
 
     Parameters
     ----------
-    tiles : largest sizes of tiles, and the dtype in which they are computed.
+    tiles : largest sizes of tiles, and the dtype in which they are computed. If kernel or dtype
+        require fewer sources, a tile has as many more targets.
     targets : (t, 3) laboratory components. A target that is also a source must have exactly the
         coordinates of the source.
     sources, area_normals, B : (3, row, column) laboratory components at the nodes of one period;
@@ -99,9 +100,11 @@ def far_sum(
         largest = min(largest, kernel.block_limit(rule.digits))
     if tiles.dtype == "float32":
         largest = min(largest, _LARGEST_FLOAT32_BLOCK)
+    # The number of pairs in a tile stays the same: small tiles take more time.
+    most_targets = tiles.targets * max(1, tiles.sources // largest)
     with jax.named_scope(kernel.name):
         blocks = _source_blocks(sources, area_normals, B, largest, rule)
-        parts = _turned_tiles(targets, turns, tiles.targets)
+        parts = _turned_tiles(targets, turns, most_targets)
         used_tiles = None if used is None else -(-used * rule.nfp // parts.shape[2])
         summed = _tiled_sum(kernel, parts, used_tiles, blocks, punctured, tiles.dtype)
         summed = summed.reshape(*summed.shape[:-1], -1, rule.nfp)[..., : targets.shape[0], :]
@@ -165,7 +168,7 @@ def _turned_tiles(targets: Float[Array, "t 3"], turns, largest: int):
     tiles = -(-count // max(1, largest // nfp))
     each = -(-count // tiles)
     padded = jnp.pad(targets, ((0, tiles * each - count), (0, 0)), mode="edge")
-    # The first turn, by nothing, is exact: a target that is a source stays equal to it.
+    # The first turn is the identity and exact, so a target that is a source keeps its coordinates.
     by_turn = turns.transpose(1, 2, 0).reshape(3, 3 * nfp)
     points = jnp.matmul(padded, by_turn, precision="highest").reshape(tiles, each, 3, nfp)
     return points.swapaxes(1, 2).reshape(tiles, 3, each * nfp)
@@ -200,7 +203,7 @@ def _tiled_sum(
 
     @jax.checkpoint
     def weighted_moments(x, centre, y, moments):
-        # Offsets from the centre are rounded, not positions: they are far shorter.
+        # Offsets from the centre are rounded, not positions: offsets are far shorter.
         x = (x - centre).astype(dtype)
         return pair_product(pair_weights(kernel.power, x, y, punctured), moments)
 

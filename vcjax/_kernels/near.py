@@ -1,11 +1,11 @@
 """The near part: a smooth cut-off splits the kernel, and a polar rule integrates the singular part.
 
-Let r be the distance between source and target, and alpha a cut-off rate. The kernel is split
-according to 1/r = erfc(alpha r)/r + erf(alpha r)/r. The second term is entire in r^2. The
-trapezoidal rule for this term converges like exp(-(pi/(alpha h))^2) wherever the target lies, h
-being the spacing of the nodes. The first term falls off like exp(-alpha^2 r^2) and is confined to a
-patch of grid nodes around the target. The far part is the trapezoidal sum of the *whole* kernel
-over all nodes but the target. It is corrected on the patch by
+Let r be the distance between source and target, h the spacing of the nodes, and alpha a cut-off
+rate. The kernel is split according to 1/r = erfc(alpha r)/r + erf(alpha r)/r. The second term is
+entire in r^2. The trapezoidal rule for this term converges like exp(-(pi/(alpha h))^2) wherever the
+target lies. The first term falls off like exp(-alpha^2 r^2) and is confined to a patch of grid
+nodes around the target. The far part is the trapezoidal sum of the *whole* kernel over all nodes
+but the target. It is corrected on the patch by
 
     (polar integral of the near kernel)  -  (grid sum of the near kernel).
 

@@ -41,7 +41,7 @@ class Nodes(NamedTuple):
     ----------
     continued : (9, row, column) points, outward normals and the field on the continued nodes,
         laboratory components; the length of a normal is the area that its node stands for.
-    spacing : (2,) least and largest distance between neighbouring nodes.
+    spacing : (2,) least and largest spacing of the nodes; see `OffSurfaceCasing`.
     constants : tables of the rule.
     """
 
@@ -96,7 +96,7 @@ def transforms(
         given = points, sources, normals, values, nodes.turns
         return far_sum(FIELD, rule, tiles, *given, punctured, used)
 
-    # Without a patch the error is exp(-2 pi d/h) at the distance d: negligible beyond this.
+    # Without a patch the error at the distance d is exp(-2 pi d/h), negligible beyond this range.
     needed = foot.distance < largest * (rule.cutoff**2 / np.pi)
     if used is not None:
         needed = needed & (jnp.arange(len(points)) < used)

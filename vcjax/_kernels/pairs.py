@@ -6,7 +6,7 @@ times as long as the product itself. Three properties of XLA's CPU compiler matt
 
 - It multiplies matrices fast if no matrix has to be transposed first.
 - It sums a large matrix slowly along either axis.
-- If two loops share values, it stores the values that took a root or a quotient.
+- If two loops share values, it stores the values that were computed by a root or a quotient.
 
 Therefore
 
@@ -61,7 +61,7 @@ def _inverse_power(square, power: int):
 
 @cache
 def _has_avx512() -> bool:
-    """Return whether this processor has AVX-512, which only Linux tells; elsewhere False."""
+    """Return whether this processor has AVX-512; False on systems other than Linux."""
     try:
         with open("/proc/cpuinfo") as file:
             flags = next((line for line in file if line.startswith("flags")), "")

@@ -141,8 +141,8 @@ def _rings(shifted, interpolation, constants: OffSurfaceTables):
 def _scales(offset, spacing, rings, constants: OffSurfaceTables, rule: Rule):
     """Return the scales that the near kernel and the rays of each point depend on.
 
-    None of them is differentiated, because results depend on them only through the discretisation
-    error.
+    The scales are not differentiated, because results depend on them only through the
+    discretisation error.
 
     Parameters
     ----------
@@ -204,8 +204,8 @@ def _along_rays(rings, delta, constants: OffSurfaceTables, rule: Rule):
     radii, weights : (t, s) each.
     values : (t, c, s, node).
     """
-    # Written out for positive arguments; asinh and sinh of the library take several times as many
-    # instructions.
+    # asinh and sinh are written out for positive arguments. The library's functions take several
+    # times as many instructions.
     ratio = CORE / delta
     width = jnp.log(ratio + jnp.sqrt(ratio * ratio + 1.0))
     growth = jnp.expm1(width * constants.core_nodes)
@@ -267,7 +267,7 @@ def _grid_sum(x, windows, offsets, alpha, test_field_at, punctured, rule: Rule):
         nodes just below them, in node spacings.
     test_field_at : as for `_polar_sum`.
     """
-    # The nodes of the ellipse around the foot. The foot lies less than one node after the middle.
+    # The nodes of the ellipse around the foot, which is less than a node spacing past the middle.
     first = rule.margin + rule.lagrange_count // 2 - 1
     size = 2 * rule.patch_phi + 2, 2 * rule.patch_theta + 2
     part = windows[:, :, first : first + size[0], first : first + size[1]]

@@ -12,10 +12,10 @@ by a factor of 10^0.3. The demands on a rule are:
   the rim of a patch.
 - The trapezoidal rule for the smooth rest of the kernel needs (pi/(alpha h))^2 >= T^2, that is,
   R/h >= T^2/pi for every target.
-- The polar rule has 6 T radii, or 1.5 T^2 where that is more, and at least 16.8 T angles. On a
+- The polar rule has 6 T or 1.5 T^2 radii, whichever is more, and at least 16.8 T angles. On a
   patch with the axis ratio kappa, the trapezoidal rule on an ellipse needs
-  2 ln(1/epsilon) / ln((kappa + 1)/(kappa - 1)) angles to converge. Gradients need as many angles as
-  an epsilon that is 10 times smaller on the surface, and 10^5 times smaller off it.
+  2 ln(1/epsilon) / ln((kappa + 1)/(kappa - 1)) angles to converge. For gradients, epsilon in this
+  formula is 10 times smaller on the surface, and 10^5 times smaller off the surface.
 - The Lagrange interpolation to polar nodes has 2 ceil(2 T) points, and 12 more for gradients off
   the surface. It is one-sided near the rim, where the near kernel is small, so that one node beyond
   the rim is enough.
@@ -96,8 +96,8 @@ def choose(
     Parameters
     ----------
     X : (nphi, ntheta, 3) Cartesian points of the surface, in any length unit.
-    B : (src_nphi, src_ntheta, 3) a typical total field, in any unit. Its spectrum decides how fine
-        the grid must be.
+    B : (src_nphi, src_ntheta, 3) a typical total field, in any unit. Its spectrum determines how
+        fine the grid must be.
     digits : accuracy, from 1 to 13. The error relative to max |B| will be about 10^-digits.
     nfp : number of field periods.
     half_period : if True, the grids of X, B and targets cover half a period of a
@@ -214,8 +214,8 @@ def choose_off_surface(
     Parameters
     ----------
     X : (nphi, ntheta, 3) Cartesian points of the surface, in any length unit.
-    B : (src_nphi, src_ntheta, 3) a typical total field, in any unit. Its spectrum decides how fine
-        the grid must be.
+    B : (src_nphi, src_ntheta, 3) a typical total field, in any unit. Its spectrum determines how
+        fine the grid must be.
     digits : accuracy, from 1 to 13. The error relative to max |B| will be about 10^-digits.
     nfp : number of field periods.
     half_period : whether X and B cover half a period; see `choose`.

@@ -27,12 +27,12 @@ _GRADIENT_RADII = 1.5
 # the term added to T^2 in the radius of patches (both fitted on the shapes of studies/accuracy).
 _GRADIENT_MARGIN = 0.8
 _GRADIENT_EXTRA = 1.5
-# Beyond these the error of a gradient is rounding, which grows as nodes get closer.
+# Beyond these digits the error of a gradient is rounding, which grows as nodes get closer.
 _MOST_QUADRATURE_DIGITS = 13.0
 # Rims on a bent surface are closer than on tangent planes. Each patch is therefore also tried with
-# its semi-axis along theta multiplied by these factors. The first adds one node.
+# its semi-axis along theta multiplied by these factors. The first factor adds one node.
 _WIDER = (1.0001, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2.0)
-# Patches that cost this many times the cheapest are tried only if no cheaper one fits.
+# Patches above this many times the least cost are tried only if no cheaper patch fits.
 _DEARER = 2.0
 # A patch may bend around a fold through this angle in theta.
 _BENT = 0.3
@@ -197,8 +197,8 @@ def cheapest(
     clear = nodes_for_sheets(sheets, demand.reach)
     unit = images * trg_shape[0], trg_shape[1]
     most = np.maximum((8 * need[0], 3 * need[1]), 1.5 * clear)
-    # For the case that none of these fits: nodes as close along phi as along theta, and as close as
-    # other sheets may need.
+    # If no grid up to `most` fits: nodes as close along phi as along theta, and as close as other
+    # sheets may need.
     square = 4 * need[1] * np.sqrt(rims.metric[0].max() / rims.metric[2].max())
     bent = demand.reach * sheets.steepest_beyond(_BENT)
     wide = np.array([max(most[0], square, bent), most[1]])
@@ -363,7 +363,7 @@ def _widened(quad: np.ndarray, patch: np.ndarray) -> tuple[np.ndarray, np.ndarra
 def _stretch(metric, quad: np.ndarray, patch: np.ndarray) -> np.ndarray:
     """Return the largest ratio sigma_max / sigma_min of the image of each patch, (k,).
 
-    sigma_min and sigma_max are explained in `_fitting_patches`, which returns `quad` and `patch`.
+    `_fitting_patches` explains sigma_min and sigma_max; `_widened` returns `quad` and `patch`.
     """
     E, F, G = metric
     u, v = (2 * np.pi / quad * patch)[..., None]

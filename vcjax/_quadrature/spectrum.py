@@ -106,7 +106,7 @@ def nodes_for_surface(samples: np.ndarray, nfp: int, epsilon: float, count: int)
     """Return the two numbers of nodes for an accurate interpolation of a surface on patches.
 
     The first is counted along phi around the whole torus, the second along theta. The normals
-    decide, because they have more modes than the points.
+    determine both numbers, because normals have more modes than points.
 
     Parameters
     ----------

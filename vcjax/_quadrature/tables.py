@@ -238,7 +238,7 @@ def _field_interpolation(rule: Rule, angles: np.ndarray, theta: np.ndarray):
 def radii(rule: Rule) -> tuple[np.ndarray, np.ndarray]:
     """Return the radii of polar nodes and their weights: Gauss-Legendre nodes on [0, 1].
 
-    A rule with a core has Gauss-Legendre nodes on [0, CORE], followed by others on [CORE, 1].
+    A rule with a core has Gauss-Legendre nodes on [0, CORE], followed by nodes on [CORE, 1].
     The first interval begins at 0 instead of -1, because the near kernel has a |rho|^3 term.
     """
     if not rule.core_count:
@@ -316,8 +316,8 @@ def centre_slopes(reach: int, count: int) -> np.ndarray:
     """Return the derivatives at 0 of local Lagrange interpolation from the integers -reach..reach.
 
     These are exactly the derivatives of the interpolant of `lagrange_rows`. Its stencil changes at
-    0, so the derivatives from the right and from the left differ. Only with these derivatives does
-    the finite part cancel the singular part of the integrals to rounding error.
+    0, so the derivatives from the right and from the left differ. The finite part cancels the
+    singular part of the integrals to rounding error only with these derivatives.
 
     Parameters
     ----------

@@ -88,7 +88,7 @@ def read_knobs(call: str, kind: str, knobs: dict[str, Any]) -> Knobs:
 def build_offsurface_levels(
     nt0: int, np0: int, max_Nt: int = -1, max_Np: int = -1, max_levels: int = 6
 ) -> tuple[tuple[int, int], ...]:
-    """Return a schedule of grids, each twice as fine as the one before, up to the caps.
+    """Return a schedule of grids, each twice as fine as the previous grid, up to the limits.
 
     This function exists for programs that pass such a schedule as ``levels=``. In vcjax ``levels``
     has no effect, because a single grid is chosen that is fine enough.
@@ -96,7 +96,7 @@ def build_offsurface_levels(
     Parameters
     ----------
     nt0, np0 : toroidal and poloidal points of the first grid.
-    max_Nt, max_Np : largest numbers of points; -1 means no limit.
+    max_Nt, max_Np : limits of the numbers of points; -1 means no limit.
     max_levels : largest number of grids.
 
     Returns
@@ -105,7 +105,7 @@ def build_offsurface_levels(
 
     Raises
     ------
-    VcjaxError : if a size is invalid, or if the first grid is above the caps.
+    VcjaxError : if a size is invalid, or if the first grid is above the limits.
     """
     call = "build_offsurface_levels"
     first = check_grid(call, "nt0", nt0), check_grid(call, "np0", np0)

@@ -1,4 +1,4 @@
-"""Keep the surface of a class of `vcjax.interfaces`; prepare it when its first field is given."""
+"""Keep the surface of a class of `vcjax.interfaces`; prepare it when the first field is given."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ class CasingOptions:
     Attributes
     ----------
     digits : accuracy; if None, the digits of the `SurfaceSetup`.
-    rule : a rule chosen before; if None, a rule is chosen for the field.
+    rule : a rule from `VirtualCasingJAX.plan_precision`; if None, a rule is chosen for the field.
     options : options of `vcjax.prepare` for targets on the surface, or of
         `vcjax.choose_off_surface` for points off the surface.
     """
@@ -43,7 +43,7 @@ _DEFAULT = CasingOptions()
 class SurfaceSetup:
     """A surface with its grids and digits, and the casings prepared for it so far.
 
-    The packages whose classes are replaced here fix their quadrature before they see a field. This
+    The packages that `vcjax.interfaces` replaces fix their quadrature before a field is given. This
     class prepares a casing for the first field. It prepares another casing only for a field that
     the first casing does not resolve. Every casing resolves a field that is zero.
 
@@ -220,7 +220,7 @@ def required(setup: SurfaceSetup | None, call: str) -> SurfaceSetup:
 
 
 def check_shape(call: str, **counts: Any) -> tuple[int, int]:
-    """Return the numbers of points along phi and theta; raise `VcjaxError` if one is invalid."""
+    """Return the numbers of points along phi and theta; raise `VcjaxError` if any is invalid."""
     nphi, ntheta = (check_grid(call, name, count) for name, count in counts.items())
     return nphi, ntheta
 

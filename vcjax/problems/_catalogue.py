@@ -44,8 +44,8 @@ def w7x(digits: int, *, half_period: bool = True) -> Problem:
     digits = check_integer("problems.w7x", "digits", digits, 1, MAX_DIGITS)
     factor = 1 if half_period else 2
     surface = w7x_boundary()
-    # Roughly the magnetic axis. Its torsion makes the field as hard to resolve as the field of the
-    # reference.
+    # Roughly the magnetic axis. Its torsion makes the field as hard to resolve as the test field of
+    # ``virtual_casing``.
     axis = ToroidalLoop(0.25, r=(5.56, 0.37, 0.02), z=(0.0, 0.18, 0.02), nfp=5)
     coils = _coils(50, radius=1.4, middle=ToroidalLoop(0.0, r=(5.56, 0.37), z=(0.0, 0.18), nfp=5))
     return known_problem(

@@ -3,7 +3,7 @@
 Currents are given as mu_0 I / (4 pi). Fields have the unit of mu_0 I divided by the length unit of
 the points.
 
-The trapezoid rule on a smooth closed curve converges geometrically [1]_. With n points over the
+The trapezoidal rule on a smooth closed curve converges geometrically [1]_. With n points over the
 parameter range [0, 2 pi), the error is about exp(-n s), where s is the distance of the integrand's
 singularities from the real axis. For a target at the distance d outside a circle of radius a,
 s = log(1 + d / a). `point_count` generalises this to other curves.
@@ -226,7 +226,7 @@ def biot_savart_gradient(
     """Return the gradient of the field of closed filaments: (m, 3, 3) with [:, i, k] = d_i B_k.
 
     The parameters are those of `biot_savart`. The kernel has one more power of the distance than
-    the kernel of the field, so the error of the trapezoid rule is larger by a factor of about the
+    the kernel of the field, so the error of the trapezoidal rule is larger by a factor of about the
     number of points. A sixth more points reduces the error by exp(-6), which compensates for this
     factor.
     """

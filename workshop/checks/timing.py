@@ -39,7 +39,7 @@ class _Machine:
 class _Answer:
     """An answer that is ready at a set time.
 
-    To wait for the answer, or to read it, advances the clock.
+    Waiting for the answer, or reading it, advances the clock.
     """
 
     def __init__(self, machine: _Machine, ready_at: float) -> None:

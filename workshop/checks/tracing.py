@@ -71,7 +71,7 @@ EXERCISES = (
         "1_tracing/2_branches",
         branches,
         (
-            "A traced value has no truth value. `jnp.where` selects without asking.",
+            "A traced value has no truth value. `jnp.where` selects without a branch.",
             "The derivative of `where` computes both sides, and the root of -1 is not a number: "
             "replace x by 1 where it is not positive, before you take the root.",
         ),

@@ -61,7 +61,7 @@ def _system(optics: Coronagraph, solve_kepler: KeplerTable, size: int) -> System
 
 
 def observation(*, exposure: float = 600.0) -> Observation:
-    """Return an observation on day 12.5 that lasts `exposure` seconds.
+    """Return an observation of `exposure` seconds on day 12.5.
 
     It covers 0.1 micrometres around a wavelength of 1.05 micrometres.
     """

@@ -28,7 +28,7 @@ class OffAxisTable(eqx.Module):
         place = jnp.abs(position)
         squares = jnp.sum((place - self.positions) ** 2, axis=-1)
         nearness, nearest = jax.lax.top_k(-squares, NEIGHBOURS)
-        # A source at an entry gets only that entry, with a finite gradient.
+        # At a source of the table the weight of its image is almost 1, and its gradient is finite.
         weights = 1.0 / (1e-6 - nearness)
         weights /= jnp.sum(weights)
         shifts = place - self.positions[nearest]

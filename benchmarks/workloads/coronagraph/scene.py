@@ -63,7 +63,7 @@ class Planets(eqx.Module):
         def one(orbit: Orbits, radius: Array) -> tuple[Array, Array]:
             place = orbit.position(time, self.solve_kepler)
             distance = jnp.sqrt(jnp.sum(place * place))
-            # Away from us and fully lit: phase angle 0.
+            # A planet directly behind the star is fully lit: phase angle 0.
             angle = jnp.arccos(jnp.clip(place[2] / distance, -1.0, 1.0))
             angles = jnp.linspace(0.0, jnp.pi, len(self.phase_curve), dtype=angle.dtype)
             phase = jnp.interp(angle, angles, self.phase_curve)

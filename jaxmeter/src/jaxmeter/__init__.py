@@ -97,7 +97,7 @@ if _IS_CHECKED:  # `_modules` reads these lines: they are the API
     from jaxmeter.errors import RecordError as RecordError
     from jaxmeter.errors import RetraceError as RetraceError
 
-    # Files that others may have made, temporary folders.
+    # Untrusted files, temporary folders.
     from jaxmeter._records.files import RECORD_BYTES as RECORD_BYTES
     from jaxmeter._records.files import TEXT_BYTES as TEXT_BYTES
     from jaxmeter._records.files import check_file as check_file

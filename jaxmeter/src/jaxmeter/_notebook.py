@@ -30,9 +30,9 @@ def register(shell: Any) -> None:
         the expression is a call such as step(x), step is audited or measured with the argument x.
         Any other expression is treated as a function without arguments.
 
-        measure works in a fresh process. The process receives the modules, functions and values of
-        the notebook that the cell names. watch runs the cell and lists the functions that JAX
-        traced and compiled.
+        measure works in a fresh process. The process receives the notebook's modules, functions and
+        values that the cell names. watch runs the cell and lists the functions that JAX traced and
+        compiled.
         """
         answer = _ANSWERS.get(line.strip())
         if answer is None:
@@ -78,7 +78,7 @@ def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str 
         else:
             sources.append(found)
     jax = sys.modules.get("jax")
-    # Before the values, which may be 64-bit arrays.
+    # Set before the values are loaded, because the values may be 64-bit arrays.
     options = "" if jax is None else _X64.format(is_on=jax.config.jax_enable_x64)
     pickled = file.with_suffix(".pickle")
     pickled.write_bytes(pickle.dumps(values))
@@ -132,7 +132,7 @@ def _case(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Case:
 def _divided(command: str, source: str) -> tuple[list[ast.stmt], ast.Call]:
     """Split a cell into its statements and its last expression.
 
-    The expression is returned as a call that makes a `Case` from it.
+    The expression ``step(x)`` is returned as a call that makes ``Case(step, (x,))``.
     """
     body = ast.parse(source).body
     end = body[-1] if body else None
@@ -159,7 +159,7 @@ def _file(shell: Any, source: str) -> str:
 def _needed(
     tree: ast.AST, names: Mapping[str, Any], known: set[str]
 ) -> Iterator[tuple[str, str, Any]]:
-    """Yield (kind, name, content) for each name of the notebook that ``tree`` uses.
+    """Yield (kind, name, content) for each of the notebook's names that ``tree`` uses.
 
     If the kind is ``source``, the content is the source of an import or of a function. If the kind
     is ``value``, the content is an object that can be pickled. A function comes after the names

@@ -65,7 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Run a test and, if it has the mark, compare its quantities with the lock file."""
+    """Run a test; with the mark ``jaxmeter_lock``, compare its quantities with the lock file."""
     result = yield
     if item.get_closest_marker(_LOCK_MARK) is not None:
         locked = item.config.stash[_LOCKED]
@@ -76,7 +76,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         if message is not None:
             pytest.fail(message, pytrace=False)
         if locked.missing_section:
-            # With the test's report, which a worker of pytest-xdist sends to the main process.
+            # Stored in the report, which a worker of pytest-xdist sends to the main process.
             item.user_properties.append((_LOCK_MARK, locked.missing_section))
     return result
 

@@ -23,6 +23,6 @@ def inject(vcjax):
 
     def keep(casing, rule):
         plain = {f.name: getattr(rule, f.name) for f in dataclasses.fields(rule)}
-        casing.__dict__["rule"] = vcjax.Rule(**plain)  # as it is pickled
+        casing.__dict__["rule"] = vcjax.Rule(**plain)  # plain, because casings are pickled
 
     known.rule = property(made_again, keep)

@@ -1,4 +1,4 @@
-"""Pass what is captured.
+"""Pass the captured array as an argument.
 
 `transform` multiplies x by the matrix of the cosine transform. The matrix is captured. Make it the
 first argument.

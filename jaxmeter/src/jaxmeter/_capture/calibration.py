@@ -72,7 +72,7 @@ def calibrate(*, clock: Clock = time.perf_counter) -> Calibration:
 
 
 def calibration() -> Calibration | None:
-    """Return the stored calibration of this machine and JAX, or None if there is none."""
+    """Return the stored calibration of this machine, JAX and backend; None if it is not stored."""
     try:
         found = Calibration.from_json(read_file(_file()))
     except (OSError, FileError, RecordError):

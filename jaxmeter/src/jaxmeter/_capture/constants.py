@@ -28,7 +28,7 @@ _TENSOR = re.compile(r"tensor<((?:\d+x)*)(.+?)>$")
 _PLAIN = re.compile(r"x(f32|f64|u?i(8|16|32|64))>$")
 """Types whose values are compared as bytes. For other types, the printed values are compared."""
 _LENGTHS = re.compile(r"tensor<(?:[1-9]\d*x)+[^\dx]")
-# If a larger array is the only one of its shape and dtype, it is matched by these, not by values.
+# A larger array with a unique shape and dtype is matched by shape and dtype, not by its values.
 _COMPARED_BYTES = 1_000_000
 
 
@@ -59,7 +59,7 @@ def count_constants(closed_jaxpr: Any, lowered: jax.stages.Lowered | None = None
 def captured_values(closed_jaxpr: Any) -> dict[Hashable, tuple[Any, ConstantArray]]:
     """Return the distinct arrays that a jaxpr and its sub-jaxprs capture, with descriptions.
 
-    The function `identity` makes the keys. The arrays are in the order of their first use.
+    The key of an array is its `identity`. The arrays are in the order of their first use.
     """
     found: dict[Hashable, tuple[Any, ConstantArray]] = {}
     for array, where in _captured(closed_jaxpr, (), set()):
@@ -99,7 +99,7 @@ def _is_captured(atom: Any) -> bool:
     JAX also makes literals of Python scalars, such as the 2.0 of ``2.0 * x``. A literal of shape ()
     therefore counts as an array only if it is a `jax.Array`.
     """
-    value = getattr(atom, "val", None)  # variables have none
+    value = getattr(atom, "val", None)  # a variable has no value
     return isinstance(value, jax.Array) or len(getattr(value, "shape", ())) > 0
 
 
@@ -141,7 +141,7 @@ def hidden_arguments(lowered: jax.stages.Lowered) -> list[Any] | None:
 
 @dataclasses.dataclass(frozen=True)
 class EmbeddedConstant:
-    """A ``stablehlo.constant`` of a lowered program whose elements are not all equal."""
+    """A ``stablehlo.constant`` in a lowered program, with elements that are not all equal."""
 
     module: Any
     """The module that contains the operation.
@@ -198,8 +198,8 @@ def _is_splat(constant: Any) -> bool:
     """Return whether a ``stablehlo.constant`` has no elements or only equal elements.
 
     The attribute ``is_splat`` is used if it can be read. Otherwise the operation is printed: the
-    printer shortens the values unless they are all equal. Printing is slower, because printing a
-    thousand operations takes seconds.
+    printer shortens the values unless they are all equal. Printing is slow: a thousand operations
+    take seconds.
     """
     kind = str(constant.results[0].type)
     if not _LENGTHS.match(kind):

@@ -53,9 +53,9 @@ def code_names(code: types.CodeType) -> Iterator[str]:
 
 
 def parameter_names(fn: Any) -> tuple[str, ...]:
-    """Return the names of the positional parameters that a call has to fill.
+    """Return the names of the parameters that a call can fill by position.
 
-    Parameters that a partial fills are left out, and so is the ``self`` of a bound method.
+    Parameters that a partial fills by position, and the ``self`` of a bound method, are left out.
     """
     taken = 0
     while is_partial(fn):

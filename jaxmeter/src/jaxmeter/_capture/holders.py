@@ -1,6 +1,6 @@
 """Find the arrays that a function can reach, with the objects that hold them and their paths.
 
-A path names an array in the words of the user's code. Examples are
+A path names an array by the names in the user's code. Examples are
 ``optical_path.coronagraph.cube``, ``self.weights[0]``, ``default of scale``, ``partial argument
 cube`` and ``closure of apply: cube``.
 """
@@ -34,7 +34,7 @@ _MEMBERS_COUNT_LIMIT = 10_000
 
 @dataclasses.dataclass(frozen=True)
 class Root:
-    """The start of a path: the variable that should become an argument instead."""
+    """The start of a path: the variable that should become an argument."""
 
     kind: Kind
     name: str
@@ -110,7 +110,7 @@ class _Walk:
             return list(itertools.islice(self.inside(place), _MEMBERS_COUNT_LIMIT))
         except Exception:
             # Objects may compute their members and raise anything; the arrays of such an object
-            # stay without a path.
+            # get no path.
             return []
 
     def inside(self, place: _Place) -> Iterator[_Place]:
@@ -145,7 +145,7 @@ class _Walk:
         """
         fn = place.value
         owner = place.path
-        # By its globals: a wrapper has the name and the module of the function that it wraps.
+        # From the globals, because a wrapper has the __module__ of the function that it wraps.
         in_library = _top_package(fn.__globals__.get("__name__", "")) in _LIBRARIES
         wrapped = getattr(fn, "__wrapped__", None)
         if wrapped is not None:
@@ -241,8 +241,8 @@ def _in_object(place: _Place) -> Iterator[_Place]:
     cls = type(value)
     called = place.root is None and not place.path
     if called:
-        # An instance that is called as the function is its own self; a wrapper, such as a jitted
-        # function or one with custom derivatives, stands for the function that it wraps.
+        # If the audited function is an instance of the user's class, the instance is ``self``. A
+        # wrapper, such as a jitted function or jax.custom_jvp, stands for the function inside.
         wrapper = (
             _attribute(value, "__wrapped__") is not None
             or _top_package(cls.__module__) in _LIBRARIES
@@ -273,7 +273,7 @@ def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _attribute(value: Any, name: str) -> Any:
-    # An attribute that raises does not hide the others.
+    # If an attribute raises an exception, the other attributes are still searched.
     try:
         return getattr(value, name, None)
     except Exception:
@@ -281,7 +281,7 @@ def _attribute(value: Any, name: str) -> Any:
 
 
 def _is_method(value: Any) -> bool:
-    # Equinox has its own kind.
+    # By attributes, because equinox has its own class of bound methods.
     return _attribute(value, "__self__") is not None and _attribute(value, "__func__") is not None
 
 

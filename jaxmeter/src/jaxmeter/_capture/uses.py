@@ -27,7 +27,7 @@ def uses_of(closed_jaxpr: Any, key_of: KeyOf) -> dict[Hashable, tuple[Use, ...]]
     """Return the lines that use each captured array, by key, in the order of the program.
 
     Arrays that are never used are left out. If an array is passed into a loop, a branch or a
-    rematerialised function, the line inside that uses the array is returned.
+    rematerialised function, the inner line that uses the array is returned.
     """
     found: dict[Hashable, dict[Use, None]] = {}
     for key, use in _walk(closed_jaxpr, {}, key_of, set()):
@@ -110,7 +110,7 @@ def use_of(equation: Any) -> Use | None:
     use = _use_at(frames[0], "used")
     if not is_installed(use.file):
         return use
-    # In an installed package: the author can change the line that calls it.
+    # The line is in an installed package; the user can change the line that calls the package.
     for match in frames:
         if not is_installed(match["file"]):
             return _use_at(match, "used", f"{use.file}:{use.line}")

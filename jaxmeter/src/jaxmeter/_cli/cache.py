@@ -1,5 +1,5 @@
 """Run a program twice with a persistent cache that is empty at first. Show what the cache saves,
-which compiles are not found in it and why, and which settings to use.
+which programs are not found in it and why, and which settings to use.
 
 example: jaxmeter cache -- python script.py --its --arguments
 (-m module, or pytest and its arguments, may stand in place of python script.py)

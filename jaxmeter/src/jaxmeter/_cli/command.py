@@ -28,13 +28,13 @@ from jaxmeter.errors import FileError, JaxmeterError
 
 _QUOTED = re.compile(r"[\w.]*(Error|Exception): ")
 MEASURE = "measure"
-"""The command that ``jaxmeter`` runs if none is named."""
+"""The command that ``jaxmeter`` runs if no command is named."""
 COMMANDS = {
     "audit": "which arrays are embedded, what holds them, which lines use them",
     "compare": "whether two functions are the same, in exact quantities and in times",
     "retraces": "which calls retraced a function, and the argument at fault",
     "compile": "which lines and kernels take the time of tracing and compiling",
-    "watch": "what a whole program compiled, which lines called it, and why",
+    "watch": "which functions a whole program compiled, which lines called them, and why",
     "cache": "what JAX's persistent cache would save, and why programs are not found in it",
     "diff": "how the programs of two functions differ",
     "lock": "whether exact quantities are equal to the quantities in the lock file",
@@ -93,7 +93,7 @@ def run_command(command: str, argv: Sequence[str]) -> int:
         return 3
     finally:
         sys.path.remove(os.getcwd())
-    # Of other types than bool: the exit code itself.
+    # An int is the exit code itself.
     return is_good if type(is_good) is int else {True: 0, False: 1, None: 3}[is_good]
 
 
@@ -171,7 +171,7 @@ def using_case(command: str, target: str, options: argparse.Namespace, verb: str
 class _Failed(Exception):
     """An exception that says what jaxmeter was doing when another exception was raised.
 
-    The other exception is the cause of this one.
+    The other exception is its ``__cause__``.
     """
 
 
@@ -199,7 +199,7 @@ def _print_error(command: str, options: argparse.Namespace, error: BaseException
 
 
 def print_failure(command: str, record: Record) -> None:
-    """Print the failure in the record of a worker process, if there is one.
+    """Print the failure, if any, in the record of a worker process.
 
     The traceback is printed first.
 

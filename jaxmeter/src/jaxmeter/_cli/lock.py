@@ -57,12 +57,12 @@ def run(options: argparse.Namespace) -> tuple[LockCheck, bool]:
             f"lock: got no functions, and {file} has none; name package.module:function, or list "
             "functions = [...] under [tool.jaxmeter.lock] in pyproject.toml"
         )
-    # Before the section has a name: a target's module may set options of JAX.
+    # Before the section is named, because a target's module may set options of JAX.
     cases = {target: _case(target, is_locked=not named) for target in targets}
     name = section_name()
     section = section_of("lock", file, name) if options.check else read_lock(file).get(name, {})
     now = {target: _quantities(target, case) for target, case in cases.items()}
-    # Tests are measured by pytest; functions that were not asked for stay as they are.
+    # Keep tests, which pytest measures, and functions that the command line does not name.
     kept = {
         function: quantities
         for function, quantities in section.items()
@@ -100,11 +100,11 @@ def _case(target: str, *, is_locked: bool) -> Case:
 
 
 def _quantities(target: str, case: Case) -> dict[str, int]:
-    # Here, because JAX is imported after the target's module.
+    # Imported here, so that the target's module is imported before JAX.
     import jax
 
     from jaxmeter._pytest.metered import Metered
 
-    jax.clear_caches()  # no function finds the traces of another
+    jax.clear_caches()  # no function reuses another function's traces
     with doing(f"measuring {target}"):
         return Metered(case).locked()

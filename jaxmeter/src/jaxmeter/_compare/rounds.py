@@ -1,4 +1,4 @@
-"""Summarise a round: the ratio, with its error, of two times that were measured next to each other.
+"""Summarise a round: the ratio of two times that were measured next to each other, and its error.
 
 Machine noise drifts slowly, so the noise cancels in this ratio.
 """
@@ -39,7 +39,7 @@ class SampleSummary:
 
 @dataclass(frozen=True)
 class Round:
-    """The ratio of the second to the first of two times that were measured next to each other.
+    """The ratio second / first of two times that were measured next to each other.
 
     Raises
     ------

@@ -11,7 +11,7 @@ factor of all weights has no effect.
     binary outcome, Statistics in Medicine 20 (2001); K. Sidik, J. N. Jonkman, A simple confidence
     interval for meta-analysis, Statistics in Medicine 21 (2002).
 
-If a process is disturbed from start to end, its samples agree on a wrong time. The mean is
+If a process is disturbed from start to end, its samples scatter little but are wrong. The mean is
 therefore trimmed: it leaves out the rounds with the smallest and the largest ratios. This costs
 some statistical power.
 
@@ -97,7 +97,7 @@ def compare_cases(
     case alone is significant.
 
     Pooled rounds are weighted equally. The processes of some cases differ by much more than their
-    samples scatter. With weights from the scatter of samples, the steadiest case would decide.
+    samples scatter. With weights from the scatter of samples, the steadiest case would dominate.
 
     Parameters
     ----------

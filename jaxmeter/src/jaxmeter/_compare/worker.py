@@ -1,4 +1,4 @@
-"""The worker process of `jaxmeter.compare`, which measures two functions interleaved.
+"""The worker process of `jaxmeter.compare`, which interleaves the calls of two functions.
 
 `jaxmeter._workers.processes` starts the process. An exception of a function is stored in the
 function's record. The exit status is 0 if an answer was sent.

@@ -37,7 +37,7 @@ def advice(
     spent: Spent = defaultdict(float)
     for row in rows:
         spent[row.source] += row.seconds
-    # What a package such as an optimizer does for each leaf is not repeated by a line of the user.
+    # Leave out lines where a package, such as an optimizer, repeats operations for each leaf.
     kernels = [kernel for kernel in kernels if kernel.source not in equations.leafwise]
     found = [
         *_foldings(rows),
@@ -47,7 +47,7 @@ def advice(
         *_small_kernels(kernels),
     ]
     best: dict[str, CompileAdvice] = {}
-    for one in found:  # the more specific rules come first and win where lines have two
+    for one in found:  # the more specific rules come first, so their advice is kept
         if one.seconds >= LEAST_SHARE * total:
             best.setdefault(one.source, one)
     return tuple(sorted(best.values(), key=lambda one: -one.seconds))

@@ -138,7 +138,7 @@ _WITHOUT_CODE = frozenset(("parameter", "constant", "bitcast", "tuple", "get-tup
 def compile_rows(
     stages: StageSeconds, kernels: Kernels, foldings: Iterable[Folding]
 ) -> list[CompileRow]:
-    """Return the rows of a compile, whose seconds sum to the seconds of the stages.
+    """Return the rows of a compile. Their seconds sum to the seconds of the stages.
 
     Parameters
     ----------

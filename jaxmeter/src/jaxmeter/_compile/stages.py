@@ -31,7 +31,7 @@ class StageSeconds(NamedTuple):
     """The elapsed time of a compile, split up by stage, kernel and pass."""
 
     seconds: dict[tuple[Stage, str], float]
-    """Seconds by stage and kernel. The kernel is empty for work on several kernels or on none."""
+    """Seconds by stage and kernel. The kernel is empty unless the work is for a single kernel."""
     passes: dict[str, float]
     """Seconds of each HLO pass."""
     unpaired: frozenset[str]

@@ -22,7 +22,7 @@ from jaxmeter._program.places import (
 )
 
 _INTERVAL_SECONDS = 1e-3
-# Python hands its lock over after this long; the default, 5 ms, would be the time between samples.
+# Python switches threads after this time; the default, 5 ms, would be the time between samples.
 _SWITCH_SECONDS = 5e-4
 
 

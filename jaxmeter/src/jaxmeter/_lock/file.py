@@ -30,7 +30,7 @@ LOCKED = (
     "fusions_count",
     "temp_bytes",
 )
-"""The quantities of the lock file. Each is the same in every run with one version of JAX."""
+"""The quantities of the lock file. Each is equal in all runs with the same version of JAX."""
 Section = dict[str, dict[str, int]]
 _Quantity = Annotated[int, Meta(ge=0)]
 _HEADING = "# Exact quantities of functions and tests, written by jaxmeter lock."
@@ -40,8 +40,8 @@ _SETTINGS = {
     "jax_use_simplified_jaxpr_constants": False,
     "jax_debug_nans": False,
 }
-"""The options of JAX that change a program, with their defaults. The name of a section lists those
-that have other values."""
+"""The options of JAX that change a program, with their defaults. The name of a section lists the
+options that have other values."""
 
 
 def section_name() -> str:

@@ -36,7 +36,7 @@ def _devices_count(compiled: jax.stages.Compiled) -> int | None:
     """Return the number of devices that a program runs on; None if the number is unknown."""
     try:
         shardings = jax.tree.leaves((compiled.input_shardings, compiled.output_shardings))
-    except Exception:  # a program that was loaded may have none
+    except Exception:  # a program that was loaded may have no shardings
         return None
     return max((len(sharding.device_set) for sharding in shardings), default=None)
 

@@ -110,7 +110,7 @@ _hit_pending = False
 
 @functools.cache
 def _register_once() -> None:
-    # Listeners cannot be removed in every supported version, so one pair is registered for ever.
+    # Some supported versions cannot remove listeners, so one pair is registered for ever.
     jax.monitoring.register_event_listener(_on_event)
     jax.monitoring.register_event_duration_secs_listener(_on_duration)
 

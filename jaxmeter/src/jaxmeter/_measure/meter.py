@@ -61,9 +61,9 @@ def measure(
     max_seconds : float or None
         Stop sampling after this many seconds, but take at least 3 samples.
     compiles : int
-        How often to trace, lower and compile. The first compile comes before the runs. All others
-        come after them, each after ``jax.clear_caches``, which removes every program of this
-        process.
+        How often to trace, lower and compile. The first compile comes before the runs. The
+        other compiles come after the runs, each after ``jax.clear_caches``, which removes every
+        program of this process.
     name : str, optional
         The name of the record; by default the name of the function.
     clock : callable

@@ -91,7 +91,7 @@ def message_of(error: BaseException) -> str:
     """Return the message of an exception, or a substitute if its ``__str__`` fails."""
     try:
         return _plain(str(error))
-    except BaseException:  # an exception class of the target whose own __str__ fails
+    except BaseException:  # the target may define an exception class with a failing __str__
         return "(the text of this error is unknown: its __str__ raised an exception)"
 
 

@@ -54,7 +54,7 @@ def module_of(target: str) -> ModuleType:
     if name in sys.modules:
         return sys.modules[name]
     folder = str(path.parent)
-    if folder not in sys.path:  # what the file imports may lie beside it, as for python file.py
+    if folder not in sys.path:  # for modules beside the file, as for python file.py
         sys.path.append(folder)
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None  # .py files have a loader

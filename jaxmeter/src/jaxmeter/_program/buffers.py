@@ -85,7 +85,7 @@ def _assigned(text: str, known: Mapping[str, Instruction]) -> Iterator[Buffer]:
             if not line.startswith((" ", "\t")):
                 kind = None  # the end of the allocations
             continue
-        # A value that control flow picks from others shares their memory.
+        # A phi value shares the memory of the values that control flow chooses from.
         if kind is None or value["phi"] or value["shape"].startswith("("):
             continue
         instruction = known.get(value["name"])

@@ -219,9 +219,9 @@ def _origin(
     steps: Iterator[int],
     depth: int = 4,
 ) -> Instruction | None:
-    """Return the instruction from which an instruction without an `op_name` gets one.
+    """Return the instruction that gives its `op_name` to an instruction without an `op_name`.
 
-    Return None if there is none.
+    Return None if no such instruction is found.
     """
     inside = parts.get(instruction.calls)
     if inside is not None:
@@ -308,6 +308,5 @@ def strip_hlo(text: str) -> str:
 
 
 def fingerprint(text: str) -> str:
-    """Return a digest of a program that depends on neither the program's name nor its source
-    lines."""
+    """Return a digest of a program, independent of the program's name and source lines."""
     return hashlib.sha256(strip_hlo(text).encode()).hexdigest()

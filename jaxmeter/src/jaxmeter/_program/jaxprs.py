@@ -46,7 +46,7 @@ def label(equation: Any) -> str:
 
 
 def scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
-    """Return two numbers for a scan: its constant operands and its carried operands.
+    """Return the numbers of a scan's constant operands and of its carried operands.
 
     The scan iterates over the remaining operands.
     """

@@ -89,7 +89,7 @@ def memory(fn: Case | Callable[..., Any], *args: Any, run: bool = True, **kwargs
 def _run(case: Case, lowered: jax.stages.Lowered, compiled: jax.stages.Compiled) -> None:
     kwargs = dict(case.kwargs)
     if jax.tree.structure((case.args, kwargs)) != lowered.in_tree:
-        # A compiled program takes no static arguments; or another library jitted the function.
+        # The function has static arguments, or was jitted by another library.
         measure(case, repeat=1)
         return
     args, kwargs = fresh_arguments(lowered, case.args, kwargs)()
@@ -192,7 +192,7 @@ def pareto_front(
 ) -> Iterator[tuple[int, bool]]:
     """Yield the position of each pair (seconds, bytes), the fastest first, and whether it is best.
 
-    A pair is best if no other pair is both faster and smaller. Unknown bytes count as 0.
+    A pair is best if it is smaller than every pair before it. Unknown bytes count as 0.
     """
     smallest = float("inf")
     for n in sorted(range(len(sizes)), key=lambda n: (sizes[n][0], sizes[n][1] or 0)):

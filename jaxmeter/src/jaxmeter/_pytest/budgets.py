@@ -19,7 +19,7 @@ from jaxmeter.errors import JaxmeterError
 
 Limit = Annotated[int, Meta(ge=0)] | None
 Budget = dict[str, int | None]
-"""The limit of each quantity; None removes the limit that a more general pattern sets."""
+"""The limit of each quantity; None removes the limit that an earlier pattern sets."""
 
 
 def read_budgets(file: Path) -> dict[str, Budget]:
@@ -52,8 +52,8 @@ def checked_budget(where: str, limits: Mapping[str, Any]) -> Budget:
 
 
 def budget_for(test: str, budgets: Mapping[str, Budget]) -> Budget:
-    """Return the limits for a test; a later pattern that matches the test overrides an earlier
-    one."""
+    """Return the limits for a test. If several matching patterns limit a quantity, the limit of the
+    last pattern applies."""
     budget: Budget = {}
     for pattern, limits in budgets.items():
         if fnmatch.fnmatchcase(test, pattern):

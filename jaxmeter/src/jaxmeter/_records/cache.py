@@ -45,7 +45,7 @@ class CacheDiagnosis(Result):
     stored_bytes: int
     stored_count: int
     programs: tuple[CachedProgram, ...]
-    """The programs with the longest compile first."""
+    """The programs, the longest compile first."""
     is_set: bool
     """Whether the environment sets JAX_COMPILATION_CACHE_DIR."""
     sets_options: bool = False

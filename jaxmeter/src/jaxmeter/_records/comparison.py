@@ -27,9 +27,9 @@ class Criteria:
     """The probability that two equal functions are called different in any of their times. Each of
     the four times of a comparison is tested at a quarter of this probability."""
     trimmed_share: Annotated[float, Meta(ge=0, le=0.25)] = 0.0
-    """The share of ratios that the mean leaves out at each end, the smallest and the largest. Their
-    number is rounded down. Each process gives one ratio. With a share of 0.125 and eight processes,
-    a single disturbed process does no harm."""
+    """The share of ratios that the mean leaves out at each end, the smallest and the largest. The
+    number of left-out ratios is rounded down. Each process gives one ratio. With a share of 0.125
+    and eight processes, a single disturbed process does no harm."""
     tolerance: Annotated[float, Meta(ge=0, le=1e9)] = 0.0
     """The largest difference of answers that are still called the same, as a share of the largest
     number in the first answer. 0 requires equal bits."""

@@ -114,8 +114,8 @@ class CompileAdvice:
     text: str
     source: str
     seconds: float
-    """The part of the profiled seconds that the rule concerns, which is the most that the change
-    can save."""
+    """The part of the profiled seconds that the rule concerns. The change can save at most this
+    part."""
 
 
 _Part = TypeVar("_Part", CompiledKernel, CompiledLine)

@@ -51,7 +51,7 @@ def read_file(path: str | Path, limit_bytes: int = RECORD_BYTES) -> bytes:
         while part := os.read(descriptor, _READ_BYTES):
             parts.append(part)
             length += len(part)
-            if length > limit_bytes:  # it grows, or its file system gives no size
+            if length > limit_bytes:  # the file grows, or its size is not known
                 raise _too_large(path, length, limit_bytes)
         return b"".join(parts)
     finally:
@@ -170,7 +170,7 @@ def _held_folder(prefix: str) -> tuple[Path, int] | None:
 
 
 def _clear(prefix: str) -> None:
-    """Remove the temporary folders that ended processes of this user left behind."""
+    """Remove the unlocked temporary folders of this user: their processes have ended."""
     for entry in os.scandir(tempfile.gettempdir()):
         if not (entry.name.startswith(prefix) and entry.name.endswith(_HELD)):
             continue

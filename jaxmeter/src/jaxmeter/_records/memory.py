@@ -96,7 +96,6 @@ class Tradeoff(Result):
         return tuple(point for point in self.points if point.is_best)
 
     def best(self, temp_bytes: float) -> TradeoffPoint | None:
-        """Return the fastest choice with at most ``temp_bytes`` of temporaries; None if there is
-        none."""
+        """Return the fastest choice with at most ``temp_bytes`` of temporaries, or None."""
         fitting = (point for point in self.front if (point.temp_bytes or 0) <= temp_bytes)
         return next(fitting, None)

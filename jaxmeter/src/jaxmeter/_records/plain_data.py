@@ -46,7 +46,7 @@ class FrozenDict(dict):
         return hash(frozenset(self.items()))
 
     def __reduce__(self):
-        # The default pickles through __setitem__, which refuses.
+        # By default, unpickling calls __setitem__, which raises an error.
         return (type(self), (dict(self),))
 
 
@@ -171,7 +171,7 @@ def strict_json(text: str | bytes) -> Any:
     Raises
     ------
     ValueError, RecursionError
-        If the string is not such JSON.
+        If the string is not strict JSON, repeats a name or is nested too deeply.
     """
     return json.loads(text, object_pairs_hook=_named_once, parse_constant=_refuse_constant)
 
@@ -238,8 +238,7 @@ def _has_not_finite(data: Any) -> bool:
 
 
 def _unknown_field(data: dict[str, Any], made: Any, where: str) -> str | None:
-    """Return the path of the first field that the object's class does not have; None if there is
-    none."""
+    """Return the path of the first field that the object's class does not have, or None."""
     if not dataclasses.is_dataclass(made):
         return None
     for name, value in data.items():

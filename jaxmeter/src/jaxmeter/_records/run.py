@@ -69,8 +69,8 @@ class RunCompile:
     causes: tuple[Difference, ...]
     """The differences between this call and the nearest earlier call."""
     after_clearing: str
-    """The line that called `jax.clear_caches` after the function was last compiled; empty if none
-    did."""
+    """The line that called `jax.clear_caches` after the function was last compiled; empty if
+    there was no such call."""
     stack: tuple[Line, ...]
     """The lines that led to the compile, the innermost first: a line of a library, if a library
     called JAX, and the program's own lines."""

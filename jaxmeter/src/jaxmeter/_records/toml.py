@@ -22,7 +22,7 @@ def read_toml(file: Path) -> dict[str, Any]:
         return tomllib.loads(read_file(file).decode())
     except FileNotFoundError:
         return {}
-    except (ValueError, RecursionError) as error:  # of UTF-8 and of TOML
+    except (ValueError, RecursionError) as error:  # the text is not UTF-8 or not TOML
         raise JaxmeterError(
             f"{file}: got text that is not TOML ({error}); correct the file"
         ) from None

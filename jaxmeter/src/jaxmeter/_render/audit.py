@@ -42,7 +42,7 @@ def audit_sheet(audit: Audit) -> Sheet:
         len(group) == 1 and _short(_holder(group[0])) == _holder(group[0])
         for group in groups.values()
     ):
-        arrays = []  # the variables show all of them
+        arrays = []  # the table of variables already has a row for each array
     foldings = [
         row(
             "slow",
@@ -135,7 +135,7 @@ def _embedded(arrays: list[AuditedArray]) -> int:
 
 
 def _short(path: str) -> str:
-    """Return a path; a long path loses its middle: ``self.layers...[3].weight``."""
+    """Return a path; leave out the middle of a long path: ``self.layers...[3].weight``."""
     if len(path) <= _PATH_CHARACTERS:
         return path
     ends = [match.start() for match in re.finditer(r"[.\[]", path)]

@@ -144,7 +144,7 @@ def _end(one: Timing, end: float) -> str:
 
 def _change(ratio: float) -> str:
     """Return a ratio as text: ``x8.4`` if it is at least 2 or at most 0.5, else ``+3.1 %``."""
-    # Through a float, because the format would write 120 as 1.2e+02.
+    # The format alone would write 120 as 1.2e+02, so its result is converted to a float.
     return f"x{float(f'{ratio:.2g}'):g}" if not 0.5 < ratio < 2 else f"{100 * (ratio - 1):+.1f} %"
 
 

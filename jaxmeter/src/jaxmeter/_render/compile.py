@@ -84,7 +84,7 @@ def _by_time(lines: list[Row], profile: CompileProfile, rest: float) -> list[Row
     """Sort the unattributed row, which is the last of `lines`, into its place by time."""
     *known, unattributed = lines
     at = sum(line.seconds >= rest for line in profile.lines)
-    at = min(at, _LINES_COUNT - 1)  # always among those that a terminal shows
+    at = min(at, _LINES_COUNT - 1)  # always among the rows that a terminal shows
     return [*known[:at], unattributed, *known[at:]]
 
 

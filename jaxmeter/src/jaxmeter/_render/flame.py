@@ -34,8 +34,8 @@ rect {{ stroke: Canvas; stroke-width: 0.5; }}
 </style></head><body>
 <h1>{title}</h1>
 <p>{headline} The width of a box shows its time. The boxes below a box are its parts. From top to
-bottom they are stage, calls, source line, primitive and kernel. Point at a box to see its name and
-time.</p>
+bottom the boxes show stage, calls, source line, primitive and kernel. Point at a box to see its
+name and time.</p>
 <svg role="img" aria-label="{title}">
 {boxes}
 </svg></body></html>
@@ -109,7 +109,7 @@ def stacked(profile: CompileProfile) -> dict[tuple[str, ...], float]:
     for row in profile.rows:
         if row.seconds > 0:
             found[tuple(_frames(profile, row))] += row.seconds
-    # In the order of stages and lines, so that equal frames are neighbours.
+    # Sort by frames, so that equal frames are neighbours.
     return dict(sorted(found.items()))
 
 

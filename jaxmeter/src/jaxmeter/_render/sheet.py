@@ -1,4 +1,4 @@
-"""Define `Sheet`, a plain description of a result, and write it as text, Markdown or for rich."""
+"""Define `Sheet`, a plain description of a result, and convert sheets to text, Markdown or rich."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Sheet:
 
     headline: str
     is_good: bool | None = None
-    """The headline is green if this is true, red if it is false, and neither if it is None."""
+    """The colour of the headline: green for True, red for False, no colour for None."""
     tables: tuple[Table, ...] = ()
     """Tables without rows are left out."""
     notes: tuple[str, ...] = ()

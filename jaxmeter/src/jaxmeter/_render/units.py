@@ -24,7 +24,7 @@ def seconds_text(seconds: float | None, digits: int = 3) -> str:
 def bytes_text(size: float | None) -> str:
     """Return a size in bytes as text; empty for None.
 
-    Sizes below 10 kB are in B, larger ones in kB, MB or GB (powers of 1000).
+    Sizes below 10 kB are in B, larger sizes in kB, MB or GB (powers of 1000).
     """
     if size is None:
         return ""
@@ -42,7 +42,7 @@ def count_text(count: int, what: str) -> str:
 
 
 def quantity_text(quantity: str, value: float) -> str:
-    """Return a value as text, with the unit in which the name of the quantity ends.
+    """Return a value as text with its unit, which is taken from the end of the quantity's name.
 
     If the name ends in neither ``seconds`` nor ``bytes``, the value has no unit.
     """

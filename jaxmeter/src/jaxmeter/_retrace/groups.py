@@ -65,7 +65,7 @@ class Group:
     trace_seconds: float = 0.0
     compile_seconds: float = 0.0
     objects: list[weakref.ref | None] = dataclasses.field(default_factory=list)
-    """A weak reference to each traced function; None if the function does not support them."""
+    """A weak reference to each traced function; None if such a reference is not possible."""
     kinds: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)
     """The kind of each traced function, such as ``a lambda`` or ``a partial``, with the code from
     `_wrapping`."""

@@ -28,7 +28,7 @@ _TEXT_CHARACTERS = 80
 _CONTEXT_CHARACTERS = 20
 _SEVERITY = {"weak type": 0, "structure": 2, "form": 3}
 """Weights of the kinds of difference; all other kinds have weight 1. If two earlier calls have
-equally many differences from a call, the one with the smaller sum of weights is nearer to it."""
+equally many differences from a call, the earlier call with the smaller sum of weights is nearer."""
 
 
 class Leaf(NamedTuple):
@@ -113,12 +113,13 @@ def signature(
 def causes(now: Signature, earlier: list[Signature]) -> tuple[int, tuple[Difference, ...]]:
     """Return the position of the nearest call in `earlier`, and the differences from that call.
 
-    The nearest call has the fewest differences. If several calls have equally few, the sum of the
-    weights in `_SEVERITY` decides, and then the latest call is taken.
-
     There are four groups of differences: of arguments, of placements, of Python numbers and of
     options. Only the first group that is not empty is returned. If all are empty, no difference is
     known.
+
+    The nearest call has the fewest differences of arguments, then the smallest sum of the weights
+    in `_SEVERITY`. If no argument differs, it has the fewest differences in the first of the other
+    groups, then in the next group. Among equals, the latest call is taken.
     """
     ranked = []
     for number, before in enumerate(earlier):
@@ -226,7 +227,7 @@ def _statics(path: str, before: Any, now: Any) -> Iterator[Difference]:
     if _same(before, now):
         return
     while isinstance(now, (tuple, list)) and type(before) is type(now) and len(before) == len(now):
-        # Name the item that changed, if it is a single one: equinox passes many values at once.
+        # If only one item changed, name that item: equinox passes many values at once.
         changed = [index for index in range(len(now)) if not _same(before[index], now[index])]
         if len(changed) != 1:
             break

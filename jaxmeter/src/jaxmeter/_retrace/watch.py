@@ -90,7 +90,7 @@ class Watch(Listener):
     def on_trace(self, fun_name: str, seconds: float) -> None:
         frames = _frames()
         if sum(frame.f_code.co_name == "_infer_params" for frame in frames) > 1:
-            return  # a nested trace, which JAX up to 0.7 reports; the outer trace has its time
+            return  # a nested trace, which JAX up to 0.7 reports; the outer trace includes its time
         group, call = self._group(fun_name, frames)
         group.trace_seconds += seconds
         at = _line(frames)

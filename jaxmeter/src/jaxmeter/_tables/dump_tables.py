@@ -132,8 +132,8 @@ schema(
 )
 schema(
     "dump_precision",
-    "Each row counts the instructions of the optimised program in one named scope whose "
-    "results have one type.",
+    "Each row counts the instructions of the optimised program with one named scope and one type "
+    "of result.",
     {
         "dtype": (TEXT, "XLA's name of the type: `f64`, `f32`, `s32`, `pred`"),
         "scope": (TEXT, "named scopes"),

@@ -139,7 +139,7 @@ def read_dump(
         The folder with the files that XLA wrote.
     module : str, optional
         The name of the program, such as ``jit_f``. It is needed if the folder has several programs.
-        If several programs have this name, the last one is read.
+        If several programs have this name, the last program is read.
     analysed_temp_bytes : int, optional
         The size of the temporaries that `memory_analysis()` reports. A dump does not contain it.
 
@@ -219,7 +219,7 @@ _SIZES = (
     *("argument_bytes", "output_bytes", "temp_bytes", "largest_temp_bytes", "constant_bytes"),
     *("instructions_count", "fusions_count", "custom_calls_count"),
 )
-# Table, the columns that identify a row, and the column of bytes.
+# The value of `what`, the table, the columns that identify a row, and the column of bytes.
 _TABLES = (
     ("buffer", "dump_buffers", ("buffer_kind", "opcode", "scope", "source"), "bytes"),
     ("fusion", "dump_fusions", ("operations", "scope", "source"), "bytes"),

@@ -57,7 +57,7 @@ schema(
 )
 
 _RESERVED = ("pool_bytes", "bytes_reserved")
-"""The names that JAX's allocators give the reserved memory in their statistics."""
+"""The names of the reserved memory in the statistics of JAX's allocators."""
 
 
 @dataclasses.dataclass(frozen=True)

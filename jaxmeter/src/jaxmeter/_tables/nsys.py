@@ -27,7 +27,7 @@ INSTALL_NSYS = (
     "with --nsys). To read a capture from another machine, export it there: "
     "nsys export --type sqlite FILE.nsys-rep"
 )
-# For each table of nsys: our name, the integer columns it must have, and those it may have.
+# For each table of nsys: its field in `NsysCapture`, its required and optional integer columns.
 _CALL = (("start",), ("globalTid", "correlationId"))
 _TABLES = {
     "NVTX_EVENTS": ("nvtx", ("start", "eventType"), ("end", "textId", "globalTid")),
@@ -174,7 +174,7 @@ def read_nsys(path: Path) -> NsysCapture:
             frames = {ours: _frame(base, theirs, names) for theirs, (ours, *_) in _TABLES.items()}
             strings = _pairs(base, "id", "StringIds") if "StringIds" in names else {}
             about = {}
-            for table in ("META_DATA_EXPORT", "EXPORT_META_DATA"):  # from 2023, up to 2022
+            for table in ("META_DATA_EXPORT", "EXPORT_META_DATA"):  # since nsys 2023; before 2023
                 if table in names:
                     about = _pairs(base, "name", table)
                     break

@@ -264,7 +264,7 @@ def _launch(
 
 def _scope(thunk: Mapping[str, str], program: str, known: Known) -> str:
     op = thunk.get("hlo_op", "")
-    # If the program's name is not known, use the only program that has such an instruction.
+    # If the program is not known, search all programs, and use the scope only if it is unique.
     candidates = [known.get(program, {})] if program else list(known.values())
     found = {instructions[op].scope for instructions in candidates if op in instructions}
     return found.pop() if len(found) == 1 else named_scopes(thunk.get("name", ""))

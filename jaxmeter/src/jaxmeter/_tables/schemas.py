@@ -109,7 +109,7 @@ def save(
     *,
     notes: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write each table as a Parquet file and as a CSV file, with the environment in a third file.
+    """Write each table as a Parquet file and as a CSV file, and the environment as a JSON file.
 
     The files are ``NAME.parquet``, ``NAME.csv`` and ``environment.json``. Each file is either
     replaced completely or left unchanged.

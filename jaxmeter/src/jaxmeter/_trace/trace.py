@@ -194,7 +194,7 @@ def read_trace(path: Path) -> Trace:
         warnings.simplefilter("ignore", DeprecationWarning)
         try:
             planes = ProfileData.from_file(str(path)).planes
-        except Exception as error:  # of no documented type
+        except Exception as error:  # the exception's type is not documented
             raise JaxmeterError(
                 f"trace: got {str(path)!r}, which JAX cannot read ({error}); trace again"
             ) from None

@@ -100,7 +100,7 @@ def _hlo_text(module: bytes) -> str:
             return ""
     try:
         return HloModule.from_serialized_hlo_module_proto(module).to_string()
-    except Exception:  # of no documented type: the bytes are not a module
+    except Exception:  # the exception's type is not documented: the bytes are not a module
         return ""
 
 
@@ -137,7 +137,7 @@ def _parts(data: memoryview, number: int) -> Iterator[memoryview]:
 
 
 def _text(data: memoryview, number: int) -> str:
-    """Return the first field with the given number as a string; empty if there is none."""
+    """Return the first field with the given number as a string; empty without such a field."""
     return next((bytes(value).decode("utf-8", "replace") for value in _parts(data, number)), "")
 
 

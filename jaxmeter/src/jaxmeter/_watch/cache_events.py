@@ -1,4 +1,4 @@
-"""Read from JAX's events and log messages how the persistent cache handled each compile.
+"""Find how the persistent cache handled each compile, from JAX's events and log messages.
 
 https://docs.jax.dev/en/latest/persistent_compilation_cache.html describes the messages. Their level
 is DEBUG, so this module sets the level of the loggers to DEBUG. A filter then drops the messages

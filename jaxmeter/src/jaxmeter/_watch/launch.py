@@ -98,7 +98,7 @@ def _names_its_python(script: str) -> bool:
 
 @contextlib.contextmanager
 def _passing_signals_to(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Forward the signals that this process receives to the program.
+    """Forward SIGINT, SIGTERM and SIGHUP from this process to the program.
 
     An interrupt from a terminal is not forwarded, because the terminal sends it to both processes.
     """

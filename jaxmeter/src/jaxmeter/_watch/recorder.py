@@ -23,8 +23,8 @@ from jaxmeter._retrace.watch import Seen, Watch
 from jaxmeter._watch.cache_events import CacheEvents
 
 _LARGE_BYTES = 1_000_000
-"""The variables that hold captured arrays are searched for only if a program captures at least this
-many bytes."""
+"""If a program captures at least this many bytes, the recorder searches for the variables that hold
+the captured arrays."""
 _ARRAYS_COUNT = 5
 _FRAMES_COUNT = 40
 _until_the_end = contextlib.ExitStack()
@@ -90,7 +90,7 @@ class Recorder(Watch):
                 for cause in seen.explanation.causes
             ],
             stack=_stack(seen.frames[0] if seen.frames else None),
-            recorder_seconds=self.spent_seconds,  # for the events before this one
+            recorder_seconds=self.spent_seconds,  # spent on earlier events, not on this event
             **details,
         )
         self.spent_seconds = 0.0

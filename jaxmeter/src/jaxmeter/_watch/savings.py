@@ -73,7 +73,7 @@ def _place(one: RunCompile) -> str:
 
 
 def _count(group: Iterable[RunCompile]) -> int:
-    """Return how many programs of a group were compiled; others were only traced, or failed."""
+    """Return how many programs of a group were compiled, or read from the persistent cache."""
     return sum(one.cache != "" for one in group)
 
 

@@ -48,7 +48,7 @@ class EndedWorker:
     exit_code: int | None
     """Negative if a signal ended the process; None if the process was killed at its time limit."""
     answer: bytes | None
-    """The last answer that the worker sent; None if it sent none."""
+    """The last answer that the worker sent; None if it sent no answer."""
     printed: str
     """The last part of the worker's output."""
     seconds: float
@@ -145,7 +145,7 @@ def _end(process: subprocess.Popen) -> None:
     if process.poll() is None:
         with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
             process.terminate()
-            process.send_signal(signal.SIGCONT)  # the worker may have stopped it
+            process.send_signal(signal.SIGCONT)  # the worker may have stopped the supervisor
             process.wait(_ENDING_SECONDS)
     # The system does not reuse a group's number while the group has members.
     with contextlib.suppress(ProcessLookupError, PermissionError):

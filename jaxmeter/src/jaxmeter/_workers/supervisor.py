@@ -66,7 +66,7 @@ def _exit_code_of(child: int) -> int:
 
 
 def _end_children(child: int) -> None:
-    """Kill the child and all processes that this process adopts, until none is left."""
+    """Kill the child and all processes that this process adopts, until no process is left."""
     listed = Path(f"/proc/self/task/{os.getpid()}/children")
     with contextlib.suppress(ProcessLookupError):
         os.kill(child, signal.SIGKILL)

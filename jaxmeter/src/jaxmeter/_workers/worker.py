@@ -83,7 +83,7 @@ def _leave() -> None:
             sys.stdout.flush()
             sys.stderr.flush()
 
-    thread = threading.Thread(target=flush, daemon=True)  # a thread may hold their locks
+    thread = threading.Thread(target=flush, daemon=True)  # a thread may hold the streams' locks
     thread.start()
     thread.join(_FLUSHING_SECONDS)
     os._exit(0)
@@ -111,8 +111,8 @@ def _work(benchmark: BenchmarkCase, progress: Progress) -> None:
     sys.path[:0] = benchmark.path
     progress.enter("import")
     make_case = resolve(benchmark.target, "BenchmarkCase", "returns a jaxmeter.Case")
-    # The target's module may have configured JAX; only now does the backend start. If the
-    # import of JAX fails, the record keeps the failure.
+    # The target's module may have configured JAX, so the backend starts only after the
+    # module is imported. If the import of JAX fails, the record keeps the failure.
     from jaxmeter._measure.case import Case
     from jaxmeter._measure.meter import measure_case, rejected_if_not_compiled
 

@@ -62,7 +62,7 @@ time of other compiles within them.</p>
 {timelines}
 <h2>Lines that compiled</h2>
 <p class="quiet">The calls in the program's own files that led to compiles, the outermost first. If
-a library called JAX, its innermost line is shown last.</p>
+a library called JAX, the library's innermost line is shown last.</p>
 <div class="tree">{tree}</div>
 <h2>Compiles</h2>
 <table id="compiles"><thead><tr><th>id</th><th>line</th><th>cause</th><th>all</th>
@@ -75,7 +75,7 @@ a library called JAX, its innermost line is shown last.</p>
 <table><thead><tr><th>process</th><th>pid</th><th>program</th><th>Python</th><th>JAX</th>
 <th>from</th><th>to</th><th>end</th></tr></thead><tbody>{processes}</tbody></table>
 <script>
-// Sort the compiles by the column that is clicked: numbers downwards, texts upwards.
+// Sort the compiles by the clicked column: numbers in descending, texts in ascending order.
 const table = document.getElementById("compiles");
 table.querySelectorAll("th").forEach((head, column) => head.addEventListener("click", () => {{
   const value = row => {{

@@ -86,7 +86,7 @@ def notes(run: WatchedRun) -> Iterator[str]:
 
 
 def captured_text(one: RunCompile) -> str:
-    """Return a text that lists the arrays a program captured; empty if it captured none."""
+    """Return the size and number of captured arrays, and the largest arrays; empty for 0 bytes."""
     if not one.captured_bytes:
         return ""
     text = f"{bytes_text(one.captured_bytes)} in {count_text(one.captured_count or 0, 'array')}"

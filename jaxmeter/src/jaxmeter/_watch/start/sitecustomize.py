@@ -1,9 +1,9 @@
 """Record the compiles of this Python process.
 
 Python imports ``sitecustomize`` when it starts (https://docs.python.org/3/library/site.html). So
-every Python process of a watched program runs this file, even if it does not use JAX or belongs to
-another environment. At first, the file imports only the standard library. It imports the recorder,
-which needs JAX, as soon as the program has imported JAX.
+every Python process of a watched program runs this file, even if the process does not use JAX or
+belongs to another environment. At first, the file imports only the standard library. It imports
+the recorder, which needs JAX, as soon as the program has imported JAX.
 """
 
 import atexit
@@ -28,7 +28,7 @@ class Events:
         self.path = ""
 
     def start(self, *, forked=False):
-        """Begin a file for this process, which may be the child of a fork."""
+        """Begin a new event file for this process; `forked` is True in the child of a fork."""
         self.path = os.path.join(_FOLDER, f"{os.getpid()}-{time.time_ns()}.jsonl")
         self.write(
             "start",

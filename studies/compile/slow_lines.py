@@ -1,7 +1,7 @@
-"""Define functions with one slow line, which a compile profile has to rank first.
+"""Define functions with one injected slow line, which a compile profile must rank first.
 
-The slow line takes long to compile and has the comment ``# planted``. The other lines do work of
-the usual kind.
+The slow line takes long to compile and has the comment ``# slow line``. The other lines are usual
+operations.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ _DRAWN = np.random.default_rng(0).normal(size=(48, 48)).astype("float32")
 def unrolled_loop(x: jax.Array) -> jax.Array:
     scale = jnp.abs(x).max()
     for step in range(30):
-        x = jnp.sin(x) + jnp.roll(x, step) * (step + 1.0)  # planted
+        x = jnp.sin(x) + jnp.roll(x, step) * (step + 1.0)  # slow line
     return x / scale
 
 
 def sort_of_a_captured_array(x: jax.Array) -> jax.Array:
     weights = jnp.tanh(x)
-    order = jnp.sort(_DRAWN, axis=0)  # planted
+    order = jnp.sort(_DRAWN, axis=0)  # slow line
     return weights @ order
 
 
 def cumulative_sum_of_a_captured_array(x: jax.Array) -> jax.Array:
     weights = jnp.tanh(x)
-    total = jnp.cumsum(jnp.cumsum(jnp.repeat(_DRAWN, 8, 0), 0), 1)  # planted
+    total = jnp.cumsum(jnp.cumsum(jnp.repeat(_DRAWN, 8, 0), 0), 1)  # slow line
     return (total @ weights.T).sum()
 
 
 def stacked_components(x: jax.Array) -> jax.Array:
     scale = jnp.abs(x).max()
-    parts = jnp.stack([jnp.cos(n * x) for n in range(40)], axis=-1)  # planted
+    parts = jnp.stack([jnp.cos(n * x) for n in range(40)], axis=-1)  # slow line
     return (parts / scale).sum(axis=-1)
 
 
@@ -47,7 +47,7 @@ def nested_gathers(table: jax.Array, index: jax.Array) -> jax.Array:
     scale = table.sum()
 
     def products(i: jax.Array, j: jax.Array) -> jax.Array:
-        terms = (table[i, j - n] * table[j, i - n] for n in range(9))  # planted
+        terms = (table[i, j - n] * table[j, i - n] for n in range(9))  # slow line
         return functools.reduce(jnp.add, terms)
 
     row = jax.vmap(products, (None, 0))
@@ -56,34 +56,34 @@ def nested_gathers(table: jax.Array, index: jax.Array) -> jax.Array:
 
 def big_switch(n: jax.Array, x: jax.Array) -> jax.Array:
     scale = jnp.abs(x).max()
-    branches = [lambda y, k=k: jnp.tanh(k * y) + jnp.exp(y - k) for k in range(30)]  # planted
+    branches = [lambda y, k=k: jnp.tanh(k * y) + jnp.exp(y - k) for k in range(30)]  # slow line
     return jax.lax.switch(n, branches, x) / scale
 
 
 def erfc_in_float64(x: jax.Array) -> jax.Array:
     damped = jnp.exp(-x)
-    tails = [jax.scipy.special.erfc(x[n:].astype("float64"))[0] for n in range(9)]  # planted
+    tails = [jax.scipy.special.erfc(x[n:].astype("float64"))[0] for n in range(9)]  # slow line
     return damped + jnp.asarray(tails, x.dtype).sum()
 
 
 def incomplete_gamma(x: jax.Array) -> jax.Array:
     damped = jnp.exp(-x)
-    return damped * jax.scipy.special.gammainc(2.5, x)  # planted
+    return damped * jax.scipy.special.gammainc(2.5, x)  # slow line
 
 
 def powers_in_a_comprehension(x: jax.Array) -> jax.Array:
     scale = jnp.abs(x).max()
-    terms = sum(jnp.cumsum(x**n)[::-1] for n in range(2, 22))  # planted
+    terms = sum(jnp.cumsum(x**n)[::-1] for n in range(2, 22))  # slow line
     return terms / scale
 
 
 def repeated_sorts(x: jax.Array) -> jax.Array:
     scale = jnp.abs(x).max()
-    ranks = [jnp.sort(x[n:] * (n + 1))[0] for n in range(12)]  # planted
+    ranks = [jnp.sort(x[n:] * (n + 1))[0] for n in range(12)]  # slow line
     return jnp.asarray(ranks) / scale
 
 
-def planted(size: int = 200) -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
+def functions(size: int = 200) -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
     """Return the functions by name, each with its arguments; `size` is the length of vectors."""
     x = jnp.linspace(0.5, 1.5, size, dtype="float32")
     rows = jnp.ones((3, 48), "float32")
@@ -102,8 +102,8 @@ def planted(size: int = 200) -> dict[str, tuple[Callable[..., Any], tuple[Any, .
     }
 
 
-def planted_line(fn: Callable[..., Any]) -> str:
-    """Return the slow line of a function, such as ``/path/planted.py:12``."""
+def slow_line(fn: Callable[..., Any]) -> str:
+    """Return the slow line of a function, such as ``/path/slow_lines.py:12``."""
     lines, first = inspect.getsourcelines(fn)
-    (at,) = (number for number, text in enumerate(lines) if "# planted" in text)
+    (at,) = (number for number, text in enumerate(lines) if "# slow line" in text)
     return f"{inspect.getsourcefile(fn)}:{first + at}"
