@@ -173,7 +173,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     Raises
     ------
     JaxmeterError
-        If a name is not known, or the operation does not take an option.
+        If the case or the operation is not known, or if the operation does not take a given option.
     """
     parser = scripting.parser_of(__doc__, tables=False)
     add = parser.add_argument
@@ -259,8 +259,7 @@ def start_jax(options: argparse.Namespace) -> list[Any] | None:
         ) from error
     if options.devices is not None and len(found) < options.devices:
         raise JaxmeterError(
-            f"--devices {options.devices}: JAX finds only {len(found)} devices; give at most that"
-            " many"
+            f"--devices {options.devices} is more than JAX finds; give at most {len(found)}"
         )
     return None if options.devices is None else found[: options.devices]
 

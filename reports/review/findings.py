@@ -85,7 +85,7 @@ class Finding:
 
     @property
     def is_primary(self) -> bool:
-        """Whether the metric is a time that may decide a review."""
+        """Whether the metric is one of the times that determine the verdict (`PRIMARY`)."""
         return self.metric.name in PRIMARY
 
     @property

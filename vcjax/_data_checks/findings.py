@@ -58,7 +58,7 @@ class Missed(NamedTuple):
 
 
 def warn_of_surface(call: str, surface: WatchedSurface) -> None:
-    """Warn if a single point of a surface is wrong."""
+    """Warn if a surface has an outlier: a point off the smooth surface through the other points."""
     _warn_of_outlier(call, "X", surface.spectrum, surface.minor_radius, surface.rule)
 
 

@@ -85,8 +85,8 @@ def _block_limit(digits: int) -> int:
 
     It is 575, 182 and 64 for 8, 9 and 10 digits. Relative to max |grad B|, blocks of 1024, 480 and
     240 nodes were measured to add rounding errors of 3.6e-9, 7e-10 and 1e-10 on a rotating ellipse
-    of 8 : 1. Smaller blocks take more time: on W7-X 1.1 times as long with 240 nodes, 1.3 times
-    with 64.
+    of 8 : 1. Smaller blocks take more time: on W7-X 240 nodes take 1.1 times as long as 1024, and
+    64 nodes take 1.3 times as long.
     """
     return min(_LARGEST_BLOCK, max(64, int(1024 * 10.0 ** ((7.5 - digits) / 2))))
 

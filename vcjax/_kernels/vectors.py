@@ -44,7 +44,7 @@ def _(axis, primals, tangents):
 
 
 def components(vectors: Array, axis: int = 0) -> list[Array]:
-    """Return the list of slices of an array along an axis: the components of its vectors."""
+    """Return the components of an array of vectors: a list of slices along an axis."""
     parts = lax.split(vectors, (1,) * vectors.shape[axis], axis)
     return [lax.squeeze(part, (axis,)) for part in parts]
 

@@ -169,7 +169,7 @@ class VirtualCasingJAX:
         self._setup = SurfaceSetup(digits, nfp, half_period, surface, src, trg)
 
     def plan_precision(self, *, digits: int | None = None, B0: Any = None) -> Rule:
-        """Return the rule that calls with a traced surface need as ``precision=``.
+        """Return the rule to pass as ``precision=`` in calls with a traced surface.
 
         Parameters
         ----------

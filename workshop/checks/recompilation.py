@@ -55,7 +55,7 @@ EXERCISES = (
         "3_recompilation/1_static",
         static,
         (
-            "A static argument makes a program for each value. Does Python need this value?",
+            "JAX compiles a program for each value of a static argument. Can `rounds` be traced?",
             "`jax.lax.fori_loop(0, rounds, body, x)` takes a traced number of rounds.",
         ),
     ),

@@ -128,7 +128,8 @@ def _fields(data: memoryview) -> Iterator[tuple[int, memoryview]]:
         else:
             raise ValueError(f"unknown wire type {kind} at byte {at}")
         if at > end:
-            raise ValueError(f"only {end - value} of {at - value} bytes follow byte {value}")
+            left = end - value
+            raise ValueError(f"the field at byte {value} has {at - value} bytes, {left} are left")
         yield key >> 3, data[value:at]
 
 

@@ -89,7 +89,7 @@ def _argv(command: Sequence[str], call: str) -> list[str]:
 
 
 def _names_its_python(script: str) -> bool:
-    """Return whether a path is an executable script with a first line that names its Python."""
+    """Return whether a path is an executable script with a shebang line (``#!``)."""
     if os.sep not in script or not os.access(script, os.X_OK) or os.path.isdir(script):
         return False
     with open(script, "rb") as file:
