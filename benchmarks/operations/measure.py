@@ -177,7 +177,7 @@ def write_differences(
     An operation differs if its program, its calls or the error of its answer differs. If one of the
     `edits` between the two packages is near the difference, the first line of the file names it as
     the most likely cause. Return the names of the operations whose calls or compiled program
-    differ. Only the times of these operations can have changed.
+    differ. Except for work on the host, only the times of these operations can have changed.
     """
     changed = []
     (base, base_details), (head, head_details) = both

@@ -11,8 +11,9 @@ from studies.harness import Row, measured, read_rows, table
 
 _CASE = "operation", "digits", "threads"
 HEADER = (
-    *_CASE, "whole process", "with the cache", "in C++", "compile time", "further set-up",
-    "further evaluation", "in C++", "peak memory", "in C++", "error", "in C++",
+    *_CASE, "whole process", "with the cache", "whole C++", "compile time", "further set-up",
+    "further evaluation", "evaluation in C++", "peak memory", "memory of C++", "error",
+    "error of C++",
 )  # fmt: skip
 
 
@@ -64,7 +65,8 @@ def by_processor(rows: Sequence[Row]) -> dict[str, str]:
 
 def _on(maker: str) -> str:
     found = by_processor(read_rows(measured("compare", "rows.csv")))
-    return next(text for name, text in found.items() if name.startswith(maker))
+    (text,) = (text for name, text in found.items() if name.startswith(maker))
+    return text
 
 
 TABLES = {f"compare {name}": partial(_on, name) for name in ("Intel", "AMD")}

@@ -163,7 +163,7 @@ def markdown(rows: Sequence[Row]) -> str:
     for key in dict.fromkeys((row["machine"], row["edit"]) for row in rows):
         some = [row for row in rows if (row["machine"], row["edit"]) == key]
         machine, name = key
-        edit = EDITS.get(name)
+        edit = None if name == EQUAL else EDITS[name]
         unjudged = sum(row["times"].startswith("not judged") for row in some)
         lines.append(
             (

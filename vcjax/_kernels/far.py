@@ -79,8 +79,8 @@ def far_sum(
 
     Parameters
     ----------
-    tiles : largest sizes of tiles, and the dtype in which they are computed. If kernel or dtype
-        require fewer sources, a tile has as many more targets.
+    tiles : largest sizes of tiles, and the dtype in which they are computed. If many digits need
+        smaller blocks of sources than a single digit, a tile has that many times as many targets.
     targets : (t, 3) laboratory components. A target that is also a source must have exactly the
         coordinates of the source.
     sources, area_normals, B : (3, row, column) laboratory components at the nodes of one period;
@@ -95,13 +95,14 @@ def far_sum(
     -------
     (3, t) for a kernel of rank 1, (3, 3, t) for rank 2.
     """
-    largest = tiles.sources
+    largest, most_targets = tiles.sources, tiles.targets
     if kernel.block_limit:
+        usual = min(largest, kernel.block_limit(1))
         largest = min(largest, kernel.block_limit(rule.digits))
+        # The number of pairs in a tile stays the same: small tiles take more time.
+        most_targets *= usual // largest
     if tiles.dtype == "float32":
         largest = min(largest, _LARGEST_FLOAT32_BLOCK)
-    # The number of pairs in a tile stays the same: small tiles take more time.
-    most_targets = tiles.targets * max(1, tiles.sources // largest)
     with jax.named_scope(kernel.name):
         blocks = _source_blocks(sources, area_normals, B, largest, rule)
         parts = _turned_tiles(targets, turns, most_targets)

@@ -50,8 +50,9 @@ def _pair_weights_jvp(power, at, along):
 def _inverse_power(square, power: int):
     """Return square^(-power/2) for an odd power, in the form that is fastest on this processor.
 
-    XLA vectorises rsqrt only for processors with AVX-512. There it takes less time than a root and
-    a quotient. Both forms have the same number of operations.
+    XLA vectorises rsqrt of float64 only for processors with AVX-512. There it takes less time than
+    a root and a quotient (docs/compare.md). Both forms have the same number of operations. On
+    accelerators the host's processor chooses the form.
     """
     if _has_avx512():
         root = lax.rsqrt(square)
@@ -63,11 +64,11 @@ def _inverse_power(square, power: int):
 def _has_avx512() -> bool:
     """Return whether this processor has AVX-512; False on systems other than Linux."""
     try:
-        with open("/proc/cpuinfo") as file:
+        with open("/proc/cpuinfo", errors="replace") as file:
             flags = next((line for line in file if line.startswith("flags")), "")
     except OSError:
         return False
-    return "avx512f" in flags.split()
+    return {"avx512f", "avx512vl"} <= set(flags.split())
 
 
 @jax.custom_jvp

@@ -262,7 +262,8 @@ def _cheapest_of(
         sizes = *quad, *patch, radial_count, angular_count
         return sizes, targets * (fixed + ring * angular_count)
 
-    # A wider patch costs more. Most narrow patches cost too much to be worth widening.
+    # A wider patch costs more, so `least` bounds the costs of all wider patches from below. Most
+    # narrow patches cost too much to be worth widening.
     _, least = sizes_and_costs(*narrow, demand.least_angular_count)
     most = _DEARER * least.min(initial=np.inf)
     for low, high in ((0.0, most), (most, np.inf)):

@@ -1,5 +1,6 @@
 """The far sum: its tiles, blocks and derivatives against plain formulas."""
 
+from dataclasses import replace
 from functools import partial
 
 import jax
@@ -9,7 +10,7 @@ import pytest
 
 from vcjax import Rule
 from vcjax._geometry.resample import rotation
-from vcjax._kernels import pairs
+from vcjax._kernels import far, pairs
 from vcjax._kernels.far import FIELD, block_shape, far_sum
 from vcjax._kernels.pairs import pair_product, pair_weights
 from vcjax._options import Tiles
@@ -65,6 +66,23 @@ def test_blocks_hold_no_more_nodes_than_allowed(largest, aspect):
         high, wide = block_shape(grid, largest, aspect)
         assert 1 <= high <= grid[0] and 1 <= wide <= grid[1]
         assert high * wide <= largest
+
+
+@pytest.mark.parametrize("digits, most", [(1, 6), (7, 6), (9, 24)])
+def test_a_tile_has_more_targets_where_digits_need_smaller_blocks(monkeypatch, digits, most):
+    seen = []
+    turned_tiles = far._turned_tiles
+    monkeypatch.setattr(
+        far, "_turned_tiles", lambda *given: seen.append(given[2]) or turned_tiles(*given)
+    )
+    limited = FIELD._replace(block_limit=lambda digits: 40 if digits < 8 else 10)
+    rng = np.random.default_rng(5)
+    targets, grids = rng.normal(size=(4, 3)), rng.normal(size=(3, 3, 5, 10))
+    turns = np.moveaxis(rotation(2 * np.pi / 3 * np.arange(3)), 2, 0)
+    rule = replace(RULE, digits=digits)
+    given = (jnp.asarray(v) for v in (targets, *grids, turns))
+    far_sum(limited, rule, Tiles(2**31 - 1, 6), *given)
+    assert seen == [most]
 
 
 def plain_tile(power, x, y, moments):

@@ -47,15 +47,21 @@ def test_the_first_clear_patch_is_that_of_a_search_one_by_one(bean):
     assert rims.first_clear(quad[:, :first], semi_axes[:, :first], 2.0) is None
 
 
+CALLS = (vcjax.choose, vcjax.choose_off_surface)
+
+
+@pytest.mark.parametrize("choose", CALLS)
 @pytest.mark.parametrize("digits, gradient", [(3, False), (3, True), (6, False)])
-def test_the_rule_does_not_depend_on_which_patches_are_tried_first(monkeypatch, digits, gradient):
+def test_the_rule_does_not_depend_on_which_patches_are_tried_first(
+    monkeypatch, choose, digits, gradient
+):
     problem = problems.w7x(digits)
     symmetry = dict(nfp=problem.nfp, half_period=problem.half_period)
 
     def rule(dearer):
         monkeypatch.setattr(grid, "_DEARER", dearer)
         with warnings.catch_warnings(action="ignore"):
-            return vcjax.choose(problem.X, problem.B, digits, **symmetry, gradient=gradient)
+            return choose(problem.X, problem.B, digits, **symmetry, gradient=gradient)
 
     everything = rule(0.0)
     assert rule(1.1) == rule(2.0) == rule(np.inf) == everything
