@@ -36,8 +36,8 @@ class CasingVariants(common.CaseSuite):
 
     def case(self, grid: str, variant: str, digits: int) -> PlannedCase:
         """Return the planned case for a variant and a number of digits."""
-        # With simplified constants the program is the same as for the variant "argument", also at
-        # more than six digits. The quick grid therefore leaves out these cases.
+        # At all digits the variant "simplified" has the same program as the variant "argument". The
+        # quick grid therefore has the variant "simplified" only up to six digits.
         is_known = variant == "simplified" and digits > 6
         quick_rounds = 0 if is_known else QUICK_ROUNDS[digits]
         return PlannedCase(

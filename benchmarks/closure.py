@@ -45,7 +45,7 @@ def frame_case(variant: str, size: int, *, rounds: int) -> PlannedCase:
 def change_case(variant: str, size: int, *, rounds: int) -> PlannedCase:
     """Return the planned case that computes a frame before and after an array changes.
 
-    The array is the cube of the coronagraph's images, which becomes twice as bright.
+    The changed array is the cube of the coronagraph's images: it becomes twice as bright.
     """
     return _of_variant("coronagraph_change", "changed", variant, size, rounds=rounds)
 

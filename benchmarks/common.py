@@ -1,4 +1,4 @@
-"""The base class of the suites: an asv class whose ``track_`` methods read results measured once.
+"""The base class of the suites: an asv class that measures once for all its ``track_`` methods.
 
 A suite defines a grid (`params`), a list of `quantities`, a method `case` that returns the planned
 case of a grid point, and
@@ -30,7 +30,7 @@ from benchmarks.measuring.plan import (
 if TYPE_CHECKING:
     from benchmarks.summary import Summary
 
-# asv ends a setup_cache that is silent for this long; each case has its own, shorter limit.
+# asv ends a setup_cache without output for this time; each case has its own, shorter limit.
 SUITE_TIMEOUT_SECONDS = 1800
 
 W7X = {"workload": "w7x", "half_period": True}
@@ -38,7 +38,7 @@ W7X = {"workload": "w7x", "half_period": True}
 # Simplified constants are read when JAX is imported, so they are set in the environment.
 SIMPLIFIED_ENVIRONMENT = {"JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS": "1"}
 
-# For workers bound to one CPU: one thread, even where the system cannot bind processes.
+# Workers of cases with `one_cpu` use one thread, even if the system cannot bind them to a CPU.
 ONE_THREAD_ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "NPROC": "1",
@@ -76,7 +76,7 @@ MEANINGS = {
     "rate_difference_relative": "Difference from the argument variant's rates / their maximum.",
 }
 UNITS = {"seconds": "seconds", "bytes": "bytes", "count": "1", "relative": "1"}
-# Raised by hand when the meaning of a quantity changes: asv does not hash helper code.
+# If the meaning of a quantity changes, increase its version by hand: asv does not hash helpers.
 VERSIONS = {"compile_seconds": "2"}
 
 

@@ -69,7 +69,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     Raises
     ------
     JaxmeterError
-        If an option has a value that cannot be used.
+        If an option has an invalid value, or is not an option of this script.
     """
     parser = scripting.parser_of(__doc__, target="package.module:function that makes a Case")
     parser.add_argument(

@@ -173,7 +173,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     Raises
     ------
     JaxmeterError
-        If the case or the operation is not known, or if the operation does not take a given option.
+        If an option has an invalid value, or is not an option of the operation.
     """
     parser = scripting.parser_of(__doc__, tables=False)
     add = parser.add_argument

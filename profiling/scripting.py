@@ -117,7 +117,7 @@ def existing(target: str) -> Path | None:
     Raises
     ------
     JaxmeterError
-        If the target names neither.
+        If the target names no file, no folder and no function.
     """
     if Path(target).exists():
         return Path(target)

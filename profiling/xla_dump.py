@@ -46,7 +46,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         action="append",
         default=[],
         metavar="FOLDER | NAME=VALUE",
-        help="compare with another dump, or with the program that other parameters give",
+        help="compare with another dump, or with the program for other parameters",
     )
     return parser.parse_args(argv)
 

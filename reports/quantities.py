@@ -215,7 +215,7 @@ def _steady(seconds: Sequence[float]) -> dict[str, float | int | None]:
 def naive_std(first_call: float | None, steady: Sequence[float]) -> float | None:
     """Return the standard deviation of 20 runs that include the first call.
 
-    Simple timing scripts compute it in this way. Return None if there are fewer runs.
+    Simple timing scripts compute this number. Return None if there are fewer than 20 runs.
     """
     if first_call is None or len(steady) < RUNS_COUNT - 1:
         return None

@@ -3,8 +3,8 @@
 In `measurements`, each row is one process. The samples of a process are summarised as a median and
 a standard deviation; nothing else is summarised. The column names end in units.
 
-The tables contain every commit and every environment of the store. Code that summarises the tables
-groups by both, because numbers of two machines or two JAX versions are never pooled.
+The tables contain every commit and every environment of the store. Summaries group the
+rows by commit and environment: numbers of two machines or two JAX versions are never pooled.
 """
 
 import json

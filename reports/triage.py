@@ -52,7 +52,7 @@ def triage(history: History, since: str, repository: Path) -> str:
     Raises
     ------
     ReportError
-        If git does not know `since`, or no commit after `since` was measured.
+        If git does not know `since` or cannot be run, or no commit after `since` was measured.
     """
     wanted = _wanted(history.commits, since, repository)
     if not wanted:

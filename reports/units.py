@@ -2,7 +2,7 @@
 
 The times in a column share one unit, so that rows are easy to compare. A time that would need many
 zeros or digits in this unit gets its own unit. Bytes span too many powers of ten to share a unit,
-so each number of bytes gets its own.
+so each number of bytes gets its own unit.
 """
 
 import math

@@ -91,9 +91,9 @@ def prepare(
 
     Raises
     ------
-    VcjaxError : if the surface does not have the shape of the rule or contains NaN, if the devices
-        cannot be used, if an option or `constants` is invalid, if the weights do not fit into
-        memory, or if JAX runs in 32-bit mode.
+    VcjaxError : if the rule was not made by `choose`, if the surface does not have the shape of the
+        rule or contains NaN, if the devices cannot be used, if an option or `constants` is invalid,
+        if the weights do not fit into memory, or if JAX runs in 32-bit mode.
 
     Warns
     -----
@@ -145,6 +145,11 @@ def external_field(
     ------
     VcjaxError : if B does not have the shape of the rule or contains NaN, if the casing was not
         made by `prepare`, if an option is invalid, or if JAX runs in 32-bit mode.
+
+    Warns
+    -----
+    ContradictionWarning, UnresolvedWarning, NoiseWarning : if B cannot give the digits of the rule;
+        see ``docs/data.md``.
     """
     sizes = chunk_size, target_chunk_size
     return _separate("external_field", casing, B, sizes, far_dtype, 1.0)
@@ -160,7 +165,7 @@ def internal_field(
 ) -> Float[Array, "trg_nphi trg_ntheta 3"]:
     """Return the field of the currents inside the surface, B_int = B/2 - T[B], at the targets.
 
-    Parameters, shapes, units and errors are those of `external_field`.
+    Parameters, shapes, units, errors and warnings are those of `external_field`.
     """
     sizes = chunk_size, target_chunk_size
     return _separate("internal_field", casing, B, sizes, far_dtype, -1.0)

@@ -106,8 +106,8 @@ def dense_operator(
 
     Raises
     ------
-    VcjaxError : if the casing was not made by `prepare` or is divided over devices, if the matrix
-        does not fit into memory, or if JAX runs in 32-bit mode.
+    VcjaxError : if the casing was not made by `prepare` or is divided over devices, if `chunk_size`
+        is invalid, if the matrix does not fit into memory, or if JAX runs in 32-bit mode.
     """
     call = "dense_operator"
     check_jax(call)

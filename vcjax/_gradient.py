@@ -86,7 +86,7 @@ def prepare_gradient(
     Parameters
     ----------
     rule : made by ``choose(..., gradient=True)``. With a rule chosen for fields, gradients lose one
-        to three digits, and an `UnresolvedWarning` says so.
+        to three digits.
     X : (nphi, ntheta, 3) surface points, of the shape that the rule was chosen for; may be
         traced.
     constants : ``gradient_tables(rule)``; computed here if None.
@@ -158,6 +158,10 @@ def external_gradient(
     ------
     VcjaxError : if B does not have the shape of the rule or contains NaN, if the casing was not
         made by `prepare_gradient`, if an option is invalid, or if JAX runs in 32-bit mode.
+
+    Warns
+    -----
+    ContradictionWarning, UnresolvedWarning, NoiseWarning : see `external_field`.
     """
     return _separate("external_gradient", casing, B, chunk_size, target_chunk_size, 1.0)
 
@@ -172,8 +176,8 @@ def internal_gradient(
     """Return the gradient of the field of the currents inside the surface, at the targets.
 
     The result is the limit from outside the surface, the vacuum side, where B_int is free of curl.
-    (The gradient of B_ext has the same limit from either side.) Parameters, shapes, units and
-    errors are those of `external_gradient`.
+    (The gradient of B_ext has the same limit from either side.) Parameters, shapes, units,
+    errors and warnings are those of `external_gradient`.
     """
     return _separate("internal_gradient", casing, B, chunk_size, target_chunk_size, -1.0)
 

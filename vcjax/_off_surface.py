@@ -42,10 +42,10 @@ from vcjax._quadrature.spectrum import unresolved, unresolved_at
 from vcjax._quadrature.tables import OffSurfaceTables, Tables, off_surface_tables
 
 _CHANGING = 0.02
-"""Share of the error of a field that changes over the distance from the surface: measured on the
-shapes of studies/accuracy, so that estimates of gradients are at least half the error."""
+"""Share of a field's error that changes over the distance from the surface. With this share, the
+estimated errors of gradients on the shapes of studies/accuracy are at least half the errors."""
 _GROUP = 1024
-"""Points that one call of the program evaluates, except inside a transformation of JAX."""
+"""Number of points in one call of the program, except inside a transformation of JAX."""
 
 
 @pytree
@@ -92,8 +92,13 @@ def prepare_off_surface(
 
     Raises
     ------
-    VcjaxError : if the surface does not have the shape of the rule or contains NaN, if the devices
-        cannot be used, or if JAX runs in 32-bit mode.
+    VcjaxError : if the rule was not made by `choose_off_surface`, if the surface does not have the
+        shape of the rule or contains NaN, if the devices cannot be used, if `constants` is invalid,
+        or if JAX runs in 32-bit mode.
+
+    Warns
+    -----
+    UnresolvedWarning : if the rule was chosen for a smoother surface.
     """
     call = "prepare_off_surface"
     check_preparation(call, rule, X, "vcjax.choose_off_surface")
@@ -124,14 +129,14 @@ def _nodes_and_spacing(rule: Rule, X, constants: Tables, xp: Any):
 class OffSurface(NamedTuple):
     """The external and the internal field, or their gradients, at n points.
 
-    A point counts as on the surface if its distance is below 1e-10 of the patch radius. There, both
-    fields are given, but both gradients are NaN. Derivatives with respect to the points and to the
-    surface are NaN as well. Use `external_gradient` and `internal_gradient` on the surface.
+    A point counts as on the surface if its distance is below 1e-10 of the patch radius. At such
+    a point both fields are given, but gradients are NaN, and so are derivatives with respect to the
+    point and to the surface. Use `external_gradient` and `internal_gradient` on the surface.
 
     Attributes
     ----------
-    external : (n, 3) field or (n, 3, 3) gradient of the currents outside; NaN at points outside.
-    internal : (n, 3) field or (n, 3, 3) gradient of the currents inside; NaN at points inside.
+    external : (n, 3) field of the currents outside, or its gradient (n, 3, 3); NaN outside.
+    internal : (n, 3) field of the currents inside, or its gradient (n, 3, 3); NaN inside.
     inside : (n,) whether a point is inside the surface; False on the surface.
     distance : (n,) distance from the surface, in the unit of X; 0 on the surface.
     error : (n,) estimated error of the result, relative to max |B|; not differentiated.
@@ -155,8 +160,8 @@ def off_surface_field(
 ) -> OffSurface:
     """Return the external field at points inside and the internal field at points outside.
 
-    This calls `choose_off_surface`, `prepare_off_surface` and `field_at`. For several fields or
-    sets of points on one surface, call these functions yourself and prepare once.
+    The function calls `choose_off_surface`, `prepare_off_surface` and `field_at`. For several
+    fields or sets of points, call these three functions yourself and prepare the surface once.
 
     Parameters
     ----------
@@ -232,6 +237,10 @@ def field_at(
     VcjaxError : if B does not have the shape of the rule, if B or the points contain NaN, if the
         casing was not made by `prepare_off_surface`, if an option is invalid, or if JAX runs in
         32-bit mode.
+
+    Warns
+    -----
+    ContradictionWarning, UnresolvedWarning, NoiseWarning : see `external_field`.
     """
     sizes = chunk_size, target_chunk_size
     return _evaluate("field_at", _field, casing, B, points, sizes)
@@ -247,7 +256,7 @@ def gradient_at(
 ) -> OffSurface:
     """Return the gradients of the fields that `field_at` returns, at points off the surface.
 
-    Parameters and errors are those of `field_at`. On the surface the gradients are NaN.
+    Parameters, errors and warnings are those of `field_at`. On the surface the gradients are NaN.
 
     Returns
     -------
@@ -256,7 +265,7 @@ def gradient_at(
 
     Warns
     -----
-    UnresolvedWarning : if the rule was chosen for fields.
+    UnresolvedWarning : also if the rule was chosen for fields.
     """
     sizes = chunk_size, target_chunk_size
     return _evaluate("gradient_at", _gradient, casing, B, points, sizes)

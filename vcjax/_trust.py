@@ -78,8 +78,8 @@ def error_estimate(
 
     Raises
     ------
-    VcjaxError : if the first argument is not a casing with targets on the surface, or if B is
-        invalid, zero everywhere or, for a `GradientCasing`, uniform.
+    VcjaxError : if the first argument is not a casing with targets on the surface, if B is
+        invalid, zero everywhere or, for a `GradientCasing`, uniform, or if JAX runs in 32-bit mode.
     """
     violation = float(self_test(casing).max())
     rule = casing.rule

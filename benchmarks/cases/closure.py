@@ -156,7 +156,7 @@ def _as_a_script(program: Program) -> dict[str, float]:
     Call 0, ``script_call_00_seconds``, compiles. The next calls are warm-up calls, which are slower
     than later calls and which a measurement by jaxmeter leaves out.
     """
-    # A function that JAX has not seen, so that it is compiled.
+    # A new function has no compiled program yet, so its first call compiles.
     jitted = jax.jit(lambda *arguments: program.function(*arguments))
     seconds = {}
     for call in range(SCRIPT_CALLS + 1):

@@ -55,8 +55,8 @@ def external_field(
     chunk_size, target_chunk_size : int or "auto"
         Numbers of sources and targets in a tile of the far-field sum.
     far_dtype : str, optional
-        Type of the far-field sum. It is not passed if None, because older versions of vcjax do
-        not take it.
+        Type of the far-field sum. If None, the option is not passed, because older versions of
+        vcjax do not have the option.
     device_count : int, optional
         Number of devices over which the targets are divided. It must be the number of devices in
         the process. By default the targets are not divided.

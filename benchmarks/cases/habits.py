@@ -226,7 +226,7 @@ def observed(name: str, x: jax.Array) -> dict[str, float]:
     """
     call, expected = HABITS[name]
     habit = Habit(x)
-    # JAX's own functions compile eager operations, and may have done so before in this process.
+    # Eager operations are compiled as JAX's own functions, perhaps earlier in this process.
     is_eager = name == "eager_selu"
     if is_eager:
         jax.clear_caches()

@@ -58,7 +58,7 @@ def preparation(*, workload: str, digits: int, half_period: bool) -> Case:
 
 
 def prepared_casing(workload: str, digits: int, half_period: bool) -> Prepared:
-    """Return the casing that an earlier worker stored, or prepare it if there is none."""
+    """Return the casing that an earlier worker stored; if no casing is stored, prepare it."""
     path = _casing_file(workload, digits, half_period)
     if path is None or not path.exists():
         return prepare(problem_named(workload, digits=digits, half_period=half_period))

@@ -61,7 +61,7 @@ def compare(
 
     - ``setup_seconds`` and ``reference_setup_seconds``: the time from a new surface to its first
       result. vcjax chooses a rule, makes its tables, prepares the surface and evaluates. The C++
-      package makes an object, sets it up and evaluates, and computes its quadrature meanwhile;
+      package makes and sets up an object, computes its quadrature and evaluates;
     - ``evaluation_seconds`` and ``reference_evaluation_seconds``: the time of one more evaluation.
 
     ``cpu_per_wall`` and ``reference_cpu_per_wall`` are ratios of processor time to elapsed time.

@@ -46,7 +46,7 @@ def closure(program: Program) -> Program:
 
 
 def hoisted(program: Program) -> Program:
-    """Return a program that closes over the data, but whose captured arrays become arguments."""
+    """Return the program of `closure` with its captured arrays as a further argument."""
     function, arguments = closure(program)
     function, constants = jaxmeter.hoist(function, *arguments)
     return Program(function, (constants, *arguments))

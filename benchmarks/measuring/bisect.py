@@ -4,7 +4,8 @@ The command measures an exact metric of one case, such as ``temp_bytes`` of
 ``operations/external_field``. It measures BASE and HEAD, then the commit in the middle between
 them, and so on: about log2(n) measurements for n commits. An exact metric needs only one process
 for each commit, even on a busy machine. Measurements are kept in ``results/bisect``, so an
-interrupted command resumes when it is run again. Exit codes: 0 if the commit is found, 2 if not.
+interrupted command resumes when it is run again. Exit codes: 0 if the commit is found, 2 if not,
+130 if interrupted.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def commits_between(base: str, head: str) -> list[str]:
 def first_change(commits: Sequence[str], value_of: Callable[[str], Value]) -> tuple[int, int]:
     """Return the indices of the last commit with BASE's value and of the next measured commit.
 
-    Only commits that cannot be measured lie between the two. If the value changes several times,
+    Only commits that cannot be measured lie between these two. If the value changes several times,
     the result is one of the changes.
 
     Raises

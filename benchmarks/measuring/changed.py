@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from benchmarks.measuring.rounds import ENOUGH_ROUNDS, MeasuredSide
 from benchmarks.operations.measure import kept_record, take_operation_times
 
-START_SECONDS = 2.5  # of a process, before its first operation
-CALLS_SECONDS = 1.2  # of an operation
-UNKNOWN_SECONDS = 2.0  # until an operation's first call, if no record has this time
+START_SECONDS = 2.5  # time of a process before its first operation
+CALLS_SECONDS = 1.2  # time of all timed calls of an operation
+UNKNOWN_SECONDS = 2.0  # time of an operation before its timed calls, if no record has this time
 MAX_NAMES = 4
 
 
@@ -29,7 +29,7 @@ class TimedSide:
 
     @property
     def names_text(self) -> str:
-        """The first names, followed by the number of the others."""
+        """The first names, followed by the number of further names."""
         more = len(self.names) - MAX_NAMES
         return ", ".join(self.names[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
 

@@ -1,11 +1,11 @@
 """``python -m benchmarks.measuring.pair BASE HEAD``: measure two commits interleaved, for a review.
 
-asv measures one commit after the other, and a machine's speed drifts within minutes. Here each
-round starts a fresh process of BASE and a fresh process of HEAD within seconds, in alternating
-order, so drift cancels in the ratio of each round. Both processes use the interpreter that runs
-this command, the same JAX, and the checkout's benchmarks and jaxmeter. Only the package ``vcjax``
-comes from the commit. ``<out>/base`` and ``<out>/head`` are stores with the records of the two
-commits. ``python -m reports review --pair <out>`` compares them.
+asv measures one commit after the other, and a machine's speed drifts within minutes. Each round of
+this command starts a fresh process of BASE and a fresh process of HEAD within seconds, in
+alternating order, so drift cancels in the ratio of each round. Both processes use the interpreter
+of this command, the same JAX, and the checkout's benchmarks and jaxmeter. Only the package
+``vcjax`` comes from the commit. ``<out>/base`` and ``<out>/head`` are stores with the records of
+the two commits. ``python -m reports review --pair <out>`` compares them.
 
 An interrupted command resumes when it is run again: rounds that both commits have are kept.
 

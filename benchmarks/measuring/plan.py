@@ -15,8 +15,8 @@ RESUME_VARIABLE = "VCJAX_BENCH_RESUME"
 """If this variable is 1, suites keep earlier records; otherwise they measure every case again."""
 SCRATCH_VARIABLE = "VCJAX_BENCH_SCRATCH"
 
-# Workers override settings of the caller that would change a measurement: 12 digits need 64-bit
-# floats, a persistent cache would hide compile times, and flags change programs.
+# These variables override settings of the caller that would change a measurement: 12 digits need
+# 64-bit floats, a persistent cache would hide compile times, and flags change programs.
 WORKER_ENVIRONMENT = {
     "JAX_ENABLE_X64": "1",
     "JAX_ENABLE_COMPILATION_CACHE": "false",

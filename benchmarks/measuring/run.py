@@ -170,7 +170,7 @@ def asv_command(grid: str, commits: str) -> list[str]:
 
 
 def repair_asv_folder(folder: Path) -> None:
-    """Clean up files of a killed asv that would make later runs of asv fail.
+    """Clean up files that a killed run of asv left behind, so that later runs of asv do not fail.
 
     asv does not write its results atomically, so a result file may be truncated. Truncated files
     are renamed to ``.unreadable``. Lock files in asv's clones of the project are removed, because

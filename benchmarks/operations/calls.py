@@ -66,7 +66,7 @@ def called_for_gradients() -> Calls:
 def called_for_ten_digits() -> Calls:
     """Compute a field and a gradient to ten digits.
 
-    At ten digits other errors are so small that rounding errors on the host show.
+    At ten digits, other errors are too small to hide rounding errors on the host.
     """
     sizes: dict[str, Any] = {"shape": (4, 48), "src_shape": (4, 72), "trg_shape": (2, 6)}
     problem = problems.axisymmetric(10, **sizes)

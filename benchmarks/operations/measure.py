@@ -37,8 +37,8 @@ def measure_operations(
     Parameters
     ----------
     store : RecordStore
-        Store for a record of each operation. If an operation ended its worker, its record has the
-        status "failed".
+        Store for a record of each operation. The record of an operation that ended its worker has
+        the status "failed".
     details : Path
         Folder for the descriptions of what each operation compiled.
     imports : sequence of Path
@@ -72,7 +72,7 @@ def measure_operations(
 
 @contextlib.contextmanager
 def _said() -> Iterator[None]:
-    """Print errors of keeping records; without kept records a review is only slower."""
+    """Print a file error instead of raising it; without kept records a review is only slower."""
     try:
         yield
     except (OSError, jaxmeter.FileError) as error:

@@ -34,13 +34,13 @@ def _evaluation(
 
 @operation("vcjax.external_field")
 def external_field() -> Program:
-    """Return the program that evaluates, on the surface, the field of the currents outside."""
+    """Return the program that evaluates the field of the currents outside, on the surface."""
     return _evaluation(vcjax.external_field, inputs.casing(), PROBLEM().external_error)
 
 
 @operation("vcjax.internal_field")
 def internal_field() -> Program:
-    """Return the program that evaluates, on the surface, the field of the currents inside."""
+    """Return the program that evaluates the field of the currents inside, on the surface."""
     return _evaluation(vcjax.internal_field, inputs.casing(), PROBLEM().internal_error)
 
 

@@ -37,7 +37,7 @@ SUITE = "operations"
 CURRENT = "current"
 LOW_PRECISION = ("float32", "complex64", "float16", "bfloat16")
 TIMEOUT_SECONDS = 600.0  # limit for one operation
-SAMPLES_SECONDS = 1.0  # calls of an operation stop after this time, if there are enough
+SAMPLES_SECONDS = 1.0  # no further call after this time and MIN_SAMPLES calls
 MIN_SAMPLES, MAX_SAMPLES = 3, 300
 
 
@@ -132,7 +132,7 @@ def _program(record: jaxmeter.Record, made: Program) -> tuple[jaxmeter.Record, j
         counts=jaxmeter.Counts(traces_count=executions_count(), compiles_count=1),
         checks=dict(made.check(answer, jitted)),
         extras={"low_precision_count": _low_precision_count(jitted, made.arguments)},
-        # Without the compile: about the time before the samples, in a process that measures times.
+        # Without the compile, an estimate of the time before the samples of a later, timed round.
         wall_seconds=time.perf_counter() - started,
     )
     return record, dataclasses.replace(found, name=record.name)

@@ -31,8 +31,8 @@ PICTURE_BYTES = 2**22
 ROW = 50.0
 # The theme draws the first series (argument) in blue and the second (closure) in orange.
 SERIES = ("argument", "closure", "simplified", "cached", "hoisted", "static_callable")
-# The panels: columns of the summary with the word behind each bar, the column with the processes'
-# values, the units and the heading.
+# The panels: the summary's columns, each with the word behind its bar; the column with the values
+# of the processes; the units; the heading.
 PANELS = (
     (
         {"trace_lower_compile_median_seconds": ""},

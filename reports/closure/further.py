@@ -282,7 +282,7 @@ def audited(path: Path) -> Section | None:
 
 
 def _short(file: str) -> str:
-    """Return a file's path from the folder ``benchmarks`` on, or only its name elsewhere.
+    """Return the part of a path that begins with ``benchmarks``, or else only the file's name.
 
     The page does not show other folders of the machine.
     """

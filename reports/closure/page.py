@@ -61,7 +61,7 @@ def make_closure_report(
     Raises
     ------
     ReportError
-        If no file can be read, or no measurement matches.
+        If no record can be read, a file of kept rows is damaged, or no measurement matches.
     """
     read = read_store(store)
     everything = common_tables(read, read.skipped)

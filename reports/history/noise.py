@@ -23,7 +23,7 @@ def noise_threshold(values: Sequence[float], stepped: Collection[int] = ()) -> f
     values : sequence of float, shape (n,)
         One value for each commit, oldest first.
     stepped : collection of int
-        Indices of the first points of new levels; the differences there are not noise.
+        Indices of the first points of new levels; differences at these points are not noise.
     """
     differences = [
         abs(math.log(after / before))

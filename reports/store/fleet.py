@@ -40,8 +40,8 @@ NUMBERS = tuple(metric.name for metric in KNOWN)
 TEXTS = ("digest", "machine", "commit", "environment_key", "case", "status", "started_utc")
 COLUMNS = (*TEXTS, "round_index", *NUMBERS, "record")
 
-# Two processes of the same code are an A/A test. A machine is skipped if a quarter of its A/A pairs
-# differ by more than this; a review uses the same limit to call a time "not judged".
+# Two processes of the same code are an A/A pair. A machine is skipped if a quarter of its A/A pairs
+# differ by more than `MOST_SCATTER`. A review uses the same limit to call a time "not judged".
 MOST_SCATTER = 0.2
 FEWEST_PAIRS = 20
 SCATTER = """
@@ -57,7 +57,7 @@ SCATTER = """
 
 @dataclass(frozen=True)
 class Compacted:
-    """How many records were added, how many were there already, and the refused files."""
+    """How many records were added, how many the fleet had already, and the refused files."""
 
     added_count: int
     same_count: int

@@ -21,7 +21,7 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 @dataclass(frozen=True)
 class Merged:
-    """How many records were copied, how many were there already, and the refused files.
+    """How many records were copied, how many the store had already, and the refused files.
 
     A file is refused if it is not a record, or if another record, a link or something else is at
     its destination.

@@ -268,7 +268,7 @@ def _points(shape: Shape):
             sides += [side] * len(x)
     points = np.concatenate(points)
     places = dict(distance=np.array(distances), side=np.array(sides))
-    # Leave out points that reach the z axis through a narrow hole: currents flow there.
+    # Leave out points that are close to the z axis, in a narrow hole in which currents flow.
     keep = np.hypot(points[:, 0], points[:, 1]) > 0.05
     return points[keep], {key: value[keep] for key, value in places.items()}
 

@@ -10,7 +10,7 @@ process of its own, bound to one CPU for each thread. The table shows the time o
 compile time, set-up and evaluation time in the steady state, peak memory and error. vcjax runs
 twice: first with an empty compilation cache, which this run fills, and then with the filled cache.
 The study needs `pip install virtual-casing`. Times are medians over the processes: CPU seconds with
-one thread, elapsed seconds with more, for which the machine must be quiet. Rerun to resume.
+one thread, elapsed seconds with more. Elapsed seconds need a quiet machine. Rerun to resume.
 """
 
 from __future__ import annotations

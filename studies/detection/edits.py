@@ -37,7 +37,7 @@ from studies.harness import RESULTS, ROOT, Row, StudyError, measured, read_rows,
 
 UNTOUCHED = ("apply_dense_operator", "self_test")
 """Operations that edits of other operations do not affect. Each edit is also measured with the
-first of these operations, or with the second if the edit is an edit of the first.
+first of these operations, or with the second if the edit affects the first.
 """
 COPIES_COUNT = 4  # unedited copies; with the commit itself they make ten pairs
 

@@ -7,7 +7,7 @@
 A run measures a commit against itself and reviews the pair. One side has a regression of
 studies/detection/injected, or no change in an A/A test. asv judges the same samples. The runs of
 each regression are numbered. Runs of different regressions with the same number are interleaved and
-share the unchanged side. After each number the table of all runs so far is written to
+share the unchanged side. After the runs of each number, the table of all runs so far is written to
 OUT/COMMIT/detection.md, next to the page and the records of each run. ``--keep FILE`` writes a row
 for each run. ``--judge-again`` reviews all pairs again by the current rules.
 

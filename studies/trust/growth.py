@@ -47,7 +47,7 @@ def injected_effects(shares: Shares) -> dict[str, dict[str, float]]:
 def ratios(form: str, more: Mapping[str, float]) -> dict[str, float]:
     """Return the ratio of times, longer over original, for each kind of function.
 
-    `more` gives the share of its length by which the loop or program of a kind is made longer.
+    `more` gives, for each kind, the added length of the loop or program as a share of its length.
     """
     seconds = steady_seconds if form == "loop" else compile_seconds
     found = {}

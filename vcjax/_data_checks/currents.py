@@ -71,7 +71,7 @@ def surface_frame(
     rows, columns = shape[0] * (2 if half_period else 1), shape[1]
     matrices = _onto_rows(samples.shape[1], nfp, half_period, rows)
     w, w_phi = np.fft.rfft(matrices @ samples)
-    # The columns are those of a grid finer than the samples; every `thinning`-th is a column of B.
+    # Evaluate on more columns than the samples have; every `thinning`-th column is a column of B.
     # This avoids matrix products: on a busy processor, waiting for their threads takes longer.
     count = samples.shape[2]
     thinning = count // columns + 1

@@ -25,7 +25,7 @@ _CURRENT, _FLUX = 5e-3, 1e-3
 _ALIASED = 1.5
 """The part of a field that its grid misses can look like a current this many times as large."""
 _DOUBT = 0.003
-"""If B fits a surface other than X, the current is above this times `WatchedSurface.missed`."""
+"""Least current, divided by `WatchedSurface.missed`, if B fits a surface other than X."""
 
 
 class Missed(NamedTuple):

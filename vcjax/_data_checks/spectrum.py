@@ -24,7 +24,7 @@ _LEAST = 4
 _ALONE = 0.5
 """Least share of the corner that an outlier explains; points of smooth data explain up to 0.35."""
 _EVEN = 0.7
-"""Ratio of the last two amplitudes to the previous two, above which they may be noise."""
+"""Ratio of the last two amplitudes to the previous two, above which the last two may be noise."""
 _FLAT = 0.1
 """Least ratio of power per outer mode to power per inner mode that indicates noise."""
 
@@ -189,7 +189,7 @@ class Spectrum:
         corner = self._corner
         count, size = sum(corner.counts), self.values[0].size
         power = float(self._power[corner.modes].sum())
-        # A single point that explains the whole corner is off by this much.
+        # Compare `least` with the error of a single point that explains the whole corner.
         if count < _FEWEST or np.sqrt(power / count) * size <= least:
             return None
         shape = self.values.shape[1:]

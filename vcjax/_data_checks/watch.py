@@ -2,9 +2,9 @@
 
 `choose` checks the X and B that it gets. It keeps the properties of the surface, so that later
 fields are checked when they are given to a casing of that surface. Nothing is traced or compiled.
-Traced arrays are not checked, nor are fields on a casing that went through `jit`, `jax.tree.map` or
-a file. Of the fields in the memory of an accelerator, only the first for each casing is copied to
-the host and checked.
+Traced arrays are not checked. A field is not checked if its casing went through `jit`,
+`jax.tree.map` or a file. Of the fields in the memory of an accelerator, only the first for each
+casing is copied to the host and checked.
 """
 
 from collections import OrderedDict
@@ -61,7 +61,7 @@ def watch(call: str, casing: Any, X) -> None:
 
 
 def watch_alike(made: Any, casing: Any) -> None:
-    """Let `check_evaluated` check fields for an object made from a casing, like a `DenseOperator`.
+    """Let `check_evaluated` check fields for an object made from a casing: a `DenseOperator`.
 
     The fields are checked against the surface of the casing, if that surface was kept.
     """

@@ -28,7 +28,8 @@ def read_netcdf(
 
     Raises
     ------
-    VcjaxError : if the file is missing, not NetCDF-3, truncated, or lacks a variable.
+    VcjaxError : if the path is invalid, or if the file is missing, not NetCDF-3, damaged, or lacks
+        a variable.
     """
     try:
         path = Path(path)

@@ -87,7 +87,7 @@ def _butterfly(values: Float[Array, "4 m node"]) -> Float[Array, "4 m node"]:
 
 
 def _grouped_products(phi, theta, stencils: np.ndarray, count: int):
-    """Return, for each group of polar nodes, the columns that the group reads and its matrix.
+    """Return the columns that each group of polar nodes reads, and the matrix of the group.
 
     Parameters
     ----------

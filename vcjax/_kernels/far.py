@@ -13,8 +13,8 @@ The kernel of the gradient is a product of the same form. A `Kernel` contains ev
 field and gradient differ.
 
 The sources are those of one field period. To include the other periods, the targets are rotated.
-Blocks are rectangles of the grid, about square on the surface. The sums over a block lose more
-digits the larger the block is in comparison with its distance from the target.
+Blocks are rectangles of the grid, about square on the surface. The larger a block is compared with
+its distance from the target, the more digits the sums over the block lose.
 """
 
 from collections.abc import Callable
@@ -79,8 +79,9 @@ def far_sum(
 
     Parameters
     ----------
-    tiles : largest sizes of tiles, and the dtype in which they are computed. If many digits need
-        smaller blocks of sources than a single digit, a tile has that many times as many targets.
+    tiles : largest sizes of tiles, and the dtype in which they are computed. If the
+        rule's digits need k times smaller blocks of sources than a single digit does, a tile has k
+        times as many targets.
     targets : (t, 3) laboratory components. A target that is also a source must have exactly the
         coordinates of the source.
     sources, area_normals, B : (3, row, column) laboratory components at the nodes of one period;
@@ -198,7 +199,7 @@ def _tiled_sum(
     """
     points = tiles.swapaxes(0, 1).reshape(3, -1)
     if punctured is None:
-        # Points coincide below this distance: far below any node spacing, far above rounding.
+        # Closer points coincide: this distance is far below any node spacing, far above rounding.
         punctured = 1e-20 * sum((part**2).sum(axis=1).max() for part in blocks[:2])
     punctured = lax.stop_gradient(jnp.asarray(punctured, dtype))
 

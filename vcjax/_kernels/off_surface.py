@@ -116,8 +116,8 @@ def transform_gradients(
     Returns
     -------
     Transforms : T of the field and of the test field.
-    slopes : (n, 3, 2, 3) with [:, i] = d_i of the values of T. The derivative is that of the
-        quadrature with fixed nodes and feet.
+    slopes : (n, 3, 2, 3) with [:, i] = d_i of the values of T. The quadrature is
+        differentiated with fixed nodes and feet.
     """
 
     def along(direction):
@@ -136,11 +136,11 @@ def transform_gradients(
 def known_field(
     sources: Float[Array, "3 row column"], points: Float[Array, "3 ..."]
 ) -> Float[Array, "3 ..."]:
-    """Return the test field, a sum of e_z and e_phi/R, of which T is known.
+    """Return the test field: a sum of e_z and e_phi/R, for which the operator T is known.
 
     The currents of the test field flow outside the torus. Therefore T of the test field is the
-    field itself at points inside and 0 at points outside. This distinguishes inside from outside.
-    The deviation from the known values is an error of the quadrature that does not depend on B. The
+    field itself at points inside and 0 at points outside. T shows whether a point is inside. The
+    deviation from the known values is an error of the quadrature that does not depend on B. The
     test field is at most 1 on the surface, and bounded near the z axis.
 
     Parameters

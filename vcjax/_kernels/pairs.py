@@ -50,9 +50,9 @@ def _pair_weights_jvp(power, at, along):
 def _inverse_power(square, power: int):
     """Return square^(-power/2) for an odd power, in the form that is fastest on this processor.
 
-    XLA vectorises rsqrt of float64 only for processors with AVX-512. There it takes less time than
-    a root and a quotient (docs/compare.md). Both forms have the same number of operations. On
-    accelerators the host's processor chooses the form.
+    XLA vectorises rsqrt of float64 only for processors with AVX-512. With AVX-512 it takes less
+    time than a root and a quotient (docs/compare.md). Both forms have the same number of
+    operations. On accelerators, too, the form depends on the host's processor.
     """
     if _has_avx512():
         root = lax.rsqrt(square)

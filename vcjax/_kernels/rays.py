@@ -267,7 +267,7 @@ def _grid_sum(x, windows, offsets, alpha, test_field_at, punctured, rule: Rule):
         nodes just below them, in node spacings.
     test_field_at : as for `_polar_sum`.
     """
-    # The nodes of the ellipse around the foot, which is less than a node spacing past the middle.
+    # Cut out the nodes of the ellipse. Its centre, the foot, is less than a node past the middle.
     first = rule.margin + rule.lagrange_count // 2 - 1
     size = 2 * rule.patch_phi + 2, 2 * rule.patch_theta + 2
     part = windows[:, :, first : first + size[0], first : first + size[1]]

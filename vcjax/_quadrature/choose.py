@@ -223,7 +223,7 @@ def choose_off_surface(
     max_nphi, max_ntheta : largest numbers of quadrature nodes of the whole torus along phi and
         theta. These limits bound the time of an evaluation, which does not depend on where the
         points are. If the requested digits need more nodes, the rule is chosen for as many digits
-        as the limits allow, and a warning says so. Every evaluation estimates its own error.
+        as the limits allow. Every evaluation estimates its own error.
 
     Returns
     -------
@@ -231,8 +231,8 @@ def choose_off_surface(
 
     Raises
     ------
-    VcjaxError : for the reasons given for `choose`, or if `max_nphi` or `max_ntheta` is too small
-        for a single digit.
+    VcjaxError : for the reasons given for `choose`, or if `max_nphi` or `max_ntheta` is invalid or
+        too small for a single digit.
 
     Warns
     -----
@@ -269,7 +269,7 @@ def choose_off_surface(
     core_in_nodes = CORE * max(rule.patch_phi, rule.patch_theta)
     rule = replace(
         rule,
-        # The core gets one radius for every two nodes along it: B may vary that fast.
+        # One more radius for every two nodes along the core: B may vary from node to node.
         core_count=int(np.ceil(2.5 * rule.cutoff + 0.5 * core_in_nodes)),
         # Only a part of each ray lies outside the core.
         radial_count=int(np.ceil((1 - CORE) * rule.radial_count)),

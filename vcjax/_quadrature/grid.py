@@ -21,7 +21,7 @@ _OFF_SURFACE_MARGIN = 0.3
 # Digits that are added for gradients when the number of angles is chosen. Off the surface, too few
 # angles cause an error of gradients that grows like 1/distance.
 _ANGULAR_DIGITS, _ANGULAR_DIGITS_OFF_SURFACE = 1.0, 5.0
-# Gradients need this many times as many radii as fields where other sheets lie inside a patch.
+# Factor by which gradients need more radii than fields if other sheets lie inside a patch.
 _GRADIENT_RADII = 1.5
 # For gradients: digits by which the near kernel at the rim must be below the requested error, and
 # the term added to T^2 in the radius of patches (both fitted on the shapes of studies/accuracy).
@@ -32,9 +32,9 @@ _MOST_QUADRATURE_DIGITS = 13.0
 # Rims on a bent surface are closer than on tangent planes. Each patch is therefore also tried with
 # its semi-axis along theta multiplied by these factors. The first factor adds one node.
 _WIDER = (1.0001, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2.0)
-# Patches above this many times the least cost are tried only if no cheaper patch fits.
+# Patches above the least cost times this factor are tried only if no cheaper patch fits.
 _DEARER = 2.0
-# A patch may bend around a fold through this angle in theta.
+# Angle in theta through which a patch may bend around a fold.
 _BENT = 0.3
 
 
@@ -151,7 +151,7 @@ class Demand:
         return self.radius_in_nodes * float(np.sqrt(min(enough, 1.0)))
 
     def radial_count(self, sheets: Sheets, semi_axes: np.ndarray) -> np.ndarray:
-        """Return for k patches the numbers of radii that resolve the kernel on sheets inside them.
+        """Return the numbers of radii with which k patches resolve the sheets inside the patches.
 
         In the middle of an interval Gauss-Legendre nodes are pi/2 times as far apart as equally
         spaced nodes.
@@ -164,7 +164,7 @@ class Demand:
         return np.maximum(self.least_radial_count, np.ceil(by_sheets))
 
     def angular_count(self, stretch, sheets: Sheets, semi_axes: np.ndarray) -> np.ndarray:
-        """Return for k patches the numbers of angles that resolve near kernel and other sheets.
+        """Return the numbers of angles with which k patches resolve near kernel and other sheets.
 
         Parameters
         ----------
@@ -197,8 +197,8 @@ def cheapest(
     clear = nodes_for_sheets(sheets, demand.reach)
     unit = images * trg_shape[0], trg_shape[1]
     most = np.maximum((8 * need[0], 3 * need[1]), 1.5 * clear)
-    # If no grid up to `most` fits: nodes as close along phi as along theta, and as close as other
-    # sheets may need.
+    # If no grid up to `most` fits, nodes along phi may be as close as along theta, or as close as
+    # other sheets require.
     square = 4 * need[1] * np.sqrt(rims.metric[0].max() / rims.metric[2].max())
     bent = demand.reach * sheets.steepest_beyond(_BENT)
     wide = np.array([max(most[0], square, bent), most[1]])

@@ -23,8 +23,7 @@ from vcjax._geometry import resample
 _SHEETS, _CROSSINGS = (16, 72), (24, 120)
 # Points more than this angle in theta apart lie on different sheets.
 _OTHER_SHEET = 1.0
-# Between points less than this angle in theta apart the surface bends, and tangent planes are of no
-# use.
+# Between points closer in theta than this angle, the surface bends too much for tangent planes.
 _BENT_SHEET = 0.3
 _MOST_NODES = 20_000
 
@@ -108,7 +107,7 @@ def sheets_of(samples: np.ndarray, nfp: int, *, both_sides: bool) -> Sheets:
     edge = np.roll(curves, -1, axis=1) - curves
     to = curves[:, :, None] - curves[:, None]
     share = np.clip((to * edge[:, None]).sum(axis=3) / (edge**2).sum(axis=2)[:, None], 0.0, 1.0)
-    # From p to the nearest point of each edge.
+    # Vectors from p to the nearest point of each edge.
     to = share[..., None] * edge[:, None] - to
     square, height = (to**2).sum(axis=3), np.abs(to @ normal[..., None])[..., 0]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -127,7 +126,7 @@ def sheets_of(samples: np.ndarray, nfp: int, *, both_sides: bool) -> Sheets:
     lengths = [np.linalg.norm(v, axis=2) for v in (along_phi, along_theta)]
     order = np.argsort(separation, axis=None, kind="stable")
     with np.errstate(divide="ignore"):
-        # The lines of a grid are as far apart as its cells are wide across them.
+        # The distance between the lines of a grid is the width of its cells across the lines.
         nodes = [area / length / least for length in lengths[::-1]]
         found = (separation, *(v / rho for v in lengths), *nodes)
     separation, along_phi, along_theta, *nodes = (v.ravel()[order] for v in found)
@@ -145,8 +144,8 @@ def _beside(touching, curves, normal, along_phi, along_theta, rows: int):
 
         rho = |n_q . (q - p)| / (1 - n_q . n_p).
 
-    It touches the plane at p +- rho (n_q - n_p). This point must lie next to q along theta, and not
-    farther along phi than the next cross-section of the sample.
+    The ball touches the plane at p +- rho (n_q - n_p). This point must lie next to q along theta,
+    and not farther along phi than the next cross-section of the sample.
 
     Parameters
     ----------
@@ -166,7 +165,7 @@ def _beside(touching, curves, normal, along_phi, along_theta, rows: int):
     with np.errstate(divide="ignore", invalid="ignore"):
         facing = 1.0 - (normals * normal[:, :, None]).sum(axis=3)
         signed = (normals * to).sum(axis=3) / facing
-        # From q to the point of touch, in its tangent plane.
+        # Vectors from q to the point of touch, in the tangent plane at q.
         shift = signed[..., None] * (normals - normal[:, :, None]) - to
         a, b = ((shift * v).sum(axis=3) for v in (x_phi, x_theta))
         E, F, G = ((v * w).sum(axis=3) for v, w in ((x_phi,) * 2, (x_phi, x_theta), (x_theta,) * 2))

@@ -340,7 +340,7 @@ def centre_slopes(reach: int, count: int) -> np.ndarray:
 
 
 def _fold(rows: np.ndarray) -> np.ndarray:
-    """Split a matrix (n, 2 E + 1) that acts on values v at -E..E into its even and odd part.
+    """Return the even and odd part of a matrix (n, 2 E + 1) that acts on values v at -E..E.
 
     Returns
     -------

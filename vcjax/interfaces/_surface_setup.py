@@ -83,7 +83,8 @@ class SurfaceSetup:
 
         Raises
         ------
-        VcjaxError : if B is invalid, or if the surface is traced and no rule is given.
+        VcjaxError : if B is invalid, if a rule is given and `kind` is not "field", or if the
+            surface is traced and no rule is given.
         """
         if wanted.rule is not None and kind != "field":
             raise VcjaxError(

@@ -101,6 +101,7 @@ class VirtualCasing:
         -----
         UnresolvedWarning : if the input grid is too coarse for the digits. The warning names a grid
             that is fine enough.
+        ContradictionWarning, NoiseWarning : see `vcjax.choose`.
         AccuracyWarning : if the estimated error is more than ten times 10^-digits.
         """
         path = _wout_path(vmec)

@@ -124,7 +124,7 @@ def axisymmetric(
     Raises
     ------
     VcjaxError : if `digits` is not an integer from 1 to 14, `cross_section` is unknown, or
-        `minor_radius` is out of range.
+        `minor_radius` or a shape is out of range.
     """
     digits = check_integer("problems.axisymmetric", "digits", digits, 1, MAX_DIGITS)
     surfaces = {"shaped": shaped_torus, "circular": circular_torus}

@@ -41,7 +41,7 @@ def shapes(module: ModuleType) -> None:
     answers = []
     with jaxmeter.watch() as watched:
         answers.extend(module.spread(s) for s in series)
-    # JAX's own programs count too: padding with jax.numpy compiles one for each length.
+    # JAX's own programs count too: padding with jax.numpy compiles a program for each length.
     compiles = sum(one.compiles_count for one in watched.report.functions)
     own = sum(one.compiles_count for one in watched.report.functions if not one.is_jax)
     wanted = [float(np.var(s)) for s in series]

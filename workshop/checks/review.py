@@ -35,7 +35,7 @@ def _inventories() -> list[jaxmeter.Inventory]:
 
 
 def culprits(module: ModuleType) -> None:
-    """Check that each given commit is the one at which the quantity grows most."""
+    """Check that each quantity grows most at the given commit."""
     given = {name: getattr(module, name) for name in ("CAPTURED", "EQUATIONS", "MEMORY")}
     for name, number in given.items():
         expect(isinstance(number, int), f"{name} is {number!r}; give the number of a commit")

@@ -63,8 +63,8 @@ EXERCISES = (
         (
             "Python code in `step` runs only while `step` is traced. Which code runs in each call?",
             "Count in `run`, or let `step` take the count and return it, increased by one.",
-            "A static count makes a trace for each value. A count that is a Python number in one "
-            "call and an array in the next makes two traces.",
+            "JAX traces again for each value of a static count. It also traces again if the count "
+            "is a Python number in one call and an array in the next.",
         ),
     ),
     Exercise(

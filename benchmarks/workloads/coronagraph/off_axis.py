@@ -16,7 +16,7 @@ class OffAxisTable(eqx.Module):
 
     images: Float[Array, "entries size size"]
     positions: Float[Array, "entries 2"]
-    """Row and column offset of each source from the centre, in pixels; none is negative."""
+    """Row and column offset of each source from the centre, in pixels; never negative."""
 
     def __call__(self, position: Float[Array, " 2"]) -> Float[Array, "size size"]:
         """Return the image of a source of unit flux; `position` is its row and column offset.

@@ -20,7 +20,7 @@ TABLE_SIDE = 18
 """The off-axis table has 18 x 18 = 324 entries."""
 DIAMETERS = np.linspace(0.0, 1.2, 13)
 """Angular diameters of stars, in units of wavelength / telescope diameter."""
-# Far below what a photon counter detects; a logarithm needs a positive number.
+# The minimum pixel, undetectable by a photon counter: logarithms need positive numbers.
 _FAINTEST = 1e-16
 
 

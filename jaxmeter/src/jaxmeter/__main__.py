@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return run_command(command, rest)
     finally:
-        with leaving_reader():  # whatever reads the text of --help may have closed the pipe
+        with leaving_reader():  # the reader of the --help text may have closed the pipe
             pass
 
 

@@ -78,7 +78,7 @@ def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str 
         else:
             sources.append(found)
     jax = sys.modules.get("jax")
-    # Set before the values are loaded, because the values may be 64-bit arrays.
+    # Set the option before the values are loaded, because they may be 64-bit arrays.
     options = "" if jax is None else _X64.format(is_on=jax.config.jax_enable_x64)
     pickled = file.with_suffix(".pickle")
     pickled.write_bytes(pickle.dumps(values))

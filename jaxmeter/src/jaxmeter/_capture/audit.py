@@ -64,7 +64,7 @@ def audit(
     *args, **kwargs : Any
         The arguments of the function. `jax.ShapeDtypeStruct` may stand for arrays.
     threshold_bytes : int
-        The largest size in bytes of a variable that is fine to embed. The size is the sum over all
+        A variable of at most this size in bytes is fine to embed. The size is the sum over all
         arrays of the variable and all their occurrences in the program. The default is 1 MB.
 
     Returns
@@ -156,8 +156,8 @@ def holders_of(
 ) -> dict[Hashable, tuple[Holder, Match]]:
     """Return the holder of each captured array, by the array's key.
 
-    Each value is a pair (holder, match). The match says whether the captured array is the same
-    object as the holder's array, is a view of it, or has equal values. Arrays that neither the
+    Each value is a pair (holder, match). The match shows whether the captured array is the
+    same object as the holder's array, is a view of it, or has equal values. Arrays that neither the
     function nor its arguments hold are left out.
     """
     found: dict[Hashable, tuple[Holder, Match]] = {}

@@ -1,6 +1,6 @@
 """Estimate the time of constant folding.
 
-The compiler evaluates an operation that depends only on captured arrays once, at compile time.
+If an operation depends only on captured arrays, the compiler evaluates it once, at compile time.
 This is called constant folding. XLA folds with an interpreter that takes thousands of times as long
 as the compiled program would. A sort of 128 x 128 captured numbers takes 5 s, and a sort of
 1024 x 1024 numbers takes three minutes.

@@ -1,4 +1,4 @@
-"""Turn the arrays that a function captures into an argument."""
+"""Turn the captured arrays of a function into an argument."""
 
 from __future__ import annotations
 
@@ -43,8 +43,9 @@ def hoist(
         ``hoisted(constants, *args, **kwargs)`` returns the same as ``fn(*args, **kwargs)``. It is
         already jitted. It may be jitted again with other options, and may be differentiated and
         mapped, also with respect to the constants. Its arguments must have the shapes, dtypes and
-        static values of the arguments given here. Static values are static arguments, and leaves
-        that are neither arrays nor numbers. ``hoisted`` donates the arguments that ``fn`` donates.
+        static values of the arguments of `hoist`. The static values are the static arguments and
+        all leaves that are neither arrays nor numbers. ``hoisted`` donates the arguments that
+        ``fn`` donates.
     constants : dict
         The captured arrays of one dimension or more. The keys are the paths that `jaxmeter.audit`
         shows. Arrays without a path are named ``"constant 0"``, ``"constant 1"``, ...
@@ -52,21 +53,21 @@ def hoist(
     Raises
     ------
     JaxmeterError
-        If an array is captured inside a kind of sub-program that cannot take another argument.
-        ``hoisted`` raises this error for arguments of other shapes, dtypes or static values.
+        If the function or an argument cannot be used. ``hoisted`` raises this error for other
+        constants, for arguments of other shapes, dtypes or static values, and if a sub-program that
+        captures an array cannot take another argument.
     Exception
         Any exception that the function raises while it is traced.
 
     Notes
     -----
     Nested jitted functions, loops, branches, rematerialised functions, custom derivatives and
-    shard_map are kept. Captured scalars stay captured. If ``hoisted`` is differentiated, a rule of
-    custom derivatives captures its arrays again. In this case, hoist the derivative instead.
+    shard_map are kept. Captured scalars stay captured. If ``hoisted`` is differentiated, the rule
+    of a custom derivative captures its arrays again. In this case, hoist the derivative instead.
 
     The results have the same bits as if the arrays had been made arguments of ``fn`` by hand. They
     may differ in the last bit from the results of ``fn`` if some operations of ``fn`` depend only
-    on captured arrays, because the compiler folds such operations for constants but not for
-    arguments.
+    on captured arrays. The compiler folds these operations in ``fn``, but not in ``hoisted``.
     """
     case = case_of("hoist", fn, args, kwargs)
     name = name_of(case.fn)

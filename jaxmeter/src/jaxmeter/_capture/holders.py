@@ -59,8 +59,8 @@ def held_arrays(
 
     The search follows closure variables, defaults, partials, the objects of bound methods, and the
     globals and the attributes of modules that the code names. It continues inside the functions,
-    containers and objects that it finds. It cannot find arrays that the function makes while it
-    runs or gets from a call.
+    containers and objects that it finds. It cannot find arrays that the function makes itself or
+    that a called function returns.
 
     Arrays of the arguments come last. An array in a static part of an argument, such as a callable
     in a pytree's metadata, is embedded although the argument itself is passed.
@@ -145,7 +145,7 @@ class _Walk:
         """
         fn = place.value
         owner = place.path
-        # From the globals, because a wrapper has the __module__ of the function that it wraps.
+        # Read the globals, because a wrapper has the __module__ of the function that it wraps.
         in_library = _top_package(fn.__globals__.get("__name__", "")) in _LIBRARIES
         wrapped = getattr(fn, "__wrapped__", None)
         if wrapped is not None:
@@ -281,7 +281,7 @@ def _attribute(value: Any, name: str) -> Any:
 
 
 def _is_method(value: Any) -> bool:
-    # By attributes, because equinox has its own class of bound methods.
+    # Check the attributes, because equinox has its own class of bound methods.
     return _attribute(value, "__self__") is not None and _attribute(value, "__func__") is not None
 
 

@@ -1,4 +1,4 @@
-"""Run a jaxpr with other values in place of its captured arrays, sub-jaxprs included."""
+"""Run a jaxpr and its sub-jaxprs with other values in place of the captured arrays."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def replay(closed_jaxpr: Any, values: Values, args: Sequence[Any]) -> list[Any]:
     Raises
     ------
     JaxmeterError
-        If an array is captured in a sub-program of a primitive that this module does not know.
+        If a sub-program that captures an array has an unsupported primitive, or is a jit with
+        layouts.
     """
     body = inner(closed_jaxpr)
     known: dict[Any, Any] = {
@@ -76,7 +77,7 @@ def _held(equation: Any, values: Values) -> dict[Hashable, Any]:
 
 def _bind(equation: Any, operands: Sequence[Any], params: Mapping[str, Any]) -> Sequence[Any]:
     bound = equation.primitive.get_bind_params(params)
-    # A pair up to JAX 0.9.
+    # Up to JAX 0.9, `bound` is a pair.
     functions, params = bound if isinstance(bound, tuple) else ((), bound)
     answers = equation.primitive.bind(*functions, *operands, **params)
     return answers if equation.primitive.multiple_results else [answers]

@@ -55,8 +55,8 @@ def _walk(
         carried: set[int] = set()
         for sub, operands in passed_operands(equation):
             if equation.primitive.name in JIT:
-                # An array that is passed to a jitted function is used by the line that passes it:
-                # the lines inside are of the first trace, which another call may have made.
+                # For an array that is passed to a jitted function, report the line that passes the
+                # array: the lines inside belong to the first trace, perhaps of another call.
                 operands = range(0)
             passed = {
                 variable: used[index]
@@ -83,24 +83,24 @@ def passed_operands(equation: Any) -> Iterator[tuple[Any, range]]:
     name, params, count = equation.primitive.name, equation.params, len(equation.invars)
     for sub in sub_jaxprs(equation):
         if name == "scan":
-            yield sub, range(scan_counts(params)[0])  # operands that are scanned or carried change
+            yield sub, range(scan_counts(params)[0])  # JAX changes scanned and carried operands
         elif name == "cond":
             yield sub, range(1, count)
         elif name == "while":
             tests, bodies = params["cond_nconsts"], params["body_nconsts"]
             is_test = sub is params["cond_jaxpr"]
             yield sub, range(tests) if is_test else range(tests, tests + bodies)
-        else:  # jit, remat, shard_map, custom_jvp_call and their like
+        else:  # jit, remat, shard_map, custom_jvp_call and similar
             yield sub, range(count) if len(inner(sub).invars) == count else range(0)
 
 
 def use_of(equation: Any) -> Use | None:
     """Return the source line of an equation, or None if JAX does not report the line."""
-    import jax.extend.source_info_util  # it imports Pallas: 50 ms of each watched program
+    import jax.extend.source_info_util  # imports Pallas, which takes 50 ms
 
     summary = jax.extend.source_info_util.summarize(equation.source_info, _FRAMES_COUNT_LIMIT)
     frames = []
-    for text in reversed(summary.splitlines()):  # the innermost comes last
+    for text in reversed(summary.splitlines()):  # the innermost frame comes last
         match = _FRAME.fullmatch(text)
         if match is None or is_ours(match["file"]):
             break  # the remaining frames are callers of jaxmeter
@@ -128,7 +128,7 @@ def _returned(jaxpr: Any) -> Use | None:
     if match is None:
         return None
     use = _use_at(match, "returned")
-    if use.text.startswith("@"):  # Python lets a function begin at its decorators
+    if use.text.startswith("@"):  # the first line of the function is a decorator
         for line in range(use.line, use.line + _DECORATORS_LINES_COUNT_LIMIT):
             text = linecache.getline(use.file, line).strip()
             if text.startswith(("def ", "async def ")):

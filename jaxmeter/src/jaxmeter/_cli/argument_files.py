@@ -85,7 +85,7 @@ def arguments_of_pickle(file: str) -> Arguments:
     Raises
     ------
     JaxmeterError
-        If the file is not a pickle of a tuple.
+        If the file cannot be unpickled, or does not contain a tuple.
     """
     try:
         content = pickle.loads(read_file(file, FILE_BYTES))

@@ -1,6 +1,6 @@
 """Read functions and their arguments from the options of a command line.
 
-The module of the named function is imported before JAX, so that it can set options of JAX first.
+The module of the named function is imported before JAX, so the module can set options of JAX.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def case_from_options(command: str, target: str, options: argparse.Namespace | S
     Raises
     ------
     JaxmeterError
-        If there is no such function, or the arguments cannot be used.
+        If there is no such function, or the arguments or other options cannot be used.
     Exception
         Any exception that is raised while the module is imported or the arguments are made.
     """
@@ -225,7 +225,7 @@ def _parse_call(text: str) -> _Arguments:
 def _from_module(
     command: str, fn: Callable[..., Any], target: str, params: dict[str, Scalar]
 ) -> Case:
-    """Return the case of the module's ``jaxmeter_arguments``, or else of the target itself."""
+    """Return the case from the module's ``jaxmeter_arguments``, or else from the target itself."""
     module_name, name = split_target(target)
     hook = getattr(module_of(target), ARGUMENTS_HOOK, None)
     maker, maker_name = (fn, target) if hook is None else (hook, f"{module_name}:{ARGUMENTS_HOOK}")

@@ -109,7 +109,7 @@ def add_target_options(
     name : str
         The name of the positional argument.
     help : str
-        The help of the positional argument, for a command that takes more than functions.
+        The help text of the positional argument, for a command that takes more than functions.
     """
     parser.add_argument(name, help=help)
     given = parser.add_mutually_exclusive_group()
@@ -169,9 +169,9 @@ def using_case(command: str, target: str, options: argparse.Namespace, verb: str
 
 
 class _Failed(Exception):
-    """An exception that says what jaxmeter was doing when another exception was raised.
+    """An exception that reports what jaxmeter was doing when another exception was raised.
 
-    The other exception is its ``__cause__``.
+    The other exception is the ``__cause__`` of this exception.
     """
 
 
@@ -223,7 +223,7 @@ def print_failure(command: str, record: Record) -> None:
 def _first_line(message: str) -> str:
     """Return the first line of a message, or of the error that the message quotes.
 
-    XLA and equinox wrap the error of a callback and quote it last.
+    XLA and equinox quote the error of a callback at the end of their own message.
     """
     first, *rest = message.strip().splitlines() or [""]
     quoted = [line for line in rest if _QUOTED.match(line)]

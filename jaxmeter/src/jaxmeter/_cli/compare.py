@@ -1,5 +1,5 @@
-"""Measure two functions in several fresh processes that interleave their calls, and show whether
-the functions are the same in exact quantities and in times.
+"""Measure two functions with interleaved calls in several fresh processes, and show whether the
+functions are the same in exact quantities and in times.
 
 exit codes: 0 no difference was found; 1 they differ; 2 bad usage;
 3 a function could not be imported, compiled or run

@@ -18,7 +18,7 @@ from jaxmeter.errors import JaxmeterError
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "before",
-        help="the first function, in the form of the second, or a .json file that --save wrote",
+        help="the first function, in the same form as the second, or a .json file from --save",
     )
     add_target_options(parser, "now")
     parser.add_argument(

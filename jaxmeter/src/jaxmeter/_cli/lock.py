@@ -57,12 +57,12 @@ def run(options: argparse.Namespace) -> tuple[LockCheck, bool]:
             f"lock: got no functions, and {file} has none; name package.module:function, or list "
             "functions = [...] under [tool.jaxmeter.lock] in pyproject.toml"
         )
-    # Before the section is named, because a target's module may set options of JAX.
+    # Make the cases before the section name: a target's module may set options of JAX.
     cases = {target: _case(target, is_locked=not named) for target in targets}
     name = section_name()
     section = section_of("lock", file, name) if options.check else read_lock(file).get(name, {})
     now = {target: _quantities(target, case) for target, case in cases.items()}
-    # Keep tests, which pytest measures, and functions that the command line does not name.
+    # Keep tests, because pytest measures them, and functions that the command line leaves out.
     kept = {
         function: quantities
         for function, quantities in section.items()

@@ -22,7 +22,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--version", action="version", version=f"jaxmeter {VERSION}")
     parser.add_argument(
         "target",
-        help="package.module:function or file.py:function, which returns jaxmeter.Case(fn, args)",
+        help="a function that returns jaxmeter.Case(fn, args): package.module:function or "
+        "file.py:function",
     )
     add_param(parser)
     parser.add_argument("--repeat", type=int, default=20, help="steady-state samples (default 20)")

@@ -127,7 +127,7 @@ def compare_processes(
     Parameters
     ----------
     processes : sequence of ComparedProcess
-        The measurements of the processes, such as those of `measure_pair`.
+        The measurements of the processes, such as results of `measure_pair`.
     criteria : Criteria
         The limits that decide whether times are different and whether answers are the same.
     effort : Effort
@@ -183,8 +183,8 @@ def compare_records(
     Raises
     ------
     JaxmeterError
-        If there are no records, if the two numbers of records differ, or if a record's status is
-        not ``ok``.
+        If there are no records, if the two numbers of records differ, if a record's status is not
+        ``ok``, or if a time is not a finite number above 0.
     """
     records_a, records_b = tuple(records_a), tuple(records_b)
     if not records_a or len(records_a) != len(records_b):

@@ -114,7 +114,7 @@ def measure_compared(
         runs.append(run)
     if shares:
         _warm_up_again(*runs)
-    # Compare here: each call of an nnx step changes its model, and both made equally many calls.
+    # Compare while both had equally many calls: each call of an nnx step changes its model.
     answers = _compare_values(*(runs[::-1] if swapped else runs))
     _interleave_calls(runs, effort, clock)
     for run, side in zip(runs, order, strict=True):
@@ -169,7 +169,7 @@ def _interleave_calls(runs: list[Run], effort: Effort, clock: Clock) -> None:
     samples: list[list[float]] = [[] for _ in runs]
     for run in runs:
         run.progress.enter("steady")
-    # Cold caches may still slow the second call; the fastest of three calls sets the length.
+    # The fastest of three calls sets the length, because cold caches may slow the second call.
     lengths = [_length(min(_block(run, clock, 1) for _ in range(3)), effort) for run in runs]
     spent = 0.0
     for turn in range(effort.turns):

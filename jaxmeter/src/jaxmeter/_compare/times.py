@@ -93,11 +93,12 @@ def compare_cases(
     """Return a verdict on each time of many cases, and on some times pooled over all cases.
 
     A change that affects every case, such as a change of the compiler, shifts all ratios alike,
-    while machine noise shifts each ratio differently. Pooled rounds find such a change even if no
+    while machine noise shifts each ratio differently. Pooled rounds show such a change even if no
     case alone is significant.
 
     Pooled rounds are weighted equally. The processes of some cases differ by much more than their
-    samples scatter. With weights from the scatter of samples, the steadiest case would dominate.
+    samples scatter. With weights from the scatter of samples, the case with the least
+    scatter would dominate.
 
     Parameters
     ----------
@@ -198,7 +199,7 @@ def _trimmed_mean(logs: Sequence[float], weights: Sequence[float], trim: int) ->
     inner = sorted(range(count), key=lambda i: logs[i])[trim : count - trim]
     low, high = logs[inner[0]], logs[inner[-1]]
     if trim and low == high:
-        # Numbers of bytes may agree exactly; then only the trimmed values show a spread.
+        # If the kept values are equal, such as numbers of bytes, only trimmed values show a spread.
         return _trimmed_mean(logs, weights, 0)
     mean = _weighted([logs[i] for i in inner], [weights[i] for i in inner])
     if count < 2:

@@ -47,7 +47,7 @@ def advice(
         *_small_kernels(kernels),
     ]
     best: dict[str, CompileAdvice] = {}
-    for one in found:  # the more specific rules come first, so their advice is kept
+    for one in found:  # more specific advice comes first and is kept
         if one.seconds >= LEAST_SHARE * total:
             best.setdefault(one.source, one)
     return tuple(sorted(best.values(), key=lambda one: -one.seconds))
@@ -119,7 +119,7 @@ def _stacks(equations: Equations, spent: Spent) -> Iterator[CompileAdvice]:
 def _unrolled(
     equations: Equations, kernels: list[CompiledKernel], spent: Spent
 ) -> Iterator[CompileAdvice]:
-    """Yield advice for lines with many equations of one kind that became many kernels.
+    """Yield advice for lines with many equations of one primitive and many kernels.
 
     A long chain that the compiler fuses into one kernel gets no advice, because it compiles faster
     than a loop.

@@ -36,7 +36,7 @@ class Kernels:
     """The kernels of an optimised program, with the share of each source line in each kernel."""
 
     def __init__(self, text: str, before: str, equations: Equations) -> None:
-        """Read the program's HLO text: ``text`` after optimisation, ``before`` before any pass."""
+        """Read the HLO of a program: ``text`` is the optimised HLO, ``before`` the unoptimised."""
         self._known = named_instructions(text)
         self._bodies = bodies(self._known.values())
         self._equations = equations
@@ -131,7 +131,7 @@ class Kernels:
         )
 
 
-# These become no code: a bitcast keeps the bytes, and the others are names of data.
+# No code is made for these opcodes: a bitcast keeps the bytes, the other opcodes only name data.
 _WITHOUT_CODE = frozenset(("parameter", "constant", "bitcast", "tuple", "get-tuple-element"))
 
 
@@ -148,7 +148,7 @@ def compile_rows(
         The kernels of the program. The seconds of the HLO passes are divided over the program's
         instructions before optimisation.
     foldings : iterable of Folding
-        The audit's estimates. The seconds of constant folding are divided in proportion to them.
+        Estimated folding times. The seconds of constant folding are divided in this proportion.
     """
     all_kernels = [name for _, name in stages.seconds if name]
     compiled = [part for name in dict.fromkeys(all_kernels) for part in kernels.inside(name)]

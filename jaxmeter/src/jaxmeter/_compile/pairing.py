@@ -41,7 +41,7 @@ def pair(tasks: Sequence[Interval], written: Mapping[str, float]) -> dict[int, s
     at = np.array([written[kernel] for kernel in kernels])[:, None]
     starts, ends = (np.array([getattr(task, end) for task in tasks]) for end in ("start", "end"))
     waits = np.abs(ends[None] - at)
-    # Other tasks, such as those that link, take microseconds.
+    # Other tasks, such as linking, take microseconds.
     shortest = min(_LEAST_SECONDS, np.sort(ends - starts)[::-1][: len(kernels)][-1])
     outside = (at < starts - _FILE_CLOCK_SECONDS) | (at > ends + _FILE_CLOCK_SECONDS)
     outside |= ends - starts < shortest

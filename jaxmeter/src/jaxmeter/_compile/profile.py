@@ -44,12 +44,12 @@ def compile_profile(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) ->
     CompileProfile
         The seconds of ``rows`` sum to the elapsed time. ``lines`` and ``kernels`` give the seconds
         by line and by kernel. The first profile of a process shows a longer trace than later
-        profiles, because JAX caches the traces of its own and of other jitted functions.
+        profiles, because JAX caches the traces of jitted functions, including its own.
 
     Raises
     ------
     JaxmeterError
-        If ``fn`` is not callable, or arguments are given in addition to a case.
+        If ``fn``, its arguments or its jit options cannot be used.
     RuntimeError
         If a trace of `jax.profiler` is under way.
     Exception

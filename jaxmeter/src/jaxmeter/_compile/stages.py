@@ -48,7 +48,7 @@ def stage_seconds(recording: Recording) -> StageSeconds:
     by_thread: dict[str, list[Interval]] = defaultdict(list)
     for event in recording.events:
         by_thread[event.thread].append(event)
-    # A thread that waits for another's compile has events of its own, which do not count.
+    # The events of a thread that only waits for the compile of another thread are not counted.
     main = [events for events in by_thread.values() if _is_main(events)]
     pools = [
         events

@@ -22,7 +22,7 @@ from jaxmeter._program.places import (
 )
 
 _INTERVAL_SECONDS = 1e-3
-# Python switches threads after this time; the default, 5 ms, would be the time between samples.
+# Python switches threads after this time; with the default, 5 ms, samples would be 5 ms apart.
 _SWITCH_SECONDS = 5e-4
 
 
@@ -74,7 +74,7 @@ class Equations:
         self.concatenated: Counter[str] = Counter()
         """The largest number of operands of a stack or concatenation, by line."""
         self.over_leaves: set[str] = set()
-        """Lines of packages that repeat their operations for each leaf of a pytree."""
+        """Lines of installed packages that run once for each leaf of a pytree."""
         self._known: dict[Any, Counter[tuple[str, str]]] = {}
         self.counts = self._count(closed_jaxpr, None)
         """The number of equations by line and primitive."""
@@ -103,7 +103,7 @@ class Equations:
 
     @functools.cached_property
     def leafwise(self) -> set[str]:
-        """Lines where a package repeats most of the equations for each leaf of a pytree."""
+        """Lines with more than half of their equations from a package's loop over pytree leaves."""
         every: Counter[str] = Counter()
         repeated: Counter[str] = Counter()
         for (source, _), count in self.counts.items():

@@ -91,7 +91,7 @@ def section_of(call: str, file: Path, name: str) -> Section:
     Raises
     ------
     JaxmeterError
-        If the file has no such section. The message lists the sections that the file has.
+        If the file is not a lock file or has no such section. The message lists its sections.
     """
     sections = read_lock(file)
     if name not in sections:
@@ -126,7 +126,7 @@ def read_settings(pyproject: Path) -> tuple[tuple[str, ...], dict[str, float]]:
     Raises
     ------
     JaxmeterError
-        If the table has other keys, or values of other types.
+        If the table has an unknown key, a value of a wrong type, or an invalid margin.
     """
     where, table = tool_table(pyproject, "lock")
     for name in table:

@@ -46,7 +46,7 @@ class BenchmarkCase(PlainData):
         Time limit for the whole worker process. When it expires, the worker and its children are
         killed.
     env : dict
-        Environment variables that are added to those of this process or replace them. The
+        Environment variables of the worker. They override the variables of this process. The
         persistent compilation cache is off in workers unless ``env`` sets
         JAX_ENABLE_COMPILATION_CACHE.
     path : tuple of str

@@ -61,7 +61,7 @@ class Events(Listener):
 
 
 class ExecutionCounter:
-    """A wrapper around a function that counts the runs of its Python body.
+    """A wrapper that counts the runs of the Python body of a function.
 
     The wrapper keeps the name of the function, which JAX uses to name programs. It also keeps the
     signature, which JAX needs to find ``static_argnames``.
@@ -86,14 +86,14 @@ def listening(listener: L) -> Iterator[L]:
     try:
         yield listener
     finally:
-        # By identity: two listeners with the same events are equal.
+        # Compare by identity, because two listeners with the same events are equal.
         _listening[:] = [other for other in _listening if other is not listener]
 
 
 def counts(events: Events, name: str, counter: ExecutionCounter | None) -> Counts:
-    """Return how often the function called ``name`` was run by Python, traced, compiled and read
-    from the persistent cache."""
-    from jaxmeter._records.record import Counts  # watched programs need none of the records
+    """Return how often the function ``name`` was run by Python, traced, compiled and read from the
+    persistent cache."""
+    from jaxmeter._records.record import Counts  # watched programs need no records
 
     program = f"jit({name})"
     return Counts(
@@ -110,7 +110,7 @@ _hit_pending = False
 
 @functools.cache
 def _register_once() -> None:
-    # Some supported versions cannot remove listeners, so one pair is registered for ever.
+    # Some supported versions of JAX cannot remove listeners, so this pair stays registered.
     jax.monitoring.register_event_listener(_on_event)
     jax.monitoring.register_event_duration_secs_listener(_on_duration)
 
@@ -126,8 +126,8 @@ def _on_duration(event: str, duration_secs: float, **keywords: Any) -> None:
     name = keywords.get("fun_name", "")
     is_hit = _hit_pending
     if event == _COMPILE:
-        # This event also comes if the program was in the persistent cache. The event of the cache
-        # hit, which has no name, came just before it.
+        # JAX also sends this event if the program was in the persistent cache. In this case, the
+        # event of the cache hit, which has no name, came just before.
         _hit_pending = False
     for listener in list(_listening):
         if event == _TRACE:

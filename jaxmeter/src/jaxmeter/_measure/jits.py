@@ -40,8 +40,8 @@ class KnownJit:
     owner : object
         The function that ``fn`` calls, jitted by JAX or by a library.
     attribute : str
-        The attribute in which a library's function keeps its `jax.jit`; empty for a function jitted
-        by JAX.
+        The attribute of a library's function that holds the `jax.jit` object; empty for a function
+        jitted by JAX.
     args, keywords : tuple, mapping
         The arguments that ``fn`` adds to the arguments of each call.
     """

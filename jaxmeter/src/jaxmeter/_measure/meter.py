@@ -46,9 +46,9 @@ def measure(
 ) -> Record:
     """Measure a function in this process.
 
-    Tracing and compiling are cold here only if nothing that the function uses was traced or
-    compiled before. Use `jaxmeter.run_case` to measure in a fresh process. If the function was
-    compiled before, the ``compiles_count`` in its record is 0.
+    Tracing and compiling are cold only if nothing that the function uses was traced or compiled
+    before. Use `jaxmeter.run_case` to measure in a fresh process. If the function was compiled
+    before, the ``compiles_count`` in its record is 0.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def measure(
     name : str, optional
         The name of the record; by default the name of the function.
     clock : callable
-        A function that returns seconds; tests pass their own.
+        A function that returns the time in seconds.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def measure(
     Raises
     ------
     JaxmeterError
-        If an argument has a wrong type or value, or if a steady-state run traces the function
+        If an argument or a jit option cannot be used, or if a steady-state run traces the function
         again.
     Exception
         Any exception of the function or of its check, with a note that names the phase.
@@ -194,7 +194,7 @@ class Run:
         self.progress.enter("lower")
         self.lowered, seconds = timed(self.clock, self.traced.lower)
         self.progress.note_in("phases", lower_seconds=seconds)
-        # Before compiling, which may take for ever because of the constants.
+        # Count before compiling, because large constants may make the compile very slow.
         self.progress.note(constants=count_constants(self.traced.jaxpr, self.lowered))
         self.note_counts()
 

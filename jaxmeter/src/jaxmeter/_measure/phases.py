@@ -70,16 +70,16 @@ def run_steady(
     spent = 0.0
     answer = None
     traces_before = traces_count()
-    # One more run than samples: the second call is still slowed by cold caches.
+    # The first run is not a sample, because cold caches still slow the second call.
     for taken in range(-1, repeat):
         if taken >= MIN_SAMPLES_COUNT and spent > limit:
             break
-        answer = None  # or two answers would be in memory at once
+        answer = None  # else two answers would be in memory at once
         args, kwargs = arguments()
         with no_garbage_collection():
             answer, seconds = timed(clock, functools.partial(call, *args, **kwargs))
-        # Count traces after the run. jax.no_tracing would also refuse programs with effects: they
-        # do not take JAX's fast path, although they are not traced.
+        # Count traces after the run. jax.no_tracing would also refuse programs with effects, which
+        # are not traced again but do not take JAX's fast path.
         if traces_count() != traces_before:
             raise retrace_error(name_of(call))
         if taken >= 0:

@@ -104,7 +104,7 @@ def advice_of(error: BaseException) -> str:
 def _name_of(kind: type) -> str:
     try:
         return _plain(kind.__name__)
-    except BaseException:  # a metaclass of the target
+    except BaseException:  # the target may define a failing metaclass
         return "(an exception class of unknown name)"
 
 

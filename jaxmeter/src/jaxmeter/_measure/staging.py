@@ -32,8 +32,8 @@ def staged(case: Case, *, call: str = "staged") -> Staged:
     Raises
     ------
     JaxmeterError
-        If the arguments do not match the function, or if the function is already jitted and the
-        case has jit options.
+        If the arguments do not match the function, a static argument has no hash, or the case has
+        jit options for a function that is already jitted.
     Exception
         Any exception of tracing or lowering.
     """

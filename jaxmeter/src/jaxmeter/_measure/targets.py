@@ -100,7 +100,7 @@ def resolve(
     Raises
     ------
     JaxmeterError
-        If the target is malformed, or its file or function does not exist.
+        If the target is malformed, does not exist or is not callable.
     Exception
         Any exception that importing the module raises.
     """

@@ -1,6 +1,6 @@
 """Read the buffers of a program from XLA's buffer assignment, with the operation of each buffer.
 
-XLA writes the buffer assignment only to a file. A compiler option of the program names the folder.
+XLA writes the buffer assignment only to a file. A compiler option sets the folder of this file.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def buffers_in(
 ) -> tuple[tuple[Buffer, ...], Source]:
     """Return the buffers of a program, the largest first, and their source.
 
-    The source is ``assignment``. If the assignment contains no buffers, the source is
+    The source is ``assignment`` if the assignment contains buffers. Otherwise the source is
     ``instructions``, and each buffer is the result of an instruction outside fusions.
 
     Parameters

@@ -32,9 +32,9 @@ _LAYOUT = re.compile(r"\{[^{}]*\}|/\*[^*]*\*/")
 _ARRAY = re.compile(r"(?P<dtype>[a-z]\w*)\[(?P<shape>[\d,<=\s]*)\]")
 _NUMBER = re.compile(r"\d+")
 _LARGEST_ARRAY_BYTES = 2**60
-_ORIGIN_STEPS_COUNT = 1000  # the instructions to search for a name; only odd programs need more
+_ORIGIN_STEPS_COUNT = 1000  # operands to search for an op_name; few programs need more
 
-# Source lines: in the metadata itself, or from JAX 0.8 on in tables before the computations.
+# Source lines are in the metadata; from JAX 0.8 on they are in tables before the computations.
 _SOURCE = re.compile(r'source_file="([^"]*)"(?: source_line=(\d+))?')
 _FRAME = re.compile(r"stack_frame_id=(\d{1,18})\b")
 _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
@@ -239,7 +239,7 @@ def _origin(
 
 
 _WRAPPED = re.compile(r"^(?P<kind>\w+)\((?P<inner>.*)\)$")
-# What JAX writes into names for its own control flow and calls.
+# Parts of operation names that stand for control flow and calls of JAX, not for named scopes.
 _FLOW = frozenset(
     "while body cond scan call closed_call core_call xla_call jit pjit checkpoint remat "
     "rematted_computation custom_jvp custom_jvp_call custom_vjp custom_vjp_call "

@@ -108,7 +108,7 @@ def _source_lines(equations: list[Any]) -> tuple[SourceLine, ...]:
         if place is not None:
             counts[place] += 1
             avals = (one.aval for one in equation.outvars)
-            # Tokens and references have no size; keys have no plain dtype.
+            # Tokens and references have no size; PRNG keys have no plain dtype.
             sizes[place] += sum(
                 aval.size * getattr(aval.dtype, "itemsize", 0)
                 for aval in avals

@@ -190,9 +190,10 @@ def _is_plain(value: Any) -> bool:
 def pareto_front(
     sizes: Sequence[tuple[float, int | None]],
 ) -> Iterator[tuple[int, bool]]:
-    """Yield the position of each pair (seconds, bytes), the fastest first, and whether it is best.
+    """Yield the position of each pair (seconds, bytes) and whether the pair is best.
 
-    A pair is best if it is smaller than every pair before it. Unknown bytes count as 0.
+    The fastest pair is first. A pair is best if it has fewer bytes than all pairs yielded before.
+    Unknown bytes count as 0.
     """
     smallest = float("inf")
     for n in sorted(range(len(sizes)), key=lambda n: (sizes[n][0], sizes[n][1] or 0)):

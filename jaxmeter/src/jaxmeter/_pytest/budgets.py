@@ -26,7 +26,7 @@ def read_budgets(file: Path) -> dict[str, Budget]:
     """Return the budgets in a pyproject.toml, by the pattern of the tests that they apply to.
 
     Limits in the table itself apply to all tests and have the pattern ``*``. The name of a
-    sub-table is a glob pattern. Its limits apply to the tests whose identifiers match the pattern.
+    sub-table is a glob pattern. Limits in the sub-table apply to tests with a matching identifier.
     An identifier looks like ``tests/test_step.py::test_step``.
     """
     where, table = tool_table(file, "budgets")

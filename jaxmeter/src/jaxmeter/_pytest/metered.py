@@ -70,7 +70,7 @@ class Metered:
         if name in QUANTITIES:
             return self.quantity(name)
         known = vars(type(self)).get(name)
-        if known is not None:  # a property that raised an AttributeError, which Python dropped
+        if known is not None:  # a property raised an AttributeError, and Python dropped it
             return known.__get__(self, type(self))
         raise AttributeError(
             f"jaxmeter: got the unknown name {name!r}; use audit, record, again(...) or one of the "
@@ -84,7 +84,7 @@ class Metered:
     def audit(self) -> Audit:
         """The audit of the captured arrays."""
         if self._counter is None:
-            with listening(Events()) as events:  # or the audit's trace would go uncounted
+            with listening(Events()) as events:  # otherwise the audit's trace is not counted
                 self._jitted.trace(*self._case.args, **self._case.kwargs)
             self._hear(events)
         return audit(self._case)
@@ -143,8 +143,8 @@ class Metered:
 
         Raises
         ------
-        JaxmeterError
-            If this version of JAX does not report the quantity on this backend.
+        JaxmeterError, RetraceError
+            If this version of JAX does not report the quantity on this backend, or `record` fails.
         """
         described = QUANTITIES[name]
         if name == "traces":

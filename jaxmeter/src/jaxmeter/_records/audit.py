@@ -34,8 +34,8 @@ class Use:
     """``returned``: the function returns the array without computing with it, and the line is the
     definition of the function."""
     within: str = ""
-    """The ``file:line`` in an installed package that uses the array, if the line calls that
-    package."""
+    """If the line calls an installed package, the ``file:line`` in this package that uses the
+    array; otherwise empty."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class Calibration(Result):
     cpu_model: str
     measured_utc: str
     samples_seconds_per_megabyte: tuple[float, ...] = ()
-    """The value of each round, in order. Their median is ``seconds_per_megabyte``."""
+    """The values of all rounds, in order. The median is ``seconds_per_megabyte``."""
 
     def seconds(self, size_bytes: float) -> float:
         """Return the seconds that embedding ``size_bytes`` adds to every compile."""

@@ -27,9 +27,9 @@ class Criteria:
     """The probability that two equal functions are called different in any of their times. Each of
     the four times of a comparison is tested at a quarter of this probability."""
     trimmed_share: Annotated[float, Meta(ge=0, le=0.25)] = 0.0
-    """The share of ratios that the mean leaves out at each end, the smallest and the largest. The
-    number of left-out ratios is rounded down. Each process gives one ratio. With a share of 0.125
-    and eight processes, a single disturbed process does no harm."""
+    """The share of all ratios that the mean leaves out at the low end, and again at the high end.
+    The number of left-out ratios is rounded down. Each process gives one ratio. With a share of
+    0.125 and eight processes, the mean leaves out the smallest and the largest ratio."""
     tolerance: Annotated[float, Meta(ge=0, le=1e9)] = 0.0
     """The largest difference of answers that are still called the same, as a share of the largest
     number in the first answer. 0 requires equal bits."""
@@ -45,8 +45,8 @@ class Effort:
     turns: Annotated[int, Meta(ge=1)] = 200
     """Maximum number of turns. A turn measures a block of steady-state calls of each function."""
     turn_seconds: Seconds = 3e-4
-    """The intended duration of a block, from which the number of calls in it is chosen. Each block
-    has at least one call. With short blocks, machine noise affects both functions alike."""
+    """The intended duration of a block. The number of calls in a block, at least 1, is chosen to
+    match this duration. With short blocks, machine noise affects both functions alike."""
     steady_seconds: Seconds = 1.0
     """The time after which no further turn begins. At least five turns are measured in any case."""
     compiles: Annotated[int, Meta(ge=0)] = 3
@@ -114,7 +114,7 @@ class Timing:
     it is the confidence for each time alone."""
     high: float
     p_value: float
-    """The probability that equal functions give a ratio at least as far from 1. It is corrected for
+    """The probability that equal functions give a ratio at least this far from 1, corrected for
     the number of quantities that are compared."""
     ratios: tuple[float, ...]
     """The ratio in each process."""

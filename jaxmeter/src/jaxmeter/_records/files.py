@@ -170,7 +170,7 @@ def _held_folder(prefix: str) -> tuple[Path, int] | None:
 
 
 def _clear(prefix: str) -> None:
-    """Remove the unlocked temporary folders of this user, which ended processes left behind."""
+    """Remove the unlocked temporary folders of this user, left by processes that have ended."""
     for entry in os.scandir(tempfile.gettempdir()):
         if not (entry.name.startswith(prefix) and entry.name.endswith(_HELD)):
             continue

@@ -25,7 +25,7 @@ class Buffer:
     instruction: str
     """The name of the instruction in the HLO."""
     offset_bytes: int | None
-    """The position of the buffer within the memory of all temporaries. Buffers that overlap there
+    """The position of a temporary within the memory of all temporaries. Temporaries that overlap
     are never live at the same time. None for other buffers, or if the position is not known."""
 
 

@@ -1,7 +1,7 @@
 """Define immutable plain data that is written to strict JSON and read back without any change.
 
 JSON has no NaN and no infinities. Python's own ``json`` writes them as bare words, which few other
-readers accept. Here they become the strings ``"NaN"``, ``"Infinity"`` and ``"-Infinity"``.
+readers accept. This module writes the strings ``"NaN"``, ``"Infinity"`` and ``"-Infinity"``.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def check_fields(instance: Any) -> None:
     """Check the fields of a dataclass instance against their annotations; freeze its dictionaries.
 
     Call this function in ``__post_init__``. Bounds are given in the annotations as `msgspec.Meta`.
-    If the annotations say so, lists become tuples, and whole numbers become floats. An error names
-    the field and its value, and says which type is wanted.
+    If an annotation requires it, a list becomes a tuple, or a whole number becomes a float. An
+    error message contains the field, its value and the expected type.
     """
     freeze_mappings(instance)
     cls = type(instance)
@@ -76,7 +76,7 @@ def check_fields(instance: Any) -> None:
 def checked(call: str, name: str, value: Any, kind: Any) -> Any:
     """Return the value of an argument, converted to a type that may have bounds.
 
-    An error names ``call``, the public function that got the argument.
+    An error message begins with ``call``, the public function that got the argument.
     """
     try:
         return msgspec.convert(value, kind)
@@ -214,12 +214,12 @@ def _numpy_scalar(value: Any) -> Any:
 
 
 def _converted(data: Any, cls: type) -> Any:
-    """Return the object of a class that the data describe; raise a RecordError if the data do not
-    fit the class."""
+    """Return the data as an object of the class; raise a RecordError if the data do not fit the
+    class."""
     try:
         made = msgspec.convert(data, cls)
     except msgspec.ValidationError:
-        # Lax conversion reads "NaN" as a number, but still refuses a word in place of a number.
+        # Lax conversion reads "NaN" as a number, but refuses any other word in place of a number.
         try:
             made = msgspec.convert(data, cls, strict=not _has_not_finite(data))
         except msgspec.ValidationError as error:

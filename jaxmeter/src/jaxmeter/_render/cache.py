@@ -27,7 +27,7 @@ def cache_sheet(found: CacheDiagnosis) -> Sheet:
     for least in _THRESHOLDS_SECONDS:
         kept = [value for value in seconds.values() if value >= least]
         thresholds.append(row(f"{least:g}", str(len(kept)), seconds_text(sum(kept) or None)))
-        # Another run may take half the time: count programs that still reach the minimum then.
+        # In another run a compile may take half the time: count compiles above twice the minimum.
         sure = sum(value for value in kept if value >= 2 * least)
         if not chosen and sure >= _ENOUGH_SHARE * sum(seconds.values()):
             chosen = least

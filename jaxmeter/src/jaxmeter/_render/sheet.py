@@ -20,7 +20,7 @@ Text = str | tuple[str, ...]
 
 
 class Row(NamedTuple):
-    """A row of a table, and lines that belong to it."""
+    """A row of a table, and the lines that belong to this row."""
 
     cells: tuple[Text, ...]
     details: tuple[Text, ...] = ()

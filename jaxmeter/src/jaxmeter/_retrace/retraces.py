@@ -55,7 +55,8 @@ def retraces(
     Raises
     ------
     JaxmeterError
-        If `fn` is not callable, or `calls` is left out or is not an iterable of tuples.
+        If `fn` is not callable, if no calls are given, if `calls` is not an iterable of tuples, or
+        if the arguments or jit options cannot be used.
     Exception
         Any exception that a call raises, with a note that names the call.
     """
@@ -120,7 +121,7 @@ class _CallLog:
                 where = f" in call {number}"
                 raise_from_call("retraces", self.fn, args, kwargs, error, where=where)
         if events.traced and self.traced_name not in events.traced:
-            self.traced_name = events.traced[-1]  # jits other than JAX's choose their own names
+            self.traced_name = events.traced[-1]  # other libraries name their functions differently
         counted = counts(events, self.traced_name, self.counter)
         call = TracedCall(
             number=number,

@@ -113,13 +113,12 @@ def signature(
 def causes(now: Signature, earlier: list[Signature]) -> tuple[int, tuple[Difference, ...]]:
     """Return the position of the nearest call in `earlier`, and the differences from that call.
 
-    There are four groups of differences: of arguments, of placements, of Python numbers and of
-    options. Only the first group that is not empty is returned. If all are empty, no difference is
-    known.
+    There are four groups of differences: arguments, placements, Python numbers and options. Only
+    the first group that is not empty is returned. If all groups are empty, no difference is known.
 
-    The nearest call has the fewest differences of arguments, then the smallest sum of the weights
-    in `_SEVERITY`. If no argument differs, it has the fewest differences in the first of the other
-    groups, then in the next group. Among equals, the latest call is taken.
+    The nearest call has the fewest differences of arguments. Ties are decided by the sum of the
+    weights in `_SEVERITY`. If no argument differs, ties are decided by the numbers of differences
+    in the other groups, in order. If calls are still equal, the latest call is taken.
     """
     ranked = []
     for number, before in enumerate(earlier):

@@ -135,7 +135,7 @@ class Watch(Listener):
         call = _call(frames)
         code = None if call is None else code_of(call.fn)
         if code is None:
-            # A program that is compiled ahead of time: take the last function with its name.
+            # The program is compiled ahead of time: take the last function of this name.
             for group in reversed(self._groups.values()):
                 if group.name == name:
                     return group, call
@@ -210,5 +210,5 @@ def _line(frames: list[types.FrameType]) -> CallingLine:
 
 
 def _function_name(program: str) -> str:
-    """Return the function's name in the name of a program: ``step`` for ``jit(step)``."""
+    """Return the name of a program's function, such as ``step`` for ``jit(step)``."""
     return program.partition("(")[2].removesuffix(")") or program

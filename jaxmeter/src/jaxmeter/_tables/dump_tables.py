@@ -164,7 +164,7 @@ def dump_tables(dump: Dump) -> dict[str, pd.DataFrame]:
     Raises
     ------
     JaxmeterError
-        If the optimised program has no instruction.
+        If the optimised program has no instruction, or the file of a pass cannot be read.
     """
     known = named_instructions(dump.after)
     if not known:

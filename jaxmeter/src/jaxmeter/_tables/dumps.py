@@ -146,7 +146,8 @@ def read_dump(
     Raises
     ------
     JaxmeterError
-        If the folder has no such program, or has several programs and `module` is not given.
+        If the folder has no such program, if it has several programs and `module` is not given, or
+        if a file cannot be read.
     """
     found = {}
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():

@@ -64,7 +64,7 @@ class NsysCapture:
     path : the ``.sqlite`` file.
     version, schema_version : version of nsys, and version of the layout of its tables; empty if the
         file does not contain them.
-    nvtx, kernels, memcpy, runtime, driver : those columns of nsys's tables that are used here.
+    nvtx, kernels, memcpy, runtime, driver : the columns of nsys's tables that jaxmeter uses.
     strings : the strings of ``StringIds`` by number.
     """
 
@@ -163,7 +163,7 @@ def read_nsys(path: Path) -> NsysCapture:
     Raises
     ------
     JaxmeterError
-        If the file is not an SQLite file of nsys, or is truncated.
+        If the file is not an SQLite file of nsys, cannot be read, is truncated or is too large.
     """
     try:
         check_file(path, _FILE_BYTES)
@@ -214,7 +214,7 @@ def _guard(base: sqlite3.Connection) -> None:
 
 
 def _frame(base: sqlite3.Connection, table: str, names: list[str]) -> pd.DataFrame:
-    """Return the columns of a table that `_TABLES` and `_TEXTS` list.
+    """Return a table with only the columns that `_TABLES` and `_TEXTS` list.
 
     Return an empty frame if `names`, the tables of the file, lacks the table.
     """

@@ -84,7 +84,7 @@ def _xprof(path: Path) -> Convert:
         from xprof.convert import raw_to_tool_data  # type: ignore[import-not-found]
     except ImportError as error:
         raise JaxmeterError(f"xprof: {_INSTALL} ({error})") from None
-    # This writes the HLO of each program next to the trace, where the viewers look for it.
+    # The next call writes the HLO of each program next to the trace, where the viewers search.
     raw_to_tool_data.xspace_to_tool_names([str(path)])
     return lambda *request: raw_to_tool_data.xspace_to_tool_data(*request)[0]
 

@@ -122,7 +122,7 @@ def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) ->
     Raises
     ------
     JaxmeterError
-        If `repeat` is below 1, the folder cannot be written, or JAX left no trace there.
+        If `repeat` is below 1, the folder cannot be written, or JAX wrote no trace.
     Exception
         Any exception that the case raises.
     """
@@ -182,7 +182,7 @@ def read_trace(path: Path) -> Trace:
     Raises
     ------
     JaxmeterError
-        If the file cannot be read, is truncated, or contains no event.
+        If the file cannot be read, is truncated or too large, or has no event or too many events.
     """
     names: dict[str, int] = {}
     ops: dict[tuple[str, str], int] = {}

@@ -1,8 +1,8 @@
 """Check that a trace file is complete, and read the HLO of its programs.
 
 `jax.profiler.ProfileData` cannot do this. It returns only events, but the HLO is stored as metadata
-without events, in the plane ``/host:metadata``. In older versions of JAX it reads a part of a
-truncated file without an error, and aborts the process if the file is not a trace.
+without events, in the plane ``/host:metadata``. In older versions of JAX, `ProfileData` reads a
+part of a truncated file without an error, and aborts the process if the file is not a trace.
 
 The layout is defined in tsl's ``xplane.proto``. A space has planes (field 1). A plane has a name
 (field 2), lines (field 3) and event metadata (field 4). The field numbers never change.
@@ -21,7 +21,7 @@ from jaxmeter.errors import FileError, JaxmeterError
 TRACE_BYTES = 2**30
 """The size of the largest trace file that is read: 1 GiB."""
 MOST_EVENTS_COUNT = 10_000_000
-_COUNTED_BYTES = 2**24  # a smaller file cannot have that many events
+_COUNTED_BYTES = 2**24  # a smaller file cannot have too many events
 
 
 def check_whole(path: Path) -> None:
@@ -30,7 +30,8 @@ def check_whole(path: Path) -> None:
     Raises
     ------
     JaxmeterError
-        If the file is truncated, empty or not a trace, has too many events, or cannot be read.
+        If the file is truncated, empty, too large or not a trace, has too many events, or cannot be
+        read.
     """
     try:
         check_file(path, TRACE_BYTES)

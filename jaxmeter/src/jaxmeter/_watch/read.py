@@ -97,7 +97,7 @@ def _histories(folder: Path) -> Iterator[list[Event]]:
 
 def _process(number: int, events: list[Event], began: float) -> RunProcess:
     start, last = events[0], events[-1]
-    # A forked process inherits JAX from its parent, and the parent's file has the import's event.
+    # A forked process inherits JAX: the event of the import is in the file of its parent.
     jax = next((event["version"] for event in events if event["event"] == "jax"), "")
     if not jax and start["forked"] and any(event["event"] in _STAGES for event in events):
         jax = "of its parent"
@@ -134,7 +134,7 @@ class _Draft:
 
 def _compiles(process: int, events: list[Event], began: float) -> Iterator[RunCompile]:
     drafts: list[_Draft] = []
-    known: dict[tuple[str, str], int] = {}  # the number of clearings at a function's last compile
+    known: dict[tuple[str, str], int] = {}  # cache clearings before a function's last compile
     clearings: list[str] = []
     for event in events:
         if event["event"] == "cleared":

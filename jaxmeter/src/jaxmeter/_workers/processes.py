@@ -34,7 +34,7 @@ ANSWER_BYTES = 2**24
 _FOLDING_ALARM = b"Constant folding an instruction is taking > 1s"
 _PRINTED_BYTES = 16_000
 _READ_BYTES = 2**16
-_LAST_READS_COUNT = 64  # a pipe contains less; do not wait for processes that still write
+_LAST_READS_COUNT = 64  # enough to empty a pipe; do not wait for processes that still write
 _POLL_SECONDS = 0.05
 _ENDING_SECONDS = 10.0
 

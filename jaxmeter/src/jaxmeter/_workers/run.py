@@ -37,7 +37,7 @@ def run_case(case: BenchmarkCase) -> Record:
 
     The target runs in the process that measures it. What the target prints or writes is never
     mistaken for a record. But a target that changes jaxmeter or the clock in its own memory can
-    falsify its measurement, and a target that kills the parent of its process can leave processes
+    falsify its measurement. A target that kills the parent of its process can leave processes
     behind.
     """
     if not isinstance(case, BenchmarkCase):

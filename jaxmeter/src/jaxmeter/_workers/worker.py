@@ -47,7 +47,7 @@ def run_worker(task_type: type[PlainData], work: Callable[..., PlainData]) -> No
 def _sender(answers: int, token: bytes) -> Callable[[PlainData], None]:
     """Return a function that sends an answer to the parent, as a line that begins with the
     token."""
-    # Kept here, out of reach of a target that replaces functions of os.
+    # Keep the original functions, because the target may replace functions of os.
     getpid, fstat, write, leave = os.getpid, os.fstat, os.write, os._exit
     set_blocking = os.set_blocking
     worker, pipe = getpid(), fstat(answers)
