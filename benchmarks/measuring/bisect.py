@@ -1,4 +1,4 @@
-"""``python -m benchmarks.measuring.bisect METRIC CASE BASE HEAD``: find the commit of a change.
+"""``python -m benchmarks.measuring.bisect METRIC CASE BASE HEAD``: find where a metric changed.
 
 The command measures an exact metric of one case, such as ``temp_bytes`` of
 ``operations/external_field``. It measures BASE and HEAD, then the commit in the middle between

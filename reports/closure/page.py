@@ -16,8 +16,8 @@ FRAMES_LESSON = (
     "All variants compute the same frame of the same system. The cached variant closes over the "
     "rate maps of star and disk on purpose, because they stay the same. The hoisted variant is the "
     "closure after jaxmeter.hoist has turned its arrays into arguments. The static-callable "
-    "variant takes the system as an argument, but reaches two of its tables through callables in "
-    "the system's metadata. Each process compares its frame with the frame that the argument "
+    "variant takes the system as an argument, but captures two of its tables in callables of its "
+    "metadata. Each process compares its frame with the frame that the argument "
     "variant computed from the same arrays in another process.",
     "The published numbers, which docs/closure.md explains, were measured with another program on "
     "another machine, so compare each closure only with its own argument variant.",

@@ -141,9 +141,9 @@ def _untested(review: Review) -> tuple[str, ...]:
     notes = []
     if unpaired:
         notes.append(
-            f"{unpaired} of the times could not be tested, because BASE and HEAD were not measured "
-            "interleaved, so machine noise may explain any difference. "
-            "python -m benchmarks.measuring.pair measures both interleaved."
+            f"{unpaired} of the times could not be tested: BASE and HEAD were not measured "
+            "interleaved, so machine noise may explain any difference. To interleave them, run "
+            "python -m benchmarks.measuring.pair."
         )
     if few:
         notes.append(

@@ -139,8 +139,8 @@ def maps(cases: pd.DataFrame) -> Figure:
         "chunk_sizes",
         "Steady-state seconds and temporary memory against both chunk sizes",
         "A stronger colour is a larger value, on a logarithmic scale within each map. The outlined "
-        "tile is the minimum of its map, and dashed tiles were not measured. auto is the choice of "
-        "vcjax; none puts all points in one chunk.",
+        "square is the minimum of its map, and dashed squares were not measured. With auto, vcjax "
+        "chooses the chunk size. With none, all points are in one chunk.",
         tuple(panels),
     )
 

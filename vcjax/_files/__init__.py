@@ -1,1 +1,1 @@
-"""Read the files of other codes."""
+"""Read VMEC output, which are NetCDF-3 files."""

@@ -267,7 +267,7 @@ def _sections(turned, values, angles, period: float) -> np.ndarray:
 
 
 def _sides(r: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """Return twice the signed areas of the triangles that edge j and point k of each curve form.
+    """Return twice the signed areas of the triangles of edge j and point k, for each curve.
 
     Parameters
     ----------

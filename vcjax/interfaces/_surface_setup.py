@@ -137,9 +137,9 @@ class SurfaceSetup:
             raise VcjaxError(
                 "rule got a traced surface, which cannot determine array sizes. If the surface "
                 "does not change, call setup outside jit and grad. If it must be traced, call "
-                "setup and plan_precision() outside with a typical surface; inside, call setup "
-                "with the traced surface, and pass the rule that plan_precision() returned as "
-                "precision= to the calls for fields on the surface."
+                "setup and plan_precision() with a typical surface, outside jit and grad. Inside, "
+                "call setup with the traced surface, and evaluate fields on the surface with "
+                "precision=rule, where rule is the result of plan_precision()."
             )
         if B is None or not B.any():
             with made_up_data():

@@ -130,7 +130,9 @@ def _fields(data: memoryview) -> Iterator[tuple[int, memoryview]]:
             raise ValueError(f"unknown wire type {kind} at byte {at}")
         if at > end:
             left = end - value
-            raise ValueError(f"the field at byte {value} has {at - value} bytes, {left} are left")
+            raise ValueError(
+                f"the field at byte {value} needs {at - value} bytes, but {left} are left"
+            )
         yield key >> 3, data[value:at]
 
 
