@@ -136,10 +136,9 @@ def check_points(call: str, points) -> None:
     """Raise `VcjaxError` unless `points` are finite float64 (n, 3), with n at least 1."""
     is_array = isinstance(points, jax.Array | np.ndarray)
     if not is_array or points.shape[1:] != (3,) or not len(points):
-        got = getattr(points, "shape", type(points).__name__)
+        got = f"shape {points.shape}" if is_array else f"type {type(points).__name__}"
         raise VcjaxError(
-            f"{call} got points of type or shape {got}; give an array (n, 3) with at least one "
-            "point."
+            f"{call} got points of {got}; give an array (n, 3) with at least one point."
         )
     # Adding an axis to an array on the device would compile a program.
     on_host = not isinstance(points, Tracer) and is_near(points)

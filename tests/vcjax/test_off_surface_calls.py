@@ -129,8 +129,8 @@ def test_unusable_arguments_are_named(casing, choose, problem, no_shape_checks):
     for call, said in [
         (lambda: vcjax.field_at(X, B, point), "field_at got a casing of type"),
         (lambda: vcjax.field_at(casing, B[1:], point), "field_at got B of shape"),
-        (lambda: vcjax.field_at(casing, B, point[0]), r"field_at got points of .* shape \(3,\)"),
-        (lambda: vcjax.field_at(casing, B, point[:0]), r"field_at got points of .* \(0, 3\)"),
+        (lambda: vcjax.field_at(casing, B, point[0]), r"field_at got points of shape \(3,\)"),
+        (lambda: vcjax.field_at(casing, B, point[:0]), r"field_at got points of shape \(0, 3\)"),
         (lambda: vcjax.field_at(casing, B, np.nan * point), "field_at got .*points that are NaN"),
         (lambda: vcjax.gradient_at(casing, B, point, chunk_size=0), "gradient_at got chunk_size"),
         (
@@ -144,7 +144,7 @@ def test_unusable_arguments_are_named(casing, choose, problem, no_shape_checks):
         ),
         (
             lambda: vcjax.off_surface_gradient(X, B, point[0], **digits),
-            r"off_surface_gradient got points of .* shape \(3,\)",
+            r"off_surface_gradient got points of shape \(3,\)",
         ),
         (lambda: choose(0), "choose_off_surface got digits=0"),
         (lambda: choose(3, max_nphi=0), "choose_off_surface got max_nphi=0"),
