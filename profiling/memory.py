@@ -54,7 +54,8 @@ def observed(*, function: str, given: str) -> Case:
     case = resolve(function, "memory")(**json.loads(given))
     if not isinstance(case, Case):
         raise JaxmeterError(
-            f"{function} returned {type(case).__name__}; let it return a jaxmeter.Case"
+            f"{function} returned {type(case).__name__}; name a function that returns a "
+            "jaxmeter.Case"
         )
 
     def check(answer) -> dict[str, float]:

@@ -255,7 +255,7 @@ def start_jax(options: argparse.Namespace) -> list[Any] | None:
     except RuntimeError as error:
         reason = str(error).splitlines()[0]
         raise JaxmeterError(
-            f"JAX cannot start: {reason} Check --device, --devices and JAX_PLATFORMS."
+            f"JAX cannot start ({reason}); check --device, --devices and JAX_PLATFORMS"
         ) from error
     if options.devices is not None and len(found) < options.devices:
         raise JaxmeterError(

@@ -117,8 +117,9 @@ def in_worker(
         )
     except subprocess.TimeoutExpired:
         raise StudyError(
-            f"{target} did not finish within {timeout_seconds:.0f} s and was stopped; rerun it "
-            "while nothing else runs, or with a longer --timeout if the study has one"
+            f"{target} did not finish within {timeout_seconds:.0f} s and was stopped; rerun "
+            "the study while nothing else runs, or with a longer --timeout if the study has this "
+            "option"
         ) from None
     if done.returncode:
         raise StudyError(

@@ -108,7 +108,7 @@ def check_names(extras, jax):
             )
     if jax is not None and not re.fullmatch(r"[0-9]+(\.[0-9a-z]+)*", jax):
         raise EnvironmentProblem(
-            f"JAX={jax} is not a version; give one, such as make JAX=0.7.2 ..."
+            f"JAX={jax} is not a version; give a version, such as make JAX=0.7.2 ..."
         )
 
 

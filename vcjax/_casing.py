@@ -105,7 +105,7 @@ def prepare(
     near = resolve_near("prepare", rule, FIELD_PARTS, near_weights, near_block_size)
     constants = tables(rule) if constants is None else constants
     check_constants("prepare", constants, Tables, "vcjax.tables")
-    nodes, *_ = set_up(surface_nodes, rule, X, constants)
+    nodes, *_ = set_up("prepare", surface_nodes, rule, X, constants)
     nodes, kept = copied((nodes, constants), mesh)
     casing = Casing(
         **source_fields(rule, mesh, kept, nodes),

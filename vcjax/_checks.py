@@ -56,7 +56,14 @@ def check_rule(call: str, rule, choose: str = "vcjax.choose") -> None:
         rule.check()
 
 
-def check_vectors(call: str, name: str, values, shape: tuple[int, int] | None = None) -> None:
+def check_vectors(
+    call: str,
+    name: str,
+    values,
+    shape: tuple[int, int] | None = None,
+    *,
+    given_shape: tuple[int, ...] | None = None,
+) -> None:
     """Raise `VcjaxError` unless `values` are finite float64 vectors (nphi, ntheta, 3).
 
     The values of a traced array cannot be read and are not checked. An array on an accelerator is
@@ -67,6 +74,7 @@ def check_vectors(call: str, name: str, values, shape: tuple[int, int] | None = 
     ----------
     call, name : the call and the argument that the error names.
     shape : the (nphi, ntheta) of the rule; None if any shape is allowed.
+    given_shape : the shape in which the user gave the values, if the caller has reshaped them.
     """
     if not isinstance(values, jax.Array | np.ndarray):
         raise VcjaxError(
@@ -92,10 +100,10 @@ def check_vectors(call: str, name: str, values, shape: tuple[int, int] | None = 
             f"{call} got {name} as a masked array; give a plain array with a value at every point."
         )
     if not isinstance(values, Tracer):
-        _check_range(call, name, values)
+        _check_range(call, name, values, given_shape or values.shape)
 
 
-def _check_range(call: str, name: str, values) -> None:
+def _check_range(call: str, name: str, values, given_shape: tuple[int, ...]) -> None:
     # A maximum is NaN if any value is.
     if is_near(values):
         largest = float(_maximum(np.asarray(values)))
@@ -104,11 +112,10 @@ def _check_range(call: str, name: str, values) -> None:
         with jax.ensure_compile_time_eval():
             largest = float(_maximum_on_device(values))
     if not np.isfinite(largest):
-        bad = ~np.isfinite(np.asarray(values)).all(axis=2)
-        at = tuple(int(i) for i in np.argwhere(bad)[0])
+        bad = ~np.isfinite(np.asarray(values).reshape(given_shape)).all(axis=-1)
         raise VcjaxError(
-            f"{call} got {name} with {int(bad.sum())} points that are NaN or infinite, "
-            f"the first at [{at[0]}, {at[1]}]; repair these points first."
+            f"{call} got {name} with NaN or infinite values at {int(bad.sum())} of {bad.size} "
+            f"points, the first at {np.argwhere(bad)[0].tolist()}; repair these points first."
         )
     if largest and not 1 / _LARGEST <= largest <= _LARGEST:
         raise VcjaxError(
@@ -142,7 +149,8 @@ def check_points(call: str, points) -> None:
         )
     # Adding an axis to an array on the device would compile a program.
     on_host = not isinstance(points, Tracer) and is_near(points)
-    check_vectors(call, "points", (np.asarray(points) if on_host else points)[None])
+    values = (np.asarray(points) if on_host else points)[None]
+    check_vectors(call, "points", values, given_shape=points.shape)
 
 
 def check_casing(call: str, casing, kind: type, prepare: str) -> None:
@@ -228,9 +236,9 @@ def check_concrete(
     """
     if isinstance(values, Tracer):
         raise VcjaxError(
-            f"{call} got a traced {name}, but must read its values on the host. Call it outside "
-            "jit, grad and vmap. Inside them, you can call vcjax.prepare(rule, X) and evaluate "
-            "fields."
+            f"{call} got a traced {name}, but must read the values of {name} on the host. Make "
+            "this call outside jit, grad and vmap. Inside jit, grad and vmap, you can call "
+            "vcjax.prepare(rule, X) and evaluate fields."
         )
     check_vectors(call, name, values, shape)
     return np.asarray(values).transpose(2, 0, 1)

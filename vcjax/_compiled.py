@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from typing import Any
 
 import jax
@@ -12,10 +12,27 @@ from jax.core import Tracer
 _FLAGS = os.environ.get("XLA_FLAGS", "")
 
 
+@cache
+def has_avx512() -> bool:
+    """Return whether this processor has AVX-512; False on systems other than Linux."""
+    try:
+        with open("/proc/cpuinfo", errors="replace") as file:
+            flags = next((line for line in file if line.startswith("flags")), "")
+    except OSError:
+        return False
+    return {"avx512f", "avx512vl"} <= set(flags.split())
+
+
 def _options(**values: Any) -> dict[str, Any]:
-    """Return compiler options by name, without those that this JAX lacks or the user has set."""
+    """Return compiler options by name, without those that this JAX lacks or the user has set.
+
+    With AVX-512, vectors of 512 bits are added to the options; XLA's own choice is 256 bits. Fields
+    then take 13 % less time, gradients 5 % (docs/compare.md).
+    """
     if jax.__version_info__ >= (0, 11):  # newer versions refuse this option
         values.pop("xla_cpu_use_fusion_emitters", None)
+    if has_avx512():
+        values["xla_cpu_prefer_vector_width"] = 512
     return {name: value for name, value in values.items() if name not in _FLAGS}
 
 

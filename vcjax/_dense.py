@@ -72,7 +72,8 @@ class DenseOperator:
         if self.matrix.shape != expected or self.matrix.dtype != np.float64:
             raise VcjaxError(
                 f"{call} got a matrix of dtype {self.matrix.dtype} and shape {self.matrix.shape}, "
-                f"but needs float64 of shape {expected}; make it again with vcjax.dense_operator."
+                f"but needs float64 of shape {expected}; make the operator again with "
+                "vcjax.dense_operator."
             )
         if not isinstance(B, jax.Array | np.ndarray) or B.shape[-3:] != (*self.src_shape, 3):
             raise VcjaxError(
@@ -81,7 +82,7 @@ class DenseOperator:
             )
         if not B.size:
             raise VcjaxError(f"{call} got B of shape {B.shape}; give at least one field.")
-        check_vectors(call, "B", B.reshape(-1, *B.shape[-2:]))
+        check_vectors(call, "B", B.reshape(-1, *B.shape[-2:]), given_shape=B.shape)
         check_evaluated(call, self, B, first_only=True)
         return _apply(self, jnp.asarray(B))
 
@@ -113,11 +114,14 @@ def dense_operator(
     check_jax(call)
     check_casing(call, casing, Casing, "vcjax.prepare")
     if casing.devices is not None:
-        raise VcjaxError(f"{call} got a casing divided over devices; prepare it without devices.")
+        raise VcjaxError(
+            f"{call} got a casing divided over devices; prepare the surface without devices."
+        )
     rule = casing.rule
     sources, targets = rule.src_shape[0] * rule.src_shape[1], rule.target_count
     if shortage := memory_shortage(
-        f"{call}: the entries of a matrix from {sources} points of the field to {targets} targets",
+        f"{call} got a casing with {sources} points of the field and {targets} targets: the "
+        "entries of the matrix",
         72 * sources * targets,
         "Use external_field or internal_field, with jax.vmap for a batch of fields, or choose a "
         "rule with fewer targets.",

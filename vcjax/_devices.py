@@ -66,12 +66,12 @@ def _check_devices(call: str, found: list, target_count: int | None) -> None:
             f"{call} got {len(found)} devices, {len(set(found))} of them different; give at least "
             "one device, and each device once."
         )
-    platforms = sorted({device.platform for device in found})
-    if platforms != [jax.default_backend()]:
+    platforms, default = sorted({device.platform for device in found}), jax.default_backend()
+    if platforms != [default]:
         raise VcjaxError(
-            f"{call} got devices of {' and '.join(platforms)}, but JAX runs on "
-            f"{jax.default_backend()} here; give devices of that platform, or choose another "
-            "platform with jax.config.update('jax_platforms', ...) before any other use of JAX."
+            f"{call} got devices of {' and '.join(platforms)}, but JAX runs on {default} here; "
+            f"give {default} devices, or choose another platform with "
+            "jax.config.update('jax_platforms', ...) before any other use of JAX."
         )
     if target_count is not None and len(found) > target_count:
         raise VcjaxError(

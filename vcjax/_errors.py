@@ -70,7 +70,7 @@ def made_up_data() -> Iterator[None]:
         _silent.reset(token)
 
 
-def warn(call: str, message: str, category: type[VcjaxWarning]) -> None:
+def warn(call: str, message: str, category: type[Warning]) -> None:
     """Issue the warning "call message" at the line of the user's code that made the call."""
     if _silent.get():
         return

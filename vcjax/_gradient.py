@@ -112,7 +112,7 @@ def prepare_gradient(
     constants = gradient_tables(rule) if constants is None else constants
     check_constants(call, constants, GradientTables, "vcjax.gradient_tables")
     warn_of_field_rule(call, rule, "vcjax.choose")
-    nodes, dual_basis = set_up(_nodes_and_basis, rule, X, constants.field)
+    nodes, dual_basis = set_up(call, _nodes_and_basis, rule, X, constants.field)
     nodes, dual_basis, kept = copied((nodes, dual_basis, constants), mesh)
     casing = GradientCasing(
         **source_fields(rule, mesh, kept.field, nodes),

@@ -105,7 +105,7 @@ def prepare_off_surface(
     mesh = device_mesh(call, devices)
     constants = off_surface_tables(rule) if constants is None else constants
     check_constants(call, constants, OffSurfaceTables, "vcjax.off_surface_tables")
-    nodes, spacing = set_up(_nodes_and_spacing, rule, X, constants.field)
+    nodes, spacing = set_up(call, _nodes_and_spacing, rule, X, constants.field)
     nodes, spacing, kept = copied((nodes, spacing, constants), mesh)
     casing = OffSurfaceCasing(
         **source_fields(rule, mesh, kept.field, nodes),

@@ -121,7 +121,7 @@ def resolve_far_dtype(call: str, rule: Rule, far_dtype: str) -> str:
 
     Raises
     ------
-    VcjaxError : if `far_dtype` is unknown, or "float32" for a rule of 6 digits or more.
+    VcjaxError : if `far_dtype` is unknown, or "float32" for a quadrature of 6 digits or more.
     """
     allowed = rule.cutoff <= _LARGEST_FLOAT32_CUTOFF
     if far_dtype == "auto":
@@ -132,8 +132,9 @@ def resolve_far_dtype(call: str, rule: Rule, far_dtype: str) -> str:
         )
     if far_dtype == "float32" and not allowed:
         raise VcjaxError(
-            f'{call} got far_dtype="float32" for a rule of 6 digits or more, but float32 keeps '
-            'only 5. Give "auto" or "float64", or choose a rule of at most 5 digits.'
+            f'{call} got far_dtype="float32" for a rule whose quadrature has 6 digits or more, but '
+            'float32 keeps only 5 digits. Give "auto" or "float64", or choose a rule for fields of '
+            "at most 5 digits."
         )
     return far_dtype
 
@@ -199,10 +200,10 @@ def weights_shortage(call: str, rule: Rule, parts: int, itemsize: int = 8) -> st
     """Return an error message if the near weights of all targets exceed the memory, else ""."""
     patch = (2 * rule.reach_phi + 1) * (2 * rule.reach_theta + 1)
     return memory_shortage(
-        f"{call}: the near weights of {rule.trg_shape} targets",
+        f"{call} got {rule.trg_shape[0]} x {rule.trg_shape[1]} targets: the near weights",
         rule.target_count * parts * patch * itemsize,
-        'Prepare with near_weights="streamed", which recomputes them at each evaluation, or with '
-        'near_weights="float32", which takes half the memory of "float64". Or ask for fewer '
+        'Prepare with near_weights="streamed", which recomputes the weights at each evaluation, or '
+        'with near_weights="float32", which takes half the memory of "float64". Or ask for fewer '
         "targets or digits.",
     )
 
@@ -212,7 +213,7 @@ def memory_shortage(what: str, needed: int, advice: str) -> str:
 
     Parameters
     ----------
-    what : name of the call and a plural noun for the arrays that need the memory.
+    what : the call, what the call got, and a plural noun for the arrays that need the memory.
     needed : number of bytes.
     advice : sentence that says what to try.
     """

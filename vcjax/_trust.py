@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from vcjax._casing import Casing, casing_operator
 from vcjax._checks import check_casing, check_concrete, check_jax
 from vcjax._compiled import ONE_MODULE, compiled
-from vcjax._errors import VcjaxError
+from vcjax._errors import VcjaxError, errors_named
 from vcjax._geometry import resample
 from vcjax._geometry.nodes import at_targets, one_period
 from vcjax._gradient import GradientCasing, gradient_operator, surface_gradient
@@ -81,7 +81,8 @@ def error_estimate(
     VcjaxError : if the first argument is not a casing with targets on the surface, if B is
         invalid, zero everywhere or, for a `GradientCasing`, uniform, or if JAX runs in 32-bit mode.
     """
-    violation = float(self_test(casing).max())
+    with errors_named("error_estimate"):
+        violation = float(self_test(casing).max())
     rule = casing.rule
     field = check_concrete("error_estimate", "B", B, rule.src_shape)
     samples = resample.field_period(field, rule.nfp, rule.half_period)

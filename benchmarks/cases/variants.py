@@ -71,5 +71,5 @@ def check_variant(call: str, variant: str, known: Iterable[str]) -> None:
             f"{call} got variant={variant!r} in a process where simplified constants are "
             f"{'on' if simplified else 'off'}; set JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS="
             f"{int(not simplified)} in the case's env, because JAX reads the variable only when "
-            "it is imported"
+            "JAX is imported"
         )

@@ -111,7 +111,9 @@ def first_change(commits: Sequence[str], value_of: Callable[[str], Value]) -> tu
             "measured at both commits"
         )
     if is_same(first, last):
-        raise CheckoutError(f"BASE and HEAD have the same value, {first}; name commits that differ")
+        raise CheckoutError(
+            f"BASE and HEAD have the same value, {first}; give two commits with different values"
+        )
     old, new = 0, len(commits) - 1
     unknown: set[int] = set()
     while between := [i for i in range(old + 1, new) if i not in unknown]:

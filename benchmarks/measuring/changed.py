@@ -80,7 +80,7 @@ def affordable_sides(sides: Sequence[TimedSide], seconds: float) -> list[TimedSi
         print(
             f"{ENOUGH_ROUNDS} rounds of every operation whose program changed take about "
             f"{needed:.0f} s here, but {max(seconds, 0):.0f} s are left: the times of "
-            f"operations {rest} will not be judged",
+            f"operations {rest} will not be judged; give a larger --budget to judge them too",
             flush=True,
         )
     return chosen

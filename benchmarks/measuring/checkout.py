@@ -100,7 +100,7 @@ def run_lock(path: Path = LOCK) -> Iterator[int]:
         os.close(descriptor)
         raise CheckoutError(
             f"process {owner} is measuring in this checkout already; "
-            "wait for it or stop it, then run the same command again"
+            "wait until this process ends, or stop the process, then run the same command again"
         ) from None
     try:
         name_owner(descriptor, os.getpid())

@@ -112,7 +112,9 @@ def grid_from_environment() -> str:
     """
     grid = os.environ.get(GRID_VARIABLE, "quick")
     if grid not in GRIDS:
-        raise ValueError(f"{GRID_VARIABLE}={grid!r} is not a grid: set it to one of {GRIDS}")
+        raise ValueError(
+            f"{GRID_VARIABLE}={grid!r} names no grid; set the variable to one of {', '.join(GRIDS)}"
+        )
     return grid
 
 

@@ -137,10 +137,12 @@ def measure_range(grid: str, commits: str) -> int:
     # asv splits the string like a shell and passes the words to git.
     if not re.fullmatch(r"[^-\s'\"\\][^\s'\"\\]*", commits):
         raise CheckoutError(
-            f"{commits!r} is no range of commits; give e.g. --commits HEAD~10..HEAD"
+            f"got --commits {commits!r}, which is not a range of commits; give e.g. HEAD~10..HEAD"
         )
     if not int(git("rev-list", "--count", "--end-of-options", commits)):
-        raise CheckoutError(f"{commits!r} holds no commit; give e.g. --commits HEAD~10..HEAD")
+        raise CheckoutError(
+            f"got --commits {commits!r}, which contains no commit; give e.g. HEAD~10..HEAD"
+        )
     with run_lock() as lock:
         repair_asv_folder(ROOT / ".asv")
         subprocess.run([*ASV, "machine", "--yes"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)

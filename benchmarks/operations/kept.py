@@ -50,7 +50,10 @@ def code_digest(package: Path, benchmarks: Path) -> str:
         root = folder.resolve()
         paths = [p for p in root.rglob("*") if p.is_file() and "__pycache__" not in p.parts]
         if not paths:
-            raise jaxmeter.JaxmeterError(f"code_digest: got the folder {folder}, which has no file")
+            raise jaxmeter.JaxmeterError(
+                f"code_digest: got the folder {folder}, which contains no file; give the folder of "
+                "a package"
+            )
         for path in sorted(paths):
             digest.update(f"\0{folder.name}/{path.relative_to(root)}\0".encode())
             digest.update(path.read_bytes())

@@ -23,8 +23,8 @@ from ..errors import ReportError
 
 # Endings of files that were renamed, by an earlier report or before a case was measured again.
 RENAMED = {
-    ".unreadable": "renamed by an earlier report: incomplete, or of another schema",
-    ".stale": "renamed by the benchmarks: measured with other parameters",
+    ".unreadable": "renamed by a report or by the benchmarks: incomplete, or of another schema",
+    ".stale": "renamed by the benchmarks: measured another function, or with other parameters",
 }
 # A file that is younger than this may still be growing, for example as a copy from elsewhere.
 GROWING_SECONDS = 60.0

@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     if any("threads" not in row for row in rows):
         raise StudyError(
             f"{options.out} holds rows of an older version, without threads; give another file "
-            "with --out, or delete this one"
+            "with --out, or delete this file"
         )
     held = {tuple(row[name] for name in key) for row in rows}
     cases = list(itertools.product(options.threads, options.digits, options.operations))

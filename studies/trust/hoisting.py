@@ -42,7 +42,8 @@ def run(options: argparse.Namespace) -> int:
             on_process=lambda number, other=other: print(f"{other}, process {number}", flush=True),
         )
         for record in comparison.failures:
-            raise StudyError(f"hoisted could not be compared with {other}: {record.failure}")
+            why = record.failure.message if record.failure else record.status
+            raise StudyError(f"hoisted could not be compared with {other}: {why}")
         found.append(comparison.processes)
     rows = [row(number, *both) for number, both in enumerate(zip(*found, strict=True))]
     write_rows(options.out, rows)

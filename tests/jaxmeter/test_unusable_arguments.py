@@ -44,18 +44,24 @@ def test_each_call_names_itself_if_it_gets_no_function_or_arguments_twice(name):
         (lambda: jaxmeter.audit(Case(step, (X,), {}, {"inline": True})), "already jitted"),
         (
             lambda: jaxmeter.hoist(power, X, 2)[0]({}, X, 3),
-            r"got the static values \[3\], but was hoisted",
+            "got n=3, but was hoisted for n=2; call jaxmeter.hoist again",
         ),
         (
             lambda: jaxmeter.hoist(power, X, n=2)[0]({}, X, n=3),
-            r"values \[3\], but was hoisted for \[2\]",
+            "got n=3, but was hoisted for n=2; call jaxmeter.hoist again",
         ),
         (
             lambda: jaxmeter.audit(power, X, [2]),
-            r"got the static argument \[2\], .* a tuple",
+            r"^audit: <lambda> got the static argument \[2\], which JAX cannot hash; give a tuple",
         ),
-        (lambda: hoisted_call("constants", X[:2]), r"float64\[2\], but was hoisted for float64"),
-        (lambda: hoisted_call("constants", X, X), "got arguments of the structure"),
+        (
+            lambda: hoisted_call("constants", X[:2]),
+            r"^step: got x of type float64\[2\], but was hoisted for float64\[3\]",
+        ),
+        (
+            lambda: hoisted_call("constants", X, X),
+            r"got the argument args\[0\] by position, but was hoisted without this argument",
+        ),
         (lambda: hoisted_call({}, X), "the constants that jaxmeter.hoist returned, named CUBE"),
         (lambda: jaxmeter.audit(step), r"^audit: got no arguments for step\(x\): .*\(step, x\)$"),
         (lambda: jaxmeter.hoist(power, X), r"^hoist: got \(float64\[3\]\) for <lambda>\(x, n\): "),

@@ -36,7 +36,7 @@ def test_choices_are_measured_once_and_failures_do_not_stop_the_others(memory, t
 
 
 def test_a_function_that_makes_no_case_is_named(memory):
-    with pytest.raises(JaxmeterError, match="builtins:dict returned dict; let it return"):
+    with pytest.raises(JaxmeterError, match="builtins:dict returned dict; name a function"):
         memory.observed(function="builtins:dict", given="{}")
 
 

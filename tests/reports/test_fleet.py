@@ -76,7 +76,9 @@ def test_several_projects_a_broken_file_and_a_bad_name_are_refused(made_up, tmp_
     store, fleet = store_of(made_up, tmp_path / "a"), tmp_path / "fleet"
     for project in ("one", "two"):
         compact([store], fleet, project=project)
-    with pytest.raises(ReportError, match=r"2 projects; give the folder of one, .*project=one"):
+    with pytest.raises(
+        ReportError, match=r"2 projects; give the folder of one project, .*project=one"
+    ):
         read_any(fleet)
     next((fleet / "project=one").rglob("*.parquet")).write_bytes(b"")
     with pytest.raises(ReportError, match="cannot be read as a fleet"):

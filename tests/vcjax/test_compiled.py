@@ -25,7 +25,18 @@ def test_only_direct_calls_have_the_options():
 
 
 def test_an_option_set_by_the_user_is_left_as_it_is(monkeypatch):
-    monkeypatch.setattr(_compiled, "_FLAGS", "--xla_backend_optimization_level=0")
-    assert not _compiled._options(xla_backend_optimization_level=1)
+    name = "xla_backend_optimization_level"
+    monkeypatch.setattr(_compiled, "_FLAGS", f"--{name}=0")
+    assert name not in _compiled._options(**{name: 1})
     monkeypatch.setattr(_compiled, "_FLAGS", "")
-    assert _compiled._options(xla_backend_optimization_level=1)
+    assert name in _compiled._options(**{name: 1})
+
+
+@pytest.mark.parametrize("avx512", [True, False])
+def test_long_vectors_are_asked_for_with_avx512_only(monkeypatch, avx512):
+    monkeypatch.setattr(_compiled, "_FLAGS", "")
+    monkeypatch.setattr(_compiled, "has_avx512", lambda: avx512)
+    options = _compiled._options()
+    assert options == ({"xla_cpu_prefer_vector_width": 512} if avx512 else {})
+    program = _compiled.compiled(options)(lambda x: x**2)
+    np.testing.assert_array_equal(program(X), X**2)

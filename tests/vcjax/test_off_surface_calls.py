@@ -52,7 +52,7 @@ def test_caps_cost_digits_as_the_warning_and_the_estimate_show(choose, problem):
         vcjax.UnresolvedWarning, match="but 5 digits need .* the rule has . digits"
     ) as message:
         rule = choose(5, max_ntheta=fine.quad_ntheta - 1)
-    digits = int(str(message[0].message)[-9])
+    digits = int(str(message[0].message).split("the rule has ")[1][0])
     assert rule == choose(digits) and rule.quad_ntheta < fine.quad_ntheta
     casing = vcjax.prepare_off_surface(rule, problem.X)
     found = vcjax.field_at(casing, problem.B, POINTS)
@@ -131,7 +131,10 @@ def test_unusable_arguments_are_named(casing, choose, problem, no_shape_checks):
         (lambda: vcjax.field_at(casing, B[1:], point), "field_at got B of shape"),
         (lambda: vcjax.field_at(casing, B, point[0]), r"field_at got points of shape \(3,\)"),
         (lambda: vcjax.field_at(casing, B, point[:0]), r"field_at got points of shape \(0, 3\)"),
-        (lambda: vcjax.field_at(casing, B, np.nan * point), "field_at got .*points that are NaN"),
+        (
+            lambda: vcjax.field_at(casing, B, np.nan * point),
+            r"field_at got points with NaN .* at \[0\]",
+        ),
         (lambda: vcjax.gradient_at(casing, B, point, chunk_size=0), "gradient_at got chunk_size"),
         (
             lambda: vcjax.prepare_off_surface(casing.rule, X, constants=casing.constants.field),
@@ -150,7 +153,7 @@ def test_unusable_arguments_are_named(casing, choose, problem, no_shape_checks):
         (lambda: choose(3, max_nphi=0), "choose_off_surface got max_nphi=0"),
         (
             lambda: choose(3, max_ntheta=5),
-            "choose_off_surface got max_nphi=None, max_ntheta=5, but 3 digits need .* raise them",
+            "choose_off_surface got max_nphi=None, max_ntheta=5, but 3 digits need .* raise these limits",
         ),
     ]:
         with pytest.raises(vcjax.VcjaxError, match=f"^{said}"):

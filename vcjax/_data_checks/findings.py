@@ -13,7 +13,13 @@ from vcjax._data_checks.currents import Crossing, crossing
 from vcjax._data_checks.fit import lacks_for_field, lacks_for_surface
 from vcjax._data_checks.spectrum import Outlier, Spectrum
 from vcjax._data_checks.surface import WatchedSurface
-from vcjax._errors import ContradictionWarning, NoiseWarning, UnresolvedWarning, warn
+from vcjax._errors import (
+    ContradictionWarning,
+    NoiseWarning,
+    UnresolvedWarning,
+    errors_named,
+    warn,
+)
 from vcjax._quadrature.rule import Rule
 
 _MARGIN = 3.0
@@ -80,7 +86,7 @@ def warn_of_field(call: str, spectrum: Spectrum, surface: WatchedSurface) -> Non
         warn(
             call,
             f"got B with finer structure than the field that the rule was chosen for: this B needs "
-            f"{lacks:.2g} times as many nodes. Choose a rule for this field.",
+            f"{lacks:.2g} times as many nodes along phi or theta. Choose a rule for this field.",
             UnresolvedWarning,
         )
     else:
@@ -93,7 +99,8 @@ def warn_of_field(call: str, spectrum: Spectrum, surface: WatchedSurface) -> Non
 
 def warn_of_rule(call: str, surface: WatchedSurface) -> None:
     """Warn if a rule that was chosen for another surface is too coarse for this surface."""
-    lacks = lacks_for_surface(surface.rule, surface.samples)
+    with errors_named(call):
+        lacks = lacks_for_surface(surface.rule, surface.samples)
     if lacks > 1:
         warn(
             call,

@@ -76,7 +76,7 @@ def _check_numbers(path, data):
     if data["lasym__logical__"] != 0:
         raise VcjaxError(
             f"{_CALL} got {path}, an equilibrium without stellarator symmetry (lasym is true); "
-            "only symmetric equilibria are supported. Solve it again with LASYM = F."
+            "only symmetric equilibria are supported. Solve the equilibrium again with LASYM = F."
         )
     for names in (("rmnc",), ("zmns",), ("bsupumnc", "bsupvmnc")):
         if not any(used[name].any() for name in names):

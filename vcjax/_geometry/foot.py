@@ -172,9 +172,11 @@ def _nearest_nodes(points, surface: Periods, stride: tuple[int, int], rule: Rule
     def best_nodes(x):
         # A product of such narrow matrices takes longer than the sum written out.
         along = sum(x[:, k, None, None] * torus[k] for k in range(3))
-        apart = square - 2 * along
-        index, least = apart.argmin(axis=2), apart.min(axis=2)
-        sector = lax.top_k(-least, _DESCENTS)[1].astype(index.dtype)
+        # XLA's CPU compiler takes twice as long for argmin as for two passes over stored values.
+        apart = lax.optimization_barrier(square - 2 * along)
+        least = apart.min(axis=2, keepdims=True)
+        index = jnp.where(apart == least, jnp.arange(apart.shape[2]), apart.shape[2]).min(axis=2)
+        sector = lax.top_k(-least[..., 0], _DESCENTS)[1].astype(index.dtype)
         row, column = jnp.divmod(jnp.take_along_axis(index, sector, axis=1), width)
         return row, (sector * width + column) % columns
 

@@ -16,7 +16,7 @@ from jax import lax
 from jax.core import Tracer
 from jaxtyping import Array, Float, Int
 
-from vcjax._errors import VcjaxError
+from vcjax._errors import VcjaxError, errors_named
 from vcjax._geometry.resample import as_rows, resampled
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import Tables
@@ -65,16 +65,17 @@ def windows(
     return lax.gather(values, starts, dimensions, sizes, mode="promise_in_bounds")
 
 
-def set_up(function: Callable, rule: Rule, *values: Any) -> Any:
+def set_up(call: str, function: Callable, rule: Rule, *values: Any) -> Any:
     """Return ``function(rule, *values, xp)``, computed with NumPy on the host where possible.
 
     Compiling the function would take longer than running it with NumPy. JAX runs the function if a
-    value is traced, or if an array is divided among several processes.
+    value is traced, or if an array is divided among several processes. Errors name `call`.
     """
-    if on_host(*values):
-        found = function(rule, *jax.tree.map(np.asarray, values), np)
-        return jax.device_put(found)
-    return _traced(function, rule, *values)
+    with errors_named(call):
+        if on_host(*values):
+            found = function(rule, *jax.tree.map(np.asarray, values), np)
+            return jax.device_put(found)
+        return _traced(function, rule, *values)
 
 
 def on_host(*values: Any) -> bool:
@@ -112,8 +113,8 @@ def surface_nodes(
     """
     if not isinstance(constants, Tables) or constants.rule != rule:
         raise VcjaxError(
-            "Preparing a surface got constants of another rule; leave them out, or make them from "
-            "the rule that you pass, with vcjax.tables, vcjax.gradient_tables or "
+            "surface_nodes got constants of another rule; leave constants out, or make the "
+            "constants from the rule that you pass, with vcjax.tables, vcjax.gradient_tables or "
             "vcjax.off_surface_tables."
         )
     samples = resampled(as_rows(X), constants.samples_phi, constants.samples_theta)

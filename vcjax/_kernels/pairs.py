@@ -20,12 +20,14 @@ The derivative rules of `pair_weights` and `pair_product` are enough for forward
 second derivatives and batches.
 """
 
-from functools import cache, partial
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
+
+from vcjax._compiled import has_avx512
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
@@ -54,21 +56,10 @@ def _inverse_power(square, power: int):
     time than a root and a quotient (docs/compare.md). Both forms have the same number of
     operations. On accelerators, too, the form depends on the host's processor.
     """
-    if _has_avx512():
+    if has_avx512():
         root = lax.rsqrt(square)
         return root * (root * root) ** (power // 2)
     return 1.0 / (jnp.sqrt(square) * square ** (power // 2))
-
-
-@cache
-def _has_avx512() -> bool:
-    """Return whether this processor has AVX-512; False on systems other than Linux."""
-    try:
-        with open("/proc/cpuinfo", errors="replace") as file:
-            flags = next((line for line in file if line.startswith("flags")), "")
-    except OSError:
-        return False
-    return {"avx512f", "avx512vl"} <= set(flags.split())
 
 
 @jax.custom_jvp

@@ -42,7 +42,6 @@ the field require. Points near the surface get patches of their own, so the grid
 where the points are.
 """
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -59,7 +58,7 @@ from vcjax._checks import (
 )
 from vcjax._data_checks.spectrum import field_spectrum
 from vcjax._data_checks.watch import check_chosen
-from vcjax._errors import UnresolvedWarning, VcjaxError, errors_named
+from vcjax._errors import UnresolvedWarning, VcjaxError, errors_named, warn
 from vcjax._geometry import resample
 from vcjax._options import FIELD_PARTS, GRADIENT_PARTS, weights_shortage
 from vcjax._quadrature.grid import FIELD_COSTS, GRADIENT_COSTS, Demand, cheapest, least_spacing
@@ -194,7 +193,7 @@ def _rule(X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient, off
     )
     parts = GRADIENT_PARTS if gradient else FIELD_PARTS
     if shortage := weights_shortage("choose", rule, parts):
-        warnings.warn(shortage, stacklevel=3)
+        warn("choose", shortage.removeprefix("choose "), UserWarning)
     return rule, period, spectrum
 
 
@@ -258,14 +257,16 @@ def choose_off_surface(
     rule, samples, spectrum = chosen(digits)
     if not fits(rule):
         needed = f"{digits} digits need {rule.quad_nphi} x {rule.quad_ntheta} nodes on this surface"
-        got = f"{call} got max_nphi={max_nphi}, max_ntheta={max_ntheta}, but {needed}"
+        got = f"got max_nphi={max_nphi}, max_ntheta={max_ntheta}, but {needed}"
         coarser = ((d, chosen(d)[0]) for d in range(digits - 1, 0, -1))
         fewer, rule = next(((d, r) for d, r in coarser if fits(r)), (0, rule))
         if not fewer:
             raise VcjaxError(
-                f"{got}, and even a single digit needs more nodes than these limits; raise them."
+                f"{call} {got}, and even a single digit needs more nodes than these limits; raise "
+                "these limits."
             )
-        warnings.warn(f"{got}; the rule has {fewer} digits.", UnresolvedWarning, stacklevel=2)
+        message = f"{got}; the rule has {fewer} digits. Raise these limits for more digits."
+        warn(call, message, UnresolvedWarning)
     core_in_nodes = CORE * max(rule.patch_phi, rule.patch_theta)
     rule = replace(
         rule,

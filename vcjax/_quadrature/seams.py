@@ -42,10 +42,15 @@ def check_surface_seams(call: str, X: np.ndarray, nfp: int, half_period: bool) -
     neighbours = _neighbours(X, resample.POSITION_PARITY, nfp, half_period)
     for neighbour, end in zip(neighbours, (X[:, :1], X[:, -1:]), strict=True):
         if np.linalg.norm(neighbour - end, axis=0).max() <= 1e-9 * scale:
+            if half_period:
+                raise VcjaxError(
+                    f"{call} got X with a row on a symmetry plane: the mirror image of X repeats "
+                    "this row. Place the rows at phi = (i + 1/2) pi / (nfp nphi). If X covers a "
+                    "whole period, give half_period=False."
+                )
             raise VcjaxError(
-                f"{call} got X whose rows at the end of the period repeat those at its start; drop "
-                "the repeated row. The first row of a half period is half a step away from the "
-                "symmetry plane."
+                f"{call} got X with a last row that repeats the first row, one period later; drop "
+                f"the last row, and check nfp={nfp}."
             )
     if X.shape[1] < 6:
         _check_few_rows(call, [neighbours[0], X, neighbours[1]], nfp, half_period)
@@ -90,11 +95,12 @@ def _check(call, name, values, parity, nfp, half_period, limit) -> None:
         if inside.size >= 2 and seam > limit * max(inside.max(), floor):
             what = "an open surface" if name == "X" else "a field that breaks"
             times = seam / max(inside.max(), floor)
+            period = "half a period" if half_period else "a whole period"
             raise VcjaxError(
                 f"{call} got {what}: at the {direction} seam {name} bends {times:.3g} times as "
-                "much as anywhere else. Give points over the whole period and once around in "
-                "theta, without a repeated end point, on the grid that vcjax.choose describes, "
-                f"and check nfp={nfp} and half_period={half_period}."
+                f"much as anywhere else. Give points over {period} and once around in theta, "
+                "without a repeated end point, on the grid that vcjax.choose describes, and check "
+                f"nfp={nfp} and half_period={half_period}."
             )
 
 

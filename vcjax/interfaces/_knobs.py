@@ -57,7 +57,7 @@ def read_knobs(call: str, kind: str, knobs: dict[str, Any]) -> Knobs:
     known = dict(knobs)
     for name, reason in _REFUSED.items():
         if known.pop(name, None) is not None:
-            raise VcjaxError(f"{call} got {name}={knobs[name]!r}; leave it None: {reason}.")
+            raise VcjaxError(f"{call} got {name}={knobs[name]!r}; leave {name} out: {reason}.")
     for name in _IGNORED:
         known.pop(name, None)
     caps, near = _caps(call, known), _near(call, known)

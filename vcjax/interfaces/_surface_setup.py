@@ -136,10 +136,10 @@ class SurfaceSetup:
         if isinstance(self.X, Tracer):
             raise VcjaxError(
                 "rule got a traced surface, which cannot determine array sizes. If the surface "
-                "does not change, call setup outside jit and grad. If it must be traced, call "
-                "setup and plan_precision() with a typical surface, outside jit and grad. Inside, "
-                "call setup with the traced surface, and evaluate fields on the surface with "
-                "precision=rule, where rule is the result of plan_precision()."
+                "does not change, call setup outside jit and grad. If the surface must be traced, "
+                "call setup and plan_precision() with a typical surface, outside jit and grad. "
+                "Inside, call setup with the traced surface, and evaluate fields on the surface "
+                "with precision=rule, where rule is the result of plan_precision()."
             )
         if B is None or not B.any():
             with made_up_data():
@@ -290,6 +290,6 @@ def _check_order(call: str, name: str, flat: np.ndarray, shape: tuple[int, int])
     near, third = (np.abs(flat[step:] - flat[:-step]).mean() for step in (1, 3))
     if third < 0.5 * near:
         raise VcjaxError(
-            f"{call} got {name} point by point, as x1, y1, z1, x2, ...; give it component first, "
-            f"as numpy.moveaxis({name}.reshape{(*shape, 3)}, -1, 0).ravel()."
+            f"{call} got {name} point by point, as x1, y1, z1, x2, ...; give {name} component "
+            f"first, as numpy.moveaxis({name}.reshape{(*shape, 3)}, -1, 0).ravel()."
         )

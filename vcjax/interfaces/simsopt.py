@@ -180,7 +180,7 @@ class VirtualCasing:
             import matplotlib.pyplot as plt
         except ImportError as error:
             raise VcjaxError(
-                "plot needs matplotlib, which is not installed; run pip install vcjax[plot]."
+                "plot needs matplotlib, which is not installed; run pip install 'vcjax[plot]'."
             ) from error
         if ax is None:
             _, ax = plt.subplots()

@@ -176,7 +176,8 @@ def main(arguments: list[str]) -> int:
         status = subprocess.run(command, timeout=TIMEOUT_SECONDS, check=False).returncode
         if status != 0 or not made.exists():
             print(
-                f"solve: no file written; the solver ended with status {status}",
+                f"solve: {options.output} was not written, because the solver ended with status "
+                f"{status} for {options.name}; see the solver's messages above",
                 file=sys.stderr,
             )
             return 1

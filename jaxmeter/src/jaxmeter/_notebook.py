@@ -138,8 +138,8 @@ def _divided(command: str, source: str) -> tuple[list[ast.stmt], ast.Call]:
     end = body[-1] if body else None
     if not isinstance(end, ast.Expr):
         raise JaxmeterError(
-            f"%%jaxmeter {command}: got a cell that does not end with an expression; end it with a "
-            "call such as step(x)"
+            f"%%jaxmeter {command}: got a cell that does not end with an expression; end the "
+            "cell with a call such as step(x)"
         )
     last, nothing = end.value, ast.arguments([], [], None, [], [], None, [])
     call = last if isinstance(last, ast.Call) else ast.Call(ast.Lambda(nothing, last), [], [])

@@ -211,6 +211,21 @@ def test_an_array_within_an_unknown_program_is_refused_by_the_name_of_its_primit
         hoisted(constants, X)
 
 
+def test_a_call_with_other_arguments_than_hoisted_is_refused_by_the_name_of_the_argument():
+    def step(params, x):
+        return inner(params["w"]) + x
+
+    hoisted, constants = jaxmeter.hoist(step, {"w": X}, X)
+    for args, kwargs, message in (
+        (({"w": X[:2]}, X), {}, r"got params\['w'\] of type float64\[2\], .* for float64\[3\]"),
+        (({"w": X, "b": X}, X), {}, "got the structure .* for the argument params, but was"),
+        (({"w": X},), {"x": X}, "got no argument x by position, but was hoisted with this"),
+        (({"w": X}, X), {"y": X}, "got the argument y by keyword, but was hoisted without"),
+    ):
+        with pytest.raises(JaxmeterError, match=f"^step: {message}"):
+            hoisted(constants, *args, **kwargs)
+
+
 POWER = jax.jit(lambda x, n: (CUBE @ x) ** n, static_argnums=1)
 
 

@@ -272,7 +272,8 @@ def test_a_function_that_needs_the_value_of_an_argument_gets_the_option_named(
     assert main([command, f"{module()}:repeated", "-a", "f64[]", "-a", "n=3"]) == 3
     line = capsys.readouterr().err.splitlines()[-1]
     assert line.startswith(f"{command}: TypeError in ") and " repeated: " in line
-    assert "; if Python needs the value of an argument, make it static: give --static NAME" in line
+    assert "; if Python needs the value of an argument, make the argument static: give " in line
+    assert "give --static NAME on the command line" in line
 
 
 def test_bad_usage_found_by_another_process_is_bad_usage_here(monkeypatch, capsys):

@@ -49,6 +49,12 @@ def test_every_difference_is_a_regression_an_improvement_new_or_missing():
     assert check(SECTION, LOCKED, LOCKED, {}).changes == ()
 
 
+def test_the_advice_names_the_command_that_writes_the_lines():
+    for function, command in (("m:f", "jaxmeter lock"), ("t.py::a f", "pytest --jaxmeter-lock")):
+        found = check(SECTION, {function: {"traces": 1}}, {function: {"traces": 2}}, {})
+        assert f"if a change is intended, run {command}, or replace" in table(found)
+
+
 @pytest.mark.parametrize(("now", "is_within"), [(105, True), (95, True), (106, False), (94, False)])
 def test_a_margin_holds_for_its_quantity_in_both_directions(now, is_within):
     measured = LOCKED | {"m:f": {"temp_bytes": now, "traces": 1}}
@@ -177,7 +183,12 @@ def test_a_version_without_a_section_is_bad_usage_said_plainly(write_module, tmp
     write_lock(tmp_path / LOCK_FILE, "jax 0.1, tpu", {f"{name}:step": {"traces": 1}})
     assert main(["lock", "--check", f"{name}:step"]) == 2
     assert "has no section of this name (its sections: 'jax 0.1, tpu')" in capsys.readouterr().err
+    (tmp_path / LOCK_FILE).write_text("")
+    assert main(["lock", "--check", f"{name}:step"]) == 2
+    assert "jaxmeter.lock.toml has no sections; run jaxmeter lock" in capsys.readouterr().err
     (tmp_path / LOCK_FILE).unlink()
+    assert main(["lock", "--check", f"{name}:step"]) == 2
+    assert "jaxmeter.lock.toml does not exist; run jaxmeter lock" in capsys.readouterr().err
     assert main(["lock"]) == 2
     assert "lock: got no functions, and jaxmeter.lock.toml has none" in capsys.readouterr().err
 

@@ -104,7 +104,7 @@ def is_alive(pid):
 def expected(name):
     """Return status, kind and a part of the message of an attack's failure."""
     if name in SIGNALS:
-        return "failed", "Signal", f"died of {SIGNALS[name]} in import"
+        return "failed", "Signal", f"was ended by {SIGNALS[name]} in import"
     if name in EXITS:
         return "failed", "Exit", f"exited with code {EXITS[name]} in import"
     if name in SLOW:

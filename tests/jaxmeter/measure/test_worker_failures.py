@@ -36,7 +36,7 @@ def is_alive(pid):
         ("raises", {"params": {"x": 1}}, "setup", "TypeError", "unexpected keyword argument 'x'"),
         ("raises_what_cannot_be_printed", {}, "setup", "_Unprintable", "its __str__ raised"),
         ("exits", {}, "setup", "SystemExit", "gave up"),
-        ("returns_no_case", {}, "setup", "JaxmeterError", r"got 3 from this function; let it"),
+        ("returns_no_case", {}, "setup", "JaxmeterError", r"got 3 from this function; let"),
         ("raises", {"cpus": (99999,)}, "start", "JaxmeterError", r"cpus=\(99999,\).*give only"),
     ],
 )
@@ -57,7 +57,7 @@ def test_an_exception_of_the_target_is_in_the_record(
         ("raises", "LookupError", "no such workload", "raise LookupError"),
         ("exits", "SystemExit", "gave up", ""),
         ("leaves_at_once", "Exit", "exited with code 7 in setup", "about to leave"),
-        ("crashes", "Signal", "died of SIGSEGV in setup", ""),
+        ("crashes", "Signal", "was ended by SIGSEGV in setup", ""),
     ],
 )
 def test_a_worker_that_ends_early_leaves_a_record_with_its_traceback_and_output(

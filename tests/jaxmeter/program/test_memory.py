@@ -140,8 +140,8 @@ def test_the_allocator_follows_the_environment_variables(monkeypatch, environmen
 
 def test_the_allocator_is_described_in_one_line():
     texts = {
-        allocator_text(Allocator(True, 0.75, "default", 10**10, 0), "gpu"): "takes at the start"
-        " 75 % of the device's memory (10 GB)",
+        allocator_text(Allocator(True, 0.75, "default", 10**10, 0), "gpu"): "preallocates 75 % of "
+        "the device's memory (10 GB)",
         allocator_text(Allocator(False, 0.5, "default", None, 0), "gpu"): "as needed, up to 50 %",
         allocator_text(Allocator(False, 0.5, "platform", None, 0), "gpu"): "from the platform",
         allocator_text(Allocator(None, None, None, None, None), "cpu"): "preallocates nothing",

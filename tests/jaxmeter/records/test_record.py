@@ -149,10 +149,11 @@ def test_an_absent_field_with_a_default_takes_it():
     assert back == dataclasses.replace(FULL, wall_seconds=None, memory=jaxmeter.Memory())
 
 
-def test_to_json_names_a_field_of_the_wrong_type():
+@pytest.mark.parametrize("call", ["to_json", "to_data"])
+def test_writing_names_the_call_and_a_field_of_the_wrong_type(call):
     record = dataclasses.replace(FULL, setup_seconds="long")  # pyright: ignore
-    with pytest.raises(RecordError, match=r"Record\.to_json: .* at `record\.setup_seconds`"):
-        record.to_json()
+    with pytest.raises(RecordError, match=rf"Record\.{call}: .* at `record\.setup_seconds`"):
+        getattr(record, call)()
 
 
 def test_a_record_cannot_be_changed():

@@ -92,7 +92,7 @@ def test_a_watched_cell_that_raises_shows_its_traces_before_the_error(outputs):
 
 
 def test_a_cell_that_cannot_be_used_is_an_error_with_advice(outputs):
-    for cell, message in ((5, "end it with a call such as step"), (6, "audit, measure, watch")):
+    for cell, message in ((5, "end the cell with a call such as"), (6, "audit, measure, watch")):
         (error,) = outputs[cell]
         assert error.ename == JaxmeterError.__name__ and message in error.evalue
 

@@ -12,7 +12,14 @@ from jax.experimental.compilation_cache import compilation_cache
 import jaxmeter
 from jaxmeter import Case, Retraces
 from jaxmeter._retrace.signatures import causes, signature
-from tests.jaxmeter.retrace.retrace_situations import COMPILED_ONLY, SITUATIONS, X, scaled
+from tests.jaxmeter.retrace.retrace_situations import (
+    COMPILED_ONLY,
+    SITUATIONS,
+    Layer,
+    X,
+    applied,
+    scaled,
+)
 
 
 def truth_of(call):
@@ -137,7 +144,7 @@ def test_an_exception_has_a_note_with_the_number_of_the_call():
         jaxmeter.retraces(lambda x, n: x if n else -x, [(X, True)])
     note, advice = caught.value.__notes__[-2:]
     assert note == "jaxmeter.retraces: raised by <lambda> in call 0, which got (float64[3], True)"
-    assert advice.startswith("try: if Python needs the value of an argument, make it static")
+    assert advice.startswith("try: if Python needs the value of an argument, make the argument s")
     assert caught.traceback[-1].path == Path(__file__)
 
 
@@ -161,6 +168,13 @@ def test_the_changed_item_of_a_static_tuple_is_named():
         "static value of sizes[1][1]: 'a' -> 'b'",
         "static value of sizes[0]: 1 -> 3",
     )
+
+
+def test_another_static_attribute_of_an_argument_has_its_own_advice():
+    report = jaxmeter.retraces(applied, [(Layer(X, 1),), (Layer(X, 2),)])
+    (cause,) = report.calls[1].causes
+    assert cause.kind == "structure"
+    assert "equal static attributes (model.train() and model.eval()" in cause.suggestion
 
 
 def test_text_and_markdown_show_causes_and_suggestions():

@@ -34,8 +34,8 @@ def _with(values, index, value):
 
 _BAD_ARRAYS = {
     # name: (change of X or B, part of the error)
-    "NaN": (lambda v: _with(v, (2, 3, 1), np.nan), "1 points that are NaN"),
-    "infinity": (lambda v: _with(v, (0, 0), -np.inf), r"infinite, the first at \[0, 0\]"),
+    "NaN": (lambda v: _with(v, (2, 3, 1), np.nan), "NaN or infinite values at 1 of "),
+    "infinity": (lambda v: _with(v, (0, 0), -np.inf), r"values at 1 of .* the first at \[0, 0\]"),
     "component first": (lambda v: np.moveaxis(v, -1, 0), r"give \(nphi, ntheta, 3\)"),
     "four components": (lambda v: np.pad(v, ((0, 0), (0, 0), (0, 1))), "shape"),
     "flat": (lambda v: v.ravel(), "shape"),

@@ -98,7 +98,7 @@ def tile(power, x, y, moments):
 @pytest.mark.parametrize("avx512", [True, False])
 @pytest.mark.parametrize("power", [3, 5])
 def test_a_tile_has_the_first_and_second_derivatives_of_its_formula(monkeypatch, power, avx512):
-    monkeypatch.setattr(pairs, "_has_avx512", lambda: avx512)
+    monkeypatch.setattr(pairs, "has_avx512", lambda: avx512)
     rng = np.random.default_rng(3)
     x, y, moments = (jnp.asarray(rng.normal(size=shape)) for shape in ((3, 4), (3, 5), (2, 5)))
     given = x.at[:, 1].set(y[:, 2]), y, moments  # a target that is a source
@@ -118,6 +118,6 @@ def test_a_tile_has_the_first_and_second_derivatives_of_its_formula(monkeypatch,
 def test_programs_of_different_processors_have_equally_many_equations(monkeypatch, power):
     counts = []
     for avx512 in (True, False):
-        monkeypatch.setattr(pairs, "_has_avx512", lambda avx512=avx512: avx512)
+        monkeypatch.setattr(pairs, "has_avx512", lambda avx512=avx512: avx512)
         counts.append(len(jax.make_jaxpr(partial(pairs._inverse_power, power=power))(1.0).eqns))
     assert counts[0] == counts[1]

@@ -32,7 +32,7 @@ from jaxmeter._render.units import bytes_text, seconds_text
 
 _UNKNOWN = Root("unknown", "")
 _FILTER_JIT = "equinox.filter_jit in place of jax.jit"
-_EQUINOX_SELF = f"use {_FILTER_JIT}: it passes the arrays of self as arguments"
+_EQUINOX_SELF = f"use {_FILTER_JIT}: filter_jit passes the arrays of self as arguments"
 _PASS_IT = "give {name} an argument {root} and pass {root} in the call"
 _SUGGESTIONS: dict[Kind, str] = {
     "closure": _PASS_IT,
@@ -201,7 +201,7 @@ def _equal(held: Any, value: np.ndarray) -> bool:
 
 def _suggestion(root: Root, fn: Callable[..., Any], size: int, known: Calibration | None) -> str:
     name = name_of(fn)
-    embedded = f"{bytes_text(size)} of it are embedded in the program"
+    embedded = f"{bytes_text(size)} are embedded in the program"
     if known is not None:
         embedded += f", about {seconds_text(known.seconds(size), 2)} of every compile"
     call = f"self.{name}(*args)" if hasattr(fn, "__self__") else "self(*args)"

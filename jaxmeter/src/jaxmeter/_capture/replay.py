@@ -11,6 +11,7 @@ import jax.extend.source_info_util as source_info_util
 
 from jaxmeter._capture.constants import captured_values, identity
 from jaxmeter._program.jaxprs import inner, scan_counts, sub_jaxprs
+from jaxmeter._render.units import type_text
 from jaxmeter.errors import JaxmeterError
 
 Values = Mapping[Hashable, Any]
@@ -56,10 +57,11 @@ def replay(closed_jaxpr: Any, values: Values, args: Sequence[Any]) -> list[Any]:
             elif equation.primitive.name in _RULES:
                 answers = _RULES[equation.primitive.name](equation, operands, held)
             else:
+                primitive, types = equation.primitive.name, map(type_text, held.values())
                 raise JaxmeterError(
-                    f"hoist: got an array that is captured inside {equation.primitive.name}, "
-                    "where hoist cannot replace it by an argument; pass the array as an argument "
-                    "in your code"
+                    f"hoist: got {', '.join(types)}, captured inside {primitive}, but hoist cannot "
+                    f"add arguments to {primitive}; pass each captured array as an argument in "
+                    "your code"
                 )
         known.update(zip(equation.outvars, answers, strict=True))
     return [read(atom) for atom in body.outvars]

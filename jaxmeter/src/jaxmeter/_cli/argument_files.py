@@ -10,7 +10,7 @@ from typing import Any
 
 from jaxmeter._measure.case import split_call
 from jaxmeter._records.files import check_file, read_file
-from jaxmeter.errors import JaxmeterError
+from jaxmeter.errors import FileError, JaxmeterError
 
 FILE_BYTES = 2**33
 """The maximum size of a file of arguments, and of its unpacked arrays together: 8 GiB."""
@@ -40,6 +40,8 @@ def arguments_of_npz(file: str) -> Arguments:
                 )
         with np.load(file) as data:
             arrays = dict(data)
+    except FileError as error:
+        raise JaxmeterError(f"--npz: {error}") from None
     # What numpy, zipfile and zlib raise for hostile files is not documented.
     except Exception as error:
         text = " ".join(str(error).split()) or type(error).__name__
@@ -89,6 +91,8 @@ def arguments_of_pickle(file: str) -> Arguments:
     """
     try:
         content = pickle.loads(read_file(file, FILE_BYTES))
+    except FileError as error:
+        raise JaxmeterError(f"--pickle: {error}") from None
     except Exception as error:  # unpickling may raise anything
         text = " ".join(str(error).split()) or type(error).__name__
         raise JaxmeterError(

@@ -232,8 +232,8 @@ def _from_module(
     for parameter in params:
         if not _takes(maker, parameter):
             raise JaxmeterError(
-                f"{command}: got --param {parameter} for {maker_name}, which takes {_taken(maker)}"
-                "; give only parameters that it takes"
+                f"{command}: got --param {parameter} for {maker_name}, which takes "
+                f"{_taken(maker)}; give only parameters that this function takes"
             )
     if hook is not None:
         made = hook(name, **params)
@@ -242,8 +242,8 @@ def _from_module(
         if not isinstance(made, Case):
             raise JaxmeterError(
                 f"{command}: got {made!r:.80} from {module_name}.{ARGUMENTS_HOOK}({name!r}); "
-                "let it return a tuple of arguments, such as (x,) for one argument, or a "
-                "jaxmeter.Case"
+                f"let {ARGUMENTS_HOOK} return a tuple of arguments, such as (x,) for one argument, "
+                "or a jaxmeter.Case"
             )
         return made
     if _needs_arguments(fn, params):
@@ -253,10 +253,15 @@ def _from_module(
         if isinstance(made, Case):
             return made
         got = f"{type(made).__name__} from {target}, which was called to make a case"
+    options = (
+        "give --arg f64[64,3] for each argument, --npz, --pickle, or --no-args if the function "
+        "takes no arguments; or "
+    )
+    if command == "lock":
+        options = ""  # this command does not have these options
     raise JaxmeterError(
-        f"{command}: got {got}; give --arg f64[64,3] for each argument, --npz, --pickle, or "
-        f"--no-args if the function takes none; or define {ARGUMENTS_HOOK}(name) in {module_name}; "
-        "or name a function that returns jaxmeter.Case(fn, args)"
+        f"{command}: got {got}; {options}define {ARGUMENTS_HOOK}(name) in {module_name}; or name a "
+        "function that returns jaxmeter.Case(fn, args)"
     )
 
 

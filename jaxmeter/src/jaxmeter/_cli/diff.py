@@ -40,7 +40,8 @@ def _inventory(target: str, options: argparse.Namespace) -> Inventory:
             return Inventory.from_json(read_file(target))
         except OSError as error:
             raise JaxmeterError(
-                f"diff: got {target!r} ({error}); give a file that jaxmeter diff --save wrote"
+                f"diff: got {target!r} ({error.strerror or error}); give a file that jaxmeter diff "
+                "--save wrote"
             ) from None
     with using_case("diff", target, options, "compiling") as case:
         return jaxmeter.inventory(case)

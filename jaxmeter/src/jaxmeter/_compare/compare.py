@@ -259,8 +259,8 @@ def _side(one: Any, folder: Path) -> Side:
         raise JaxmeterError(
             f"compare: got {one!r:.80}, which a fresh process cannot import; give a function that "
             "is defined at the top level of a module, of the running script or of a notebook cell, "
-            f"or name it in the form {TARGET_FORM}; write a function without a "
-            "known source, such as one typed at a prompt, to a file first"
+            f"or name the function in the form {TARGET_FORM}; write a function without a known "
+            "source, such as a function typed at a prompt, to a file first"
         )
     return Side(f"{module}:{name}")
 

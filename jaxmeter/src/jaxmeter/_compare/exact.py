@@ -81,7 +81,7 @@ def _exact(quantity: str, a: Sequence[Scalar], b: Sequence[Scalar], unequal: str
 def _verdict(a: Sequence[Scalar], b: Sequence[Scalar], unequal: str) -> tuple[Verdict, str]:
     few, many = sorted((set(a), set(b)), key=len)
     if list(a) == list(b):
-        return "same", "equal" if len(few) == 1 else "equal in each process, though it varies"
+        return "same", "equal" if len(few) == 1 else f"equal in each process, but {_VARIES}"
     if len(many) == 1:
         return "different", unequal
     # A quantity that never repeats also differs between processes with the same function.
@@ -103,5 +103,5 @@ def _distance(answers: Sequence[Answers]) -> str:
     farthest = max(answers, key=lambda one: one.max_difference or 0.0)
     share = ""
     if farthest.max_difference and farthest.largest:
-        share = f", {farthest.max_difference / farthest.largest:.1g} of the largest"
+        share = f", {farthest.max_difference / farthest.largest:.1g} of the largest number"
     return f"up to {farthest.max_difference:.3g} apart{share}"

@@ -95,11 +95,15 @@ def section_of(call: str, file: Path, name: str) -> Section:
     """
     sections = read_lock(file)
     if name not in sections:
-        there = ", ".join(map(repr, sorted(sections))) or "none"
+        there = f"{file.name} {'has no sections' if file.exists() else 'does not exist'}"
+        other = ""
+        if sections:
+            listed = ", ".join(map(repr, sorted(sections)))
+            there = f"{file.name} has no section of this name (its sections: {listed})"
+            other = ", or use the version and settings of JAX that one of the sections names"
         raise JaxmeterError(
-            f"{call}: got {name!r}, but {file.name} has no section of this name (its sections: "
-            f"{there}); run jaxmeter lock without --check to write this section, or use the "
-            "version and settings of JAX that one of the sections names"
+            f"{call}: got {name!r} as the version, backend and settings of JAX, but {there}; run "
+            f"jaxmeter lock without --check to write this section{other}"
         )
     return sections[name]
 

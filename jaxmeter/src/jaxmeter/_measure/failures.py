@@ -19,6 +19,8 @@ from jaxmeter.errors import JaxmeterError
 P = ParamSpec("P")
 T = TypeVar("T")
 _VALUE_CHARACTERS = 40
+_CALLS_WITH_A_CASE = ("staged", "tables.dump_program", "tables.hlo_of")
+"""The functions that take the arguments of the user's function only inside a `Case`."""
 
 
 def beginning_in_users_code(public: Callable[P, T]) -> Callable[P, T]:
@@ -71,19 +73,25 @@ def raise_from_call(
     is_binding = isinstance(error, TypeError) and _first_frame(error.__traceback__) is None
     if is_binding and (problem := _unbound(fn, args, kwargs)):
         names = ", ".join(inspect.signature(fn).parameters)
-        how = f"[({names},)]" if call == "retraces" else names
+        given_once = f"({names},)" if names else "()"
+        how = f"jaxmeter.{call}({', '.join(filter(None, (name, names)))})"
+        if call == "retraces":
+            how = f"jaxmeter.retraces({name}, [{given_once}])"
+        elif call in _CALLS_WITH_A_CASE:
+            how = f"jaxmeter.Case({name}, {given_once})"
         raise JaxmeterError(
             f"{call}: got {given} for {name}({names}): {problem}; give the arguments that the "
-            f"function takes, as in jaxmeter.{call}({name}, {how})"
+            f"function takes, as in {how}"
         ) from None
     if message.startswith("Non-hashable static arguments"):
-        values = (*args, *kwargs.values())
-        value = next((value for value in values if isinstance(value, (list, dict, set))), None)
-        static = "a static argument" if value is None else f"the static argument {value!r:.80}"
+        # JAX's message contains the type of the static argument, but not its name.
+        values = [v for v in (*args, *kwargs.values()) if str(type(v)) in message]
+        static = (
+            f"the static argument {values[0]!r:.80}" if len(values) == 1 else "a static argument"
+        )
         raise JaxmeterError(
-            f"{name}: got {static}, which has no hash, but JAX needs one; give a tuple instead of "
-            "a list, or a frozen dataclass instead of a dictionary, and pass an array as an "
-            "ordinary argument"
+            f"{call}: {name} got {static}, which JAX cannot hash; give a tuple instead of a list, "
+            "or a frozen dataclass instead of a dictionary; pass an array as an ordinary argument"
         ) from error
     error.add_note(f"jaxmeter.{call}: raised by {name}{where}, which got {given}")
     if "tracer" in f"{type(error).__name__} {message}".lower():
@@ -154,9 +162,9 @@ def _advice(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
             "numbers in the arguments fixed, but a plain function gets them as tracers"
         )
     return (
-        "if Python needs the value of an argument, make it static: give --static NAME on the "
-        f"command line, or jaxmeter.Case({name}, args, jit_options={{'static_argnames': 'NAME'}}) "
-        "in Python"
+        "if Python needs the value of an argument, make the argument static: give --static NAME on "
+        f"the command line, or jaxmeter.Case({name}, args, "
+        "jit_options={'static_argnames': 'NAME'}) in Python"
     )
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import jax
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
+Static = tuple[Collection[int], Collection[str]]
+"""The positions and the names of the static arguments."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,18 +31,11 @@ def is_traceable(leaf: Any) -> bool:
 def split(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
-    static: tuple[Collection[int], Collection[str]] = ((), ()),
+    static: Static = ((), ()),
 ) -> tuple[dict[int, Any], Call]:
     """Return the leaves that JAX cannot trace, by position, and the arguments with these leaves
-    replaced by None.
-
-    ``static`` contains the positions and the names of the static arguments.
-    """
-    numbers, names = static
-    numbers = {n % len(args) for n in numbers if -len(args) <= n < len(args)}
-    marked = tuple(Whole(value) if n in numbers else value for n, value in enumerate(args))
-    named = {name: Whole(value) if name in names else value for name, value in kwargs.items()}
-    leaves, tree = _flat((marked, named))
+    replaced by None."""
+    leaves, tree = _flat(_marked(args, kwargs, static))
     fixed = {
         number: leaf
         for number, leaf in enumerate(leaves)
@@ -49,6 +44,26 @@ def split(
     return fixed, tree.unflatten(
         None if number in fixed else leaf for number, leaf in enumerate(leaves)
     )
+
+
+def named_leaves(
+    names: Sequence[str],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    static: Static = ((), ()),
+) -> list[tuple[str, Any]]:
+    """Return each leaf of the arguments with its name, such as ``params['w']``.
+
+    ``names`` contains the names of the positional arguments.
+    """
+    paths: Any = jax.tree_util.tree_flatten_with_path(
+        _marked(args, kwargs, static), is_leaf=lambda leaf: leaf is None
+    )[0]
+    found = []
+    for (group, argument, *rest), leaf in paths:
+        name = argument.key if group.idx else names[argument.idx]
+        found.append((f"{name}{jax.tree_util.keystr(tuple(rest))}", leaf))
+    return found
 
 
 def merged(fixed: Mapping[int, Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
@@ -70,6 +85,15 @@ def filled(tree: Any) -> Any:
         return jax.numpy.ones(leaf.shape, leaf.dtype)
 
     return jax.tree.map(fill, tree)
+
+
+def _marked(args: tuple[Any, ...], kwargs: Mapping[str, Any], static: Static) -> Call:
+    """Return the arguments with each static argument wrapped as one leaf."""
+    numbers, names = static
+    numbers = {n % len(args) for n in numbers if -len(args) <= n < len(args)}
+    marked = tuple(Whole(value) if n in numbers else value for n, value in enumerate(args))
+    named = {name: Whole(value) if name in names else value for name, value in kwargs.items()}
+    return marked, named
 
 
 def _flat(tree: Any) -> tuple[list[Any], Any]:

@@ -146,7 +146,7 @@ def rejected_if_not_compiled(record: Record, *, cold: bool) -> Record:
         kind = "AlreadyCompiled"
         message = (
             "the program was compiled before it was measured; "
-            "the target should make the case without calling its function"
+            "let the target make the case without calling the function to be measured"
         )
     else:
         return record

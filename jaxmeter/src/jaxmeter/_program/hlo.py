@@ -282,8 +282,12 @@ def hlo_file(path: Path) -> tuple[str, str]:
     """
     try:
         text = read_file(path, TEXT_BYTES).decode("utf-8", "replace")
-    except (OSError, FileError) as error:
-        raise JaxmeterError(f"hlo: got {str(path)!r} ({error}); give a file of HLO text") from None
+    except FileError as error:
+        raise JaxmeterError(f"hlo: {error}") from None
+    except OSError as error:
+        raise JaxmeterError(
+            f"hlo: got {str(path)!r} ({error.strerror or error}); give a file of HLO text"
+        ) from None
     name = module_name(text)
     if not name:
         raise JaxmeterError(

@@ -160,7 +160,7 @@ class Metered:
             raise JaxmeterError(
                 f"jaxmeter: got no {name} of {self.name}: JAX {jax.__version__} on "
                 f"{jax.default_backend()} does not report this quantity; use "
-                "another one, and remove any budget for this one"
+                f"another quantity, and remove any budget for {name}"
             )
         return Quantity(int(value), name, functools.partial(self._explain, name), self.name)
 

@@ -21,8 +21,8 @@ _MEMORY = (
     "(jax.checkpoint), or donate arguments that are not needed afterwards"
 )
 _TRACES = (
-    "a call is traced again if its arguments differ from those of every earlier call in structure, "
-    "shape, dtype, weak type or a static value: pad arrays to one shape, pass Python numbers as "
+    "a call is traced again if no earlier call had arguments with the same structure, shapes, "
+    "dtypes, weak types and static values: pad arrays to one shape, pass Python numbers as "
     "jnp.asarray(number, dtype), and make static only arguments that seldom change"
 )
 

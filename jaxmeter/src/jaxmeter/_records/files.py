@@ -71,7 +71,7 @@ def check_file(path: str | Path, limit_bytes: int) -> None:
 
 def _check_regular(path: str | Path, found: os.stat_result, limit_bytes: int) -> None:
     if not stat.S_ISREG(found.st_mode):
-        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "something else")
+        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "of an unknown kind")
         raise FileError(f"got {os.fspath(path)!r}, which is {kind}; give a regular file")
     if found.st_size > limit_bytes:
         raise _too_large(path, found.st_size, limit_bytes)

@@ -25,7 +25,11 @@ _KIND_WORDS = {
     "int": "a whole number",
     "float": "a number",
     "array": "a list",
+    "object": "a dictionary",
+    "str": "a string",
+    "bool": "True or False",
     " | null": " or None",
+    " | ": ", ",
 }
 
 
@@ -81,9 +85,16 @@ def checked(call: str, name: str, value: Any, kind: Any) -> Any:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        wanted = re.split(", got| - at", str(error).removeprefix("Expected "))[0]
+        wanted, _, place = str(error).removeprefix("Expected ").partition(" - at ")
+        wanted = re.sub(", got.*| matching regex.*", "", wanted)
         for kind_name, words in _KIND_WORDS.items():
             wanted = wanted.replace(kind_name, words)
+        # The place of an item is `$[0]`, of a value `$[...]`, of a key `key` in `$`.
+        if place.startswith("`key`"):
+            is_name = "matching regex" in str(error)
+            wanted = "keys that are Python names" if is_name else f"keys, each {wanted}"
+        elif place.startswith("`$["):
+            wanted = f"values, each {wanted}"
         raise JaxmeterError(f"{call}: got {name}={value!r}; give {wanted}") from None
 
 
@@ -111,14 +122,7 @@ class PlainData:
         RecordError
             If the value of a field does not have the declared type.
         """
-        cls = type(self)
-        try:
-            data = _finite(msgspec.to_builtins(self, enc_hook=_numpy_scalar))
-            _converted(data, cls)
-        except (TypeError, RecordError) as error:
-            advice = "give the field a value of its declared type"
-            raise RecordError(f"{cls.__name__}.to_json: {error}; {advice}") from None
-        return data | {name: getattr(self, name) for name in self.derived}
+        return self._data("to_data")
 
     def to_json(self, *, indent: int | None = None) -> str:
         """Return a string of strict JSON from which `from_json` makes an equal object.
@@ -128,7 +132,18 @@ class PlainData:
         RecordError
             If the value of a field does not have the declared type.
         """
-        return json.dumps(self.to_data(), allow_nan=False, indent=indent)
+        return json.dumps(self._data("to_json"), allow_nan=False, indent=indent)
+
+    def _data(self, call: str) -> dict[str, Any]:
+        """Return the object as data; an error message names ``call``, the public method."""
+        cls = type(self)
+        try:
+            data = _finite(msgspec.to_builtins(self, enc_hook=_numpy_scalar))
+            _converted(data, cls)
+        except (TypeError, RecordError) as error:
+            advice = "give the field a value of its declared type"
+            raise RecordError(f"{cls.__name__}.{call}: {error}; {advice}") from None
+        return data | {name: getattr(self, name) for name in self.derived}
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:

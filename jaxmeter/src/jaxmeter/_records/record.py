@@ -168,7 +168,7 @@ class Record(Result):
     schema: int = SCHEMA
 
     unreadable_advice: ClassVar[str] = (
-        "measure again, or read the record with the jaxmeter that wrote it"
+        "measure again, or read the record with the version of jaxmeter that wrote the record"
     )
 
     @property

@@ -24,7 +24,9 @@ Cause = Literal[
 
 SUGGESTIONS: dict[str, str] = {
     "form": "give {argument} the same way in every call: by position, by keyword or not at all",
-    "structure": "give {argument} the same structure in every call, with a value for each part",
+    "structure": "give {argument} the same structure in every call: the same containers and keys, "
+    "None in the same places, and equal static attributes (model.train() and model.eval() of flax "
+    "nnx change static attributes, so each of the two modes has its own program)",
     "shape": "pad {argument} to one shape, or to a few shapes, and mask the added elements",
     "dtype": "convert {argument} to one dtype before the call",
     "weak type": "pass {argument} as jnp.asarray({argument}, dtype): Python numbers, and results "
@@ -37,7 +39,7 @@ SUGGESTIONS: dict[str, str] = {
     "new object": "make {argument} once, outside the code that repeats the call, or give its "
     "class __eq__ and __hash__",
     "new function": "call jax.jit once, on a function that is defined once, outside the code that "
-    "repeats the call; pass the values in a partial, a closure or an object as arguments",
+    "repeats the call; turn the values that a partial, a closure or an object holds into arguments",
     "placement": "put {argument} on its devices once, with jax.device_put",
     "option": "set {argument} once, before the first call",
     "unknown": "look for a static argument that does not equal itself, for caches that are "

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxmeter._records.files import read_file
-from jaxmeter.errors import JaxmeterError
+from jaxmeter.errors import FileError, JaxmeterError
 
 
 def read_toml(file: Path) -> dict[str, Any]:
@@ -22,6 +22,8 @@ def read_toml(file: Path) -> dict[str, Any]:
         return tomllib.loads(read_file(file).decode())
     except FileNotFoundError:
         return {}
+    except FileError:  # this error is also a ValueError, but the text was not read
+        raise
     except (ValueError, RecursionError) as error:  # the text is not UTF-8 or not TOML
         raise JaxmeterError(
             f"{file}: got text that is not TOML ({error}); correct the file"
@@ -41,5 +43,5 @@ def tool_table(pyproject: Path, name: str) -> tuple[str, dict[str, Any]]:
     for key in ("tool", "jaxmeter", name):
         table = table.get(key, {})
         if not isinstance(table, dict):
-            raise JaxmeterError(f"{where}: got {key} = {table!r:.80}; make it a table")
+            raise JaxmeterError(f"{where}: got {key} = {table!r:.80}; make {key} a table")
     return where, table

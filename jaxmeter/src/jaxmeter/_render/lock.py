@@ -23,16 +23,21 @@ def lock_sheet(found: LockCheck) -> Sheet:
 
 def _notes(found: LockCheck) -> tuple[str, ...]:
     verdicts = {change.verdict for change in found.changes}
+    # jaxmeter lock keeps the lines of tests, which have :: in their names; only pytest writes them.
+    is_test = any("::" in change.function for change in found.changes)
+    command = "pytest --jaxmeter-lock" if is_test else "jaxmeter lock"
     notes = []
     if verdicts & {"regression", "new"}:
         notes.append(
-            "if a change is intended, run jaxmeter lock, or replace the old lines with the new ones"
+            f"if a change is intended, run {command}, or replace the old lines with the new lines"
         )
     if "improvement" in verdicts:
-        notes.append("to keep an improvement, run jaxmeter lock, or replace the old lines")
+        notes.append(
+            f"to keep an improvement, run {command}, or replace the old lines with the new lines"
+        )
     if "missing" in verdicts:
         notes.append(
-            "if a missing function or quantity was removed on purpose, run jaxmeter lock, or "
+            f"if a missing function or quantity was removed on purpose, run {command}, or "
             "delete its lines"
         )
     return tuple(notes)

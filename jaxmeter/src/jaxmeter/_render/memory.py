@@ -68,7 +68,7 @@ def allocator_text(allocator: Allocator, backend: str) -> str:
     if allocator.preallocate is None:
         return f"on {backend} JAX preallocates nothing"
     share = f"{100 * (allocator.fraction or 0):g} %"
-    how = "takes at the start" if allocator.preallocate else "takes memory as needed, up to"
+    how = "preallocates" if allocator.preallocate else "takes memory as needed, up to"
     if allocator.kind == "platform":
         how, share = "allocates each array from the platform, up to", "100 %"
     limit = "" if allocator.limit_bytes is None else f" ({bytes_text(allocator.limit_bytes)})"

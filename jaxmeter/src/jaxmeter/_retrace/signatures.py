@@ -209,7 +209,7 @@ def _parts(name: str, old: Argument, new: Argument) -> Iterator[Difference]:
             same_tree = True  # the difference between the trees has been reported
             yield Difference("structure", path, _part_text(before), _part_text(now))
     if not same_tree:
-        yield Difference("structure", name, *_contrast(_text(old.tree), _text(new.tree)))
+        yield Difference("structure", name, *contrast(_text(old.tree), _text(new.tree)))
 
 
 def _leaves(path: str, before: Leaf, now: Leaf) -> Iterator[Difference]:
@@ -236,7 +236,7 @@ def _statics(path: str, before: Any, now: Any) -> Iterator[Difference]:
     if _made_again(before, now):
         yield Difference("new object", path, *map(_cut, texts))
     else:
-        yield Difference("static value", path, *_contrast(*texts))
+        yield Difference("static value", path, *contrast(*texts))
 
 
 def _same(before: Any, now: Any) -> bool:
@@ -308,7 +308,7 @@ def _value_text(value: Any) -> str:
     return _text(value)
 
 
-def _contrast(before: str, now: str) -> tuple[str, str]:
+def contrast(before: str, now: str) -> tuple[str, str]:
     """Shorten two long strings to the parts that show where the strings begin to differ."""
     same = len(os.path.commonprefix((before, now)))
     start = max(0, same - _CONTEXT_CHARACTERS)

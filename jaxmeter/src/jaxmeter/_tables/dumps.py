@@ -105,17 +105,19 @@ def dump_program(
         is_empty = not any(folder.iterdir())
     except OSError as error:
         raise JaxmeterError(
-            f"dump: got folder={str(folder)!r} ({error}); give a folder that can be written"
+            f"dump_program: got folder={str(folder)!r} ({error.strerror or error}); give a folder "
+            "that can be written"
         ) from None
     if not is_empty:
         raise JaxmeterError(
-            f"dump: got folder={str(folder)!r}, which is not empty; give a new folder"
+            f"dump_program: got folder={str(folder)!r}, which is not empty; give a new folder"
         )
-    lowered = staged(program, call="dump_program").lowered if isinstance(program, Case) else program
+    if isinstance(program, Case):
+        program = staged(program, call="tables.dump_program").lowered
     options: dict[str, str | bool] = {"xla_dump_to": str(folder.resolve())}
     if by_pass:
         options["xla_dump_hlo_pass_re"] = ".*"
-    compiled = lowered.compile(compiler_options=options)
+    compiled = program.compile(compiler_options=options)
     return read_dump(folder, analysed_temp_bytes=compiler_account(compiled)["temp_bytes"])
 
 
@@ -124,7 +126,7 @@ def hlo_of(case: Case) -> dict[str, str]:
 
     The dictionary is empty if the backend does not give the text.
     """
-    text = staged(case, call="hlo_of").lowered.compile().as_text()
+    text = staged(case, call="tables.hlo_of").lowered.compile().as_text()
     return {module_name(text): text} if text else {}
 
 
@@ -210,9 +212,12 @@ def dump_text(path: Path) -> str:
         return read_file(path, TEXT_BYTES).decode("utf-8", "replace")
     except FileNotFoundError:
         raise
-    except (OSError, FileError) as error:
+    except FileError as error:
+        raise JaxmeterError(f"dump: {error}") from None
+    except OSError as error:
         raise JaxmeterError(
-            f"dump: cannot read {str(path)!r} ({error}); give a dump with readable files"
+            f"dump: cannot read {str(path)!r} ({error.strerror or error}); give a dump with "
+            "readable files"
         ) from None
 
 

@@ -151,8 +151,8 @@ def _run(command: list[str], what: str) -> str:
     if done.returncode != 0:
         lines = (done.stderr.strip() or done.stdout.strip()).splitlines()[-12:]
         raise JaxmeterError(
-            f"nsys: could not {what} (exit code {done.returncode}); correct what its output "
-            "reports:\n" + "\n".join(lines)
+            f"nsys: could not {what} (exit code {done.returncode}); correct the error "
+            "that nsys reports:\n" + "\n".join(lines)
         )
     return done.stdout
 
@@ -178,9 +178,12 @@ def read_nsys(path: Path) -> NsysCapture:
                 if table in names:
                     about = _pairs(base, "name", table)
                     break
-    except (OSError, FileError) as error:
+    except FileError as error:
+        raise JaxmeterError(f"nsys: {error}") from None
+    except OSError as error:
         raise JaxmeterError(
-            f"nsys: got {str(path)!r} ({error}); give a .sqlite file that nsys exported"
+            f"nsys: got {str(path)!r} ({error.strerror or error}); give a .sqlite file that nsys "
+            "exported"
         ) from None
     except (sqlite3.Error, ValueError, OverflowError) as error:
         raise JaxmeterError(

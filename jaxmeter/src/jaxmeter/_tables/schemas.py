@@ -147,7 +147,8 @@ def save(
         _replace(folder / "environment.json", lambda path: path.write_text(text, encoding="utf-8"))
     except OSError as error:
         raise JaxmeterError(
-            f"save: got folder={str(folder)!r} ({error}); give a folder that can be written"
+            f"save: got folder={str(folder)!r} ({error.strerror or error}); give a folder that can "
+            "be written"
         ) from None
     return folder
 

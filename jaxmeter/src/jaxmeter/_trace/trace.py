@@ -135,7 +135,8 @@ def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) ->
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise JaxmeterError(
-            f"capture: got folder={str(folder)!r} ({error}); give a folder that can be written"
+            f"capture: got folder={str(folder)!r} ({error.strerror or error}); give a folder that "
+            "can be written"
         ) from None
     before = {path: path.stat().st_mtime_ns for path in _files(folder)}
     with jax.profiler.trace(str(folder)):

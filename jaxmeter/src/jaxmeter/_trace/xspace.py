@@ -42,7 +42,9 @@ def check_whole(path: Path) -> None:
     except FileError as error:
         raise JaxmeterError(f"trace: {error}") from None
     except OSError as error:
-        raise JaxmeterError(f"trace: got {str(path)!r} ({error}); give a trace file") from None
+        raise JaxmeterError(
+            f"trace: got {str(path)!r} ({error.strerror or error}); give a trace file"
+        ) from None
     except ValueError as error:
         raise JaxmeterError(
             f"trace: got {str(path)!r}, which is truncated or not a trace ({error}); trace again, "

@@ -21,6 +21,7 @@ _KEY = re.compile(r"with key '?([^' ]+)'?")
 _PART = re.compile(r"get_cache_key hash of serialized (.*): ([0-9a-f]+)$")
 _REASON = re.compile(r"Not writing persistent cache entry .*?(?:because|since) (.*)", re.DOTALL)
 _TOO_LATE = "the cache was off at the first compile, and JAX checks this only once"
+_NO_REASON = "JAX does not report the reason"
 _REQUEST = "/jax/compilation_cache/compile_requests_use_cache"
 
 
@@ -48,7 +49,7 @@ class CacheEvents:
             outcome, reason = "off", why_off
         elif found.get("requested"):
             outcome = "written" if found.get("written") else "not written"
-            reason = "" if found.get("written") else found.get("reason", "JAX does not say why")
+            reason = "" if found.get("written") else found.get("reason", _NO_REASON)
         else:
             outcome, reason = "off", _TOO_LATE
         kept = {name: found[name] for name in ("key", "parts") if name in found}

@@ -99,15 +99,15 @@ def _programs(first: WatchedRun, second: WatchedRun) -> tuple[CachedProgram, ...
 
 def _reason(old: RunCompile | None, new: RunCompile | None) -> str:
     if new is None:
-        return "the second run did not compile it"
+        return "the second run did not compile this program"
     if new.cache in ("off", "not written"):
         return new.cache_reason
     if old is None:
-        return "the first run did not compile it"
+        return "the first run did not compile this program"
     parts, others = old.cache_key_parts, new.cache_key_parts
     changed = [name for name in parts if others.get(name, parts[name]) != parts[name]]
     if not changed:
         return "not known: this version of JAX does not show the parts of the cache key"
     if changed == ["computation"]:
-        return "key changed by the program itself: something in it differs from run to run"
-    return f"key changed by {', '.join(changed)}"
+        return "the cache key changed, because the program itself differs from run to run"
+    return f"the cache key changed in these parts: {', '.join(changed)}"

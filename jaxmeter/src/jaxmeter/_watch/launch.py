@@ -75,7 +75,7 @@ def _argv(command: Sequence[str], call: str) -> list[str]:
         command = command[1:]
     if not command or not command[0]:
         raise JaxmeterError(
-            f"{call}: got no program; give it after --, such as: "
+            f"{call}: got no program; give a program after --, such as: "
             f"jaxmeter {call} -- python script.py"
         )
     first = command[0]

@@ -79,7 +79,7 @@ def _histories(folder: Path) -> Iterator[list[Event]]:
         try:
             text = read_file(file, TEXT_BYTES).decode(errors="replace")
         except (OSError, FileError) as error:
-            text, problem = "", f"its events cannot be read: {error}"
+            text, problem = "", f"the events of a process cannot be read: {error}"
         for line in text.splitlines():
             try:
                 event = json.loads(line)

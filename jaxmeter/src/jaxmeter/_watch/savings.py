@@ -37,7 +37,8 @@ def savings(compiles: Sequence[RunCompile]) -> tuple[Saving, ...]:
             f"operations outside of jit at {place}",
             _own(group),
             _count(group),
-            "move these lines into one jitted function; only the compile of that function remains",
+            "put the operations that run outside of jit into one jitted function; then only this "
+            "function is compiled",
         )
         for place, group in outside.items()
     ]

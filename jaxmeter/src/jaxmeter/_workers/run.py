@@ -74,7 +74,7 @@ def with_ending(record: Record, ended: EndedWorker, timeout_seconds: float) -> R
             limit = f"{timeout_seconds:g} s (timeout_seconds)"
             message = f"the worker was killed in {phase} after {limit}"
         elif code < 0:
-            kind, message = "Signal", f"the worker died of {_signal_name(-code)} in {phase}"
+            kind, message = "Signal", f"the worker was ended by {_signal_name(-code)} in {phase}"
         else:
             kind, message = "Exit", f"the worker exited with code {code} in {phase}"
     failure = dataclasses.replace(failure, kind=kind, message=message, output=ended.printed)

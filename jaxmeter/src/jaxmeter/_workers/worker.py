@@ -123,7 +123,7 @@ def _work(benchmark: BenchmarkCase, progress: Progress) -> None:
     progress.note(setup_seconds=time.perf_counter() - start)
     if not isinstance(case, Case):
         raise JaxmeterError(
-            f"{benchmark.target}: got {case!r:.80} from this function; let it return "
+            f"{benchmark.target}: got {case!r:.80} from this function; let the function return "
             "jaxmeter.Case(fn, args)"
         )
     progress.note_in("environment", **jax_environment())  # the target may set options as well
@@ -154,7 +154,7 @@ def _bind(cpus: tuple[int, ...]) -> None:
     if not hasattr(os, "sched_setaffinity"):
         raise JaxmeterError(
             f"BenchmarkCase: got cpus={cpus}, but {sys.platform} cannot bind a process to "
-            "CPUs; give None"
+            "CPUs; give cpus=None"
         )
     try:
         os.sched_setaffinity(0, cpus)

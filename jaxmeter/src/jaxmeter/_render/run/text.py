@@ -62,7 +62,7 @@ def notes(run: WatchedRun) -> Iterator[str]:
         )
     elif not any(process.jax for process in run.processes):
         pythons = dict.fromkeys(process.executable for process in run.processes)
-        yield f"the program ran {', '.join(pythons)}: does that Python have JAX?"
+        yield f"the program ran {', '.join(pythons)}: check that JAX is installed there"
     jax = [process for process in run.processes if process.jax]
     for process in jax:
         if process.ending == "without notice":
