@@ -153,7 +153,7 @@ def test_unusable_arguments_are_named(casing, choose, problem, no_shape_checks):
         (lambda: choose(3, max_nphi=0), "choose_off_surface got max_nphi=0"),
         (
             lambda: choose(3, max_ntheta=5),
-            "choose_off_surface got max_nphi=None, max_ntheta=5, but 3 digits need .* raise these limits",
+            "choose_off_surface got max_nphi=None, max_ntheta=5, but 3 digits need .* raise",
         ),
     ]:
         with pytest.raises(vcjax.VcjaxError, match=f"^{said}"):
