@@ -146,11 +146,12 @@ def _matrix(casing: Casing, tiles: Tiles, sign: float):
     rule = casing.rule
     count = rule.target_count
     at_one = _field_at_one(casing, tiles, sign)
-    unknown = jax.ShapeDtypeStruct((*rule.src_shape, 3), casing.sources.dtype)
+    zero = jnp.zeros((*rule.src_shape, 3), casing.sources.dtype)
     units = (jnp.arange(3)[:, None] == jnp.arange(3)).astype(casing.sources.dtype)
 
     def rows(target):
-        transpose = jax.linear_transpose(lambda B: at_one(B, *target), unknown)
+        # `jax.linear_transpose` would take twice as long, and JAX before 0.9 cannot apply it here.
+        _, transpose = jax.vjp(lambda B: at_one(B, *target), zero)
         return jax.vmap(lambda unit: transpose(unit)[0])(units)
 
     index = jnp.arange(count)

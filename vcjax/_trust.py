@@ -20,7 +20,7 @@ from vcjax._gradient import GradientCasing, gradient_operator, surface_gradient
 from vcjax._options import Tiles, resolve_tiles
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.slopes import missed_slope
-from vcjax._quadrature.spectrum import missed_value, spectral_tail
+from vcjax._quadrature.spectrum import unresolved
 
 
 def self_test(
@@ -88,12 +88,10 @@ def error_estimate(
     samples = resample.field_period(field, rule.nfp, rule.half_period)
     if not field.any():
         raise VcjaxError("error_estimate got B that is zero everywhere; give a nonzero field.")
-    largest = float(np.linalg.norm(samples, axis=0).max())
     if isinstance(casing, Casing):
-        tail = spectral_tail(np.asarray(B), nfp=rule.nfp, half_period=rule.half_period)
-        nodes, count = (rule.period_rows, rule.quad_ntheta), rule.lagrange_count
-        missed = max(missed_value(samples, axis, 1 / nodes[axis - 1], count) for axis in (1, 2))
-        return violation + tail + float(missed) / largest
+        tails, missed = unresolved(samples, rule, np)
+        return violation + float(tails.max() + missed)
+    largest = float(np.linalg.norm(samples, axis=0).max())
     steepest = float(np.abs(_total_gradient(casing, jnp.asarray(B))).max())
     lengths = np.linalg.norm(np.asarray(casing.dual_basis[:2]), axis=1)
     if steepest <= 1e-10 * largest * lengths.max(axis=(1, 2)).min():
@@ -122,8 +120,9 @@ def _missed_slopes(samples: np.ndarray, lengths: np.ndarray, rule: Rule) -> floa
         row = np.where(row < 0, -1 - row, row)
     at = row[:, None] % rule.trg_shape[0], column % rule.trg_shape[1]
     missed = 0.0
-    for axis, periods, turns in ((1, rule.nfp, 1 / rule.period_rows), (2, 1, 1 / rule.quad_ntheta)):
-        slope = missed_slope(samples, axis, turns, rule.lagrange_count, tail=True)
+    nodes = (1, rule.nfp, rule.period_rows), (2, 1, rule.quad_ntheta)
+    for (axis, periods, each), count in zip(nodes, rule.stencil_counts, strict=True):
+        slope = missed_slope(samples, axis, 1 / each, count, tail=True)
         missed += float((periods * lengths[axis - 1][at] * slope).max())
     return missed
 

@@ -106,9 +106,10 @@ def _in_the_surface(value: Callable[..., Any], constants: Any, degree: int) -> P
 def _checked(answer: Any, run: Any, arguments: tuple, degree: int) -> dict[str, float]:
     """Return the errors of two identities that the gradient of a scalar must satisfy.
 
-    First, the scalar is a homogeneous function of the surface's size, with the given degree. This
-    holds up to the error of the quadrature. Second, the scalar and its gradient with respect to the
-    surface are quadratic functions of the field B.
+    The gradient is with respect to the surface points, and to the off-surface points if there are
+    any. First, the scalar is a homogeneous function of these points with the given degree, so
+    Euler's theorem holds up to the error of the quadrature. Second, the gradient is a quadratic
+    function of the field B: if B is multiplied by 3, the gradient is multiplied by 9.
     """
     found, gradient = answer
     given, B, constants = arguments

@@ -31,7 +31,7 @@ GROWING_SECONDS = 60.0
 
 DEEPEST_FOLDERS = 32  # of a store
 MOST_NAMED, MOST_SAMPLES, MOST_ARRAYS = 200, 100_000, 20_000  # of a record: names, samples, arrays
-LONGEST_TEXT = 2000  # characters of a record's names, settings and parameters
+LONGEST_TEXT = 2000  # characters of a name, setting, parameter or source line of a record
 LONGEST_FAILURE = {"kind": 200, "message": 2000, "traceback": 20_000, "output": 20_000}
 LONGEST_REASON = 500  # characters; names and numbers in a hostile file may have any length
 
@@ -257,8 +257,8 @@ def _check_small(record: Record) -> None:
     longest = max(len(text) for text in texts if isinstance(text, str))
     if longest > LONGEST_TEXT:
         raise ValueError(
-            f"the longest name or setting has {longest} characters; at most {LONGEST_TEXT} are "
-            "allowed"
+            f"the longest text (a name, setting, parameter or source line) has {longest} "
+            f"characters; at most {LONGEST_TEXT} are allowed"
         )
 
 

@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.extend.core import jaxprs_in_params
 
 import vcjax
 from benchmarks.workloads.casing import problem_named
+from jaxmeter._program.jaxprs import sub_jaxprs
 from tests.vcjax.common import casing_of, largest_error, small_torus
 from vcjax import problems
 from vcjax._options import Tiles, resolve_tiles
@@ -132,8 +132,8 @@ def all_sizes(jaxpr):
     """Sizes of all values within a program."""
     for equation in jaxpr.eqns:
         yield from (v.aval.size for v in (*equation.invars, *equation.outvars))
-        for inner in jaxprs_in_params(equation.params):
-            yield from all_sizes(inner)
+        for inner in sub_jaxprs(equation):
+            yield from all_sizes(getattr(inner, "jaxpr", inner))
 
 
 def test_a_donated_field_becomes_the_result(casing, problem):

@@ -2,16 +2,16 @@
 
 The foot of a point is the nearest point of the surface. It lies between nodes, and is the centre of
 the point's patch. The grid around the foot is first shifted to the foot, and then interpolated to
-polar nodes that are the same for every point. Along each ray, the values at the polar nodes are
-interpolated to further nodes. The closer the point is to the surface, the closer these nodes lie to
-the foot. Let d be the distance of the point from the surface, R the radius of the patch, and
-delta = d/R. In units of R, the radii of the nodes are
+polar nodes that are the same for every point. In the core of the patch, the values at the polar
+nodes are interpolated along each ray to further nodes. The closer the point is to the surface, the
+closer these nodes lie to the foot. Let d be the distance of the point from the surface, R the
+radius of the patch, c = `CORE`, and delta = d/R. In units of R, the radii of the further nodes are
 
-    rho = delta sinh(s asinh(1/delta)),   s in [0, 1].
+    rho = delta sinh(s asinh(c/delta)),   s in [0, 1].
 
-The kernel is singular at rho = i delta. In terms of s, the distance of this singularity from [0, 1]
-decreases only like 1/log(1/delta), so a fixed number of nodes is enough at every distance (P. R.
-Johnston, D. Elliott, Int. J. Numer. Methods Eng. 62 (2005) 564).
+The kernel is singular at rho = i delta, that is, at s = i pi / (2 asinh(c/delta)). This singularity
+is at least 0.07 away from [0, 1], because delta is at least `CLOSEST`. Therefore a fixed number of
+nodes is enough (P. R. Johnston, D. Elliott, Int. J. Numer. Methods Eng. 62 (2005) 564).
 
 The far sum leaves out the nodes next to the point x, because it would lose digits there. On the
 patch these nodes get the far kernel, which is smooth, and all other nodes get minus the near

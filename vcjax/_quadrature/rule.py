@@ -34,7 +34,7 @@ class Rule:
     patch_phi, patch_theta : semi-axes of a patch, in quadrature nodes.
     margin : number of nodes on each side of a patch that the interpolation to polar nodes may use.
     radial_count, angular_count : numbers of radii and angles of the polar nodes of a patch.
-    lagrange_count : number of points of the local Lagrange interpolation; even.
+    lagrange_count : largest number of points of the local Lagrange interpolation; even.
     cutoff : largest product of the near kernel's cut-off rate alpha and the radius of a patch. The
         near kernel ends at this radius.
     core_count : number of radii in the core of a patch, if the rule is for points off the surface;
@@ -155,6 +155,17 @@ class Rule:
     def reach_theta(self) -> int:
         """Number of nodes of a patch on either side of its target along theta, with the margin."""
         return self.patch_theta + self.margin
+
+    @property
+    def stencil_counts(self) -> tuple[int, int]:
+        """Numbers of points of the Lagrange interpolation to polar nodes, along phi and theta.
+
+        Patches narrower than `lagrange_count` use fewer points.
+        """
+        return (
+            min(self.lagrange_count, 2 * self.reach_phi),
+            min(self.lagrange_count, 2 * self.reach_theta),
+        )
 
     @property
     def overlap(self) -> tuple[int, int]:

@@ -213,9 +213,10 @@ def unresolved(samples: Any, rule: Rule, xp: Any):
     largest = xp.sqrt((samples**2).sum(axis=0).max())
     largest = xp.where(largest > 0, largest, 1.0)
     tails, missed = [], []
-    for axis, nodes in ((1, rule.period_rows), (2, rule.quad_ntheta)):
+    nodes = rule.period_rows, rule.quad_ntheta
+    for axis, each, count in zip((1, 2), nodes, rule.stencil_counts, strict=True):
         tails.append(_last_modes(amplitudes(samples, axis, xp)))
-        missed.append(missed_value(samples, axis, 1 / nodes, rule.lagrange_count, xp))
+        missed.append(missed_value(samples, axis, 1 / each, count, xp))
     return xp.stack(tails) / largest, xp.maximum(*missed) / largest
 
 

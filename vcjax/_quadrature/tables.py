@@ -176,8 +176,8 @@ def _field_tables(rule: Rule) -> dict:
         field_phi=field_phi[0],
         field_theta=field_theta[0],
         turns=resample.rotation(period * np.arange(rule.nfp)).transpose(2, 0, 1),
-        patch_phi=_fold(lagrange_rows(u, rule.reach_phi, rule.lagrange_count)),
-        patch_theta=_fold(lagrange_rows(v, rule.reach_theta, rule.lagrange_count)),
+        patch_phi=_fold(lagrange_rows(u, rule.reach_phi, rule.stencil_counts[0])),
+        patch_theta=_fold(lagrange_rows(v, rule.reach_theta, rule.stencil_counts[1])),
         polar_weights=weights,
     )
 
@@ -191,8 +191,8 @@ def _gradient_tables(rule: Rule) -> dict:
     return dict(
         field_phi_slope=field_phi[1],
         field_theta_slope=field_theta[1],
-        centre_phi=centre_slopes(rule.reach_phi, rule.lagrange_count),
-        centre_theta=centre_slopes(rule.reach_theta, rule.lagrange_count),
+        centre_phi=centre_slopes(rule.reach_phi, rule.stencil_counts[0]),
+        centre_theta=centre_slopes(rule.reach_theta, rule.stencil_counts[1]),
     )
 
 
@@ -288,13 +288,12 @@ def lagrange_rows(points: np.ndarray, reach: int, count: int) -> np.ndarray:
     Parameters
     ----------
     points : (n,) positions from -reach to reach.
-    count : number of points of each local stencil, even; at most 2 reach are used.
+    count : number of points of each local stencil; even, at most 2 reach.
 
     Returns
     -------
     (n, 2 reach + 1) matrix from values at the integers to values at the points.
     """
-    count = min(count, 2 * reach)
     first = np.clip(np.floor(points).astype(int) - count // 2 + 1, -reach, reach + 1 - count)
     stencil = np.arange(count)
     # The distance from the nearest node is exact, and products have extended precision where the
@@ -321,14 +320,13 @@ def centre_slopes(reach: int, count: int) -> np.ndarray:
 
     Parameters
     ----------
-    count : number of points of each local stencil, even; at most 2 reach are used.
+    count : number of points of each local stencil; even, at most 2 reach.
 
     Returns
     -------
     (2, 2 reach + 1) rows from values at the integers to the derivatives at 0, from the right and
     from the left.
     """
-    count = min(count, 2 * reach)
     stencil = np.arange(count) - count // 2 + 1
     others = stencil[stencil != 0].astype(np.longdouble)
     slopes = np.zeros(2 * reach + 1, np.longdouble)

@@ -1,6 +1,7 @@
 """Keep the surface of a class of `vcjax.interfaces`; prepare it when the first field is given."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakSet
@@ -13,6 +14,7 @@ from jaxtyping import Float
 import vcjax
 from vcjax import Rule, VcjaxError
 from vcjax._checks import check_concrete, check_grid, check_integer
+from vcjax._compiled import is_tracing
 from vcjax._data_checks.watch import check_evaluated
 from vcjax._errors import made_up_data
 from vcjax._geometry.surface import outward_normals, surface_frame
@@ -37,6 +39,25 @@ class CasingOptions:
 
 
 _DEFAULT = CasingOptions()
+
+
+def _concrete() -> AbstractContextManager:
+    """Return a context in which results are concrete even if B is traced: traced results cannot be
+    kept.
+
+    Raises
+    ------
+    VcjaxError : if JAX is tracing and its version has no such context for loops.
+    """
+    if not is_tracing():
+        return nullcontext()
+    if jax.__version_info__ < (0, 8):
+        raise VcjaxError(
+            f"prepare got a traced B, but JAX {jax.__version__} cannot prepare the surface while "
+            "it traces. Use JAX 0.8 or newer, or vcjax.prepare outside and vcjax.external_field "
+            "inside the traced function."
+        )
+    return jax.ensure_compile_time_eval()
 
 
 @dataclass(eq=False)
@@ -109,8 +130,7 @@ class SurfaceSetup:
             return self._watched(held, known)
         if isinstance(self.X, Tracer):
             return _PREPARE[kind](rule, self.X, **options)
-        # Compute concrete arrays even if B is traced: traced arrays cannot be kept.
-        with jax.ensure_compile_time_eval():
+        with _concrete():
             made = _PREPARE[kind](rule, self.X, **options)
         self._held[for_all, *key] = made
         return self._watched(made, known)

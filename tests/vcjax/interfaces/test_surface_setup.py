@@ -104,6 +104,7 @@ def test_fields_of_a_batch_share_a_quadrature_that_resolves_each(setup, toroidal
     assert resolves(shared.rule, fields[1], 3)
 
 
+@pytest.mark.skipif(jax.__version_info__ < (0, 8), reason="JAX 0.7 refuses a traced B")
 def test_a_casing_prepared_under_a_trace_holds_no_tracers(setup, problem, monkeypatch):
     def prepare(rule, X):
         return Made(rule=rule, sources=jnp.asarray(X) + 1.0)

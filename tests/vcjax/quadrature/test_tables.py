@@ -74,8 +74,8 @@ def _plain_matrix(rule):
     u, v, _ = tables.polar_quadrant(rule)
     rows = []
     for sign_u, sign_v in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
-        phi = tables.lagrange_rows(sign_u * u, rule.reach_phi, rule.lagrange_count)
-        theta = tables.lagrange_rows(sign_v * v, rule.reach_theta, rule.lagrange_count)
+        phi = tables.lagrange_rows(sign_u * u, rule.reach_phi, rule.stencil_counts[0])
+        theta = tables.lagrange_rows(sign_v * v, rule.reach_theta, rule.stencil_counts[1])
         rows.append((phi[:, :, None] * theta[:, None, :]).reshape(u.size, -1))
     return np.stack(rows)
 
