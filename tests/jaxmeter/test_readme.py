@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import jax
 import numpy as np
 
 import jaxmeter
@@ -32,7 +33,8 @@ def test_the_examples_of_the_readme_run(tmp_path, monkeypatch, capsys):
     exec(compiled, names)
     assert max(line.equations_count for line in names["profile"].lines) >= 24  # sin, roll: 24 times
     exec(compared, names)
-    assert [change.kind for change in names["found"].fusions] == ["split"]
+    (change,) = names["found"].fusions
+    assert change.kind == ("split" if jax.__version_info__ >= (0, 8) else "vanished")
     exec(used, names)
     assert names["use"].buffers
     exec(traded, names)
