@@ -36,7 +36,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def build(options: argparse.Namespace) -> int:
-    """Write the report of a commit; exit with 1 if none of its processes succeeded, else with 0."""
+    """Write the report of a commit.
+
+    The exit code is 1 if none of the commit's processes succeeded, else 0.
+    """
     from .report import make_report, write_report
 
     report = make_report(options.store, commit=options.commit, environment=options.environment)
@@ -58,7 +61,7 @@ def build(options: argparse.Namespace) -> int:
 
 
 def closure(options: argparse.Namespace) -> int:
-    """Write the report of the closure study; exit with 0 if it was written."""
+    """Write the report of the closure study; the exit code is 0 if it was written."""
     from .closure import versions
     from .closure.page import make_closure_report
     from .report import write_report
@@ -81,7 +84,7 @@ def closure(options: argparse.Namespace) -> int:
 
 
 def history(options: argparse.Namespace) -> int:
-    """Write a page that shows every metric across commits; exit with 0 if it was written."""
+    """Write a page that shows every metric across commits; the exit code is 0 if it was written."""
     from .history import make_history, write_history, write_reviews
     from .store.fleet import is_fleet, read_any
 
@@ -99,10 +102,10 @@ def history(options: argparse.Namespace) -> int:
 
 
 def review(options: argparse.Namespace) -> int:
-    """Compare two commits; exit with 1 if there is a gated regression, else with 0.
+    """Compare two commits; the exit code is 1 if there is a gated regression, else 0.
 
-    Exit with 2 if the commits cannot be compared: a commit was not measured, or the two commits
-    were measured on different machines or with different versions of JAX.
+    The exit code is 2 if the commits cannot be compared: a commit was not measured, or the two
+    commits were measured on different machines or with different versions of JAX.
     """
     from jaxmeter import JaxmeterError
 
@@ -158,7 +161,7 @@ def triage(options: argparse.Namespace) -> int:
 
 
 def merge(options: argparse.Namespace) -> int:
-    """Copy several stores into one; exit with 1 if some records were refused, else with 0."""
+    """Copy several stores into one; the exit code is 1 if some records were refused, else 0."""
     from .store.merge import merge_stores
 
     merged = merge_stores(options.sources, options.into)
@@ -169,7 +172,7 @@ def merge(options: argparse.Namespace) -> int:
 
 
 def compact(options: argparse.Namespace) -> int:
-    """Add stores to a fleet; exit with 1 if some records were refused, else with 0."""
+    """Add stores to a fleet; the exit code is 1 if some records were refused, else 0."""
     from .store.fleet import compact as add
 
     done = add(options.sources, options.into, project=options.project, remove=options.remove)

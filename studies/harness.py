@@ -129,7 +129,11 @@ def in_worker(
 
 
 def work(target: str, path: Path) -> None:
-    """Run a function for `in_worker` in this process, with arguments from standard input."""
+    """Run the function `target` in this process, and append its rows to the file `path`.
+
+    The arguments come from standard input, where `in_worker` writes them. The environment of this
+    process is written next to the rows.
+    """
     module, _, name = target.partition(":")
     function = getattr(importlib.import_module(module), name)
     rows = function(**json.load(sys.stdin))

@@ -92,7 +92,7 @@ def unpacked(archive):
 
 
 def body(review, head):
-    """Return the text of the comment on the commit `head`; `review` is None without a review."""
+    """Return the text of the comment on the commit `head`; `review` is its review, or None."""
     if review is None:
         message = (
             f"**No review of {head[:10]}**: this commit could not be measured; "

@@ -147,7 +147,7 @@ def source_fields(rule: Rule, devices: Mesh | None, constants: Tables, nodes) ->
 def near_fields(
     kernels: Kernels, rule: Rule, near: NearOptions, devices: Mesh | None, nodes, constants
 ) -> dict:
-    """Return the attributes that `PreparedTargets` adds, by name."""
+    """Return by name the attributes of `PreparedTargets` that `Prepared` does not have."""
     if near.streamed:
         return dict(near_weights=None, near_recipe=(constants,), near_block=near.block)
     stored = _stored(kernels, rule, near, devices, nodes, constants)

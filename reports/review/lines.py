@@ -16,7 +16,7 @@ LEAD = (
 
 
 def changed_lines(review: Review) -> dict[str, tuple[LineChange, ...]]:
-    """Return the changed lines of the profiled cases whose compile time or program changed."""
+    """Return by case the changed lines of profiled cases whose compile time or program changed."""
     names = (*COMPILING, *PROGRAM)
     findings = (f for f in review.findings if f.verdict in REPORTED and f.metric.name in names)
     found = {}

@@ -88,7 +88,10 @@ def section(errors: pd.DataFrame) -> Section:
 
 
 def lead(errors: pd.DataFrame) -> str:
-    """Return a sentence on the problems within the limit, and on the largest error."""
+    """Return a sentence on how many problems are within the limit.
+
+    The sentence also names the problem with the largest ratio of error to limit.
+    """
     ours = errors.loc[errors["method"] == OURS]
     held = ours.groupby(list(PROBLEM), dropna=False)["is_within"].all()
     within, total = int(held.sum()), len(held)

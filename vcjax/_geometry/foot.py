@@ -89,7 +89,8 @@ def nearest(points: Float[Array, "n 3"], surface: Periods, rule: Rule, used: Any
     ----------
     points : (n, 3) laboratory components; n is a value of `filled_count`.
     surface : nodes of the surface.
-    used : traced number of points to process, counted from the first; None for all of them.
+    used : number of points to process, counted from the first; it may be traced. If None, all
+        points are processed.
     """
     stride = -(-rule.patch_phi // 4), -(-rule.patch_theta // 4)
     starts = _nearest_nodes(points, surface, stride, rule, used)

@@ -89,8 +89,8 @@ def far_sum(
     turns : (nfp, 3, 3) rotations by 0 .. nfp - 1 periods.
     punctured : square of the distance from the target below which sources are left out; None leaves
         out the target only.
-    used : traced number of targets to evaluate, counted from the first; None for all. See
-        `map_tiles`.
+    used : number of targets to evaluate, counted from the first; it may be traced. If None, all
+        targets are evaluated. See `map_tiles`.
 
     Returns
     -------

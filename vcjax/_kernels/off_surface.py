@@ -85,7 +85,8 @@ def transforms(
     tiles : largest sizes of tiles of the far sum, and their dtype.
     points : (n, 3) laboratory components; n is a value of `filled_count`.
     foot : feet of the points, from `nearest`.
-    used : traced number of points to evaluate, counted from the first; None for all of them.
+    used : number of points to evaluate, counted from the first; it may be traced. If None, all
+        points are evaluated.
     """
     least, largest = nodes.spacing
     punctured = (_PUNCTURE * least) ** 2

@@ -220,9 +220,9 @@ def choose_off_surface(
     half_period : whether X and B cover half a period; see `choose`.
     gradient : whether the rule is for `gradient_at`; the error is then relative to max |grad B|.
     max_nphi, max_ntheta : largest numbers of quadrature nodes of the whole torus along phi and
-        theta. These limits bound the time of an evaluation, which does not depend on where the
-        points are. If the requested digits need more nodes, the rule is chosen for as many digits
-        as the limits allow. Every evaluation estimates its own error.
+        theta. These limits bound the time of an evaluation; the positions of the points do not
+        change this time. If the requested digits need more nodes, the rule is chosen for as many
+        digits as the limits allow. Every evaluation estimates its own error.
 
     Returns
     -------

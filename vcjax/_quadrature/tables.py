@@ -131,7 +131,7 @@ def tables(rule: Rule) -> Tables:
 def gradient_tables(rule: Rule) -> GradientTables:
     """Return the constants of a rule for `prepare_gradient`.
 
-    Usage, parameter and errors are those of `tables`.
+    Usage, parameter and errors are the same as for `tables`.
     """
     check_rule("gradient_tables", rule)
     return GradientTables(tables(rule), **jax.device_put(_gradient_tables(rule)))
@@ -140,7 +140,7 @@ def gradient_tables(rule: Rule) -> GradientTables:
 def off_surface_tables(rule: Rule) -> OffSurfaceTables:
     """Return the constants of a rule for `prepare_off_surface`.
 
-    Usage and errors are those of `tables`; the rule must come from `choose_off_surface`.
+    Usage and errors are the same as for `tables`; the rule must come from `choose_off_surface`.
     """
     check_rule("off_surface_tables", rule, "vcjax.choose_off_surface")
     if not rule.core_count:

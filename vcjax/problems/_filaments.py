@@ -155,9 +155,11 @@ def _sine_series(coefficients, nfp, parameter):
 def point_count(call: str, filament: Filament, targets: KDTree) -> int:
     """Return how many points on a filament reduce the error at the targets to rounding error.
 
-    If the parameter t of the curve y = sum_k c_k exp(i k t) is shifted by i s, the curve moves by
-    about the sum over k > 0 of sqrt(2) |c_k| (exp(k s) - 1). For circles this is exact. The
-    integrand is singular at the shift s for which the curve reaches the nearest target.
+    With n points the error is about exp(-n s) if the integrand is singular at the complex parameter
+    t + i s. The distance between the points of the curve y = sum_k c_k exp(i k t) at t and at
+    t + i s is about the sum over k > 0 of sqrt(2) |c_k| (exp(k s) - 1). For circles this is exact.
+    The integrand is singular at the s for which this distance equals the distance from the curve to
+    the nearest target.
 
     Parameters
     ----------
@@ -227,8 +229,8 @@ def biot_savart_gradient(
 
     The parameters are those of `biot_savart`. The kernel has one more power of the distance than
     the kernel of the field, so the error of the trapezoidal rule is larger by a factor of about the
-    number of points. A sixth more points reduces the error by exp(-6), which compensates for this
-    factor.
+    number of points. A sixth more points multiplies the error by exp(-6), which compensates for
+    this factor.
     """
     call = "problems.magnetic_field_gradient"
     return _sum_gradients(*_elements(call, filaments, targets, refinement), targets)

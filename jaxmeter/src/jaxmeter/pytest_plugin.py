@@ -65,7 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Run a test; with the mark ``jaxmeter_lock``, compare its quantities with the lock file."""
+    """Run a test; if it is marked ``jaxmeter_lock``, compare its quantities with the lock file."""
     result = yield
     if item.get_closest_marker(_LOCK_MARK) is not None:
         locked = item.config.stash[_LOCKED]

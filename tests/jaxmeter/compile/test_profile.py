@@ -2,7 +2,11 @@
 
 import json
 import re
+import signal
+import threading
+import time
 import xml.etree.ElementTree as ElementTree
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import jax
@@ -12,6 +16,7 @@ import pytest
 
 import jaxmeter
 from jaxmeter import CompileProfile
+from jaxmeter._compile.trace_lines import Sampler
 
 X = jnp.linspace(0.5, 1.5, 64)
 TABLE = np.random.default_rng(0).normal(size=(24, 24))
@@ -57,6 +62,41 @@ def test_rows_sum_to_the_elapsed_time_and_most_have_a_line(profile):
     assert known == pytest.approx(profile.attributed_share * total, rel=1e-6)
     assert 0 < profile.measured_share < profile.attributed_share <= 1
     assert any(not row.source and row.basis == "unattributed" for row in profile.rows)
+
+
+def test_the_main_thread_takes_its_samples_itself_and_keeps_its_signal_handler():
+    """CPython 3.11 can crash if another thread reads the frames of a running thread."""
+    takers = set()
+
+    class Recording(Sampler):
+        def _sample(self, number, frame):
+            takers.add(threading.current_thread())
+            super()._sample(number, frame)
+
+    def handler(number, frame):
+        raise AssertionError("a sample was requested after the end")
+
+    before = signal.signal(signal.SIGPROF, handler)
+    try:
+        sampler = Recording()
+        with sampler.sampling():
+            jax.jit(lambda x: program(x)).trace(X)
+        time.sleep(0.01)
+        assert signal.getsignal(signal.SIGPROF) is handler
+    finally:
+        signal.signal(signal.SIGPROF, before)
+    assert takers == {threading.main_thread()}
+    assert any(
+        place.source == here("# the line of the loop") for s in sampler.stacks for place in s
+    )
+
+
+def test_in_another_thread_the_trace_is_divided_by_equations():
+    with ThreadPoolExecutor(1) as pool:
+        found = pool.submit(profiled, lambda x: program(x), X).result()
+    assert {row.basis for row in found.rows if row.stage == "trace"} == {"by equations"}
+    traced = sum(row.seconds for row in found.rows if row.stage == "trace")
+    assert traced == pytest.approx(found.trace_seconds, rel=1e-6)
 
 
 def test_equations_are_counted_by_line_as_in_the_jaxpr(profile):

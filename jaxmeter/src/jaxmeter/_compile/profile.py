@@ -21,7 +21,7 @@ from jaxmeter._measure.case import Case, case_of, name_of
 from jaxmeter._measure.failures import beginning_in_users_code
 from jaxmeter._measure.staging import Staged, fresh, prepared, trace
 from jaxmeter._program.places import Place, author_place
-from jaxmeter._records.compile import CompiledLine, CompileProfile, CompileRow
+from jaxmeter._records.compile import CompiledLine, CompileProfile, CompileRow, Stage
 
 
 @beginning_in_users_code
@@ -72,8 +72,8 @@ def compile_profile(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) ->
     arrays = captured_values(program.jaxpr)
     folded = foldings(program.jaxpr, lambda array: identity(array) in arrays, 0.0)
     rows = [
-        *_trace_rows(sampler, traced_at - start),
-        *_lower_rows(equations, lowered_at - traced_at),
+        *_trace_rows(sampler, equations, traced_at - start),
+        *_rows_by_equations("lower", equations, lowered_at - traced_at),
         *compile_rows(stages, kernels, folded),
     ]
     rows.sort(key=lambda row: -row.seconds)
@@ -100,9 +100,14 @@ def compile_profile(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) ->
     )
 
 
-def _trace_rows(sampler: Sampler, seconds: float) -> list[CompileRow]:
-    """Return the rows of the trace: the samples by line, scaled to the time of the trace."""
+def _trace_rows(sampler: Sampler, equations: Equations, seconds: float) -> list[CompileRow]:
+    """Return the rows of the trace: the samples by line, scaled to the time of the trace.
+
+    If there are no samples, the equations of each line take their place.
+    """
     total = sum(sampler.stacks.values())
+    if not total:
+        return _rows_by_equations("trace", equations, seconds)
     shares: dict[Origin, float] = defaultdict(float)
     for stack, spent in sampler.stacks.items():
         place = author_place(list(stack))
@@ -110,12 +115,12 @@ def _trace_rows(sampler: Sampler, seconds: float) -> list[CompileRow]:
     return rows_of("trace", seconds, shares, "measured")
 
 
-def _lower_rows(equations: Equations, seconds: float) -> list[CompileRow]:
+def _rows_by_equations(stage: Stage, equations: Equations, seconds: float) -> list[CompileRow]:
     total = sum(equations.counts.values())
     shares: dict[Origin, float] = defaultdict(float)
     for (source, _), count in equations.counts.items():
         shares[Origin(equations.author(source), "", "")] += count / total
-    return rows_of("lower", seconds, shares, "by equations")
+    return rows_of(stage, seconds, shares, "by equations")
 
 
 def _lines(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import functools
+import signal
 import sys
 import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from types import FrameType
 from typing import Any
 
 from jaxmeter._program.jaxprs import JIT, inner, sub_jaxprs
@@ -22,42 +25,58 @@ from jaxmeter._program.places import (
 )
 
 _INTERVAL_SECONDS = 1e-3
+# The signal is never sent to the process: Python only calls its handler.
+_SIGNAL = signal.SIGPROF
 # Python switches threads after this time; with the default, 5 ms, samples would be 5 ms apart.
 _SWITCH_SECONDS = 5e-4
 
 
 class Sampler:
-    """Samples of the Python stack of a thread, each with the seconds since the previous sample."""
+    """Samples of the Python stack of the main thread, each with the seconds since the previous one.
+
+    A second thread requests each sample, and the main thread takes the sample itself, in the
+    handler of a signal. A second thread must not read the frames: CPython 3.11 can crash if the
+    frames of a running thread are read.
+    """
 
     def __init__(self) -> None:
         self.stacks: dict[tuple[Place, ...], float] = defaultdict(float)
         """Seconds by stack, the innermost line first. The empty stack stands for
         samples without a line of the user's code."""
+        self._last = 0.0
 
     @contextlib.contextmanager
     def sampling(self) -> Iterator[None]:
-        """Sample the calling thread while a ``with`` block runs."""
+        """Sample while a ``with`` block runs; outside the main thread, take no samples."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
         ended = threading.Event()
-        thread = threading.Thread(
-            target=self._sample, args=(threading.get_ident(), ended), daemon=True
-        )
-        before = sys.getswitchinterval()
+        thread = threading.Thread(target=_request_samples, args=(ended,), daemon=True)
+        interval = sys.getswitchinterval()
+        handler = signal.signal(_SIGNAL, self._sample)
         sys.setswitchinterval(_SWITCH_SECONDS)
+        self._last = time.perf_counter()
         thread.start()
         try:
             yield
         finally:
             ended.set()
             thread.join()
-            sys.setswitchinterval(before)
+            sys.setswitchinterval(interval)
+            for _ in range(2):
+                """Python handles the last request at the end of this loop at the latest."""
+            signal.signal(_SIGNAL, signal.SIG_DFL if handler is None else handler)
 
-    def _sample(self, identity: int, ended: threading.Event) -> None:
-        last = time.perf_counter()
-        while not ended.wait(_INTERVAL_SECONDS):
-            frame = sys._current_frames().get(identity)
-            now = time.perf_counter()
-            self.stacks[tuple(places_of_frame(frame))] += now - last
-            last = now
+    def _sample(self, _: int, frame: FrameType | None) -> None:
+        now = time.perf_counter()
+        self.stacks[tuple(places_of_frame(frame))] += now - self._last
+        self._last = now
+
+
+def _request_samples(ended: threading.Event) -> None:
+    while not ended.wait(_INTERVAL_SECONDS):
+        _thread.interrupt_main(_SIGNAL)
 
 
 class Equations:
@@ -112,9 +131,10 @@ class Equations:
         return {line for line, count in repeated.items() if count > every[line] / 2}
 
     def author(self, source: str) -> str:
-        """Return the line to show for an innermost line.
+        """Return the line to show for `source`, the innermost line of a stack.
 
-        For a line of a package, return the line of the user's code that calls the package.
+        If `source` is a line of a package, return the line of the user's code that calls the
+        package.
         """
         place = author_place(self.stacks.get(source, []))
         return source if place is None else place.source

@@ -94,10 +94,9 @@ def is_over_leaves(equation: Any) -> bool:
 
 
 def places_of_frame(frame: FrameType | None) -> list[Place]:
-    """Return the user's lines of a running frame and of its callers, the innermost first."""
+    """Return the user's lines of a frame of this thread and of its callers, the innermost first."""
     places = []
-    # A running thread may end a frame meanwhile; f_back is then no longer a frame.
-    while isinstance(frame, FrameType):
+    while frame is not None:
         places.append(
             Place(frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_qualname)
         )

@@ -221,5 +221,5 @@ class Comparison(Result):
 
     @property
     def decisive(self) -> tuple[Exact | Timing, ...]:
-        """The quantities that must be the same for the functions to be called the same."""
+        """The quantities that must all be the same for the verdict ``same``."""
         return (*self.exact, *(one for one in self.timings if one.quantity not in PHASES))

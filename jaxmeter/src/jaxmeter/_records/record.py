@@ -135,7 +135,7 @@ class Environment(PlainData):
 class Record(Result):
     """The measurement of one program in one process.
 
-    In ``phases`` and all later sections, some fields may be None.
+    A quantity that is not known is None.
     """
 
     name: str

@@ -64,7 +64,7 @@ _POOL = re.compile(r"/-?\d+$")
 
 
 def annotation_table(trace: Trace) -> pd.DataFrame:
-    """Return the table ``trace_annotations``: events on host threads that are not operations."""
+    """Return the table ``trace_annotations``: all events on host threads except operations."""
     sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0.0, 0.0])
     for line in trace.lines:
         if line.is_device:

@@ -31,8 +31,6 @@ schema(
     },
 )
 
-_INSTALL = "xprof is not installed here; for its tables, run pip install tensorboard-plugin-profile"
-
 Convert = Callable[[list[str], str, dict[str, Any]], Any]
 
 
@@ -83,7 +81,10 @@ def _xprof(path: Path) -> Convert:
     try:
         from xprof.convert import raw_to_tool_data  # type: ignore[import-not-found]
     except ImportError as error:
-        raise JaxmeterError(f"xprof: {_INSTALL} ({error})") from None
+        raise JaxmeterError(
+            f"xprof_tables: xprof is not installed here ({error}); "
+            "run pip install tensorboard-plugin-profile"
+        ) from None
     # The next call writes the HLO of each program next to the trace, where the viewers search.
     raw_to_tool_data.xspace_to_tool_names([str(path)])
     return lambda *request: raw_to_tool_data.xspace_to_tool_data(*request)[0]
