@@ -181,6 +181,10 @@ def _rule(X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient, off
         demand = Demand.of_gradient(digits, slopes.length, spacing, off_surface=off_surface)
         by_field = slopes.nodes(by_field, digits, demand.lagrange_count)
         plan = planned(demand)
+        if not off_surface:
+            # The grid is chosen for two points fewer. With the grid's own number, the error of the
+            # interpolation was 1.6 times 10^-7 at 7 digits on a rotating ellipse.
+            plan["lagrange_count"] += 2
     rule = Rule(
         nfp=nfp,
         half_period=half_period,

@@ -121,7 +121,6 @@ class Demand:
             demand,
             angular_epsilon=demand.epsilon * 10.0**-angular_digits,
             radial_reach=_GRADIENT_RADII * demand.reach,
-            lagrange_count=2 * int(np.ceil(2 * demand.cutoff + 0.5)),
         )
 
     @classmethod
