@@ -70,9 +70,12 @@ def made_up_data() -> Iterator[None]:
         _silent.reset(token)
 
 
-def warn(call: str, message: str, category: type[Warning]) -> None:
-    """Issue the warning "call message" at the line of the user's code that made the call."""
-    if _silent.get():
+def warn(call: str, message: str, category: type[Warning], *, about_data: bool = True) -> None:
+    """Issue the warning "call message" at the line of the user's code that made the call.
+
+    A warning that is not about data is issued inside `made_up_data` too.
+    """
+    if about_data and _silent.get():
         return
     level, frame = 2, sys._getframe(1)
     while frame.f_back and frame.f_code.co_filename.startswith(_WITHIN):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -49,14 +50,15 @@ def _rows() -> Any:
     return pd.read_csv(measured("accuracy", "rows.csv"))
 
 
-def worst_errors() -> str:
+def worst_errors(*quantities: str) -> str:
     """Return a table of the largest error in units of 10^-digits, by shape, quantity and digits."""
     rows = _rows()
     header, columns = [], []
-    for quantity, name in QUANTITIES.items():
+    for quantity in quantities:
         some = rows[rows["quantity"] == quantity]
+        name = f"{QUANTITIES[quantity]}, " if len(quantities) > 1 else ""
         for digits in sorted(some["digits"].unique()):
-            header.append(f"{name}, d = {digits}")
+            header.append(f"{name}d = {digits}")
             of_digits = some[some["digits"] == digits]
             columns.append(of_digits.groupby("shape", sort=False)["over"].max())
     lines = [
@@ -111,7 +113,9 @@ def _number(value: Any) -> str:
 
 
 TABLES = {
-    "accuracy worst": worst_errors,
+    "accuracy field": partial(worst_errors, "field"),
+    "accuracy gradient": partial(worst_errors, "gradient"),
+    "accuracy off": partial(worst_errors, "off", "off gradient"),
     "accuracy distance": by_distance,
     "accuracy estimates": estimates,
 }

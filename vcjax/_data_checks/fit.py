@@ -17,8 +17,8 @@ _SAMPLE = 24
 def lacks_for_surface(rule: Rule, samples: Float[np.ndarray, "3 a b"]) -> float:
     """Return the factor by which a rule is too coarse for a surface, or 1 if it is fine enough.
 
-    The demands are those of `choose`: enough nodes for the surface normals and for sheets that face
-    each other, and patches as large as the range of the near kernel.
+    The demands are about those of `choose`: enough nodes for the surface normals and for sheets
+    that face each other, and patches as large as the range of the near kernel.
 
     Parameters
     ----------

@@ -169,14 +169,17 @@ def _nearest_nodes(points, surface: Periods, stride: tuple[int, int], rule: Rule
     torus = torus.reshape(3, rule.nfp * rows, _SECTORS, width).swapaxes(1, 2)
     torus = torus.reshape(3, _SECTORS, rule.nfp * rows * width)
     square = (torus**2).sum(axis=0)
+    rounding = 1e-12 * square.max()
 
     def best_nodes(x):
         # A product of such narrow matrices takes longer than the sum written out.
         along = sum(x[:, k, None, None] * torus[k] for k in range(3))
-        # XLA's CPU compiler takes twice as long for argmin as for two passes over stored values.
-        apart = lax.optimization_barrier(square - 2 * along)
+        # XLA's CPU compiler takes twice as long for argmin as for these two passes. It may compute
+        # the distances twice and round them differently.
+        apart = square - 2 * along
         least = apart.min(axis=2, keepdims=True)
-        index = jnp.where(apart == least, jnp.arange(apart.shape[2]), apart.shape[2]).min(axis=2)
+        nodes = jnp.arange(apart.shape[2])
+        index = jnp.where(apart <= least + rounding, nodes, nodes.size).min(axis=2)
         sector = lax.top_k(-least[..., 0], _DESCENTS)[1].astype(index.dtype)
         row, column = jnp.divmod(jnp.take_along_axis(index, sector, axis=1), width)
         return row, (sector * width + column) % columns

@@ -53,9 +53,9 @@ def _concrete() -> AbstractContextManager:
         return nullcontext()
     if jax.__version_info__ < (0, 8):
         raise VcjaxError(
-            f"prepare got a traced B, but JAX {jax.__version__} cannot prepare the surface while "
-            "it traces. Use JAX 0.8 or newer, or vcjax.prepare outside and vcjax.external_field "
-            "inside the traced function."
+            f"prepare was called inside a traced function, where JAX {jax.__version__} cannot "
+            "prepare a surface. Use JAX 0.8 or newer, or prepare the surface with vcjax.prepare "
+            "outside the traced function."
         )
     return jax.ensure_compile_time_eval()
 

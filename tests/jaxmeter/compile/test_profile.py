@@ -1,10 +1,11 @@
 """A compile profile names the slow line, and its parts sum to the whole."""
 
+import asyncio
 import json
 import re
 import signal
+import sys
 import threading
-import time
 import xml.etree.ElementTree as ElementTree
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -64,31 +65,56 @@ def test_rows_sum_to_the_elapsed_time_and_most_have_a_line(profile):
     assert any(not row.source and row.basis == "unattributed" for row in profile.rows)
 
 
-def test_the_main_thread_takes_its_samples_itself_and_keeps_its_signal_handler():
+class RecordingSampler(Sampler):
+    takers: set
+
+    def _sample(self, number, frame):
+        self.takers.add(threading.current_thread())
+        super()._sample(number, frame)
+
+
+def sampled(sampler):
+    """Trace a program; return the threads that took samples."""
+    sampler.takers = set()
+    interval = sys.getswitchinterval()
+    with sampler.sampling():
+        jax.jit(lambda x: program(x)).trace(X)
+    assert sys.getswitchinterval() == interval
+    return sampler.takers
+
+
+def test_the_main_thread_takes_its_samples_itself():
     """CPython 3.11 can crash if another thread reads the frames of a running thread."""
-    takers = set()
+    sampler = RecordingSampler()
+    assert sampled(sampler) == {threading.main_thread()}
+    assert here("# the line of the loop") in {p.source for stack in sampler.stacks for p in stack}
+    assert signal.getsignal(signal.SIGURG) is signal.SIG_DFL
 
-    class Recording(Sampler):
-        def _sample(self, number, frame):
-            takers.add(threading.current_thread())
-            super()._sample(number, frame)
 
+def test_a_program_that_handles_the_signal_keeps_its_handler_and_gets_no_samples():
     def handler(number, frame):
-        raise AssertionError("a sample was requested after the end")
+        raise AssertionError("a sample was requested")
 
-    before = signal.signal(signal.SIGPROF, handler)
+    before = signal.signal(signal.SIGURG, handler)
     try:
-        sampler = Recording()
-        with sampler.sampling():
-            jax.jit(lambda x: program(x)).trace(X)
-        time.sleep(0.01)
-        assert signal.getsignal(signal.SIGPROF) is handler
+        assert not sampled(RecordingSampler())
+        assert signal.getsignal(signal.SIGURG) is handler
     finally:
-        signal.signal(signal.SIGPROF, before)
-    assert takers == {threading.main_thread()}
-    assert any(
-        place.source == here("# the line of the loop") for s in sampler.stacks for place in s
-    )
+        signal.signal(signal.SIGURG, before)
+
+
+def test_an_event_loop_that_waits_for_signals_is_not_woken():
+    async def traced():
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: None)
+        return sampled(RecordingSampler())
+
+    assert not asyncio.run(traced())
+
+
+def test_an_error_while_tracing_leaves_no_handler():
+    with pytest.raises(ZeroDivisionError), Sampler().sampling():
+        raise ZeroDivisionError
+    assert signal.getsignal(signal.SIGURG) is signal.SIG_DFL
 
 
 def test_in_another_thread_the_trace_is_divided_by_equations():

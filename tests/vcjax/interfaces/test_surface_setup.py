@@ -97,6 +97,13 @@ def test_a_grid_at_its_caps_is_kept(setup, problem):
     assert setup.casing("off", problem.B) is free
 
 
+def test_limits_that_cost_digits_are_reported_for_a_zero_field_too(setup, problem):
+    zero = 0 * problem.B
+    nodes = setup.rule("off", zero, 8).quad_ntheta
+    with pytest.warns(vcjax.UnresolvedWarning, match="the rule has [1-7] digits"):
+        assert setup.rule("off", zero, 8, max_ntheta=nodes - 1).quad_ntheta < nodes
+
+
 def test_fields_of_a_batch_share_a_quadrature_that_resolves_each(setup, toroidal):
     fields = [toroidal, rippled(toroidal, 20, 0.1), 0 * toroidal]
     shared = setup.casing_for_all("field", fields, CasingOptions())

@@ -10,8 +10,10 @@ import pytest
 
 import vcjax
 from vcjax import problems
+from vcjax._geometry import resample
 from vcjax._geometry.patch import PatchInterpolation
 from vcjax._quadrature import tables
+from vcjax._quadrature.spectrum import unresolved
 
 
 @pytest.fixture(scope="module")
@@ -20,6 +22,23 @@ def rule():
     return vcjax.choose(
         problem.X, problem.B, 3, nfp=5, half_period=True, trg_nphi=20, trg_ntheta=40
     )
+
+
+def test_narrow_patches_interpolate_from_fewer_points(rule):
+    counts, reaches = rule.stencil_counts, (rule.reach_phi, rule.reach_theta)
+    assert counts[0] < rule.lagrange_count  # the patches of W7-X are narrow along phi
+    for count, reach, offsets in zip(counts, reaches, tables.polar_quadrant(rule), strict=False):
+        rows = tables.lagrange_rows(offsets, reach, count)
+        assert np.count_nonzero(rows, axis=1).max() == count
+
+
+def test_the_estimate_counts_the_points_that_narrow_patches_use(rule):
+    B = np.moveaxis(problems.w7x(3).B, -1, 0)
+    samples = resample.field_period(B, rule.nfp, rule.half_period)
+    wider = dataclasses.replace(rule, margin=rule.margin + 2)
+    assert wider.stencil_counts[0] == rule.stencil_counts[0] + 4
+    narrow, wide = (float(unresolved(samples, one, np)[1]) for one in (rule, wider))
+    assert narrow > 1.5 * wide
 
 
 @pytest.mark.parametrize("count", [4, 6, 10])

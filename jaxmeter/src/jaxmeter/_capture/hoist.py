@@ -251,7 +251,7 @@ def _other_fixed(name: str, before: dict[str, Any], now: dict[str, Any]) -> Jaxm
     for path in before | now:
         if path not in before or path not in now or before[path] != now[path]:
             was, got = (
-                f"{path}={one[path]!r:.80}" if path in one else f"no {path}"
+                f"{path}={one[path]!r:.80}" if path in one else f"no static {path}"
                 for one in (before, now)
             )
             return JaxmeterError(f"{name}: got {got}, but was hoisted for {was}; {_ADVICE}")

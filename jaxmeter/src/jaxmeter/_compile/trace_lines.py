@@ -25,8 +25,9 @@ from jaxmeter._program.places import (
 )
 
 _INTERVAL_SECONDS = 1e-3
-# The signal is never sent to the process: Python only calls its handler.
-_SIGNAL = signal.SIGPROF
+# The signal is never sent to the process: Python only calls its handler. By default, processes
+# ignore this signal.
+_SIGNAL = signal.SIGURG
 # Python switches threads after this time; with the default, 5 ms, samples would be 5 ms apart.
 _SWITCH_SECONDS = 5e-4
 
@@ -47,31 +48,43 @@ class Sampler:
 
     @contextlib.contextmanager
     def sampling(self) -> Iterator[None]:
-        """Sample while a ``with`` block runs; outside the main thread, take no samples."""
-        if threading.current_thread() is not threading.main_thread():
+        """Sample while a ``with`` block runs.
+
+        No samples are taken outside the main thread, or if the program handles the signal itself,
+        or if an event loop waits for signals: requests would fill the pipe that wakes the loop.
+        """
+        if not _may_sample():
             yield
             return
-        ended = threading.Event()
+        ended, interval = threading.Event(), sys.getswitchinterval()
         thread = threading.Thread(target=_request_samples, args=(ended,), daemon=True)
-        interval = sys.getswitchinterval()
-        handler = signal.signal(_SIGNAL, self._sample)
-        sys.setswitchinterval(_SWITCH_SECONDS)
         self._last = time.perf_counter()
-        thread.start()
+        signal.signal(_SIGNAL, self._sample)
         try:
-            yield
+            sys.setswitchinterval(_SWITCH_SECONDS)
+            thread.start()
+            try:
+                yield
+            finally:
+                ended.set()
+                thread.join()
         finally:
-            ended.set()
-            thread.join()
             sys.setswitchinterval(interval)
-            for _ in range(2):
-                """Python handles the last request at the end of this loop at the latest."""
-            signal.signal(_SIGNAL, signal.SIG_DFL if handler is None else handler)
+            signal.signal(_SIGNAL, signal.SIG_DFL)
 
     def _sample(self, _: int, frame: FrameType | None) -> None:
         now = time.perf_counter()
         self.stacks[tuple(places_of_frame(frame))] += now - self._last
         self._last = now
+
+
+def _may_sample() -> bool:
+    if threading.current_thread() is not threading.main_thread():
+        return False
+    if (wakeup := signal.set_wakeup_fd(-1)) != -1:
+        signal.set_wakeup_fd(wakeup)
+        return False
+    return signal.getsignal(_SIGNAL) is signal.SIG_DFL
 
 
 def _request_samples(ended: threading.Event) -> None:

@@ -29,7 +29,7 @@ _KIND_WORDS = {
     "str": "a string",
     "bool": "True or False",
     " | null": " or None",
-    " | ": ", ",
+    " | ": " or ",
 }
 
 
