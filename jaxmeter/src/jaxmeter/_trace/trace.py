@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 from array import array
 from collections.abc import Callable, Iterator
@@ -24,6 +26,9 @@ from jaxmeter.errors import JaxmeterError
 _MARKS = ("ThreadpoolListener::", "end: ")
 # Lines of devices that repeat the events of other lines, in older and newer versions of JAX.
 _DERIVED = {"Steps", "XLA Modules", "Framework Ops", "Framework Name Scope", "Source code"}
+# The version of JAX from which on `ProfileData` raises an error for a file that is not a trace.
+# Older versions abort the process.
+_RAISES = (0, 8, 3)
 # Statistics that are read into columns of their own.
 _READ = {"hlo_op", "hlo_module", "program_id", "run_id", "device_ordinal"}
 
@@ -177,6 +182,14 @@ def _files(folder: Path) -> list[Path]:
     return list(folder.rglob("*.xplane.pb")) if folder.is_dir() else []
 
 
+def _check_in_another_process(path: Path) -> None:
+    """Raise an error if JAX would abort the process that reads this file."""
+    code = "import sys; from jax.profiler import ProfileData; ProfileData.from_file(sys.argv[1])"
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True)
+    if done.returncode:
+        raise JaxmeterError(f"trace: got {str(path)!r}, which JAX cannot read; trace again")
+
+
 def read_trace(path: Path) -> Trace:
     """Read an ``.xplane.pb`` file.
 
@@ -189,6 +202,8 @@ def read_trace(path: Path) -> Trace:
     ops: dict[tuple[str, str], int] = {}
     lines, count = [], 0
     check_whole(path)
+    if jax.__version_info__ < _RAISES:
+        _check_in_another_process(path)
     with warnings.catch_warnings():
         # On Python 3.12 jaxlib's classes warn when they are made. If warnings are errors, this
         # warning would abort Python.
