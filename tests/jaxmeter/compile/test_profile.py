@@ -73,12 +73,13 @@ class RecordingSampler(Sampler):
         super()._sample(number, frame)
 
 
-def sampled(sampler):
-    """Trace a program; return the threads that took samples."""
+def sampled(sampler, traces=30):
+    """Trace a program many times; return the threads that took samples."""
     sampler.takers = set()
     interval = sys.getswitchinterval()
     with sampler.sampling():
-        jax.jit(lambda x: program(x)).trace(X)
+        for _ in range(traces):
+            jax.jit(lambda x: program(x)).trace(X)
     assert sys.getswitchinterval() == interval
     return sampler.takers
 

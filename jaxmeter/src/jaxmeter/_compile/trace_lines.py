@@ -72,7 +72,7 @@ class Sampler:
             sys.setswitchinterval(interval)
             signal.signal(_SIGNAL, signal.SIG_DFL)
 
-    def _sample(self, _: int, frame: FrameType | None) -> None:
+    def _sample(self, number: int, frame: FrameType | None) -> None:
         now = time.perf_counter()
         self.stacks[tuple(places_of_frame(frame))] += now - self._last
         self._last = now
