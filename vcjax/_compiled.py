@@ -1,4 +1,4 @@
-"""Compile the programs of public calls in less time."""
+"""Compile the programs of public calls with options that save time."""
 
 import os
 from collections.abc import Callable

@@ -93,7 +93,7 @@ class Orbits(eqx.Module):
             of the eccentric anomaly.
         """
         e = self.eccentricity
-        # The angle is in turns. In radians, its rounding displaces a planet by 1e-5 pixels.
+        # The angle is in turns. In radians, rounding would displace a planet by 1e-5 pixels.
         sine, cosine = solve(self.mean_anomaly / (2 * jnp.pi) + time / self.period, e)
         along = self.semi_major_axis * (cosine - e)
         across = self.semi_major_axis * jnp.sqrt(1.0 - e * e) * sine

@@ -229,6 +229,14 @@ def test_a_call_with_other_arguments_than_hoisted_is_refused_by_the_name_of_the_
 POWER = jax.jit(lambda x, n: (CUBE @ x) ** n, static_argnums=1)
 
 
+def test_an_array_in_place_of_a_static_tuple_is_refused_by_name():
+    scaled = jax.jit(lambda x, size: (CUBE @ x) * size[0], static_argnums=1)
+    hoisted, constants = jaxmeter.hoist(scaled, X, (2, 3))
+    hoisted(constants, X, (2, 3))
+    with pytest.raises(JaxmeterError, match=r"got size=Array.* but was hoisted for size=\(2, 3\)"):
+        hoisted(constants, X, X)
+
+
 def test_static_arguments_are_bound_first():
     hoisted, constants = jaxmeter.hoist(functools.partial(POWER, n=2), X)
     assert list(constants) == ["CUBE"]

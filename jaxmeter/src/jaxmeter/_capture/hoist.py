@@ -225,19 +225,17 @@ def _structures(fn: Callable[..., Any], arguments: Arguments) -> Structures:
 
 def _other_structure(name: str, before: Structures, now: Structures) -> JaxmeterError:
     """Return the error for a call whose arguments have another structure than those of `hoist`."""
-    for key in before | now:
-        argument = " ".join(key)
-        if key not in before:
-            text = f"got the argument {argument}, but was hoisted without this argument"
-        elif key not in now:
-            text = f"got no argument {argument}, but was hoisted with this argument"
-        elif before[key] != now[key]:
-            was, got = contrast(str(before[key]), str(now[key]))
-            text = f"got the structure {got} for the argument {key[0]}, but was hoisted for {was}"
-        else:
-            continue
-        return JaxmeterError(f"{name}: {text}; {_ADVICE}")
-    return JaxmeterError(f"{name}: got other arguments than jaxmeter.hoist; {_ADVICE}")
+    shared = before.keys() & now.keys()
+    key = next(k for k in before | now if k not in shared or before[k] != now[k])
+    argument = " ".join(key)
+    if key not in before:
+        text = f"got the argument {argument}, but was hoisted without this argument"
+    elif key not in now:
+        text = f"got no argument {argument}, but was hoisted with this argument"
+    else:
+        was, got = contrast(str(before[key]), str(now[key]))
+        text = f"got the structure {got} for the argument {key[0]}, but was hoisted for {was}"
+    return JaxmeterError(f"{name}: {text}; {_ADVICE}")
 
 
 def _fixed_by_name(fn: Callable[..., Any], arguments: Arguments, static: Static) -> dict[str, Any]:

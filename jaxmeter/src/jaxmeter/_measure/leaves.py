@@ -13,11 +13,20 @@ Static = tuple[Collection[int], Collection[str]]
 """The positions and the names of the static arguments."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Whole:
     """A static argument, which is treated as one leaf."""
 
     value: Any
+
+    def __eq__(self, other: object) -> bool:
+        try:
+            return isinstance(other, Whole) and bool(self.value == other.value)
+        except (TypeError, ValueError):  # an array, which is no static argument
+            return False
+
+    def __hash__(self) -> int:
+        return hash(self.value)
 
     def __repr__(self) -> str:
         return repr(self.value)
