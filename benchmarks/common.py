@@ -83,7 +83,7 @@ VERSIONS = {"compile_seconds": "2"}
 def casing_preparation(digits: int) -> PlannedCase:
     """Return the planned case that prepares the casing of W7-X.
 
-    All cases that evaluate the casing share it as their preparation.
+    Several suites name this case as a preparation, so that their workers share the casing.
     """
     return PlannedCase(
         name=f"casing_preparation/w7x-d{digits}",

@@ -13,7 +13,8 @@ class OffSurface(common.CaseSuite):
 
     The boundary is half a period with a minor radius of 0.5 metres. Points lie on both sides of the
     boundary, at the same distance, given in metres. There are two aims at nine digits: the error is
-    at most 1e-8, and points at any distance take at most three times the time of the farthest.
+    at most 1e-8, and points at any distance take at most three times as long as the farthest
+    points.
     """
 
     suite = "off_surface"

@@ -2,7 +2,7 @@
 
 A time has one sample for each *process*. The calls within a process share a memory layout and a
 short stretch of machine noise, so they agree far better with each other than with calls of another
-process. Exact metrics (bytes, counts) must be equal in all processes.
+process. The bytes of captured arrays, constants and temporaries must be equal in all processes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Summary(TypedDict):
     times: dict[str, list[float]]
     """Seconds by name, with one sample for each process."""
     numbers: dict[str, float]
-    """Exact metrics and errors by name; an error is the largest of all processes."""
+    """Bytes, counts and errors by name, each the largest of all processes."""
 
 
 def summarise(records: Sequence[Record]) -> Summary:

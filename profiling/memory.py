@@ -7,9 +7,8 @@ This command measures six choices, each in two processes:
         --vary chunk_size=256,1024,4096 --vary target_chunk_size=80,320 --rounds 2
 
 Each choice runs in its own processes, because a process never returns all its memory to the system.
-The best choices are marked: no other choice is both faster and smaller in temporaries. Records are
-kept in the folder of --out. Run the same command again to resume. docs/tables.md describes the
-columns.
+The best choices are marked: every faster choice has larger temporaries. Records are kept in the
+folder of --out. Run the same command again to resume. docs/tables.md describes the columns.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ SHOWN = {
 
 
 def observed(*, function: str, given: str) -> Case:
-    """Return the case of a function, with numbers of the allocator added to its checks.
+    """Return the case of a function, with statistics of the device's allocator among its checks.
 
     Worker processes call this function.
     """
@@ -139,7 +138,7 @@ def measured(
     """Measure choices in worker processes, and return the records of each choice.
 
     Rounds of the choices are interleaved. A round with an ``ok`` record in the store is measured
-    again only if vcjax, JAX, the machine or the parameters have changed.
+    again only if vcjax, JAX, the machine, the parameters or ``--repeat`` have changed.
     """
     from benchmarks.measuring.checkout import code_version
     from benchmarks.measuring.plan import PlannedCase

@@ -1,7 +1,8 @@
 r"""Profile one operation of vcjax on one benchmark case.
 
-The record has the constants, the memory, the error of the result, and the times of all phases. A
-trace is written if --trace-dir is given. Two examples:
+The record has the constants, the memory, the error of the result, and the times of all phases.
+Without --jit, the constants, the memory and the phases of the compile are not measured. A trace is
+written if --trace-dir is given. Two examples:
 
     python profiling/profile_vc.py --case case_vc --op B --jit --repeat 5 \
         --chunk-size auto --target-chunk-size auto --trace-dir DIR
@@ -286,7 +287,7 @@ def profile(options: argparse.Namespace) -> None:
     print(f"{table(record)}\nrecord: {path}")
     if options.trace_dir is not None:
         trace(case, options, name)
-        print(f"trace: tensorboard --logdir {options.trace_dir}")
+        print(f"trace: to open it, run tensorboard --logdir {options.trace_dir}")
 
 
 def measure_eager(case: Case, *, repeat: int, name: str) -> Record:

@@ -63,7 +63,7 @@ def work(argv: Sequence[str] | None) -> bool:
         scripting.say(f"trace: {options.repeat} runs")
         logdir = options.trace_dir or folder
         path = jt.capture(case, logdir, repeat=options.repeat, cold=options.cold)
-        scripting.say(f"trace: tensorboard --logdir {logdir}")
+        scripting.say(f"trace: to open it, run tensorboard --logdir {logdir}")
     scripting.say(f"trace: reading {path} ({path.stat().st_size / 1e6:.1f} MB)")
     tables = jt.trace_tables(jt.read_trace(path), dict(map(jt.hlo_file, options.hlo)))
     xprof = {}

@@ -102,10 +102,11 @@ def history(options: argparse.Namespace) -> int:
 
 
 def review(options: argparse.Namespace) -> int:
-    """Compare two commits; the exit code is 1 if there is a gated regression, else 0.
+    """Compare two commits; the exit code is 1 if a gated metric regressed or a case broke, else 0.
 
     The exit code is 2 if the commits cannot be compared: a commit was not measured, or the two
-    commits were measured on different machines or with different versions of JAX.
+    commits were measured on different machines or with different versions of JAX. With
+    --gate-times it is also 2 if there is no verdict on times.
     """
     from jaxmeter import JaxmeterError
 
@@ -150,7 +151,10 @@ def review(options: argparse.Namespace) -> int:
 
 
 def triage(options: argparse.Namespace) -> int:
-    """Print a Markdown digest of regressions and improvements since a date or a commit."""
+    """Print a Markdown digest of regressions and improvements since a date or a commit.
+
+    The exit code is 0 if the digest was printed.
+    """
     from .history.series import make_history
     from .store.fleet import read_any
     from .triage import triage as digest
@@ -229,12 +233,12 @@ def _parser() -> argparse.ArgumentParser:
     option = command(
         "review", review, "report regressions of HEAD against BASE", "results/review/page"
     )
-    option("base", nargs="?", help="a commit of the store, or a name that git knows")
+    option("base", nargs="?", help="a commit of the store, or a git revision")
     option("head", nargs="?", help="another commit, named in the same way")
     about = "folder written by benchmarks.measuring.pair, to review instead of the store"
     option("--pair", type=Path, help=about)
     option("--environment", help="beginning of an environment's name, if the commits share several")
-    option("--gate-times", action="store_true", help="fail the review for longer times too")
+    option("--gate-times", action="store_true", help="also fail the review for longer times")
     about = "smallest relative change of a time that counts (default: 0.05)"
     option("--minimum-effect", type=float, help=about)
     option("--significance", type=float, help="share of reviews with a false alarm (default: 0.01)")

@@ -11,7 +11,7 @@ import pandas as pd
 
 from .errors import ReportError
 
-# Fields end in NUL, which no commit can hold; a subject may hold every other character.
+# Fields end in NUL, which a commit cannot contain; a subject may contain any other character.
 LOG = (
     *("git", "log", "--topo-order", "--reverse", "--ignore-missing", "--stdin"),
     *("--no-show-signature", "--encoding=UTF-8", "--format=tformat:%H%x00%aI%x00%s%x00%an%x00"),
@@ -23,7 +23,7 @@ FULL_NAME = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 class Commit:
     """A commit; `author_date` is in ISO 8601.
 
-    If git does not know the commit, all fields but the hash are empty.
+    If the repository lacks the commit, all fields but the hash are empty.
     """
 
     hash: str
@@ -81,7 +81,7 @@ def revisions(repository: Path, since: str) -> set[str]:
     Raises
     ------
     ReportError
-        If git does not know `since`, or cannot be run.
+        If git finds no commit `since`, or cannot be run.
     """
     command = ["git", "rev-list", "--end-of-options", f"{since}..HEAD"]
     try:
@@ -90,7 +90,7 @@ def revisions(repository: Path, since: str) -> set[str]:
         raise ReportError(f"triage: git cannot list the commits since {since}: {error}") from error
     if done.returncode != 0:
         raise ReportError(
-            f"triage: git knows no commit {since!r} in {repository}; give a date such as "
+            f"triage: git finds no commit {since!r} in {repository}; give a date such as "
             "2026-11-01, a commit of this clone, or another clone with --repository"
         )
     return set(done.stdout.split())

@@ -24,7 +24,7 @@ PARAMETERS = (*OF_PROBLEMS, *CHUNKS)
 RUNS_COUNT = 20  # the runs of a script that prints a standard deviation
 FIELD_ERRORS = ("error_relative", "reference_error_relative")
 
-# Fields of a record's environment, and what they are called as columns.
+# Fields of a record's environment, and the names of their columns.
 ENVIRONMENT = {
     "machine": "machine",
     "platform": "platform",
@@ -43,7 +43,7 @@ ENVIRONMENT = {
     "jax_options": "jax_options",
 }
 PER_PROCESS_ENVIRONMENT = ("load_1min_before", "load_1min_after", "started_utc")
-# Names of columns that are added later: by readers of the table, and from the environment.
+# Names of columns that are added later: by the history, and from the record's environment.
 ADDED = ("environment", "position")
 TAKEN = frozenset((*ENVIRONMENT.values(), *PER_PROCESS_ENVIRONMENT, *ADDED))
 FAILURE = ("phase", "kind", "message", "traceback")
@@ -104,8 +104,8 @@ KNOWN = (
 )
 COMPILE_PHASES = ("trace_seconds", "lower_seconds", "compile_seconds")
 
-# Beginnings of names that are not metrics: numbers of the C++ package, numbers of the machine, and
-# summaries of samples that have metrics already.
+# Beginnings of names that are not metrics: numbers of the C++ package, numbers of the machine,
+# parameters, and summaries of samples that have metrics already.
 NOT_OURS = (
     *("reference_", "baseline_", "wall_", "factory_", "steady_m", "naive_", "failure_", "load_"),
     "parameter_",
@@ -223,7 +223,7 @@ def naive_std(first_call: float | None, steady: Sequence[float]) -> float | None
 
 
 def _std(values: Sequence[float]) -> float:
-    """Return the standard deviation, much faster than `statistics.stdev` does."""
+    """Return the standard deviation, computed much faster than by `statistics.stdev`."""
     mean = math.fsum(values) / len(values)
     return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 

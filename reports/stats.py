@@ -41,7 +41,10 @@ SIZES = (
 
 
 def succeeded(measured: pd.DataFrame, *columns: str, suite: str | None = None) -> pd.DataFrame:
-    """Return the processes that succeeded and have a value in each of `columns`."""
+    """Return the processes that succeeded and have a value in each of `columns`.
+
+    If `suite` is given, only processes of this suite are returned.
+    """
     if any(name not in measured for name in columns):
         return measured.iloc[:0]
     good = (measured["status"] == "ok") & measured[list(columns)].notna().all(axis=1)

@@ -16,7 +16,7 @@ from .review.causes import PROGRAM
 from .review.findings import GATED, small_change
 from .units import counted
 
-MAX_CHANGES = 3  # of a commit, the largest first
+MAX_CHANGES = 3  # shown for a commit, the largest first
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -37,22 +37,24 @@ class Change:
 
     def __str__(self) -> str:
         ratio = self.step.ratio
-        how = f"{ratio:.3g}×" if 0 < ratio < math.inf else f"{self.step.before:g} → "
+        digits = 4 if 0.9 < ratio < 1.1 else 3  # so that no change shows as 1×
+        how = f"{ratio:.{digits}g}×" if 0 < ratio < math.inf else f"{self.step.before:g} → "
         how += "" if 0 < ratio < math.inf else f"{self.step.after:g}"
         return f"{self.series.metric.title} {how} in {self.series.case}"
 
 
 def triage(history: History, since: str, repository: Path) -> str:
-    """Return the digest of the commits after `since`, a date or a name that git knows.
+    """Return the digest of the commits since a date, or after a git revision.
 
-    The digest lists regressions and improvements of gated metrics, errors and times. Changes of
-    times count only above the threshold of their series. A changed time is unexplained if no number
-    of the case's program changed at the same commit.
+    The digest lists regressions and improvements of gated metrics, errors and noisy metrics (times
+    and resident memory). A change of a noisy metric counts only above the threshold of its series,
+    and is unexplained if no number of the case's program changed at the same commit. Changes that
+    only ruptures found are left out.
 
     Raises
     ------
     ReportError
-        If git does not know `since` or cannot be run, or no commit after `since` was measured.
+        If git finds no commit `since` or cannot be run, or if no commit after `since` was measured.
     """
     wanted = _wanted(history.commits, since, repository)
     if not wanted:

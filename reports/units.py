@@ -26,7 +26,10 @@ RATIOS = (Unit("×", 1.0),)
 
 
 def unit_for(values: Iterable[float], units: tuple[Unit, ...]) -> Unit:
-    """Return the largest unit in which the median of `values` is at least 1, else the smallest."""
+    """Return the largest unit in which the median of `values` is at least 1, else the smallest.
+
+    Zeros and values that are not finite are ignored.
+    """
     numbers = sorted(abs(v) for v in values if v and math.isfinite(v))
     if not numbers:
         return units[0]
@@ -61,7 +64,7 @@ def significant(value: float, digits: int = 3) -> str:
 def in_unit(value: float, unit: Unit) -> str:
     """Write a value in `unit`, without the unit's name.
 
-    A whole number of bytes is written as an integer, any other value with three digits.
+    A whole number of bytes is written as an integer, any other value with three significant digits.
     """
     if unit.name == "B" and value == round(value):
         return f"{value:.0f}"

@@ -44,8 +44,8 @@ STUDIES = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a study and return its exit code.
 
-    The code is 0 if the study succeeded, 1 if its result is negative, 2 if it cannot be measured,
-    and 130 if it was interrupted.
+    The code is 0 if the study succeeded, 1 if its result is negative or some of its processes
+    failed, 2 if it cannot be measured, and 130 if it was interrupted.
     """
     parser = argparse.ArgumentParser(prog="python -m studies", description=__doc__)
     studies = parser.add_subparsers(dest="study", required=True)

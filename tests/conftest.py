@@ -1,11 +1,10 @@
-"""Settings every test shares: 64-bit floats, strict promotion, array shapes checked at run time,
-and quick compiling.
+"""Settings that all tests share: 64-bit floats, strict promotion, shape checks, quick compiling.
 
-LLVM's optimisation changes no more than rounding, and most programs run for less time than it
-takes. Programs of this process, and of processes that tests start, are compiled without it, in one
-piece and, where JAX has a choice, with the emitters that give LLVM less to do. Programs that run
-longer are compiled by `tests.vcjax.common.optimised`; the test of the README's lines compiles as
-users do.
+The shapes of arrays are checked at run time. Most test programs run for less time than LLVM needs
+to optimise them, and the optimisation changes only rounding. Programs of this process, and of
+processes that tests start, are therefore compiled without LLVM's optimisation and in one piece.
+Below JAX 0.11 they also use the emitters that give LLVM less work. Programs that run longer are
+compiled by `tests.vcjax.common.optimised`. The test of the README's example compiles as users do.
 """
 
 import gc
@@ -36,7 +35,7 @@ if quick not in given:
 
 
 def pytest_collection_finish():
-    """Leave what was imported to no collection of garbage, and collect less often."""
+    """Exclude all imported objects from garbage collection, and collect garbage less often."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 20, 100)

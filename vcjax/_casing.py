@@ -76,10 +76,9 @@ def prepare(
     X : (nphi, ntheta, 3) surface points, of the shape that the rule was chosen for; may be
         traced.
     constants : ``tables(rule)``; computed here if None.
-    near_weights : "float64" stores the weights of the near part; "float32" stores them in half the
-        memory, which keeps 7 digits of fields and 4 of gradients; "streamed" recomputes them at
-        every evaluation, which suits many targets or a single evaluation. See
-        ``docs/parameters.md``.
+    near_weights : "float64" stores the weights of the near part. "float32" takes half the memory,
+        and keeps 7 digits of fields and 4 of gradients. "streamed" recomputes the weights at every
+        evaluation, which suits many targets or a single evaluation. See ``docs/parameters.md``.
     near_block_size : largest number of targets whose weights are computed at once, or "auto". The
         number used is the largest divisor, up to this size, of the number of target columns.
     devices : a mesh or a list of devices among which the targets are divided, here and in every
@@ -87,13 +86,14 @@ def prepare(
 
     Returns
     -------
-    Casing : for `external_field`, `internal_field`, `self_test` and `error_estimate`.
+    Casing : for `external_field`, `internal_field`, `dense_operator`, `self_test` and
+        `error_estimate`.
 
     Raises
     ------
-    VcjaxError : if the rule was not made by `choose`, if the surface does not have the shape of the
-        rule or contains NaN, if the devices cannot be used, if an option or `constants` is invalid,
-        if the weights do not fit into memory, or if JAX runs in 32-bit mode.
+    VcjaxError : if the rule was not made by `choose`, if X is not a finite float64 array of the
+        rule's shape, if the devices cannot be used, if an option or `constants` is invalid, if the
+        weights do not fit into memory, or if JAX runs in 32-bit mode.
 
     Warns
     -----
@@ -143,8 +143,8 @@ def external_field(
 
     Raises
     ------
-    VcjaxError : if B does not have the shape of the rule or contains NaN, if the casing was not
-        made by `prepare`, if an option is invalid, or if JAX runs in 32-bit mode.
+    VcjaxError : if B is not a finite float64 array of the rule's shape, if the casing was not made
+        by `prepare`, if an option is invalid, or if JAX runs in 32-bit mode.
 
     Warns
     -----

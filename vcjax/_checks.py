@@ -9,7 +9,8 @@ from vcjax._forked import is_forked
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.seams import check_surface_seams
 
-# Kernels take up to the fifth power of distances; node spacings are smaller than the surface.
+# Kernels contain the fifth power of distances, from node spacings up to the size of the surface.
+# These powers neither overflow nor underflow if the largest value is from 1e-50 to 1e50.
 _LARGEST = 1e50
 
 
@@ -51,7 +52,7 @@ def check_rule(call: str, rule, choose: str = "vcjax.choose") -> None:
         raise VcjaxError(
             f"{call} got a rule of type {type(rule).__name__}; make a rule with {choose}."
         )
-    # `object.__setattr__` and `tree_at` can change values without a check.
+    # `object.__setattr__` and `equinox.tree_at` can change values without a check.
     with errors_named(call):
         rule.check()
 
@@ -154,9 +155,10 @@ def check_points(call: str, points) -> None:
 
 
 def check_casing(call: str, casing, kind: type, prepare: str) -> None:
-    """Raise `VcjaxError` unless a casing is of type `kind`, with the dtypes and shapes of its rule.
+    """Raise `VcjaxError` unless a casing has the type `kind`, and its arrays are valid.
 
-    Calls such as `jax.tree.map` can change the arrays of a casing.
+    The arrays must be float64 and have the shapes that the rule requires. Near weights may also be
+    float32. Calls such as `jax.tree.map` can change dtypes and shapes.
     """
     if not isinstance(casing, kind):
         raise VcjaxError(
@@ -193,7 +195,7 @@ def _shapes(casing) -> dict[str, tuple[int, ...]]:
     weights = getattr(casing, "near_weights", None)
     if weights is not None:
         patch = (2 * rule.reach_phi + 1) * (2 * rule.reach_theta + 1)
-        # Axes 0 and 2 may vary: rows are filled up for many devices, and k is 4 or 12.
+        # Axis 0 is padded for many devices; axis 2 has 4 weights for a field, 12 for a gradient.
         shapes["near_weights"] = (*weights.shape[:1], rule.trg_shape[1], *weights.shape[2:3], patch)
     return shapes
 

@@ -24,7 +24,7 @@ def has_avx512() -> bool:
 
 
 def _options(**values: Any) -> dict[str, Any]:
-    """Return compiler options by name, without those that this JAX lacks or the user has set.
+    """Return compiler options by name, without options that JAX lacks or that XLA_FLAGS sets.
 
     With AVX-512, vectors of 512 bits are added to the options; XLA's own choice is 256 bits. Fields
     then take 13 % less time, gradients 5 % (docs/compare.md).

@@ -25,7 +25,8 @@ from vcjax._options import Tiles, memory_shortage, resolve_tiles
 from vcjax._prepared import on_nodes
 from vcjax._pytree import pytree
 
-# Targets whose rows are computed at once. A target needs a few times nine numbers for each node.
+# Number of targets whose rows are computed at once. The temporaries of a target are a few times
+# nine numbers for each node.
 _BATCH = 4
 
 
@@ -62,8 +63,13 @@ class DenseOperator:
 
         Raises
         ------
-        VcjaxError : if B does not have the shape of the operator, is empty or contains NaN, if the
-            matrix was changed, or if JAX runs in 32-bit mode.
+        VcjaxError : if B is not a finite float64 array of the operator's shape, if the batch is
+            empty, if the matrix was changed, or if JAX runs in 32-bit mode.
+
+        Warns
+        -----
+        ContradictionWarning, UnresolvedWarning, NoiseWarning : see `external_field`. Only the first
+            field that the operator gets is checked.
         """
         call = "DenseOperator.apply"
         check_jax(call)

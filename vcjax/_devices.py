@@ -132,7 +132,7 @@ def divided(
 def over_targets(
     function: Callable, mesh: Mesh | None, targets: Any, *everywhere: Any, count: int, axis: int = 0
 ) -> Any:
-    """Call `divided`, gather the results of all devices, and drop those of the appended copies.
+    """Call `divided`, gather the results, and drop the results of the appended copies.
 
     Parameters
     ----------

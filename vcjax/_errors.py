@@ -39,7 +39,7 @@ class NoiseWarning(VcjaxWarning):
 
 
 class AccuracyWarning(VcjaxWarning):
-    """Warns that the estimated error of a result is larger than the requested digits allow."""
+    """Warns that an estimated error is too large, or that float32 weights lose requested digits."""
 
 
 _caller: ContextVar[str | None] = ContextVar("_caller", default=None)
@@ -62,7 +62,7 @@ def errors_named(call: str) -> Iterator[None]:
 
 @contextmanager
 def made_up_data() -> Iterator[None]:
-    """Suppress warnings inside the block, whose data were made by vcjax, not by the user."""
+    """Suppress warnings about data inside the block, because vcjax made these data."""
     token = _silent.set(True)
     try:
         yield

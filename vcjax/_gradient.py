@@ -2,14 +2,14 @@
 
 Let a stand for phi and theta, d_a for the derivative along a, and e^a for the dual tangents. Let n
 be the unit normal and T[B] as in `vcjax._casing`. The values of B on the surface give its
-tangential derivatives. div B = 0 and curl B = 0 on the vacuum side give its derivative along n. All
-these derivatives form the matrix D, and both gradients follow from D:
+tangential derivatives. div B = 0 and curl B = 0 on the vacuum side give d, its derivative along n.
+All these derivatives form the matrix D, and both gradients follow from D:
 
     D = sum_a e^a (x) d_a B + n (x) d,   d = sum_a e^a (n.d_a B) - n sum_a e^a.d_a B,
     grad B_ext = D/2 + FP grad T[B],   grad B_int = D/2 - FP grad T[B] = D - grad B_ext.
 
-The sign (x) denotes the tensor product, and FP Hadamard's finite part of the integral at points of
-the surface. Nothing is extrapolated from points off the surface.
+The sign (x) denotes the tensor product. FP denotes Hadamard's finite part of the integral at points
+of the surface. Nothing is extrapolated from points off the surface.
 """
 
 from dataclasses import dataclass
@@ -147,7 +147,9 @@ def external_gradient(
     ----------
     casing : made by `prepare_gradient`.
     B : (src_nphi, src_ntheta, 3) total field on the grid that the rule was chosen for, any unit.
-    chunk_size, target_chunk_size : see `external_field`.
+    chunk_size, target_chunk_size : see `external_field`. For rules of 8 digits and more, a tile has
+        fewer sources, and may have more targets, because rounding errors grow with the number of
+        sources; see ``docs/parameters.md``.
 
     Returns
     -------
@@ -156,8 +158,8 @@ def external_gradient(
 
     Raises
     ------
-    VcjaxError : if B does not have the shape of the rule or contains NaN, if the casing was not
-        made by `prepare_gradient`, if an option is invalid, or if JAX runs in 32-bit mode.
+    VcjaxError : if B is not a finite float64 array of the rule's shape, if the casing was not made
+        by `prepare_gradient`, if an option is invalid, or if JAX runs in 32-bit mode.
 
     Warns
     -----

@@ -42,10 +42,12 @@ from vcjax._quadrature.spectrum import unresolved, unresolved_at
 from vcjax._quadrature.tables import OffSurfaceTables, Tables, off_surface_tables
 
 _CHANGING = 0.02
-"""Share of a field's error that changes over the distance from the surface. With this share, the
-estimated errors of gradients on the shapes of studies/accuracy are at least half the errors."""
+"""The estimated error of a gradient includes the error of the field, times this share, divided by
+the distance from the surface. On the shapes of studies/accuracy, the estimates are then at least
+half the errors."""
 _GROUP = 1024
-"""Number of points in one call of the program, except inside a transformation of JAX."""
+"""Number of points in one call of the program, except on many devices and inside a transformation
+of JAX."""
 
 
 @pytree
@@ -92,9 +94,9 @@ def prepare_off_surface(
 
     Raises
     ------
-    VcjaxError : if the rule was not made by `choose_off_surface`, if the surface does not have the
-        shape of the rule or contains NaN, if the devices cannot be used, if `constants` is invalid,
-        or if JAX runs in 32-bit mode.
+    VcjaxError : if the rule was not made by `choose_off_surface`, if X is not a finite float64
+        array of the rule's shape, if the devices cannot be used, if `constants` is invalid, or if
+        JAX runs in 32-bit mode.
 
     Warns
     -----
@@ -174,7 +176,11 @@ def off_surface_field(
 
     Raises
     ------
-    VcjaxError : if an argument is invalid.
+    VcjaxError : for the same reasons as `choose_off_surface` and `field_at`.
+
+    Warns
+    -----
+    ContradictionWarning, UnresolvedWarning, NoiseWarning : see `choose_off_surface`.
     """
     with errors_named("off_surface_field"):
         rule = choose_off_surface(X, B, digits, nfp=nfp, half_period=half_period)
@@ -192,15 +198,11 @@ def off_surface_gradient(
 ) -> OffSurface:
     """Return the gradients of the fields that `off_surface_field` returns.
 
-    Parameters are those of `off_surface_field`.
+    Parameters, errors and warnings are those of `off_surface_field`.
 
     Returns
     -------
     OffSurface : with gradients (n, 3, 3), see `gradient_at`.
-
-    Raises
-    ------
-    VcjaxError : if an argument is invalid.
     """
     with errors_named("off_surface_gradient"):
         rule = choose_off_surface(X, B, digits, nfp=nfp, half_period=half_period, gradient=True)
@@ -234,9 +236,9 @@ def field_at(
 
     Raises
     ------
-    VcjaxError : if B does not have the shape of the rule, if B or the points contain NaN, if the
-        casing was not made by `prepare_off_surface`, if an option is invalid, or if JAX runs in
-        32-bit mode.
+    VcjaxError : if B is not a finite float64 array of the rule's shape, if `points` is not a finite
+        float64 array (n, 3), if the casing was not made by `prepare_off_surface`, if an option is
+        invalid, or if JAX runs in 32-bit mode.
 
     Warns
     -----
@@ -363,12 +365,14 @@ def _gradient(rule: Rule, tiles: Tiles, points, nodes: Nodes, unresolved, used) 
     known = jax.vmap(jax.jacfwd(known_at))(points).swapaxes(1, 2)
     share = jnp.where(inside, 1.0, 0.0)
     violation = jnp.linalg.norm(slopes[:, :, 1] - share[:, None, None] * known, axis=(1, 2))
-    # Near the surface, a small part of the field's error changes over the distance of the point.
+    # Near the surface, a small part of the field's error varies over lengths as short as the
+    # distance of the point.
     of_field = jnp.linalg.norm(found.values[:, 1] - share[:, None] * field, axis=1)
     violation = violation + _CHANGING * of_field / jnp.where(foot.distance > 0, foot.distance, 1.0)
     distance = distance_from(points, nodes.surface, foot, rule, used)
     inside, on = inside[:, None, None], found.on_surface[:, None, None]
-    # The part of B that its grid or the patches miss varies from node to node of that grid.
+    # The part of B that its grid misses varies over the spacing of that grid, and the part that the
+    # patches miss varies over the spacing of the nodes.
     spacing = nodes.spacing[1]
     tail, missed = unresolved_at(foot.distance, unresolved, spacing, rule)
     source_grid = rule.src_shape[0] * rule.images, rule.src_shape[1]
@@ -401,7 +405,8 @@ def _(primals, tangents):
 def _is_inside(transform, known) -> Bool[Array, " n"]:
     """Return whether each point is inside the surface.
 
-    T of the test field is the test field itself at points inside, and 0 at points outside.
+    T of the test field (`known_field`) is the test field itself at points inside, and 0 at points
+    outside.
 
     Parameters
     ----------

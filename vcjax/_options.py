@@ -30,10 +30,11 @@ from vcjax._quadrature.rule import Rule
 
 Operator = Literal["B", "BOFF", "GRADB"]
 
-# (sources, targets) of a tile. On one CPU thread the time depends little on them. Several threads
-# share a tile, and tiles of about a thousand targets take 15 to 20 % less time than tiles of a few
-# hundred (docs/chunks.md). Derivatives of the field are slower if a tile is too large for the
-# cache. Sizes for other devices are not measured; they are large enough to keep the memory busy.
+# (sources, targets) of a tile. On one CPU thread the time depends little on these sizes. Several
+# threads share a tile, and tiles of about a thousand targets take 15 to 20 % less time than tiles
+# of a few hundred (docs/chunks.md). Derivatives of the field are slower if a tile is too large for
+# the cache. Sizes for other devices are not measured; they are large enough to occupy a whole
+# device.
 _AUTO: dict[str, dict[Operator, tuple[int, int]]] = {
     "cpu": {"B": (512, 1280), "BOFF": (2048, 320), "GRADB": (1024, 1280)},
     "gpu": {"B": (16384, 1024), "BOFF": (16384, 1024), "GRADB": (1024, 8192)},
@@ -42,7 +43,7 @@ _AUTO: dict[str, dict[Operator, tuple[int, int]]] = {
 # Bytes that a block of targets may take while its weights are computed.
 _BLOCK_BYTES = {"cpu": 2**23, "gpu": 2**28}
 _LARGEST = 2**31 - 1
-# Single precision gives 5 digits. `choose` sets the cut-off: 3.49 for 5 digits, 3.96 for 6.
+# Single precision gives 5 digits. `choose` sets the cut-off: 3.27 for 5 digits, 3.65 for 6.
 _LARGEST_FLOAT32_CUTOFF = 3.6
 
 
@@ -117,7 +118,8 @@ def resolve_tiles(
 def resolve_far_dtype(call: str, rule: Rule, far_dtype: str) -> str:
     """Return "float64" or "float32"; "auto" becomes "float32" for rules of at most 5 digits.
 
-    On W7-X, "float32" adds an error of at most 3e-6 of max |B|, below 1e-7 at half of the targets.
+    On W7-X, "float32" adds an error of at most 3e-6 of max |B|; at half of the targets, less than
+    1e-7.
 
     Raises
     ------
@@ -156,8 +158,8 @@ class NearOptions(NamedTuple):
 
 FIELD_PARTS, GRADIENT_PARTS = 4, 12
 """Number of near weights for each node of a patch, for fields and for gradients."""
-# Digits that weights in float32 keep. On W7-X and the rotating ellipse they add errors of 1e-8 of
-# max |B| and 2e-5 of max |grad B|.
+# Digits that weights in float32 keep. On W7-X and the rotating ellipse these weights add errors of
+# about 1e-8 of max |B| to fields, and of up to 3e-5 of max |grad B| to gradients.
 _FLOAT32_DIGITS = {FIELD_PARTS: 7, GRADIENT_PARTS: 4}
 
 

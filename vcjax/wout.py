@@ -69,7 +69,7 @@ class Equilibrium:
 
         Raises
         ------
-        VcjaxError : if nphi or ntheta is not a positive integer.
+        VcjaxError : if nphi or ntheta is not an integer from 1 to 100000.
         """
         phi, theta = self._grid("boundary", nphi, ntheta, half_period)
         return self._tangents(phi, theta)[0]
@@ -77,7 +77,7 @@ class Equilibrium:
     def field(
         self, nphi: int, ntheta: int, *, half_period: bool = True
     ) -> Float[np.ndarray, "nphi ntheta 3"]:
-        """Return the total field B = B^theta X_theta + B^phi X_phi at the points of `boundary`.
+        """Return the total field B^theta dX/dtheta + B^phi dX/dphi at the points X of `boundary`.
 
         Parameters and errors are those of `boundary`.
 
@@ -172,7 +172,7 @@ def tokamak_path() -> Path:
 
 
 def read_wout(path: str | PathLike[str]) -> Equilibrium:
-    """Read a VMEC output file ``wout_*.nc``. Its format is NetCDF-3, which VMEC writes.
+    """Read a VMEC output file ``wout_*.nc`` in NetCDF-3, the format that VMEC writes.
 
     Parameters
     ----------
@@ -184,8 +184,9 @@ def read_wout(path: str | PathLike[str]) -> Equilibrium:
 
     Raises
     ------
-    VcjaxError : if the file is missing, not NetCDF-3, truncated, not a VMEC output, not
-        stellarator-symmetric, or if its numbers cannot be those of an equilibrium.
+    VcjaxError : if the file is missing, truncated, not NetCDF-3, or not a VMEC output; if the
+        equilibrium is not stellarator-symmetric or has fewer than 3 flux surfaces; or if the
+        numbers in the file cannot describe an equilibrium.
     """
     data = read_variables(path)
     # The field is given half a radial step inside each surface: extrapolate it to the boundary.

@@ -1,1 +1,1 @@
-"""The exercises of the profiling workshop: ``python -m workshop`` checks and shows the next one."""
+"""The profiling workshop; ``python -m workshop`` checks the exercises and shows the next one."""

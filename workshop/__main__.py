@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _next(hints: int) -> int:
-    """Check the exercises up to the first unsolved one, and show it with `hints` of its hints."""
+    """Check exercises until one is unsolved, and show this exercise with `hints` of its hints."""
     exercises = all_exercises()
     for number, exercise in enumerate(exercises):
         problem = exercise.new_problem()
@@ -110,7 +110,8 @@ def _lesson(number: int | None) -> int:
     """Run the code of a lesson, and return the exit code."""
     lessons = lesson_files()
     if number is None or not 1 <= number <= len(lessons):
-        print(f"workshop: got lesson {number or 'without a number'}; give 1 to {len(lessons)}")
+        given = "no number of a lesson" if number is None else f"lesson {number}"
+        print(f"workshop: got {given}; give 1 to {len(lessons)}")
         return 2
     run_lesson(lessons[number - 1])
     return 0

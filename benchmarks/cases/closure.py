@@ -153,8 +153,8 @@ def _after_change(
 def _as_a_script(program: Program) -> dict[str, float]:
     """Return the seconds of each call that a simple script makes.
 
-    Call 0, ``script_call_00_seconds``, compiles. The next calls are warm-up calls, which are slower
-    than later calls and which a measurement by jaxmeter leaves out.
+    Call 0, ``script_call_00_seconds``, compiles. The first calls after it are warm-up calls. They
+    are slower than later calls, and jaxmeter does not measure them.
     """
     # A new function has no compiled program yet, so its first call compiles.
     jitted = jax.jit(lambda *arguments: program.function(*arguments))

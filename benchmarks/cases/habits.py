@@ -250,7 +250,7 @@ def observed(name: str, x: jax.Array) -> dict[str, float]:
 
 
 def habit(*, name: str, size: int = 1000) -> Case:
-    """Run a habit, and return a case whose extras are the counts of the habit."""
+    """Run a habit, and return a case whose extras are the counts and seconds of the habit."""
     x = jnp.linspace(-1.0, 1.0, size, dtype=jnp.float32)
     return Case(lambda x: 0.5 * x, (x,), extras=observed(name, x))
 
@@ -276,7 +276,7 @@ def loop(*, kind: str, rounds: int, size: int = 1000) -> Case:
     if sines != (rounds if kind == "python" else 1):
         raise WrongAnswer(
             f"{kind} loop of {rounds} rounds: its program has {sines} sines; a Python loop "
-            "should have one for each round, the other kinds should have one in all"
+            "should have a sine for each round, and the other loops a single sine"
         )
     function = functools.partial(_repeated, kind, rounds)  # a new function, not traced yet
     return Case(function, (x,), extras={"equations_count": float(sines)})

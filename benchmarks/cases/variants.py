@@ -1,8 +1,8 @@
 """Variants of a program that get the same data in different ways.
 
-Each function takes a program and returns another program that computes the same result. The
-programs differ in which arrays are arguments. The compiler knows only the shape and type of an
-argument, but it gets all bytes of a captured array.
+`closure` and `hoisted` take a program and return another program that computes the same result. The
+programs differ in which arrays are arguments. The compiler gets only the shape and type of an
+argument, but all bytes of a captured array.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ def measured(commit: str, case: str) -> jaxmeter.Record:
     Raises
     ------
     CheckoutError
-        If there is no such case.
+        If there is no such case, or git cannot read the package vcjax of the commit.
     """
     store = RecordStore(STORE / commit / environment_name())
     path = store.root / case / "0.json"

@@ -34,11 +34,11 @@ class TimedSide:
         return ", ".join(self.names[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
 
     def has(self, number: int) -> bool:
-        """Return whether every operation has a successful record of this round."""
+        """Return whether every operation has a successful record of round `number`."""
         return all(kept_record(self.side.store, name, number) for name in self.names)
 
     def measure(self, number: int) -> None:
-        """Measure the times of all operations in one process, and record them as this round."""
+        """Measure the times of all operations in one process, and store them as round `number`."""
         side = self.side
         if self.names:
             take_operation_times(
@@ -102,19 +102,25 @@ def take_rounds(
     *,
     rounds: int,
     seconds: float,
+    expected_seconds: float = 0.0,
     clock: Callable[[], float] = time.monotonic,
-) -> None:
-    """Measure the missing rounds, as long as the next round is expected to end within `seconds`."""
-    started, cost = clock(), 0.0
+) -> float:
+    """Measure the missing rounds, as long as the next round is expected to end within `seconds`.
+
+    The first round is expected to take `expected_seconds`, and the others as long as the round
+    before. Return the expected seconds of the next round.
+    """
+    started, cost = clock(), expected_seconds
     for number in range(1, rounds + 1):
         begun = clock()
         # A side measured alone would be compared with an earlier state of the machine.
         if all(one.has(number) for one in sides):
             continue
         if begun - started + cost > seconds:
-            return
+            break
         # The previous side affects the next one: alternate.
         for one in sides if number % 2 else sides[::-1]:
             one.measure(number)
         cost = clock() - begun
         print(f"round {number} of operations {sides[0].names_text}: {cost:.1f} s", flush=True)
+    return cost

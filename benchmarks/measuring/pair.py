@@ -41,7 +41,12 @@ from benchmarks.measuring.checkout import (
 )
 from benchmarks.measuring.plan import PlannedCase
 from benchmarks.measuring.program_diff import FOLDER, write_diffs
-from benchmarks.measuring.rounds import MeasuredSide, measure_interleaved
+from benchmarks.measuring.rounds import (
+    MeasuredSide,
+    measure_first_round,
+    measure_interleaved,
+    seconds_to_test,
+)
 from benchmarks.measuring.run import SUITES
 from benchmarks.measuring.runner import RunCase, Workers
 from benchmarks.measuring.store import RecordStore, environment_name
@@ -66,7 +71,7 @@ OPERATIONS = f"{SUITE}/"
 KEPT = ROOT / "results" / "operations"
 """Folder with exact metrics of operations, kept for later reviews of the same code."""
 NOT_INJECTED = "none"
-BUDGET_SECONDS = 255.0
+BUDGET_SECONDS = 275.0
 MAX_LOAD = 2.0
 
 
@@ -76,25 +81,28 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="python -m benchmarks.measuring.pair", description=__doc__
     )
     parser.add_argument("base", help="a commit, by any name that git accepts")
-    parser.add_argument("head", help="the other commit")
+    parser.add_argument("head", help="the commit to compare with base")
     parser.add_argument(
         "--out", type=Path, help="folder for the records; default results/pairs/BASE..HEAD"
     )
     parser.add_argument("--cases", nargs="+", help="patterns of cases and operations to measure")
     parser.add_argument(
-        "--rounds", type=int, default=MOST_ROUNDS, help="maximum number of rounds; default 12"
+        "--rounds",
+        type=int,
+        default=MOST_ROUNDS,
+        help="maximum number of rounds; default %(default)s",
     )
     parser.add_argument(
         "--budget",
         type=float,
         default=BUDGET_SECONDS,
-        help="seconds for exact metrics and times together",
+        help="seconds for exact metrics and times together; default %(default)g",
     )
     parser.add_argument(
         "--max-load",
         type=float,
         default=MAX_LOAD,
-        help=f"load for each CPU above which times get one round only; default {MAX_LOAD:g}",
+        help="largest load per CPU at which times are judged; default %(default)g",
     )
     parser.add_argument("--inject", nargs="+", metavar="NAME_OR_PATH", help="regressions to add")
     parser.add_argument(
@@ -135,7 +143,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             if not options.no_programs:
                 for head in heads:
                     write_diffs(cases, (base, head), head.pair)
-    except (CheckoutError, jaxmeter.FileError) as error:
+    except (CheckoutError, jaxmeter.JaxmeterError) as error:
         print(f"benchmarks.measuring.pair: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -210,21 +218,26 @@ def measure_times(
 ) -> None:
     """Measure the times of changed operations, then of the cases, then of the operations again.
 
-    The operations get half of `seconds` first. The cases get the rest, because only cases show
-    compile times. If the cases need less, the operations get their missing rounds.
+    The operations get all seconds but those in which the cases can be tested, and at least half.
+    The cases get the rest, because only cases show compile times. If time is left after the cases,
+    the operations get their missing rounds.
     """
     until = clock() + seconds
     operations: Sequence[TimedSide] = ()
+    cost = 0.0
     if any(changed) and rounds > 1 and (load() or 0.0) <= max_load:
-        share = seconds / 2 if cases else seconds
+        costs = measure_first_round(cases, measured, clock)
+        left = until - clock()
+        share = max(left / 2 if cases else left, left - seconds_to_test(cases, costs))
         operations = affordable_sides(timed_sides(measured, changed), share)
-        take_rounds(operations, rounds=rounds, seconds=share, clock=clock)
+        cost = take_rounds(operations, rounds=rounds, seconds=share, clock=clock)
     budget = until - clock()
     measure_interleaved(
         cases, measured, budget_seconds=budget, max_load=max_load, clock=clock, load=load
     )
     if operations:
-        take_rounds(operations, rounds=rounds, seconds=until - clock(), clock=clock)
+        left = until - clock()
+        take_rounds(operations, rounds=rounds, seconds=left, expected_seconds=cost, clock=clock)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from benchmarks.measuring.plan import PlannedCase
 from benchmarks.measuring.runner import CACHED_ENVIRONMENT
 
 if TYPE_CHECKING:
-    from benchmarks.measuring.pair import MeasuredSide
+    from benchmarks.measuring.rounds import MeasuredSide
 
 FOLDER = "programs"
 MAX_CASES = 2

@@ -30,7 +30,7 @@ class Progress:
         """One line for each round that did not succeed."""
 
     def begin(self, case: str, round_index: int) -> None:
-        """Note that a round of a case has begun."""
+        """Do nothing; a subclass may write a line when a round of a case begins."""
 
     def end(self, case: str, round_index: int, status: str, message: str = "") -> None:
         """Note that a round has ended.

@@ -53,12 +53,7 @@ def measure_interleaved(
     of the machine is above `max_load`, times would scatter too much, and there is no second round.
     """
     started = clock()
-    costs = {}
-    for case in cases:
-        begun = clock()
-        if case.rounds:
-            _measure_round(case, 0, measured)
-        costs[case.name] = round_seconds(case, measured) or clock() - begun
+    costs = measure_first_round(cases, measured, clock)
     if (met := load() or 0.0) > max_load:
         print(
             f"times are not judged: the load {met:.1f} is above {max_load:.1f}, which is "
@@ -70,7 +65,7 @@ def measure_interleaved(
     left = budget_seconds - (clock() - started)
     kept = affordable(ordered, costs, left)
     if len(kept) < len(cases):
-        needed = sum(costs.values()) + sum(_needed(case, costs) for case in cases)
+        needed = sum(costs.values()) + seconds_to_test(cases, costs)
         names = ", ".join(case.name for case in ordered if case not in kept)
         print(
             f"{ENOUGH_ROUNDS} rounds of every case take about {needed:.0f} s here, the budget is "
@@ -88,6 +83,27 @@ def measure_interleaved(
                 return
             # The previous case affects the side that comes first: alternate.
             _measure_round(case, number, measured if turn % 2 == 0 else measured[::-1])
+
+
+def measure_first_round(
+    cases: Sequence[PlannedCase], measured: Sequence[MeasuredSide], clock: Callable[[], float]
+) -> dict[str, float]:
+    """Measure the first round of every case on all sides, unless it is in the store.
+
+    Return the seconds that a round of each case takes on all sides together.
+    """
+    costs = {}
+    for case in cases:
+        begun = clock()
+        if case.rounds:
+            _measure_round(case, 0, measured)
+        costs[case.name] = round_seconds(case, measured) or clock() - begun
+    return costs
+
+
+def seconds_to_test(cases: Sequence[PlannedCase], costs: Mapping[str, float]) -> float:
+    """Return the seconds after the first round until the times of all cases can be tested."""
+    return sum(_needed(case, costs) for case in cases)
 
 
 def round_seconds(case: PlannedCase, measured: Sequence[MeasuredSide]) -> float | None:

@@ -145,7 +145,11 @@ def measure_range(grid: str, commits: str) -> int:
         )
     with run_lock() as lock:
         repair_asv_folder(ROOT / ".asv")
-        subprocess.run([*ASV, "machine", "--yes"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        described = subprocess.run([*ASV, "machine", "--yes"], cwd=ROOT, stdout=subprocess.DEVNULL)
+        if described.returncode:
+            raise CheckoutError(
+                f"asv machine --yes failed with exit status {described.returncode}; see its message"
+            )
         # asv inherits the lock, so that the lock lasts as long as asv does.
         with subprocess.Popen(
             asv_command(grid, commits),

@@ -29,8 +29,8 @@ def case_vc_large(*, digits: int = 6, half_period: bool = False) -> Problem:
 def w7x(*, digits: int = 6, half_period: bool = True) -> Problem:
     """Return the problem on the boundary of W7-X, with nfp 5.
 
-    The surface is given at 10 x 20 points. For d digits there are 6d x 32d sources. The 20 x 40
-    targets cover half a period.
+    Half a period has 10 x 20 surface points, 6d x 32d sources for d digits, and 20 x 40 targets. A
+    full period has twice as many toroidal points.
     """
     return problems.w7x(digits, half_period=half_period)
 
@@ -38,8 +38,8 @@ def w7x(*, digits: int = 6, half_period: bool = True) -> Problem:
 def rotating_ellipse(*, digits: int = 6, half_period: bool = True) -> Problem:
     """Return the problem on the boundary of a rotating ellipse, with nfp 4.
 
-    The surface is given at 10 x 20 points. For d digits there are 3d x 15d sources. The 19 x 29
-    targets cover half a period.
+    Half a period has 10 x 20 surface points, 3d x 15d sources for d digits, and 19 x 29 targets. A
+    full period has twice as many toroidal points.
     """
     return problems.rotating_ellipse(digits, half_period=half_period)
 

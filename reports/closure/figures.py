@@ -31,8 +31,8 @@ PICTURE_BYTES = 2**22
 ROW = 50.0
 # The theme draws the first series (argument) in blue and the second (closure) in orange.
 SERIES = ("argument", "closure", "simplified", "cached", "hoisted", "static_callable")
-# The panels: the summary's columns, each with the word behind its bar; the column with the values
-# of the processes; the units; the heading.
+# The panels: the summary's columns, each with the word printed after its bar; the column with
+# the values of the processes; the units; the heading.
 PANELS = (
     (
         {"trace_lower_compile_median_seconds": ""},
@@ -93,7 +93,7 @@ def _bars(
 ) -> Drawing:
     """Draw horizontal bars from zero, and dots for the values of processes.
 
-    `bars` has the values of each variant, by the word that is printed behind the value's bar.
+    `bars` has the values of each variant, by the word that is printed after the value's bar.
     `dots` has one value for each process of each variant.
     """
     words = bytes_ if units is BYTES else seconds
@@ -167,12 +167,13 @@ def embedded(points: Any, slope: float, name: str) -> Figure:
 
 
 def runs_in_order(runs: pd.DataFrame) -> Figure:
-    """Draw the time of every run after compiling, as a line for each process."""
+    """Draw the time of every recorded run after compiling, as a line for each process."""
     return Figure(
         "closure_runs",
-        "Every run, in order",
-        "Each line is one process. The diamond is the first call after compiling. Steady-state "
-        "runs begin two calls later. All panels share one scale.",
+        "Every recorded run, in order",
+        "Each line is one process. The diamond is the first call after compiling. The second call "
+        "warms up the program and is not recorded. Steady-state runs follow. All panels share one "
+        "scale.",
         tuple(_in_order(runs, "run after compiling (0: first call)")),
     )
 

@@ -30,8 +30,8 @@ def spread(cases: pd.DataFrame, runs: pd.DataFrame, script: pd.DataFrame) -> Sec
     """Return the section on the reasons why standard deviations differ.
 
     `cases` is the result of `summaries.variants`. `script` is the result of
-    `summaries.script_calls`. `runs` has the seconds of every run in the processes that computed
-    frames. Run 0 is the first call after compiling.
+    `summaries.script_calls`. `runs` has the seconds of every recorded run in the processes that
+    computed frames. Run 0 is the first call after compiling.
     """
     runs, script = (_at_largest_size(found) for found in (runs, script))
     drawn = () if runs.empty else (figures.runs_in_order(runs),)
@@ -45,10 +45,11 @@ def spread(cases: pd.DataFrame, runs: pd.DataFrame, script: pd.DataFrame) -> Sec
         (
             "One run that takes d longer than the others raises the standard deviation of n runs "
             "by about d / √n. If one of twenty runs takes 28 ms longer, the standard deviation is "
-            "the 6.2 ms of the published closure, and the median is unchanged. The first call "
-            "after compiling can be such a run: JAX sets up its fast path during this call, and "
-            "the memory of the results is touched for the first time. The standard deviation of "
-            "the steady state excludes this call. The figures show whether this call took longer.",
+            "about 6.2 ms, the value published for the closure, and the median is unchanged. The "
+            "first call after compiling can be such a run: JAX sets up its fast path during this "
+            "call, and the memory of the results is touched for the first time. The standard "
+            "deviation of the steady state excludes this call. The figures show whether this call "
+            "took longer.",
         ),
         drawn,
     )

@@ -116,9 +116,10 @@ def _frames(
 
 
 def _runs(measured: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
-    """Return the seconds of every run after compiling, in the processes that computed frames.
+    """Return the seconds of every recorded run, in the processes that computed frames.
 
-    Run 0 is the first call. Run i + 1 is the steady-state run with `sample_index` i.
+    Run 0 is the first call after compiling. Run i + 1 is the steady-state run with `sample_index`
+    i. The warm-up call between them is not recorded.
     """
     good = (measured["status"] == "ok") & (measured["suite"] == summaries.FRAMES)
     names = ["case", "round_index", "size", "workload", "variant", "run", "seconds"]

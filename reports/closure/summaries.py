@@ -41,8 +41,9 @@ MAXIMA = (
     "hlo_instructions_count",
     "fusions_count",
 )
-# The published table, of a coronagraph simulator of 256 pixels on a single GPU, 20 runs each: first
-# call with its compile, steady median and standard deviation in seconds; captured bytes.
+# The published table, of a coronagraph simulator with 256 pixels on each side, on a single GPU, 20
+# runs each: first call with its compile, steady median and standard deviation in seconds; captured
+# bytes.
 PUBLISHED = {
     "closure": (43.7, 22.7e-3, 6.2e-3, 4.46e9),
     "argument": (5.6, 22.9e-3, 0.3e-3, 0.0),
@@ -99,7 +100,7 @@ def curve(measured: pd.DataFrame) -> pd.DataFrame:
 
     The columns ``extra_*`` give the extra compile time: the compile time of the program that closes
     over the array, minus the compile time of the same program with the array as an argument. Both
-    are of the same round.
+    times are from the same round.
     """
     found = []
     where = [*PLACE, "operation", "array_bytes"]

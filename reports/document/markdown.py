@@ -1,4 +1,4 @@
-"""Write pages as Markdown, for a terminal, a pull request or a mail."""
+"""Write pages as Markdown, for a terminal, a pull request or an email."""
 
 import html
 import re

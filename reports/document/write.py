@@ -74,14 +74,14 @@ def write_whole(
     """Write files atomically into the folder `out`; `texts` maps file names to contents.
 
     A folder that contains the first file counts as an earlier page of this kind. An interrupted run
-    leaves the first few files or a draft, which the next run replaces.
+    leaves the first few files, which the next run replaces, or a draft, which is ignored.
 
     Parameters
     ----------
     kind : str
         The kind of page, for the error message.
     beside : sequence of str
-        Other names that the folder may hold.
+        Other names that the folder may contain.
 
     Raises
     ------

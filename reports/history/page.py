@@ -51,7 +51,7 @@ def history_page(history: History, reviews: Reviews) -> str:
 
 
 def compact(history: History, reviews: Reviews) -> dict[str, Any]:
-    """Return the data of the page's script; numbers that are not finite become strings."""
+    """Return the data for the page's script; numbers that are not finite become strings."""
     metrics = {s.metric.name: s.metric for one in history.environments for s in one.series}
     index = {name: i for i, name in enumerate(metrics)}
     return {

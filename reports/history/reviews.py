@@ -24,7 +24,7 @@ from .series import Environment, History
 
 FOLDER = "reviews"
 MADE_OF = ".made_of"  # in the folder of a review: the digest of its inputs
-MOST = 100  # reviews of an environment, newest first; for older commits the page has a command
+MOST = 100  # reviews of an environment, newest first; for older commits the page shows a command
 CODE = (".py", ".jinja", ".css", ".js")
 
 Reviews = dict[tuple[str, str, str], str]

@@ -65,7 +65,7 @@ class Series:
 
     @property
     def threshold(self) -> float:
-        """The smallest relative change that counts as a change point; 0 for an exact metric."""
+        """The relative change above which a change is not noise; 0 for an exact metric."""
         if self.metric.kind == "exact":
             return 0.0
         if self.metric.kind == "error":
@@ -103,7 +103,8 @@ class History:
 def make_history(store: Store, *, repository: Path | None = None) -> History:
     """Return every series of a store with its change points.
 
-    The environments are sorted by their number of commits, largest first.
+    The environments are sorted by their number of commits, largest first. Environments in which no
+    process succeeded come last.
 
     Parameters
     ----------

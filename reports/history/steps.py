@@ -34,7 +34,7 @@ Finder = Literal["exact", "asv", "asv+ruptures", "ruptures"]
 SMALLEST_NOISY_STEP = 0.02
 RESOLUTION = 1e-9  # of clocks, in seconds; bytes and counts are integers
 SMALLEST_ERROR_STEP = 0.25
-ROUNDING = 1e-13  # errors below are rounding only
+ROUNDING = 1e-13  # smaller errors are rounding only
 FEWEST_POINTS = 6  # of a noisy series; with fewer, a level and an outlier look alike
 SAME_STEP = 2  # points; change points of both methods within this distance are the same
 
@@ -126,7 +126,7 @@ def _by_asv(values: Sequence[float]) -> list[int]:
 
 
 def _by_ruptures(values: Sequence[float]) -> list[int]:
-    """Return the change points that ruptures finds; [] without ruptures or for a value <= 0.
+    """Return the change points that ruptures finds; [] if it is not installed or a value is <= 0.
 
     ruptures gets the logarithms of the values, divided by their noise. The noise is estimated from
     the median difference of neighbours, which a few jumps do not change. In the BIC criterion, a

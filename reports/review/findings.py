@@ -42,7 +42,7 @@ A larger error always fails a review. A longer time fails a review only with `Po
 """
 # Smaller growth is reported but does not fail a review.
 SMALL_BYTES = 1024
-SMALL_SHARE_OF_FLOPS = 0.05  # as the minimum effect of times
+SMALL_SHARE_OF_FLOPS = 0.05  # equal to the minimum effect of times
 
 ERROR_FACTOR = 1.25  # a larger ratio of errors is a regression; a smaller ratio is summation order
 ERROR_CHANGE = 1e-3  # relative changes of an error below this are not reported
@@ -56,7 +56,9 @@ class Finding:
     Attributes
     ----------
     base, head : float
-        The maximum over processes of an exact metric or an error, or the median of a time.
+        The maximum over processes of an exact metric or an error. For a noisy metric, `base` is the
+        median over processes, and `head` is the median or, if the metric was tested, `base` times
+        the ratio of the test. For pooled times, `base` is the sum of the medians.
     note : str
         The reason for the verdict.
     low, high : float
@@ -122,8 +124,8 @@ def _missing_number(
 ) -> Finding | None:
     """Return the finding of a number that only one commit has, else None.
 
-    An exact number or error is missing even if only some processes of HEAD lack it. A time is
-    not missing then, because it can be compared in the other rounds.
+    An exact number or error that all processes of BASE have is missing even if only some processes
+    of HEAD lack it. A time is not missing then, because it can be compared in the other rounds.
     """
     base, head = (list(side.values(metric).values()) for side in pair)
     lacking = len(pair[1].good) - len(head)
@@ -159,8 +161,9 @@ def _largest(values: list[float]) -> float:
 def _exact(metric: Metric, base: list[float], head: list[float]) -> tuple[Verdict, str]:
     """Compare the largest values of both commits, and return the verdict and its reason.
 
-    The verdict is inconclusive if the values vary from process to process and the ranges of both
-    commits overlap.
+    The verdict is inconclusive if the values of BASE vary from process to process and the ranges of
+    both commits overlap, unless both commits have the same values. It is also inconclusive if the
+    largest values agree, but some processes of HEAD have a smaller value.
     """
     low, high = max(base), max(head)
     if min(base) < low and min(base) <= high and min(head) <= low:

@@ -24,8 +24,9 @@ MAX_TEXTS = 2  # of a section in Markdown
 MAX_TEXT_CHARACTERS = 12_000  # of each text
 MAX_CHARACTERS = 60_000  # of the Markdown; a comment on GitHub, with its header, holds 65536
 FOOTER = (
-    "Each round gives one ratio of times. Intervals are from Student's t distribution of the "
-    "logarithms of these ratios. The p-values are corrected by Holm's method over all cases."
+    "Each round gives one ratio of times. Intervals are from Student's t distribution, for the "
+    "trimmed mean of the logarithms of these ratios. The p-values are corrected by Holm's method "
+    "over all cases."
 )
 
 

@@ -91,7 +91,7 @@ class CommitPair:
     """The results of BASE and HEAD in one environment.
 
     `programs` maps a case to a description of the differences between its two programs. `about`
-    maps the hash of a commit to its date, subject and author, if git knows the commit.
+    maps the hash of a commit to its date, subject and author, if git finds the commit.
     """
 
     base: CommitResults
@@ -122,7 +122,7 @@ def read_commits(
     root : path
         Folder of the store.
     base, head : str
-        The beginning of a commit hash, or a name that git knows.
+        The beginning of a commit hash, or a git revision.
     repository : path, optional
         A git clone in which names of commits are looked up.
     environment : str, optional
@@ -185,8 +185,8 @@ def _text(path: Path) -> str:
 def _commit_named(root: Path, name: str, repository: Path | None) -> str:
     """Return the commit in `root` that `name` stands for.
 
-    `name` is the full name of a commit in `root`, the beginning of exactly one such name, or a name
-    that git knows.
+    `name` is the full name of a commit in `root`, the beginning of exactly one such name, or a git
+    revision.
     """
     held = sorted(path.name for path in root.iterdir() if path.is_dir())
     found = [commit for commit in held if name and commit.startswith(name)]
@@ -214,7 +214,7 @@ def _commit_of_git(repository: Path, name: str) -> str:
 
 
 def _in_one_environment(stores: tuple[Store, Store], asked: str | None) -> CommitPair:
-    # Name all records at once: the records of one commit may complete the records of the other.
+    # Name all records at once: a record may take its environment from records of the other commit.
     everything = (*stores[0].records, *stores[1].records)
     named = list(zip(environment_names(everything), everything, strict=True))
     count = len(stores[0].records)

@@ -63,7 +63,7 @@ def facts(review: Review) -> tuple[Fact, ...]:
 
 
 def _commit(review: Review, name: str, commit: str) -> Fact:
-    """Return a `Fact` that names a commit, with its subject and author if git knows them."""
+    """Return a `Fact` that names a commit, with its subject and author if they are known."""
     known = review.commits.about.get(commit.partition("+")[0])
     note = f"{known.subject} ({known.author})" if known else ""
     return Fact(name, _short(commit), note)
@@ -227,7 +227,7 @@ def _change(finding: Finding) -> str:
 
 
 def times_figure(findings: Sequence[Finding], criteria: Criteria) -> Figure:
-    """Draw each tested time as HEAD over BASE with its interval."""
+    """Draw tested times as HEAD over BASE with intervals: the `MAX_TIMES_SHOWN` largest changes."""
     ordered = sorted(findings, key=lambda f: -abs(f.ratio - 1))[:MAX_TIMES_SHOWN]
     high = max([1.1, *(max(f.high, 1 / max(f.low, 1e-9)) for f in ordered)])
     high = min(high, MAX_SHOWN_RATIO)
@@ -256,8 +256,8 @@ def times_figure(findings: Sequence[Finding], criteria: Criteria) -> Figure:
         panel.mark(shape, middle, y, f"mark {series}", r=4.5, tip=tip)
         panel.text(WIDTH - RIGHT + 8, y + 4, f"{significant(finding.ratio)}×", "value small")
     caption = (
-        "Each mark is the weighted geometric mean of the ratios of all rounds, and its line is the "
-        "interval. Triangles are longer times, diamonds are shorter times, and circles are "
-        "neither. Ratios between the dashed lines count as equal."
+        "Each mark is the trimmed, weighted geometric mean of the ratios of all rounds, and its "
+        "line is the interval. Triangles are longer times, diamonds are shorter times, and circles "
+        "are neither. A ratio between the dashed lines never counts as longer or shorter."
     )
     return Figure("times", "Times, HEAD over BASE", caption, (panel,), columns=1)

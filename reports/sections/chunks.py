@@ -138,9 +138,9 @@ def maps(cases: pd.DataFrame) -> Figure:
     return Figure(
         "chunk_sizes",
         "Steady-state seconds and temporary memory against both chunk sizes",
-        "A stronger colour is a larger value, on a logarithmic scale within each map. The outlined "
-        "square is the minimum of its map, and dashed squares were not measured. With auto, vcjax "
-        "chooses the chunk size. With none, all points are in one chunk.",
+        "A stronger colour means a larger value, on a logarithmic scale within each map. The "
+        "outlined square is the minimum of its map, and dashed squares were not measured. With "
+        "auto, vcjax chooses the chunk size. With none, all points are in one chunk.",
         tuple(panels),
     )
 

@@ -83,8 +83,8 @@ def compact(
     Raises
     ------
     ReportError
-        If a source is not a folder or contains no files, if the name of the project has other
-        characters, or if DuckDB is missing.
+        If a source is not a folder, contains no record files or contains `into`, if the name of the
+        project has other characters, or if DuckDB is missing.
     """
     if not re.fullmatch(r"[\w.-]+", project):
         raise ReportError(
@@ -105,7 +105,7 @@ def compact(
                 count = _add(connection, path, rows)
                 added, same = added + count, same + len(rows) - count
         for stored in found if remove else ():
-            # A file that was written again after it was read contains another record now.
+            # Keep a file that was written again after it was read: it may contain another record.
             if stored.path.stat().st_mtime < started:
                 stored.path.unlink()
     return Compacted(added, same, tuple(refused))

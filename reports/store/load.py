@@ -26,7 +26,7 @@ RENAMED = {
     ".unreadable": "renamed by a report or by the benchmarks: incomplete, or of another schema",
     ".stale": "renamed by the benchmarks: measured another function, or with other parameters",
 }
-# A file that is younger than this may still be growing, for example as a copy from elsewhere.
+# A younger file may still be growing, for example while it is copied from another machine.
 GROWING_SECONDS = 60.0
 
 DEEPEST_FOLDERS = 32  # of a store
@@ -105,7 +105,7 @@ def read_store(root: str | Path, *, commit: str | None = None) -> Store:
     The name of a case may contain slashes (`casing_variants/w7x-closure-d6`). Files with other
     names, such as the `.tmp` file of an interrupted write, are ignored. A truncated file that has
     not changed for a minute gets the ending ``.unreadable``. A file with another schema, or with
-    fields that this version of jaxmeter does not know, is skipped but not renamed, so that the
+    fields that this version of jaxmeter does not have, is skipped but not renamed, so that the
     version that wrote it can read it.
 
     Parameters
@@ -161,7 +161,10 @@ def scan(root: Path, within: str = "") -> tuple[list[StoredRecord], list[Skipped
 
 
 def _names(root: Path, within: str, skipped: list[SkippedFile]) -> Iterator[str]:
-    """Yield the paths, relative to `root`, of all files and folders with a record's ending."""
+    """Yield the paths, relative to `root`, of files and folders with the ending of a record.
+
+    Renamed records are included.
+    """
     start = len(str(root)) + 1
     for folder, names in walk(root / within):
         if names is None:

@@ -27,7 +27,8 @@ class _Process:
     environment_key: str
     case: str
     cpus: int | None
-    """Number of CPUs of the machine: the largest number that a process in its folder recorded.
+    """Number of CPUs of the machine: the largest number that a process of the machine recorded
+    in this folder.
 
     A process that is bound to one CPU records only this CPU.
     """
@@ -85,13 +86,14 @@ def machine_name(environment: Environment | None) -> str:
 
 
 def environment_names(records: Sequence[StoredRecord]) -> list[str]:
-    """Return the environment of each record: machine, Python, JAX, device.
+    """Return the name of each record's environment: machine, Python, JAX, device.
 
     Numbers of two environments are never pooled and never compared. A process that ended before it
     started JAX takes the environment of other processes in its folder, at any commit, with the same
-    machine and versions. Processes with the same case, flags, number of CPUs and commit are
-    preferred. If several environments remain, the name is "unknown". Pass the records of all
-    commits at once, because the records of one commit may complete the records of another.
+    machine and versions. Processes on a machine of the same commit are preferred, then processes
+    with the same case, flags, number of CPUs and commit. If several environments remain, the name
+    is "unknown". Pass the records of all commits at once, because a record of one commit may take
+    its environment from the records of another commit.
     """
     processes = _processes(records)
     folders: dict[str, list[_Process]] = defaultdict(list)

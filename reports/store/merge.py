@@ -45,7 +45,7 @@ def merge_stores(sources: Sequence[str | Path], into: str | Path) -> Merged:
     Raises
     ------
     ReportError
-        If a source is not a folder, contains no files, or contains `into`; nothing is then copied.
+        If a source is not a folder, has no record files or contains `into`; nothing is then copied.
         Also if `into` is read-only or has no space left.
     """
     into = Path(into)

@@ -25,7 +25,7 @@ PLACES = [(i, j) for i in range(4) for j in range(3 * (i % 2), 24, 5)]
 The points off the surface lie on the normals of the surface at these points.
 """
 EXTRA_DIGITS = {"field": 2, "off": 2, "gradient": 4, "off gradient": 4}
-"""Digits that the grid of B resolves in addition to the digits asked for."""
+"""Digits that the grid of B resolves in addition to the requested digits."""
 _FINEST = 1e-13
 
 
@@ -101,7 +101,7 @@ def _off_surface(shape: Shape, field: str, digits: int, gradient: bool = False) 
     found = jax.tree.map(np.asarray, at(casing, data.B, points))
     is_inside = _is_inside(shape, points, places)
     scale = np.linalg.norm(data.B, axis=-1).max()
-    # The external part is determined inside the surface, the internal part outside.
+    # The data determine the external part only inside, and the internal part only outside.
     errors = np.full(len(points), np.inf)
     for here, part, currents in (
         (is_inside, found.external, outside),

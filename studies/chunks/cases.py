@@ -106,7 +106,7 @@ def _off_surface(problem) -> Evaluation:
 
 
 def _described(evaluation: Evaluation, pair: tuple[int, ...], traced: bool):
-    """Return the jitted function for a tile size, and the numbers of its program and first run."""
+    """Return the jitted function for a tile size, and the numbers of its program and of a run."""
     run = jax.jit(lambda *arguments: evaluation.function(*arguments, *pair))
     case = jaxmeter.Case(
         run, evaluation.arguments, check=lambda result: {"error": evaluation.error(result)}

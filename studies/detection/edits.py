@@ -7,8 +7,8 @@ Each edit of edits.toml changes a few characters in a copy of the commit's packa
 looks innocent might do. A review compares the copy with the commit by the exact quantities of two
 operations: an operation in which the edit causes a regression, and an operation that the edit does
 not affect. Unedited copies are measured with all of these operations, and each pair of unedited
-copies is an A/A test. The exit code is 1 if a review misses an edit or reports anything about an
-unaffected operation.
+copies is an A/A test. The exit code is 1 if a review misses an edit, or reports a change in an
+unaffected operation or in an A/A test.
 """
 
 from __future__ import annotations
@@ -77,6 +77,8 @@ class Edit:
 
     def place(self, package: Path, line: str) -> str:
         """Return the place of a line named by a review: "edit", "function", "file" or "elsewhere".
+
+        Return "" if the review names no line.
 
         Parameters
         ----------

@@ -32,7 +32,7 @@ from studies.harness import Row, StudyError, measured, read_rows, table
 EQUAL = "none"
 SMALLEST = "casing_variants/w7x-argument-d3"
 UNTOUCHED = ("casing_preparation/", "memory_sweep/gradient")
-"""Cases that are not affected by regressions in the evaluation of the field."""
+"""Cases, by the beginning of their names, that no regression of the field's evaluation affects."""
 REGRESSION = "regression"
 ALARMS = (REGRESSION, "improvement", "changed")
 """Verdicts of a review that report a change."""
@@ -54,7 +54,7 @@ class Regression:
         The smallest case in which a metric other than a time shows the regression.
     explains : tuple of str or None
         Other metrics that may regress because of the injected code. None means all metrics of the
-        same case, because the code changes the program.
+        affected cases, because the code changes the program.
     """
 
     found_by: tuple[str, ...]

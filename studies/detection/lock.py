@@ -5,8 +5,8 @@
 Each regression that exact quantities show is injected into a copy of vcjax, and
 ``jaxmeter lock --check`` runs on the copy. The unchanged package is checked many times, in worker
 processes with different hash seeds. Each check traces and compiles again. The rows of other
-versions of JAX are kept. The exit code is 1 if a regression is not found, or if the unchanged
-package is not as locked.
+versions of JAX are kept. The exit code is 1 if a regression is not found, or if a check of the
+unchanged package differs from the lock file.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def injected_row(jax: str, name: str) -> Row:
         inject(name, folder / "vcjax")
         for file in FILES:
             shutil.copy(ROOT / file, folder)
-        # The command's own folder comes first on the path, so that it imports the copy.
+        # The command puts its working folder first on the path, so it imports the copy.
         path = os.pathsep.join(map(str, (ROOT, ROOT / "jaxmeter" / "src")))
         done = subprocess.run(
             [sys.executable, "-P", "-m", "jaxmeter", "lock", "--check", "--json", "-"],

@@ -11,8 +11,9 @@ share the unchanged side. After the runs of each number, the table of all runs s
 OUT/COMMIT/detection.md, next to the page and the records of each run. ``--keep FILE`` writes a row
 for each run. ``--judge-again`` reviews all pairs again by the current rules.
 
-A single run takes about four minutes, as long as a review. Several runs together take two to three
-minutes each. With ``--exact`` a run is one round of the smallest case that shows the regression.
+A single run takes about four minutes, as long as `make review`. Several runs together take two to
+three minutes each. With ``--exact`` a run is one round of the smallest case that shows the
+regression.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from studies.harness import ROOT, Row, StudyError, measured, read_rows, table, w
 
 MACHINES, MONTHS, COMMITS, CASES = 2, 12, 100, 25  # of each project
 PAGE_COMMITS = 500  # of the history page
-PROFILED = 12  # one record in 12, the first round of its case, has a profile of a compile
+PROFILED = 12  # one record in 12 of each case has a compile profile
 NIGHT = 200  # records that a project adds in a night
 NUMBERS = ("records", "json_bytes", "parquet_bytes", "page_bytes", "seconds", "cpu_seconds")
 NUMBERS += ("peak_bytes", "drawn_seconds")

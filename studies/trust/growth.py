@@ -56,8 +56,8 @@ def ratios(form: str, more: Mapping[str, float]) -> dict[str, float]:
         turns = [seconds(longer) / seconds(once) for _ in range(TURNS[form] + 1)]
         found[kind] = round(statistics.median(turns[1:]), 4)  # the first is cold
         print(
-            f"{form}, {kind}: made longer by {share:.1%}, the time is {found[kind]} times the "
-            "original",
+            f"{form}, {kind}: with the length changed by {share:+.1%}, the time is {found[kind]} "
+            "times the original",
             flush=True,
         )
     return found

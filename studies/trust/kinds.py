@@ -1,6 +1,6 @@
 """Make functions of seven kinds, in three forms: plain, as a loop, and unrolled.
 
-Plain functions are as people write them. A loop repeats a loop body. An unrolled program has a copy
+A plain function is ordinary user code. A loop repeats a loop body. An unrolled program has a copy
 of the loop body for each iteration.
 
 The length of a loop is an argument, so that loops of 100 and of 110 iterations have the same
@@ -30,7 +30,7 @@ class Kind:
     plain_shape: tuple[int, ...]
     body_shape: tuple[int, ...]
     length: int
-    """Number of iterations of the original loop. Longer loops are compared with it."""
+    """Number of iterations of the original loop. Longer and shorter loops are compared with it."""
 
 
 UNROLLED_COUNT = 20
@@ -88,7 +88,7 @@ def plain(kind: str, seed: int) -> Case:
 def loop(kind: str, seed: int, more: float = 0.0) -> Case:
     """Return a case with a new loop of a kind, made longer by the share `more` of its length.
 
-    All lengths have the same program.
+    A negative share makes the loop shorter. All lengths have the same program.
     """
     made = KINDS[kind]
     length = round(made.length * (1 + more))

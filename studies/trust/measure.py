@@ -8,9 +8,9 @@
 Each process measures thirty pairs with the code of `jaxmeter.compare`. Each pair has its own
 functions, programs and arrays.
 
-An effect is injected by making a loop or a program longer. Not all of the time grows with the
-length, because each call and each compile has a fixed cost. ``shares`` measures the share of the
-time that grows.
+An effect is injected by changing the length of a loop or a program. Not all of the time grows with
+the length, because each call and each compile has a fixed cost. ``shares`` measures the share of
+the time that grows.
 """
 
 from __future__ import annotations

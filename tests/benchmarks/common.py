@@ -1,4 +1,4 @@
-"""Planned cases and a worker without processes, for the tests of measuring."""
+"""Planned cases, and a worker that starts no process, for the tests of measuring."""
 
 from benchmarks.measuring.plan import PlannedCase
 from jaxmeter import Failure, Record
@@ -32,7 +32,7 @@ class Worker:
         )
 
     def seen(self, case):
-        """Return what to collect of a case."""
+        """Return the entry of a case in `calls`."""
         return case.name
 
     def status_of(self, case) -> Status:

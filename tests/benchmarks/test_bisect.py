@@ -1,4 +1,4 @@
-"""Bisecting finds the commit of a change in few steps, steps over gaps, and resumes."""
+"""Bisection finds the commit of a change in few steps, skips unmeasurable commits, and resumes."""
 
 import dataclasses
 import math

@@ -1,4 +1,4 @@
-"""Times of operations whose programs changed: which, how many rounds, in which order."""
+"""Times of operations whose programs changed: which operations, how many rounds, which order."""
 
 import itertools
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ from tests.benchmarks.common import planned
 
 
 class Clock:
-    """Seconds that pass only where something is measured."""
+    """A clock that only measurements advance."""
 
     now = 0.0
 
@@ -30,7 +30,7 @@ def clock():
 
 @pytest.fixture
 def calls(monkeypatch, clock):
-    """Collect (side, names, round) of each process, which writes its records and takes 10 s."""
+    """Collect (side, names, round) of each process; a process writes its records and takes 10 s."""
     found = []
 
     def take_operation_times(store, details, imports, names, *, round_index):
@@ -108,7 +108,7 @@ def test_the_cheapest_operations_are_timed_and_the_others_named_before_measuring
     assert affordable_sides(sides, 1e9)[0].names == ("self_test", "prepare", "field_at")
 
 
-def test_operations_have_half_of_the_time_before_the_cases_and_the_rest_after_them(
+def test_operations_leave_the_cases_their_time_but_at_most_half_and_get_what_is_left_after_them(
     measured, calls, clock, monkeypatch
 ):
     order = []
@@ -117,7 +117,12 @@ def test_operations_have_half_of_the_time_before_the_cases_and_the_rest_after_th
         order.append((len(calls), budget_seconds))
         clock.now += 30.0
 
+    def measure_first_round(cases, *_):
+        clock.now += 10.0 * len(cases)
+        return {"suite/a": cost}
+
     monkeypatch.setattr(pair, "measure_interleaved", measure_interleaved)
+    monkeypatch.setattr(pair, "measure_first_round", measure_first_round)
 
     case = planned("suite/a")
 
@@ -131,7 +136,10 @@ def test_operations_have_half_of_the_time_before_the_cases_and_the_rest_after_th
         pair.measure_times(cases, measured[:2], [["field_at"]], **options, load=lambda: load)
         return order[0], len(calls)
 
-    assert run(1.0) == ((4, 60.0), 6)
+    cost = 30.0
+    assert run(1.0) == ((6, 30.0), 6)
+    cost = 70.0
+    assert run(1.0) == ((4, 50.0), 6), "half, then the last round"
     assert run(1.0, cases=()) == ((10, 0.0), 10)
     assert run(7.8) == ((0, 100.0), 0), "too busy"
     assert run(1.0, rounds=1) == ((0, 100.0), 0), "no times were asked for"

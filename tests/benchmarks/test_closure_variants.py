@@ -23,7 +23,7 @@ SIZE = 16
 
 @pytest.fixture(scope="module", autouse=True)
 def handed_on(tmp_path_factory):
-    """Store the results of a preparation, as a worker finds them."""
+    """Store the results of a preparation where the cases of the tests read them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VCJAX_BENCH_SCRATCH", str(tmp_path_factory.mktemp("scratch")))
         # Its arrays take seconds to compute, and every test has the same ones.

@@ -1,4 +1,4 @@
-"""Exact metrics of operations are kept by the code that they were measured with."""
+"""Exact metrics of operations are kept for later reviews of the same code."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ from jaxmeter._records.record import Status
 
 @pytest.fixture
 def measured(tmp_path):
-    """A store with two good operations and a failed one, and their details."""
+    """Return a store with two successful operations and a failed one, and their details."""
     store, details = RecordStore(tmp_path / "store"), tmp_path / "details"
     details.mkdir()
     statuses: dict[str, Status] = {"field": "ok", "gradient": "ok", "broken": "failed"}
@@ -74,7 +74,7 @@ def test_the_digest_follows_code_and_options_alone(tmp_path, monkeypatch):
 
 @pytest.fixture
 def measuring(tmp_path, monkeypatch):
-    """Measure an operation with a stand-in for the workers; return the number of measurements."""
+    """Return a function that measures without workers, and returns the number of measurements."""
     count = 0
 
     def work(store, details, imports, only, *, part):

@@ -1,4 +1,4 @@
-"""The table of operations: every public function has a row, and workers that die are no gap."""
+"""The table of operations: every public function has a row, and dead workers leave records."""
 
 import inspect
 import json
@@ -23,7 +23,7 @@ from vcjax.interfaces import simsopt
 
 
 def public_names():
-    """Yield every public function and every class that computes."""
+    """Yield the name of every public function and of every public class that computes."""
     for module, names in (
         (vcjax, vcjax.__all__),
         (interfaces, interfaces.__all__),

@@ -22,7 +22,7 @@ COMMITS = ("b" * 40, "d" * 40)
 
 
 class SideWorker(Worker):
-    """Collect the package that each case would import."""
+    """A worker that collects the package and the name of each case."""
 
     def seen(self, case):
         (folder,) = case.path

@@ -15,7 +15,7 @@ COMMIT = "c" * 40
 
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
-    """A commit whose package is a file, and a store in a temporary folder."""
+    """Replace the package of the commit by one file; return the folder that contains the store."""
 
     def unpacked(commit, folder):
         package = folder / "vcjax"
@@ -32,7 +32,7 @@ def checkout(tmp_path, monkeypatch):
 
 
 class CommitWorker(Worker):
-    """Check the package that a case would import; fail the cases named gradient."""
+    """A worker that checks the package of each case, and fails the cases named gradient."""
 
     def seen(self, case):
         (folder,) = case.path

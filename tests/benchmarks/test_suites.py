@@ -1,4 +1,4 @@
-"""Every benchmark is collected by asv, says its unit, and runs at its smallest size."""
+"""asv collects every benchmark, and each has a unit and runs at its smallest size."""
 
 import dataclasses
 import inspect
@@ -58,10 +58,10 @@ ERRORS = {
     "off_surface": ("error_relative", 1e-2),
     "shape_gradient": ("modes_error_relative", 1e-10),
 }
-# In processes of their own, optimised: a captured casing handed on, and devices that the
-# environment makes. The others run in this process, which need not import and optimise again.
+# These suites run in worker processes, with optimisation: the first reads a stored casing, and the
+# second needs devices from an environment variable. The other suites run in this process.
 IN_WORKERS = ("casing_variants", "device_sweep")
-# They subtract a later preparation from the first, which other tests may have compiled already.
+# These suites time the compile of the first preparation, which earlier tests may have compiled.
 FIRST_PREPARATIONS = ("against_reference", "gradient_against_reference")
 # Smaller than the suite's own grid.
 W7X = {**common.W7X, "digits": 3}
@@ -92,7 +92,7 @@ def collected():
 
 @pytest.fixture
 def no_cache():
-    """Turn off the environment's compilation cache: a program from it has no compile time."""
+    """Turn off the environment's compilation cache: a cached program has no compile time."""
     name = "jax_enable_compilation_cache"
     before = getattr(jax.config, name)
     jax.config.update(name, False)
@@ -110,7 +110,7 @@ def run_python(code):
 
 
 def in_this_process(case):
-    """Do a worker's work here: on all CPUs, with the packages that are imported."""
+    """Measure a case in this process, on all CPUs, with the packages that are already imported."""
     scratch = {SCRATCH_VARIABLE: case.env[SCRATCH_VARIABLE]}
     with mock.patch.dict(os.environ, scratch):
         return work(dataclasses.replace(case, cpus=None, path=()))

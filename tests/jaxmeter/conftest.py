@@ -45,7 +45,7 @@ def failure_of():
 
 @pytest.fixture
 def never_the_same():
-    """A static argument that is traced again in every call."""
+    """Return a static argument that causes a new trace in every call."""
 
     class NeverTheSame:
         numbers = itertools.count()

@@ -1,6 +1,6 @@
-"""Targets for worker processes: good ones, and one for each way to go wrong.
+"""Targets for worker processes: some succeed, and the others fail, each in its own way.
 
-Those that need no JAX do not import it, which keeps their tests fast.
+Targets that need no JAX do not import JAX, so their tests are fast.
 """
 
 import os
@@ -67,7 +67,7 @@ def raises_in_the_check():
 
 
 def folds_for_minutes():
-    """XLA sorts a captured array while compiling."""
+    """Return a case with a captured array that XLA sorts while compiling."""
 
     _, jnp, host = _arrays(1024)
     held = jnp.asarray(host, "float32")

@@ -1,3 +1,5 @@
+"""``dir(jaxmeter)`` has the API only, and importing jaxmeter loads none of its parts."""
+
 import subprocess
 import sys
 

@@ -151,7 +151,7 @@ def test_an_object_that_jits_its_own_call_passes_its_arrays(training):
 
 
 class Solver:
-    """Jits its methods as the documentation of JAX suggests."""
+    """A class that jits its methods as the documentation of JAX suggests."""
 
     def __init__(self):
         self.weight = TABLE

@@ -1,6 +1,6 @@
-"""Any text is a record or a RecordError; any HLO text is read or a JaxmeterError.
+"""Any text is read as a record or raises RecordError; HLO text is read or raises JaxmeterError.
 
-``pytest tests/jaxmeter/test_fuzz.py --hypothesis-profile nightly`` tries many more.
+``pytest tests/jaxmeter/test_fuzz.py --hypothesis-profile nightly`` tries many more examples.
 """
 
 import json
@@ -55,7 +55,7 @@ def places(data, path=()):
 
 @st.composite
 def record_texts(draw):
-    """Texts of records with one to three fields changed, and perhaps with bytes changed too."""
+    """Draw the text of a record with one to three changed fields, and perhaps a replaced part."""
     data = json.loads(json.dumps(DATA))
     for _ in range(draw(st.integers(1, 3))):
         *folders, last = draw(st.sampled_from(list(places(DATA))))
@@ -118,7 +118,7 @@ METADATA = st.sampled_from(
 
 @st.composite
 def hlo_texts(draw):
-    """HLO text with names, types, calls and metadata that no compiler writes."""
+    """Draw HLO text with names, types, calls and metadata that no compiler writes."""
     lines = [draw(st.sampled_from(["HloModule jit_f, x={}", "HloModule", ""]))]
     for table in draw(st.lists(st.sampled_from(["FileNames", "StackFrames", "FileLocations"]))):
         lines += [table, '1 "x.py"', f"{'9' * draw(st.integers(1, 5000))} file_location_id=1"]

@@ -1,4 +1,4 @@
-"""The files of the page on one's own function run as they are, and capture what it says."""
+"""The files of docs/your_function.md run unchanged, and capture the arrays that the page names."""
 
 import ast
 import importlib.util
@@ -56,7 +56,7 @@ def test_a_file_of_the_page_is_audited_as_it_says(target, folder):
 
 
 def imports(text):
-    """Return the packages that a module imports at its top."""
+    """Yield the packages that a module imports at its top."""
     for node in ast.parse(text).body:
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)

@@ -1,4 +1,4 @@
-"""Load the scripts as modules. Their folder comes last: `trace.py` must not hide Python's own."""
+"""Load the scripts as modules; their folder comes last, so `trace.py` hides no module of Python."""
 
 import importlib.util
 import sys

@@ -1,4 +1,4 @@
-"""A target or option that a script cannot use has a message and an exit code."""
+"""A script refuses a bad target or option with a message and an exit code."""
 
 from pathlib import Path
 

@@ -11,7 +11,7 @@ from jaxmeter import JaxmeterError
 
 @pytest.fixture(autouse=True)
 def same_code(monkeypatch):
-    """An edit of vcjax while the tests run does not invalidate their records."""
+    """Keep records valid if vcjax is edited while the tests run."""
     monkeypatch.setattr(checkout, "code_version", lambda: "this")
 
 
@@ -42,7 +42,7 @@ def test_a_function_that_makes_no_case_is_named(memory):
 
 @pytest.fixture
 def cases(memory, monkeypatch):
-    """Return the names of the cases that a command plans; none is measured."""
+    """Return a function that returns the names of the cases of a command; none is measured."""
     planned = []
 
     def measure_plan(cases, store, progress, run_case):

@@ -23,7 +23,7 @@ USUAL = [
 
 
 def profiled(tmp_path, *arguments):
-    """The record of a run of the script."""
+    """Run the script, and return its record."""
     path = tmp_path / "record.json"
     assert profile_vc.main([*arguments, "--json", str(path)]) == 0
     return jaxmeter.Record.from_json(path.read_text())

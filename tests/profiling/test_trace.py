@@ -1,4 +1,4 @@
-"""trace: a function or a folder becomes tables, which TensorBoard opens too."""
+"""trace: a function or a folder becomes tables, and TensorBoard opens the folder of the trace."""
 
 import gzip
 import importlib.util

@@ -1,4 +1,4 @@
-"""Made-up stores of real records: every number is invented, every record is jaxmeter's own."""
+"""Made-up stores: the numbers are invented, but the records are objects of jaxmeter."""
 
 import dataclasses
 import os
@@ -223,7 +223,7 @@ def write(root: Path, entry: Record, round_index: int = 0, *, commit: str = COMM
 
 
 def write_full(root: Path, *, rounds: int = 6) -> Path:
-    """A store of all three suites, and one case that timed out."""
+    """Write a store of five suites, with one case that timed out, and return its folder."""
     for i in range(rounds):
         for digits in (3, 6, 9, 12):
             for variant in ("closure", "argument", "simplified"):
@@ -244,7 +244,7 @@ def write_full(root: Path, *, rounds: int = 6) -> Path:
 
 @pytest.fixture(scope="session")
 def made_up() -> SimpleNamespace:
-    """The makers of records and stores above, for tests that need one of their own."""
+    """Return the functions above, for tests that make their own records and stores."""
     makers: tuple[Callable[..., Any], ...] = (record, failed, environment, write, write_full)
     makers += (casing_case, chunk_case, reference_case, gradient_reference_case, preparation_case)
     named = {maker.__name__: maker for maker in makers}
@@ -258,7 +258,10 @@ def full_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def open_page(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
-    """Opens a page in a headless Chromium and gives back what that printed; skips without one."""
+    """Return a function that opens a page in a headless Chromium and returns the finished process.
+
+    Skip the test if Chromium is not installed, or cannot open files.
+    """
     names = ("chromium", "chromium-browser", "google-chrome")
     browser = next(filter(None, map(shutil.which, names)), None)
     if browser is None:
@@ -279,7 +282,10 @@ def open_page(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
 
 @pytest.fixture(scope="session")
 def take_picture(open_page: Callable[..., Any]) -> Callable[..., None]:
-    """Draws a page into the folder that VCJAX_PICTURES names (docs/); without it does nothing."""
+    """Return a function that saves a picture of a page in the folder VCJAX_PICTURES, such as docs/.
+
+    Without this variable the function does nothing.
+    """
     folder = os.environ.get("VCJAX_PICTURES")
 
     def taken(page: Path, name: str, *, height: int = 1250) -> None:

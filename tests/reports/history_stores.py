@@ -1,4 +1,4 @@
-"""A made-up store of twelve commits with a step, and one more commit that failed."""
+"""A made-up store of twelve commits with a change point, and a thirteenth commit that failed."""
 
 import dataclasses
 import math
@@ -10,7 +10,10 @@ STEP = 7  # the first commit of the new levels
 
 
 def write_stepped(made_up, root):
-    """Twelve commits; at the eighth one case captures 64 KB more and takes longer to settle."""
+    """Write twelve commits, and return the store.
+
+    From the eighth commit on, one case captures 65,536 bytes more and its calls take 30 % longer.
+    """
     for k, commit in enumerate(COMMITS):
         rng = random.Random(k)
         for i in range(3):
@@ -32,7 +35,10 @@ def write_stepped(made_up, root):
 
 
 def write_failed(made_up, root):
-    """A thirteenth commit, at which one case fails and the other is not tried."""
+    """Write a thirteenth commit, and return the store.
+
+    One case fails at this commit, and the other is not measured.
+    """
     for i in range(2):
         case = made_up.failed(
             "casing_variants/w7x-closure-d3",

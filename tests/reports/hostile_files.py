@@ -1,7 +1,7 @@
 """Files that no measurement writes, made from real records by mutation; the same in every run.
 
-`write_hostile` puts them into a store among good records: beside them as further rounds of a good
-case, and as cases, environments and commits of their own.
+`write_hostile` puts the files into a store: next to good records, as further rounds of a good case,
+and as cases, environments and commits of their own.
 """
 
 import gzip
@@ -40,7 +40,7 @@ def with_value(data, path, value):
 
 
 def changed_fields(data, rng):
-    """Yield texts with one field of another value, of another name, twice, or left out."""
+    """Yield texts with one field that has another value or name, or that occurs twice."""
     places = list(leaves(data))
     mark = "HOSTILE-MARK"
     while True:
@@ -59,7 +59,7 @@ def changed_fields(data, rng):
 
 
 def changed_bytes(data, rng):
-    """Yield texts cut short, with bytes exchanged, repeated, or in another encoding."""
+    """Yield texts cut short, with bytes replaced, removed or inserted, or in another encoding."""
     text = json.dumps(data).encode()
     encodings = ("utf-16", "utf-32", "utf-8-sig", "cp037")
     while True:
@@ -78,7 +78,7 @@ def changed_bytes(data, rng):
 
 
 def whole_files():
-    """Yield contents that are no changed record."""
+    """Yield contents that are not made from a record."""
     yield b""
     yield b"\x00" * 4096
     yield b"[" * 3_000_000
@@ -97,7 +97,7 @@ def whole_files():
 
 
 def large_records(data):
-    """Yield records with a part that is large, though each file is small enough to be read."""
+    """Yield records with a large part; each file is still small enough to be read."""
     yield data | {"samples_seconds": [0.1] * 1_000_000}
     yield data | {"checks": {f"check {number}": 1.0 for number in range(2000)}}
     yield data | {"params": data["params"] | {f"p{number}": "v" for number in range(1000)}}
@@ -145,7 +145,7 @@ SPECIAL_COUNT = 10
 
 
 def places(commit, key, rng):
-    """Yield where files go, relative to a store: mostly where records lie."""
+    """Yield paths for files, relative to a store; most are paths that records may have."""
     names = ("a b", "é", "-rf", "<b>", "%s", "*", "a\nb", "n" * 200, "con", "'; drop", "\x7f")
     for number in itertools.count():
         kind = rng.randrange(10)
@@ -163,7 +163,7 @@ def places(commit, key, rng):
 
 
 def hostile(records, count):
-    """Return `count` contents of files as bytes, and numbers of `make_special`."""
+    """Return `count` files: contents as bytes, or kinds of `make_special`."""
     rng = random.Random(18)
     data = [json.loads(record.to_json()) for record in records]
     made = [*whole_files(), *(json.dumps(one).encode() for one in large_records(data[0]))]
@@ -179,7 +179,7 @@ def hostile(records, count):
 def write_hostile(root, records, commit, key, count=1000):
     """Write hostile files into a store; return their paths.
 
-    Some of them are records that are good after all, such as those with another number.
+    Some of the files are valid records, for example with one changed number.
     """
     rng = random.Random(81)
     written = []

@@ -87,7 +87,7 @@ def skipped(made_up):
 
 @pytest.fixture(scope="module")
 def study(made_up, tmp_path_factory):
-    """A study's folder: two versions of JAX, an audit, a picture."""
+    """Return the folder of a study with two versions of JAX, an audit and a picture."""
     root = tmp_path_factory.mktemp("closure")
     for i in range(6):
         for variant in CAPTURED:

@@ -1,4 +1,4 @@
-"""A fleet holds every record once, reads like a store, and sets scattering machines aside."""
+"""A fleet holds every record once, is read like a store, and skips machines that scatter."""
 
 import dataclasses
 import random
@@ -15,7 +15,10 @@ pytest.importorskip("duckdb", reason="needs the extra fleet")
 
 
 def store_of(made_up, root, *, scatter=0.0, **environment):
-    """Thirty processes of one case; `scatter` is the deviation of their logarithms."""
+    """Write thirty processes of one case, and return the store.
+
+    `scatter` is the standard deviation of the logarithms of their times.
+    """
     rng = random.Random(1)
     for i in range(30):
         steady = 0.1 * 2.718 ** rng.gauss(0, scatter)

@@ -163,7 +163,7 @@ def test_a_review_is_made_again_only_of_other_records_or_by_other_code(
 
 
 def test_a_name_that_begins_another_one_still_has_its_review(made_up, tmp_path):
-    """A commit without and with an injected regression, each without and with XLA flags."""
+    """Measure a commit with and without an injected regression, each with and without XLA flags."""
     for day, commit in enumerate((COMMITS[0], f"{COMMITS[0]}+injected"), start=1):
         for i, flags in enumerate(("", "--xla_flag")):
             other = made_up.environment(
@@ -183,7 +183,10 @@ def test_a_name_that_begins_another_one_still_has_its_review(made_up, tmp_path):
 
 @pytest.fixture
 def errors(made_up, tmp_path):
-    """Three processes: one has both errors, one no gradient, of one the gradient is NaN."""
+    """Write three processes, and return the store.
+
+    The error of the gradient is a number, missing, and NaN.
+    """
     found = (BOTH, {FIELD.name: 1e-7}, BOTH | {GRADIENT.name: math.nan})
     for round_index, checks in enumerate(found):
         made_up.write(tmp_path, made_up.record("a/b", {}, checks=checks), round_index)

@@ -46,7 +46,7 @@ def records(made_up):
 
 @pytest.fixture(scope="module")
 def store(made_up, records, tmp_path_factory):
-    """A store of two commits that can be compared, with a thousand hostile files."""
+    """Return a store of two comparable commits, with a thousand hostile files."""
     root = tmp_path_factory.mktemp("hostile") / "store"
     made_up.write_full(root)
     shutil.copytree(root / made_up.commit, root / "fedcba0987654321fedcba0987654321fedcba09")
@@ -55,7 +55,7 @@ def store(made_up, records, tmp_path_factory):
 
 
 def built(folder, *arguments):
-    """Run a command of the reports in limits of its own; return its exit code and output."""
+    """Run a command of the reports with limited time and memory; return exit code and stderr."""
 
     done = subprocess.run(
         [sys.executable, "-c", BUILD, *map(str, arguments)],

@@ -12,18 +12,18 @@ from reports.store import load
 
 @pytest.fixture
 def good(made_up, tmp_path):
-    """The path of one good record in a store of its own."""
+    """Write one valid record into a new store, and return its path."""
     return made_up.write(tmp_path, made_up.casing_case("closure", 3))
 
 
 @pytest.fixture
 def patient(monkeypatch):
-    """No file is young enough that it may still grow."""
+    """Treat every file as complete, however new it is."""
     monkeypatch.setattr(load, "GROWING_SECONDS", -1.0)
 
 
 def write_changed(good, change, name="1.json"):
-    """Write another round next to the good one: the same record with its data changed."""
+    """Write another round next to the valid record, with changed data, and return its path."""
     data = json.loads(good.read_text())
     change(data)
     path = good.parent / name
@@ -32,7 +32,7 @@ def write_changed(good, change, name="1.json"):
 
 
 def only_skipped(root):
-    """The only file that the reader skips; it keeps the good one, and tables can be made of it."""
+    """Return the only file that the reader skips; check that the valid record is a row."""
     store = read_store(root)
     assert len(tables.measurements(store)) == 1
     (skipped,) = store.skipped

@@ -1,4 +1,4 @@
-"""Environments: what may be compared, and the environment of processes that ended_early early."""
+"""Environments: records that may be compared, and environments of processes that ended early."""
 
 import dataclasses
 from pathlib import Path
@@ -14,7 +14,7 @@ FLAGS = "--xla_cpu_multi_thread_eigen=false"
 
 @pytest.fixture
 def one(made_up):
-    """A stored record: a process that succeeded, or not where it is `failed`."""
+    """Return a function that makes the stored record of a process that succeeded or failed."""
 
     def made(case="a/b", *, commit="a" * 40, key="env", succeeded=True, silent=False, **recorded):
         make = made_up.record if succeeded else made_up.failed
@@ -27,7 +27,7 @@ def one(made_up):
 
 @pytest.fixture
 def ended_early(one):
-    """A process that ended before JAX had started."""
+    """Return a function that makes the stored record of a process that ended before JAX started."""
     return lambda *place, **recorded: one(*place, succeeded=False, **BEFORE_JAX | recorded)
 
 
@@ -77,7 +77,7 @@ def test_a_process_that_ended_early_before_jax_started_is_in_the_environment_of_
     assert mine != elsewhere
 
 
-def test_a_commit_whose_processes_all_ended_early_early_is_in_the_environment_of_the_other(
+def test_a_commit_whose_processes_all_ended_early_is_in_the_environment_of_the_other(
     one, ended_early
 ):
     for head in (
@@ -97,7 +97,7 @@ def test_a_process_of_another_machine_or_jax_is_in_an_environment_of_its_own(
     assert other not in (good, UNKNOWN)
 
 
-def test_processes_that_ended_early_early_take_the_environment_of_their_case(one, ended_early):
+def test_processes_that_ended_early_take_the_environment_of_their_case(one, ended_early):
     plain, flagged = one("a/plain"), one("a/flagged", xla_flags=FLAGS)
     dead = [ended_early("a/flagged", commit="b" * 40), ended_early("a/plain", commit="b" * 40)]
     silent = [

@@ -19,7 +19,7 @@ TABLES = (
 
 @pytest.fixture
 def small_store(made_up, tmp_path_factory):
-    """A store of one process."""
+    """Return a store with one process."""
     root = tmp_path_factory.mktemp("store") / "cases"
     made_up.write(root, made_up.casing_case("closure", 3))
     return root
@@ -111,7 +111,7 @@ def test_text_from_records_cannot_break_the_page(made_up, tmp_path):
 
 
 def odd_stores(made_up, root):
-    """Stores a run may leave behind, each by name."""
+    """Write stores that a run may leave behind, each by name, and return their folders."""
     case = made_up.casing_case
     lost = made_up.failed("a/b", {"workload": "w7x"})
     no_digits = dataclasses.replace(case("closure", 6), params={"variant": "closure"})

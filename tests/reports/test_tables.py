@@ -77,7 +77,7 @@ def test_unknown_parameters_become_columns_of_their_own(made_up, tmp_path):
 
 
 def test_a_row_holds_the_first_compile_which_is_cold(made_up, tmp_path):
-    """So a history does not step where a case is once measured with several compiles."""
+    """A history must not change where a case is first measured with several compiles."""
     record = made_up.casing_case("argument", 3)
     again = tuple(Phases(0.1 * k, 0.2 * k, 0.3 * k) for k in (1, 3))
     made_up.write(tmp_path, dataclasses.replace(record, recompiles=again), 0)

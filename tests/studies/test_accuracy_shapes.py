@@ -1,4 +1,4 @@
-"""The shapes of the study of accuracy: their currents lie where the known answers need them."""
+"""The shapes of the accuracy study: their currents lie where the known answers need them."""
 
 import numpy as np
 import pytest

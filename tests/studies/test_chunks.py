@@ -1,4 +1,4 @@
-"""The tile size study: which size is recommended, how far "auto" is, the variables to set."""
+"""The tile size study: the recommended size, the time of "auto", and the variables to set."""
 
 import subprocess
 
@@ -66,7 +66,7 @@ def test_the_page_marks_the_recommendation_and_auto():
 
 @pytest.fixture
 def command(monkeypatch, tmp_path):
-    """Return the command with its workers replaced, their arguments, and operators that fail."""
+    """Return the command without workers, the measured processes, and the operators that fail."""
     measured, failing = [], set()
 
     def in_worker(function, path, arguments, **options):

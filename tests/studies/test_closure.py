@@ -1,4 +1,4 @@
-"""The closure study: what is planned, which cases are skipped for lack of memory, the picture."""
+"""The closure study: its plan, the cases that need too much memory, and the picture."""
 
 import struct
 import zlib

@@ -1,4 +1,4 @@
-"""The detection study: finds, false alarms, which runs are measured, and what asv would report."""
+"""The detection study: found regressions, false alarms, measured runs, and asv's findings."""
 
 import json
 import os
@@ -124,7 +124,10 @@ def test_the_committed_runs_come_from_one_environment_and_use_the_words_of_a_rev
 
 @pytest.fixture
 def command(monkeypatch, tmp_path):
-    """Return the command with its measuring replaced; the third number fails the first time."""
+    """Return a function that runs the command without measuring.
+
+    The function returns the exit code and the measured runs. The third measurement fails.
+    """
     measured = []
 
     def measure(commit, names, folder, options):
@@ -234,7 +237,7 @@ def test_the_lock_file_found_every_exact_regression_and_no_equal_package(version
 
 
 def test_a_check_of_the_lock_file_is_a_row_of_what_regressed(monkeypatch):
-    """The command runs in a folder with the changed copy and the project's own lock file."""
+    """Run the command in a folder with the changed package and the project's lock file."""
     seen = []
 
     def stand_in(command, *, cwd, **options):

@@ -1,4 +1,4 @@
-"""The study of a fleet: its records are made from real ones, and its rows reach their aims."""
+"""The fleet study: its records are made from real records, and its rows meet the targets."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""The study of timed edits: what is found, what is a false alarm, and which runs are measured."""
+"""The study of timed edits: found edits, false alarms, and the runs that are measured."""
 
 import ast
 

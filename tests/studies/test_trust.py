@@ -85,7 +85,7 @@ def rows(effect, *, phase_effect=0.0, compiles=0, count=8, study="A/A", sigma=0.
 
 @pytest.fixture
 def tables(tmp_path):
-    """Return a function that keeps rows, judges them, and returns the rows of both tables."""
+    """Return a function that writes rows, judges them, and returns the rows of both tables."""
 
     def make(found, condition="quiet"):
         file = tmp_path / "rows.jsonl"

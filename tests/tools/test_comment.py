@@ -1,4 +1,4 @@
-"""The comment on a pull request: written once, replaced later, never by the branch's rules."""
+"""The comment on a pull request: written once, replaced later, without mentions and links."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Each page of the docs is in the site's contents; ``make docs`` fails on what is not."""
+"""Every page of the docs is in the site's contents, and the README's links lead to files."""
 
 import re
 from pathlib import Path

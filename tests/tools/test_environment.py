@@ -1,4 +1,4 @@
-"""The script that makes `.venv`: up to date, cut short, or impossible."""
+"""The script that makes `.venv`: environments that are up to date, interrupted or impossible."""
 
 import json
 import sys
@@ -10,7 +10,7 @@ from tools import environment
 
 @pytest.fixture
 def venv(tmp_path, monkeypatch):
-    """An environment folder with a fake interpreter; pip calls are recorded, not made."""
+    """Return a folder, the calls that made an environment in it, and the calls of pip."""
     folder = tmp_path / ".venv"
     for name, part in (("PYTHON", "bin/python"), ("INSTALLED", ".installed.json")):
         monkeypatch.setattr(environment, name, str(folder / part))

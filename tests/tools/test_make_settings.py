@@ -1,4 +1,4 @@
-"""Settings of `make` are text: none reaches a shell, make itself, git or pip as anything else."""
+"""Settings of `make` remain text: no shell, make, git or pip interprets them."""
 
 import os
 import shutil
@@ -29,13 +29,13 @@ TARGETS = {
     "GRID": "bench",
     "EXTRAS": "env-test",
 }
-# Names of the Makefile's own and of nothing: no setting, and still exported by make.
+# Variables that are not settings, and a name that nothing uses; make exports them all the same.
 OTHERS = ("RUN", "STORE", "SETTINGS", "as_text", "name", "MAKEFILE_LIST", "ANYTHING")
 
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A folder with the Makefile, in which interpreters only write down their arguments."""
+    """Return a folder with the Makefile and with interpreters that only write their arguments."""
     shutil.copy(MAKEFILE, tmp_path)
     stub = tmp_path / "python3"
     stub.write_text('#!/bin/sh\nprintf "%s\\0" "$@" >> arguments\n')

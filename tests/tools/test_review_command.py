@@ -10,7 +10,7 @@ from tools import review
 
 @pytest.fixture
 def history(tmp_path, monkeypatch):
-    """Three commits: `topic` leaves `main` at its first one."""
+    """Make three commits, with `topic` branched off from the first of `main`, and return them."""
 
     def git(*arguments):
         command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments]

@@ -1,5 +1,6 @@
-"""The workflows of CI: pinned actions, no text of a stranger in a script, and two that may write:
-one a comment, one the site.
+"""The workflows of CI: actions are pinned, and no script contains text of a stranger.
+
+Only two workflows may write: one writes a comment, the other publishes the site.
 """
 
 import re

@@ -11,12 +11,12 @@ from vcjax import problems
 
 
 def optimised(function):
-    """Return a function that is compiled with LLVM's optimisation: for programs that run long."""
+    """Return a jitted function that LLVM optimises, for programs that run long."""
     return jax.jit(function, compiler_options={"xla_backend_optimization_level": 1})
 
 
 def optimised_casing_of(problem, digits, prepare=vcjax.prepare):
-    """Return a casing as `casing_of`, prepared by an optimised program."""
+    """Return the casing of `casing_of`, prepared by an optimised program."""
     gradient = prepare is vcjax.prepare_gradient
     rule = rule_of(problem, digits, gradient=gradient)
     constants = (vcjax.gradient_tables if gradient else vcjax.tables)(rule)
@@ -39,13 +39,13 @@ def rule_of(problem, digits, *, gradient=False):
 
 
 def casing_of(problem, digits, prepare=vcjax.prepare, **options):
-    """Return a casing of a problem: of its field, or of its gradient."""
+    """Return a casing of a problem, for its field or for its gradient."""
     rule = rule_of(problem, digits, gradient=prepare is vcjax.prepare_gradient)
     return prepare(rule, problem.X, **options)
 
 
 def largest_error(value, expected):
-    """Return the largest difference over the largest expected value."""
+    """Return the largest difference, divided by the largest expected value."""
     expected = np.asarray(expected)
     return np.abs(np.asarray(value) - expected).max() / np.abs(expected).max()
 
@@ -77,7 +77,7 @@ def determined(found):
 
 
 def section(curve, *, nphi=6, ntheta=48):
-    """Return an axisymmetric surface (nphi, ntheta, 3) over the whole turn: curve(theta) = r, z."""
+    """Return an axisymmetric surface (nphi, ntheta, 3); ``curve(theta)`` returns r and z."""
     r, z = curve(2 * np.pi * np.arange(ntheta) / ntheta)
     phi = 2 * np.pi * np.arange(nphi)[:, None] / nphi
     return np.stack([r * np.cos(phi), r * np.sin(phi), z + 0 * phi], axis=2)

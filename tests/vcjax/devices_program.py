@@ -1,11 +1,12 @@
-"""Program of `test_devices`, run in processes of its own: the same calls on one device and on many.
+"""Run the same calls on one device and on many; `test_devices` starts this program.
 
     python devices_program.py PATH                        one device, then all of this process
     python devices_program.py PATH ADDRESS COUNT NUMBER   process NUMBER of COUNT, all devices
 
-The numbers of one device are written to the file PATH; further processes compare with them. Prints
-a JSON object: for each quantity the largest deviation from one device, relative to the largest
-value; facts about where arrays lie; messages of errors.
+The first form writes the results of one device to the file PATH, and the second form compares with
+that file. Both print a JSON object. It has the largest deviation of each quantity from one device,
+relative to the largest value, and facts about where arrays lie. In the first form it also has the
+message of an error.
 """
 
 import dataclasses
@@ -24,10 +25,10 @@ from tests.vcjax.common import captured_bytes, determined, small_torus
 
 warnings.filterwarnings("ignore", category=vcjax.UnresolvedWarning)  # the small torus
 
-# Nothing divides: 3 rows of targets, 15 targets, 4 or 8 devices.
+# Neither 3 rows of targets nor 15 targets divide evenly over 4 or 8 devices.
 TARGETS = dict(trg_nphi=3, trg_ntheta=5)
 PROBLEM = small_torus()
-X, B = PROBLEM.X, PROBLEM.B  # NumPy: no device may be touched before processes know each other
+X, B = PROBLEM.X, PROBLEM.B  # NumPy: no device may be used before the processes connect
 
 
 def chosen(digits: int, **options) -> vcjax.Rule:
@@ -35,7 +36,7 @@ def chosen(digits: int, **options) -> vcjax.Rule:
 
 
 def quantities(devices) -> dict[str, Any]:
-    """What matters most, from the same calls on any number of devices."""
+    """Return the most important quantities, computed on the given devices."""
     rule = chosen(2)
     constants = vcjax.tables(rule)
     casing = vcjax.prepare(rule, X, devices=devices)
@@ -55,7 +56,7 @@ def quantities(devices) -> dict[str, Any]:
 
 
 def off_the_surface(devices) -> dict[str, Any]:
-    """Five points are divided: on either side, near the surface and far away."""
+    """Return results at five points: on either side, near the surface and far away."""
     rule = vcjax.choose_off_surface(X, B, 1, nfp=1)
     casing = vcjax.prepare_off_surface(rule, X, devices=devices)
     near = 1.001 * X[:3, 5] + np.array([[0.0, 0.0, 0.0], [0.1, 0.0, 0.0], [-0.1, 0.0, 0.0]])
@@ -68,7 +69,7 @@ def off_the_surface(devices) -> dict[str, Any]:
 
 
 def further_quantities(devices) -> dict[str, Any]:
-    """The rest: programs that divide their targets in the same way."""
+    """Return results of further programs, which divide their targets in the same way."""
     casing = vcjax.prepare(chosen(2), X, devices=devices)
     # The terms of a gradient, and with them its rounding, grow as nodes get closer: a coarse grid.
     coarse = dataclasses.replace(chosen(2), gradient=True)
@@ -87,7 +88,7 @@ def further_quantities(devices) -> dict[str, Any]:
 
 
 def deviations(many: dict, one: dict) -> dict[str, float]:
-    """Of the near weights each process compares the rows that it holds."""
+    """Return relative deviations; a process compares only its own rows of the near weights."""
 
     def worst(name):
         if not name.startswith("near"):

@@ -1,8 +1,8 @@
 """The separated fields against answers known from the currents themselves.
 
-Limits on W7-X and on the rotating ellipse are those of the C++ reference: its own errors on
-W7-X, its package's test limits on the ellipse. Errors are the largest component error over the
-largest component of B.
+Limits on W7-X are the errors of the C++ package. Limits on the rotating ellipse come from the tests
+of that package. An error is the largest error of a component, divided by the largest component of
+B.
 """
 
 from typing import Any
@@ -122,7 +122,7 @@ def test_a_reversed_poloidal_angle_gives_the_same_field():
 
 @pytest.mark.filterwarnings("ignore::vcjax.UnresolvedWarning")  # a coarse grid
 def test_symmetric_data_on_a_full_period_give_a_symmetric_field():
-    """On few columns, where the spacing of nodes limits the cut-off rates."""
+    """Use few columns, so that the spacing of nodes limits the cut-off rates."""
     X = problems.w7x_boundary().points(12, 12, half_period=False)
     field = problems.magnetic_field(problems.w7x(3).outside, X)
     rule = vcjax.choose(X, field, 4, nfp=5)
@@ -133,9 +133,9 @@ def test_symmetric_data_on_a_full_period_give_a_symmetric_field():
 
 
 def test_a_thin_section_has_the_digits_asked_for():
-    """Of a field that a coarse grid would hold: the distance of sheets asks for nodes.
+    """Use a field that a coarse grid resolves: only the distance of the sheets requires many nodes.
 
-    Its gradient is 1/100 of |B| over the distance of nodes.
+    The gradient of the field is 1/100 of |B| divided by the distance of nodes.
     """
     surface = problems.rotating_ellipse_surface(5, major_radius=1.0, semi_axes=(0.05, 0.4))
     X = surface.points(4, 8, half_period=True)

@@ -1,8 +1,8 @@
 """Derivatives in surface and field: modes agree, second order is right, memory is bounded.
 
-The cut-off rates of the quadrature are not differentiated (`vcjax._kernels.near`), so that
-derivatives miss the derivative of the quadrature error: finite differences are compared to fewer
-digits than the rule has, the modes of differentiation among each other to rounding.
+The cut-off rates of the quadrature are not differentiated (see `vcjax._kernels.near`), so
+derivatives lack the derivative of the quadrature error. They agree with finite differences to fewer
+digits than the rule has. The modes of differentiation agree with each other to rounding.
 """
 
 import jax
@@ -37,7 +37,7 @@ def at(problem):
 
 @pytest.fixture(scope="module")
 def along(problem):
-    """Smooth changes of surface and field, without the symmetry of the problem."""
+    """Return smooth changes of surface and field, without the symmetry of the problem."""
     X, B = problem.X, problem.B
     phi, z = np.arctan2(X[..., 1], X[..., 0])[..., None], X[..., 2:]
     return jnp.asarray(0.1 * X * (1 + np.cos(phi) + z)), jnp.asarray(B * (np.sin(phi) + 0.2 * z))
@@ -59,20 +59,23 @@ def scalar(field):
 
 @pytest.fixture(scope="module")
 def change(field, rule):
-    """The field and its change along directions of surface and field, in forward mode."""
+    """Return a function for the field and its change along directions of surface and field.
+
+    It uses forward mode.
+    """
     compiled = jax.jit(lambda at, along, c: jax.jvp(lambda *v: field(*v, c), at, along))
     return lambda at, along: compiled(at, along, vcjax.tables(rule))
 
 
 @pytest.fixture(scope="module")
 def gradient(scalar, rule, at):
-    """The compiled program of the gradient in surface and field."""
+    """Return the compiled program of the gradient in surface and field."""
     return jax.jit(jax.grad(scalar, argnums=(0, 1))).lower(*at, vcjax.tables(rule)).compile()
 
 
 @pytest.fixture(scope="module")
 def hessian(scalar, rule, at):
-    """The product of the Hessian with a direction, forward over reverse."""
+    """Return a function that multiplies the Hessian by a direction, forward over reverse."""
 
     @jax.jit
     def product(constants, along):
@@ -135,6 +138,6 @@ def test_the_hessian_is_symmetric(hessian, at, along):
 
 
 def test_the_gradient_keeps_less_than_one_number_for_each_pair(gradient, rule):
-    """Tiles and rows are recomputed, not stored: the kernel alone has a number for each pair."""
+    """Tiles and rows are recomputed; a stored kernel alone would have a number for each pair."""
     pairs = rule.quad_nphi * rule.quad_ntheta * rule.trg_shape[0] * rule.trg_shape[1]
     assert gradient.memory_analysis().temp_size_in_bytes < 8 * pairs

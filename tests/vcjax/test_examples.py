@@ -1,4 +1,4 @@
-"""The examples run as they stand, and what they print is true."""
+"""The examples run unchanged, and the numbers that they print are correct."""
 
 import ast
 import os

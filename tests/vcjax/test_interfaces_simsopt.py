@@ -78,7 +78,7 @@ def test_the_external_field_of_a_free_boundary_equilibrium_comes_from_its_coils(
 
 
 def test_the_extended_normal_component_agrees_with_a_whole_torus_calculation():
-    """Odd under stellarator symmetry: against a full period, without use of the symmetry."""
+    """Compare with a full period, computed without the symmetry; the component is odd under it."""
     half = separated("ellipse")
     grids: dict[str, Any] = GRIDS | dict(
         src_nphi=48, trgt_nphi=8, use_stellsym=False, filename=None
@@ -108,7 +108,7 @@ def test_a_saved_file_loads_equal_and_holds_the_variables_of_simsopt(tmp_path):
 
 
 class Vmec:
-    """As much of ``simsopt.mhd.Vmec`` as is needed."""
+    """A stand-in for ``simsopt.mhd.Vmec`` with the attributes that are needed."""
 
     def __init__(self, path):
         self.path, self.output_file = path, None

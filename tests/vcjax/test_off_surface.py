@@ -19,7 +19,7 @@ FAR = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 5.0], [-40.0, 3.0, 1.0], [0.69, 0.02
 
 
 def frame(problem, shape, places):
-    """Surface points and outward unit normals at places of a grid: (n, 3) each."""
+    """Return surface points and outward unit normals at places of a grid, shape (n, 3) each."""
     options = dict(nfp=problem.nfp, half_period=problem.half_period)
     size = dict(nphi=shape[0], ntheta=shape[1])
     x = vcjax.surface_points(problem.X, **options, **size)
@@ -31,14 +31,17 @@ def frame(problem, shape, places):
 
 
 def points_near(problem, shape, places, distances):
-    """Points (distance, side, place, 3): inside first, then outside."""
+    """Return points (distance, side, place, 3); side 0 is inside, side 1 outside."""
     x, normal = frame(problem, shape, places)
     step = np.array(distances)[:, None, None, None] * np.array([-1.0, 1.0])[:, None, None]
     return x + step * normal
 
 
 def errors(problem, points, found, known=problems.magnetic_field):
-    """Return the largest errors over the largest |B|: (part, ...), NaN where none is determined."""
+    """Return the largest errors divided by the largest |B|, shape (part, ...).
+
+    An error is NaN where the part is not determined.
+    """
     parts = (found.external, problem.outside), (found.internal, problem.inside)
     shape = points.shape[:-1]
     differences = (
@@ -49,7 +52,7 @@ def errors(problem, points, found, known=problems.magnetic_field):
 
 
 def on_grid(found, points):
-    """Return results at points of several axes with these axes."""
+    """Return results with the leading axes of `points`."""
     shape = points.shape[:-1]
     return jax.tree.map(
         lambda v: np.asarray(v)[: np.prod(shape)].reshape(*shape, *v.shape[1:]), found
@@ -78,13 +81,13 @@ def points(problem):
 
 @pytest.fixture(scope="module")
 def found(casing, problem, points):
-    """All points in one call."""
+    """Return the results at all points, from one call."""
     return vcjax.field_at(casing, problem.B, np.concatenate([points.reshape(-1, 3), FAR]))
 
 
 @pytest.fixture(scope="module")
 def result(found, points):
-    """Results near the surface, with the axes (distance, side, place) of the points."""
+    """Return the results near the surface, with the axes (distance, side, place) of the points."""
     return on_grid(found, points)
 
 
@@ -191,7 +194,10 @@ def test_no_gradient_is_given_where_there_is_none(gradients):
 
 @pytest.fixture(scope="module")
 def slopes():
-    """A sum of fields and distances at points on either side: its slopes, and the distances."""
+    """Return a function that differentiates a sum of fields and distances, and its arguments.
+
+    The points are on either side. The function also returns the distances.
+    """
     problem = small_torus()
     rule = vcjax.choose_off_surface(problem.X, problem.B, 3, nfp=1)
     constants = vcjax.off_surface_tables(rule)

@@ -1,4 +1,4 @@
-"""Options: where tile sizes come from, what a program may take, batches and donated fields."""
+"""Options: origin of tile sizes, memory, batches, donated fields, near weights and float32."""
 
 import dataclasses
 import os
@@ -28,7 +28,7 @@ def no_variables(monkeypatch):
 
 @pytest.fixture(scope="module")
 def problem():
-    """Targets on the grid of the field, so that a donated field can become the result."""
+    """Return a problem with targets where the field is given, so that B can become the result."""
     return small_torus(**dict.fromkeys(("shape", "src_shape", "trg_shape"), (6, 20)))
 
 
@@ -129,7 +129,7 @@ def test_a_batch_of_fields_shares_the_casing_and_the_kernel(casing, problem):
 
 
 def all_sizes(jaxpr):
-    """Sizes of all values within a program."""
+    """Yield the sizes of all values within a program."""
     for equation in jaxpr.eqns:
         yield from (v.aval.size for v in (*equation.invars, *equation.outvars))
         for inner in sub_jaxprs(equation):
@@ -161,7 +161,7 @@ KEPT = ["float64", "streamed"]
     ids=["field", "gradient"],
 )
 def plain(request):
-    """A problem, calls to prepare and evaluate it, and their result without options."""
+    """Return a problem, its functions, its casing, and the result without options."""
     problem = small_torus(trg_shape=(2, 4))
     prepare, evaluate = request.param
     casing = casing_of(problem, 3, prepare)

@@ -31,7 +31,10 @@ def problem(request):
 
 
 def loop_field(points, radius, current):
-    """A circular loop in z = 0 by elliptic integrals (Jackson, Classical Electrodynamics, 5.37)."""
+    """Return the field of a circular loop in z = 0, by elliptic integrals.
+
+    Source: J. D. Jackson, Classical Electrodynamics, 5.37.
+    """
     x, y, z = points.T
     rho = np.hypot(x, y)
     near, far = (radius - rho) ** 2 + z**2, (radius + rho) ** 2 + z**2
@@ -73,7 +76,7 @@ def test_a_ring_of_coils_approaches_the_central_conductor():
 
 @pytest.mark.parametrize("radii", [(0.72,), (5.56, 0.37, 0.02)])
 def test_twice_as_many_points_on_a_filament_change_nothing(radii):
-    """Near the filament as well as far away: the point count follows the distance."""
+    """Check near the filament and far away, because the number of points follows the distance."""
     loop = problems.ToroidalLoop(1.0, r=radii, z=(0.0, 0.1), nfp=5)
     curve, _ = loop.curve(np.linspace(0, 2, 7))
     for distance in (0.03, 0.3, 3.0):
@@ -110,7 +113,7 @@ def circulations(problem, grid, along):
 
 
 def test_the_poloidal_circulation_comes_from_the_filaments_inside(problem):
-    """Ampere: coils are outside, filaments inside."""
+    """Use Ampere's law: coils are outside, filaments inside."""
     external, internal = circulations(problem, grid_of(problem, 7, 240), along=1)
     current = 4 * np.pi * sum(source.current for source in problem.inside)
     np.testing.assert_allclose(external, 0.0, atol=1e-10 * current)

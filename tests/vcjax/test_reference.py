@@ -1,4 +1,4 @@
-"""The C++ package: its problems are as hard as ours, and both solve the problems of both."""
+"""The C++ package: its problems are as hard as ours, and both packages solve all of them."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def reference_external(reference, digits, nfp, half_period, X, B, trg):
 
 
 def modes_needed(B, nfp, digits):
-    """First modes (n, m) from which on a half-period field has less than 10^-digits of max |B|."""
+    """Return the modes (n, m) from which on a half-period field is below 10^-digits of max |B|."""
     samples = resample.field_period(np.moveaxis(B, -1, 0), nfp, True)
     spectrum = np.abs(np.fft.fft2(samples, axes=(1, 2), norm="forward")).sum(axis=0)
     limit = 10.0**-digits * np.linalg.norm(B, axis=2).max()
@@ -72,7 +72,7 @@ def total_field(problem, nphi, ntheta):
     ],
 )
 def test_surfaces_agree_with_the_package(reference, name, surface):
-    """Full period: to rounding. Half period: the package shifts a full grid, exact if resolved."""
+    """Compare to rounding; the package shifts a full grid to a half period, exactly if resolved."""
     for half_period in (False, True):
         known = reference_surface(reference, name, surface.nfp, half_period, 24, 36)
         ours = surface.points(24, 36, half_period=half_period)
@@ -89,7 +89,7 @@ def test_the_w7x_field_is_as_hard_to_resolve_as_the_package_s(reference):
 
 
 def test_the_ellipse_field_is_as_hard_to_resolve_as_the_package_s():
-    """Its test has a current on the axis, B = 1 / R, and a loop of radius 0.72 of strength 1/4."""
+    """The package's test has B = 1 / R of a current on the axis, and a loop of radius 0.72."""
     problem = problems.rotating_ellipse(3)
     sources = [problems.CentralConductor(0.5), problems.ToroidalLoop(0.25, r=(0.72,))]
     points = vcjax.surface_points(problem.X, nfp=4, half_period=True, nphi=60, ntheta=200)
@@ -127,7 +127,7 @@ def test_the_package_finds_the_known_answer(reference, make, digits, half_period
 def test_on_the_references_own_w7x_problem_errors_are_no_larger_than_its_resolution(
     reference, digits, half_period
 ):
-    """The surface's Nyquist modes carry 1e-4: another convention for them would show at once."""
+    """The surface's Nyquist modes are 1e-4, so another convention for them would show at once."""
     factor = 1 if half_period else 2
     trg = (20 * factor, 40)
     X = reference_surface(reference, "W7X_", 5, half_period, 10 * factor, 20)

@@ -20,14 +20,14 @@ def tokamak():
 
 @pytest.fixture
 def variables():
-    """The variables that the reader needs, as the committed file has them."""
+    """Return the variables that the reader needs, from the committed file."""
     names = ("nfp", "lasym__logical__", *MODES, *TABLES)
     with netcdf_file(wout.tokamak_path(), mmap=False) as file:
         return {name: np.array(file.variables[name].data) for name in names}
 
 
 def write(path, variables):
-    """A NetCDF-3 file of these variables."""
+    """Write variables to a NetCDF-3 file, and return its path."""
     with netcdf_file(path, "w") as file:
         for name, values in variables.items():
             values = np.asarray(values)
@@ -40,7 +40,7 @@ def write(path, variables):
 
 
 def frame(X, half_period):
-    """Tangents along phi and theta, and the unit normal."""
+    """Return the tangents along phi and theta, and the unit normal."""
     along_phi, along_theta = vcjax.surface_tangents(
         X, nfp=1, half_period=half_period, nphi=X.shape[0], ntheta=X.shape[1]
     )
@@ -67,7 +67,7 @@ def test_no_field_crosses_the_boundary(tokamak, half_period):
 
 
 def test_no_current_crosses_the_boundary(tokamak):
-    """No pressure there: R B_phi is constant along theta, to the equilibrium's accuracy."""
+    """The boundary has no pressure: R B_phi is constant along theta, to the file's accuracy."""
     X, B = tokamak.boundary(6, 80), tokamak.field(6, 80)
     along_phi, along_theta, _ = frame(X, True)
     enclosed = (B * along_phi).sum(axis=2)
@@ -93,9 +93,10 @@ def test_the_half_period_is_part_of_the_symmetric_full_period(tokamak):
 
 
 def test_mode_numbers_follow_the_vmec_convention(tmp_path):
-    """R = sum r cos(m theta - n phi), n with nfp: a rotating ellipse written as a wout comes back.
+    """Read a rotating ellipse that is written as a wout file.
 
-    With B^phi = 1 and B^theta = cos(theta - 3 phi) its field is a known mix of the tangents.
+    The convention is R = sum r cos(m theta - n phi), where n has the factor nfp. With B^phi = 1 and
+    B^theta = cos(theta - 3 phi), the field is a known sum of the tangents.
     """
     path = write(
         tmp_path / "wout_ellipse.nc",

@@ -1,4 +1,4 @@
-"""Casing workloads: every name makes the problem it promises."""
+"""Casing workloads: every name gives a problem of the documented sizes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The coronagraph's physics: light is neither made nor lost, symmetry, statistics, gradients."""
+"""The coronagraph's physics: conservation of light, symmetry, statistics, gradients."""
 
 import equinox as eqx
 import jax

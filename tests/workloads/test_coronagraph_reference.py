@@ -1,8 +1,8 @@
-"""Every part of the coronagraph's rate maps against a plain NumPy program of the same formulas.
+"""Compare every rate map of the coronagraph with a plain NumPy program of the same formulas.
 
-The reference computes in double precision, with loops in place of gathers, scipy in place of the
-splines and tables, and all four quadrants in place of the folded one. It gets the model's arrays
-and none of its code.
+The reference computes in double precision. It uses loops instead of gathers, scipy instead of the
+model's interpolation, and all four quadrants instead of the folded one. It gets the model's arrays,
+but uses none of the model's code.
 """
 
 import jax
@@ -17,7 +17,7 @@ LARGEST_DIFFERENCE = 1e-5
 
 
 def keys(x):
-    """Keys' kernel by its definition, a = -1/2."""
+    """Return Keys' kernel at `x`, by its definition with a = -1/2."""
     x = abs(x)
     if x < 1:
         return 1.5 * x**3 - 2.5 * x**2 + 1
@@ -154,7 +154,7 @@ REFERENCE = {"star": star, "planets": planets, "disk": disk, "zodi": zodi}
 
 @pytest.fixture(scope="module")
 def sides():
-    """System and observation as float64 NumPy arrays, and the model's own maps in float32."""
+    """Return system and observation as float64 NumPy arrays, and the model's maps in float32."""
     system, observation = coronagraph.system(32), coronagraph.observation()
     maps = jax.jit(coronagraph.rate_maps)(system, observation)
     double = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), (system, observation))

@@ -13,8 +13,8 @@ ROOT = EXERCISES.parents[1]
 
 
 def test_every_unsolved_file_fails_and_every_solution_passes():
-    # In a process of its own, for the tests' settings are not those of a participant. What is
-    # counted does not depend on the optimising of machine code, which takes most of the time.
+    # A new process has the settings of a participant instead of the settings of the tests. The
+    # counts do not depend on LLVM's optimisation, which would take most of the time.
     done = subprocess.run(
         [sys.executable, "-W", "error", "-m", "workshop", "verify"],
         cwd=ROOT,
@@ -45,7 +45,7 @@ def _task_of_solution(exercise):
 
 
 def exercise_in(folder, monkeypatch, code):
-    """Make a course of one exercise that wants ANSWER to be 42; return the list of its checks."""
+    """Make a course of one exercise, solved if ANSWER is 42; return the list of checked modules."""
     (folder / "only.py").write_text(code)
     checks = []
 

@@ -1,6 +1,6 @@
-"""The lessons can be read by notebooks; each claim has a name, each measurement a prediction.
+"""Notebooks can read the lessons; each claim has a name, each measurement a prediction.
 
-Building the site runs them (``make docs``); these tests only read.
+``make docs`` runs the lessons; these tests only read them.
 """
 
 import ast
@@ -15,7 +15,7 @@ from workshop.lessons import FOLDER, lesson_files, source_of
 
 LESSONS = {lesson.stem: lesson for lesson in lesson_files()}
 TREES = {name: ast.parse(source_of(lesson)) for name, lesson in LESSONS.items()}
-# The behaviours that a lesson has to show, by words of its assertion.
+# The behaviours that a lesson has to show, by the messages of its assertions.
 BEHAVIOURS = {
     "1-tracing": (
         "a side effect in a jitted function happens while it is traced, once",

@@ -72,7 +72,8 @@ def surface_frame(
     matrices = _onto_rows(samples.shape[1], nfp, half_period, rows)
     w, w_phi = np.fft.rfft(matrices @ samples)
     # Evaluate on more columns than the samples have; every `thinning`-th column is a column of B.
-    # This avoids matrix products: on a busy processor, waiting for their threads takes longer.
+    # This avoids matrix products: on a busy processor, waiting for their threads takes longer than
+    # these transforms.
     count = samples.shape[2]
     thinning = count // columns + 1
     modes = np.arange(count // 2 + 1)

@@ -1,7 +1,7 @@
 """Warn about a field, a surface or a rule that cannot give the requested digits.
 
-The limits were set with the problems of `vcjax.problems`, with equilibria, and with thirty kinds of
-bad data for each problem. Good data stay a factor of ten below the limits (docs/data.md).
+The limits (docs/data.md) were set with the problems of `vcjax.problems`, with equilibria, and with
+thirty kinds of bad data for each problem. Good data stay a factor of ten below the limits.
 """
 
 from math import ceil, log
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vcjax._data_checks.currents import Crossing, crossing
-from vcjax._data_checks.fit import lacks_for_field, lacks_for_surface
+from vcjax._data_checks.fit import lacks_for_surface, missed_by_rule
 from vcjax._data_checks.spectrum import Outlier, Spectrum
 from vcjax._data_checks.surface import WatchedSurface
 from vcjax._errors import (
@@ -23,7 +23,8 @@ from vcjax._errors import (
 from vcjax._quadrature.rule import Rule
 
 _MARGIN = 3.0
-"""Limit of the estimated missed part, over 10^-digits; estimates are up to 2.3 times too large."""
+"""Limit of the estimated missed part, divided by 10^-digits. Estimates are up to 2.3 times too
+large."""
 _LARGEST_MISSED = 0.1
 """Largest share of max |B| that a grid may miss, however few digits are requested."""
 _CURRENT, _FLUX = 5e-3, 1e-3
@@ -31,7 +32,8 @@ _CURRENT, _FLUX = 5e-3, 1e-3
 _ALIASED = 1.5
 """The part of a field that its grid misses can look like a current this many times as large."""
 _DOUBT = 0.003
-"""Least current, divided by `WatchedSurface.missed`, if B fits a surface other than X."""
+"""B does not fit the surface through X if the current is above `_DOUBT` times
+`WatchedSurface.missed`."""
 
 
 class Missed(NamedTuple):
@@ -68,8 +70,13 @@ def warn_of_surface(call: str, surface: WatchedSurface) -> None:
     _warn_of_outlier(call, "X", surface.spectrum, surface.minor_radius, surface.rule)
 
 
-def warn_of_field(call: str, spectrum: Spectrum, surface: WatchedSurface) -> None:
-    """Warn if a field is not resolved, has errors, or does not belong to its surface."""
+def warn_of_field(call: str, spectrum: Spectrum, surface: WatchedSurface, *, reused: bool) -> None:
+    """Warn if a field is not resolved, has errors, or does not belong to its surface.
+
+    Parameters
+    ----------
+    reused : whether the rule of the surface may have been chosen for another field.
+    """
     rule = surface.rule
     largest = spectrum.largest
     missed = _missed(spectrum, largest, surface)
@@ -82,13 +89,8 @@ def warn_of_field(call: str, spectrum: Spectrum, surface: WatchedSurface) -> Non
         _warn_of_noise(call, noise, rule)
     elif share > min(_MARGIN * 10.0**-rule.digits, _LARGEST_MISSED):
         _warn_unresolved(call, missed, rule, crossed)
-    elif (lacks := lacks_for_field(rule, (spectrum.shares(1), spectrum.shares(2)), largest)) > 1:
-        warn(
-            call,
-            f"got B with finer structure than the field that the rule was chosen for: this B needs "
-            f"{lacks:.2g} times as many nodes along phi or theta. Choose a rule for this field.",
-            UnresolvedWarning,
-        )
+    elif reused and _is_too_fine(call, spectrum, surface):
+        pass
     else:
         resolved = True
     if crossed.current > _CURRENT + _ALIASED * share or crossed.flux > _FLUX + share:
@@ -158,6 +160,23 @@ def _index(outlier: Outlier, spectrum: Spectrum, rule: Rule) -> list[int]:
         return [row, column]
     half = rows // 2
     return [row - half, column] if row >= half else [half - 1 - row, -column % columns]
+
+
+def _is_too_fine(call: str, spectrum: Spectrum, surface: WatchedSurface) -> bool:
+    """Return whether a rule is too coarse for a field; warn if it is."""
+    rule = surface.rule
+    missed = missed_by_rule(rule, spectrum, surface.samples)
+    if missed <= _MARGIN * 10.0**-rule.digits:
+        return False
+    of = "max |grad B|" if rule.gradient else "max |B|"
+    warn(
+        call,
+        "got B with finer structure than the field that the rule was chosen for: with this rule, "
+        f"the error is about {missed:.1g} of {of}, but {rule.digits} digits were asked for. Choose "
+        "a rule for this B.",
+        UnresolvedWarning,
+    )
+    return True
 
 
 def _warn_of_noise(call: str, noise: float, rule: Rule) -> None:

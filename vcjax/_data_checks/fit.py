@@ -3,11 +3,13 @@
 import numpy as np
 from jaxtyping import Float
 
+from vcjax._data_checks.spectrum import Spectrum
 from vcjax._geometry import resample
 from vcjax._quadrature.grid import RIM_KERNEL
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.sheets import nodes_for_sheets, sheets_of
-from vcjax._quadrature.spectrum import NODES_PER_MODE, nodes_for_surface
+from vcjax._quadrature.slopes import Slopes
+from vcjax._quadrature.spectrum import nodes_for_surface, unresolved
 
 _ENOUGH = 1.25
 """A rule that is too coarse by less than this factor is used without a warning."""
@@ -17,8 +19,8 @@ _SAMPLE = 24
 def lacks_for_surface(rule: Rule, samples: Float[np.ndarray, "3 a b"]) -> float:
     """Return the factor by which a rule is too coarse for a surface, or 1 if it is fine enough.
 
-    The demands are about those of `choose`: enough nodes for the surface normals and for sheets
-    that face each other, and patches as large as the range of the near kernel.
+    The demands are about the same as in `choose`: enough nodes for the surface normals and for
+    sheets that face each other, and patches as large as the range of the near kernel.
 
     Parameters
     ----------
@@ -54,19 +56,18 @@ def _patch_radius(rule: Rule, samples: np.ndarray) -> float:
     return float((np.sqrt(np.maximum(least, 0.0)) / node).min()) + 1e-300
 
 
-def lacks_for_field(rule: Rule, shares: tuple[np.ndarray, np.ndarray], largest: float) -> float:
-    """Return the factor by which a rule has too few nodes for a field, or 1 if it has enough.
+def missed_by_rule(rule: Rule, spectrum: Spectrum, samples: Float[np.ndarray, "3 a b"]) -> float:
+    """Estimate the error that a rule makes when it interpolates a field on patches.
+
+    The error is relative to max |B|; for a rule of gradients, to max |grad B|.
 
     Parameters
     ----------
-    shares : amplitudes of the field by mode number, along phi and along theta. Mode numbers along
-        phi are those of one period.
-    largest : max |B|.
+    spectrum : spectrum of one period of the field, co-rotating components.
+    samples : one period of the surface, from `resample.surface_period`.
     """
-    tolerance = 10.0**-rule.digits * largest
-    lacks = 1.0
-    for share, nodes in zip(shares, (rule.period_rows, rule.quad_ntheta), strict=True):
-        above = np.nonzero(np.cumsum(share[::-1])[::-1] > tolerance)[0]
-        if above.size:
-            lacks = max(lacks, NODES_PER_MODE * int(above[-1]) / nodes)
-    return lacks if lacks > _ENOUGH else 1.0
+    if rule.gradient:
+        slopes = Slopes(spectrum, samples, rule.nfp, rule.half_period)
+        nodes = np.array([rule.quad_nphi, rule.quad_ntheta])
+        return slopes.missed(nodes, rule.stencil_counts)
+    return float(unresolved(spectrum.values, rule, np)[1])

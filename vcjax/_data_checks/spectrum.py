@@ -74,7 +74,7 @@ class Spectrum:
 
     @cached_property
     def _power(self) -> Float[np.ndarray, "n k"]:
-        """The power of each mode, summed over components and over both signs of the last axis."""
+        """The power of each mode, summed over components and both signs of theta's mode number."""
         power = np.einsum("ijk,ijk->jk", self._sizes, self._sizes)
         power[:, 1 : (self.values.shape[2] + 1) // 2] *= 2
         return power
@@ -180,7 +180,7 @@ class Spectrum:
         in_outer, in_inner = (float(self._power[part].sum()) for part in parts)
         if in_outer / counts[0] < _FLAT * in_inner / counts[1]:
             return 0.0
-        # The variance of each mode is the variance of the noise over the number of points.
+        # The variance of each mode is the variance of the noise divided by the number of points.
         variance = (in_outer + in_inner) / sum(counts) * self.values[0].size / 3
         return float(np.sqrt(variance))
 

@@ -42,7 +42,7 @@ def check_chosen(call: str, rule: Rule, X, B, samples: np.ndarray, spectrum: Spe
     surface = _surface(rule, np.asarray(X))
     surface.samples = samples
     warn_of_surface(call, surface)
-    warn_of_field(call, spectrum, surface)
+    warn_of_field(call, spectrum, surface, reused=False)
     surface.checked[hash(np.asarray(B).tobytes())] = None
 
 
@@ -88,7 +88,7 @@ def check_evaluated(call: str, watched: Any, B, *, first_only: bool = False) -> 
         return
     rule = surface.rule
     spectrum = field_spectrum(np.moveaxis(field, -1, 0), rule.nfp, rule.half_period)
-    warn_of_field(call, spectrum, surface)
+    warn_of_field(call, spectrum, surface, reused=True)
     surface.checked[digest] = None
     if len(surface.checked) > _REMEMBERED:
         del surface.checked[next(iter(surface.checked))]

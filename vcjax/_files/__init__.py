@@ -1,1 +1,1 @@
-"""Read VMEC output, which are NetCDF-3 files."""
+"""Read NetCDF-3 files, and check the output files of VMEC."""

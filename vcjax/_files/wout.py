@@ -31,7 +31,7 @@ def read_variables(path: str | PathLike[str]) -> dict[str, np.ndarray]:
 
 
 def _check_shapes(path, data):
-    """Raise `VcjaxError` unless scalars, lists and tables have consistent shapes."""
+    """Raise `VcjaxError` unless all shapes are consistent and there are at least 3 surfaces."""
     kinds = (
         (_SCALARS, 0, "a single number"),
         (_MODES, 1, "a list of mode numbers"),
@@ -65,7 +65,10 @@ def _check_shapes(path, data):
 
 
 def _check_numbers(path, data):
-    """Raise `VcjaxError` unless the boundary is finite, stellarator-symmetric and not zero."""
+    """Raise `VcjaxError` unless all numbers are finite, and boundary and field are not zero.
+
+    Also raise it for an equilibrium without stellarator symmetry.
+    """
     used = {name: data[name][-2:] if name in _PROFILES else data[name] for name in data}
     for name, values in used.items():
         if not np.isfinite(values).all():

@@ -1,19 +1,19 @@
 """Search for the foot of a point: the nearest point of the surface.
 
-The search takes the nearest node of a coarse grid and continues with Newton steps. The coarse grid
-is divided into sectors of theta, and each sector is searched, because two sheets of the surface may
-be almost equally near.
+The search finds the nearest node of a coarse grid in each of several sectors of theta. Newton steps
+then start in the sectors with the nearest of these nodes. More than one start is needed, because
+two sheets of the surface may be almost equally near.
 
 Positions (u, v) on the surface are counted in quadrature nodes, u along phi over the whole torus
 and v along theta. Between nodes the surface is the local Lagrange interpolant. Nodes are stored for
-one field period, so each point is first rotated into this period.
+one field period, so each Newton step rotates the point into this period.
 
 Let r be the vector from the surface to the point, and let x_i and x_ij be the first and second
 derivatives of a surface point with respect to u and v. Half the square of the distance has the
 gradient -x_i . r and the Hessian x_i . x_j - x_ij . r. Beyond a centre of curvature the Hessian is
-indefinite. A multiple of the identity is then added to the Hessian, so that each step descends. A
-step that does not come nearer is retried at a quarter of its length (J. Nocedal, S. J. Wright,
-Numerical Optimization, 2006, section 3.4).
+not positive definite. A multiple of the identity is then added to the Hessian, so that each step
+descends. A step that does not come nearer is retried at a quarter of its length (J. Nocedal, S. J.
+Wright, Numerical Optimization, 2006, section 3.4).
 """
 
 from collections.abc import Callable
@@ -33,8 +33,8 @@ _STEPS = 12
 _SECTORS = 8
 """Number of ranges of theta in which the nearest coarse node is searched for."""
 _DESCENTS = 4
-"""Number of sectors in which Newton steps start: those with the nearest coarse nodes. With two
-sectors, the search ended on the wrong sheet for one in a thousand points next to a thin
+"""Number of sectors in which Newton steps start: the sectors with the nearest coarse nodes. With
+two sectors, the search ended on the wrong sheet for one in a thousand points next to a thin
 cross-section. Four sectors cost less than a coarse grid of twice as many nodes."""
 _LEAST_CURVATURE = 0.1
 """Least eigenvalue of the shifted Hessian, in units in which both tangents have length 1."""
@@ -99,7 +99,7 @@ def nearest(points: Float[Array, "n 3"], surface: Periods, rule: Rule, used: Any
         def step(_, state):
             best, (du, dv) = state
             here, forward = _newton_step(points, best.u + du, best.v + dv, surface, rule)
-            # Keep the last of equally near positions: distances are rounded more than u and v.
+            # Keep the last of equally near positions: rounding affects distances more than u and v.
             nearer = here.distance < (1 + 1e-12) * best.distance
             best = Foot(*(jnp.where(nearer, a, b) for a, b in zip(here, best, strict=True)))
             steps = zip(forward, (du, dv), stride, strict=True)
@@ -174,8 +174,8 @@ def _nearest_nodes(points, surface: Periods, stride: tuple[int, int], rule: Rule
     def best_nodes(x):
         # A product of such narrow matrices takes longer than the sum written out.
         along = sum(x[:, k, None, None] * torus[k] for k in range(3))
-        # XLA's CPU compiler takes twice as long for argmin as for these two passes. It may compute
-        # the distances twice and round them differently.
+        # On CPUs, argmin takes twice as long as these two passes. XLA may compute the distances
+        # twice and round them differently, so equality is tested up to `rounding`.
         apart = square - 2 * along
         least = apart.min(axis=2, keepdims=True)
         nodes = jnp.arange(apart.shape[2])

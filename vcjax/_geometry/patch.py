@@ -139,7 +139,7 @@ def cut(continued, rows, columns, rule: Rule):
     Parameters
     ----------
     continued : (c, row, column) values on the continued nodes.
-    rows, columns : (t,) nodes just below the feet, from `place`.
+    rows, columns : (t,) nodes just below the feet, from `foot.place`.
     """
     count = rule.lagrange_count
     size = 2 * rule.reach_phi + count, 2 * rule.reach_theta + count

@@ -1,10 +1,10 @@
 """Trigonometric resampling of toroidal data that repeat after a field period.
 
 Cartesian components rotate with the toroidal angle phi, so they are not periodic over a field
-period. Components in the co-rotating frame, which rotates with phi, are periodic. All resampling
-is therefore done on one field period in the co-rotating frame, as two small dense products
-``D_phi @ W @ D_theta.T``. The products are exact for band-limited data, linear, differentiable, and
-fast on any device.
+period. The components W in the co-rotating frame, which rotates with phi, are periodic. All
+resampling is therefore done on one field period in the co-rotating frame, as two small dense
+products ``D_phi @ W @ D_theta.T``. The products are exact for band-limited data, linear,
+differentiable, and fast on any device.
 
 Compiled programs resample with `resampled`, whose matrices are made on the host. Inside this
 package arrays are component-first, ``(3, nphi, ntheta)``. Components that do not rotate with phi
@@ -95,11 +95,12 @@ def surface_period(X, nfp: int, half_period: bool):
     """Return one period of a surface in the co-rotating frame, with the first row at phi = 0.
 
     If a surface is given on few points, its Nyquist mode may not vanish. The interpolant of this
-    mode is a matter of convention. This function follows the convention of the BIEST-based
-    reference code:
+    mode is a matter of convention. This function follows the convention of the C++ package
+    `virtual_casing`:
 
     1. Complete the full torus in Cartesian components.
-    2. Shift a half-period grid to phi = 0 by a Fourier phase whose Nyquist row counts as +N/2.
+    2. Shift a half-period grid to phi = 0 by a Fourier phase. The phase takes the Nyquist row as
+       mode +N/2, where N is the number of rows of the torus.
     3. Enlarge the toroidal grid by the factor (nphi + 1)/nphi. The Nyquist row is split into two
        halves.
 
@@ -226,8 +227,8 @@ def tangents_at(samples: np.ndarray, nfp: int, angles: np.ndarray, ntheta: int):
 def resampled(values: Any, phi: Any, theta: Any) -> Any:
     """Resample a vector field to laboratory components at other points, by two matrix products.
 
-    The arrays are NumPy arrays or traced arrays, and the result is of the same kind. With NumPy the
-    products are taken in the cheaper order.
+    The arrays are NumPy arrays or traced arrays, and the result is of the same kind. NumPy arrays
+    with a single image are multiplied in the cheaper order.
 
     Parameters
     ----------

@@ -19,7 +19,8 @@ def surface_points(
     half_period : if True, X covers half a field period of a stellarator-symmetric surface, with row
         i at phi = (i + 1/2) pi / (nfp n). If False, X covers a whole period, with row i at
         phi = 2 pi i / (nfp n).
-    nphi, ntheta : numbers of toroidal and poloidal points of the new grid.
+    nphi, ntheta : numbers of toroidal and poloidal points of the new grid. Its rows are at the
+        angles given above, with nphi in place of n.
 
     Returns
     -------

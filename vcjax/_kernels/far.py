@@ -9,8 +9,8 @@ of w = 1/r^3, (targets, sources), times a matrix of seven columns:
     F = n x B,  s = n.B,  g = s y' - y' x F,
     4 pi T(x) = sum over blocks of  -x' (w s) + x' x (w F) + (w g).
 
-The kernel of the gradient is a product of the same form. A `Kernel` contains everything in which
-field and gradient differ.
+The contribution to the gradient is a product of the same form. A `Kernel` contains everything in
+which field and gradient differ.
 
 The sources are those of one field period. To include the other periods, the targets are rotated.
 Blocks are rectangles of the grid, about square on the surface. The larger a block is compared with
@@ -75,7 +75,7 @@ def far_sum(
 ) -> Float[Array, "*components t"]:
     """Return a kernel divided by 4 pi, summed over all sources but the target itself.
 
-    The field's kernel is {B x (n x r) - B (n.r)} / r^3.
+    The field's kernel is {B x (n x r) - B (n.r)} / |r|^3, with r from the source to the target.
 
     Parameters
     ----------

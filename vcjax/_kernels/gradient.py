@@ -15,8 +15,8 @@ is the centre of the block, y' = y - c and g = s y' - y' x F, the columns are
     q,  q y'^2,  q y'_i  with q = (s, F),  and  g,  y'_i g.
 
 If (size of the block / r)^2 is 10^k, the expansion of squared distances loses k digits. With a
-centre that is far from all sources, such as the origin, it would lose seven digits. Therefore the
-size of blocks is bounded.
+centre that is far from all sources, such as the origin, it would lose seven digits. Therefore each
+block has its own centre, and the size of blocks is bounded.
 
 Near part. With the normal n at y, the gradient of the field's kernel is
 
@@ -32,7 +32,7 @@ a/rho^2 + b/rho + ..., where b cancels against the opposite ray and a is the ker
 plane. For the integral of 1/rho^2 from 0 to 1, the radial rule gives a sum S, but the finite part
 is -1. Therefore (-1 - S) times the tangent plane's kernel is added at the centre of each patch. The
 far kernel K - K_near is smooth. Its value at r = 0, 4 alpha^3 / (3 sqrt(pi)) delta_im, is missing
-from the sum over all other nodes, and is added at the centre too.
+from the far sum, which leaves out the target. Therefore it is added at the centre too.
 """
 
 from collections.abc import Callable, Sequence
@@ -75,7 +75,7 @@ def _combine(x: Float[Array, "3 t"], m: Float[Array, "32 t"]) -> Float[Array, "3
     q_rows = components(q_offset, 1)
     other = stacked(cross([v[None] for v in components(x)], q_rows[1:]), axis=1)
     other = other - q_rows[0][:, None] * x + g_offset
-    # A_i = e_i x F - s e_i has the components -s, -F_b, F_a along i, a, b.
+    # A_i = e_i x F - s e_i has the components -s, -F_l, F_j along i, j, l, in cyclic order.
     isotropic = stacked([-s, -c, b, c, -s, -a, -b, a, -s]).reshape(3, 3, -1)
     return isotropic - 3 * (x[:, None] * crossed - other)
 
@@ -83,10 +83,10 @@ def _combine(x: Float[Array, "3 t"], m: Float[Array, "32 t"]) -> Float[Array, "3
 def _block_limit(digits: int) -> int:
     """Return the largest number of nodes in a block, for gradients with this number of digits.
 
-    It is 575, 182 and 64 for 8, 9 and 10 digits. Relative to max |grad B|, blocks of 1024, 480 and
-    240 nodes were measured to add rounding errors of 3.6e-9, 7e-10 and 1e-10 on a rotating ellipse
-    of 8 : 1. Smaller blocks take more time: on W7-X 240 nodes take 1.1 times as long as 1024, and
-    64 nodes take 1.3 times as long.
+    The result is 575, 182 and 64 for 8, 9 and 10 digits. Relative to max |grad B|, blocks of 1024,
+    480 and 240 nodes were measured to add rounding errors of 3.6e-9, 7e-10 and 1e-10 on a rotating
+    ellipse of 8 : 1. Smaller blocks take more time: on W7-X 240 nodes take 1.1 times as long as
+    1024, and 64 nodes take 1.3 times as long.
     """
     return min(_LARGEST_BLOCK, max(64, int(1024 * 10.0 ** ((7.5 - digits) / 2))))
 
@@ -174,13 +174,13 @@ def _units(normal: Sequence[Array], axis: int) -> list[Array]:
 def _finite_part(patch, constants: GradientTables, rule: Rule) -> Float[Array, "ttheta 12"]:
     """Return (-1 - S) times the tangent plane's kernel, summed over the angles of the polar rule.
 
-    The tangent plane is spanned by the derivatives of the patch interpolation, because the polar
-    nodes use the same interpolation. With derivatives of the surface, the rounding error would be
-    ten times as large.
+    The module's docstring defines S. The tangent plane is spanned by the derivatives of the patch
+    interpolation, because the polar nodes use the same interpolation. With derivatives of the
+    surface, the rounding error would be ten times as large.
 
     Parameters
     ----------
-    patch : (ttheta, 6, p, q) offsets from the targets and normals.
+    patch : (t, 6, p, q) offsets from the targets, then normals.
     """
     i, j = rule.reach_phi, rule.reach_theta
     slope_phi = jnp.einsum("sp,tkp->stk", constants.centre_phi, patch[:, :3, :, j])

@@ -36,8 +36,8 @@ from vcjax._kernels.vectors import AXES, components, cross, dot, stacked
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import Tables, radii, rim_nodes
 
-# Coefficients of the powers 22 to 0 of the polynomial in `field_split`, which interpolates values
-# of SciPy's erfcx at Chebyshev nodes.
+# Coefficients of the powers 22 to 0 of the polynomial in `field_split`. The polynomial interpolates
+# (1 + 2 t) erfcx(t) at Chebyshev nodes, with erfcx from SciPy.
 _SCALED = (
     1.6404356396091919e-09,
     -7.0056151628718e-09,
@@ -172,12 +172,12 @@ def split_weights(kernel, patch, interpolation, polar_weights, rule: Rule):
     ----------
     kernel : called as ``kernel(nodes, weights, alpha, axis)``. `nodes` has six components along
         `axis`: offsets, then normals. The kernel returns k values along `axis`.
-    patch : (ttheta, 6, p, q) offsets from the targets, then normals.
+    patch : (t, 6, p, q) offsets from the targets, then normals.
 
     Returns
     -------
-    weights : (ttheta, k, patch).
-    alpha : (ttheta, 1) cut-off rates.
+    weights : (t, k, patch).
+    alpha : (t, 1) cut-off rates.
     """
     nodes = (2 * rule.reach_phi + 1) * (2 * rule.reach_theta + 1)
     count = patch.shape[0]
@@ -199,7 +199,7 @@ def square_radii(u: Float[Array, "*t p"], v: Float[Array, "*t q"], rule: Rule):
     """Return squared radii (..., p, q) of nodes in a patch, scaled so that they are 1 at its rim.
 
     The polar integral covers the ellipse inside the rim, so nodes outside it must not get the near
-    kernel. In thin cross-sections the corners of the patch outside the ellipse lie on the other
+    kernel. In thin cross-sections the corners of the patch outside the ellipse may lie on the other
     sheet, close to the target.
 
     Parameters
@@ -210,17 +210,17 @@ def square_radii(u: Float[Array, "*t p"], v: Float[Array, "*t q"], rule: Rule):
 
 
 def _cutoff_rates(polar_points, patch, rule: Rule):
-    """Return the cut-off rate alpha of each target, (ttheta, 1).
+    """Return the cut-off rate alpha of each target, (t, 1).
 
-    Let R be the distance from the target to the rim of its patch, and h the spacing of the nodes.
-    alpha is cutoff / R, or sqrt(pi / (R h)) if this is less, because the nodes would not resolve a
-    sharper kernel. Neither R nor h is differentiated, because results depend on alpha only through
-    the discretisation error.
+    Let R be the least distance from the target to the rim of its patch, and h the largest distance
+    to its four neighbouring nodes. alpha is cutoff / R, or sqrt(pi / (R h)) if this is less,
+    because the nodes would not resolve a sharper kernel. Neither R nor h is differentiated, because
+    results depend on alpha only through the discretisation error.
 
     Parameters
     ----------
-    polar_points : (4, ttheta, 3, node) polar nodes relative to the targets.
-    patch : (ttheta, 6, p, q) offsets from the targets, then normals.
+    polar_points : (4, t, 3, node) polar nodes relative to the targets.
+    patch : (t, 6, p, q) offsets from the targets, then normals.
     """
     rim = (polar_points[..., rim_nodes(rule)] ** 2).sum(axis=2).min(axis=(0, 2))
     radius = jnp.sqrt(rim) / radii(rule)[0][-1]

@@ -26,7 +26,7 @@ from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import OffSurfaceTables
 
 _PUNCTURE = 0.7
-"""Distance from a point within which the far sum leaves nodes out, relative to the node spacing."""
+"""Distance from a point within which the far sum leaves nodes out, over the least node spacing."""
 _TILE = 8
 """Number of points whose patches are computed at once. All larger values of `filled_count` are
 multiples of this number."""
@@ -137,7 +137,7 @@ def transform_gradients(
 def known_field(
     sources: Float[Array, "3 row column"], points: Float[Array, "3 ..."]
 ) -> Float[Array, "3 ..."]:
-    """Return the test field: a sum of e_z and e_phi/R, for which the operator T is known.
+    """Return the test field, a weighted sum of e_z and e_phi/R, for which the operator T is known.
 
     The currents of the test field flow outside the torus. Therefore T of the test field is the
     field itself at points inside and 0 at points outside. T shows whether a point is inside. The

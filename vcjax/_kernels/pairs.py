@@ -14,7 +14,8 @@ Therefore
   transpose has the same form;
 - points and moments are rows (k, n), so that every product and its transpose read their operands in
   the order in which they are stored;
-- the derivative of w is -p/2 w / r^2, with r^2 computed again, so that only w is stored.
+- the derivative of w with respect to r^2 is -p/2 w / r^2, with r^2 computed again, so that only w
+  is stored.
 
 The derivative rules of `pair_weights` and `pair_product` are enough for forward mode, reverse mode,
 second derivatives and batches.
@@ -52,7 +53,7 @@ def _pair_weights_jvp(power, at, along):
 def _inverse_power(square, power: int):
     """Return square^(-power/2) for an odd power, in the form that is fastest on this processor.
 
-    XLA vectorises rsqrt of float64 only for processors with AVX-512. With AVX-512 it takes less
+    XLA vectorises rsqrt of float64 only for processors with AVX-512. With AVX-512, rsqrt takes less
     time than a root and a quotient (docs/compare.md). Both forms have the same number of
     operations. On accelerators, too, the form depends on the host's processor.
     """

@@ -159,9 +159,10 @@ def _scales(offset, spacing, rings, constants: OffSurfaceTables, rule: Rule):
     offset, spacing, rings = lax.stop_gradient((offset, spacing, rings))
     rim = rings[:, :3, -1] * constants.rings[0][-1]
     radius = jnp.sqrt(((offset[:, :, None] - rim) ** 2).sum(axis=1).min(axis=1))
-    # The far sum has the error exp(-(pi/(alpha h))^2 - (alpha d)^2), and the end of the near kernel
-    # at the rim causes the error exp(-(alpha R)^2). alpha makes both errors equal, unless the
-    # rule's cut-off gives a smaller alpha.
+    # Let d and R be the distances of the point from its foot and from the rim of its patch, and h
+    # the spacing. The far sum has the error exp(-(pi/(alpha h))^2 - (alpha d)^2), and the end of
+    # the near kernel at the rim causes the error exp(-(alpha R)^2). alpha makes both errors equal,
+    # unless the rule's cut-off gives a smaller alpha.
     height = (offset**2).sum(axis=1)
     chord = jnp.sqrt(jnp.maximum(radius**2 - height, (0.1 * radius) ** 2))
     alpha = jnp.minimum(rule.cutoff / radius, jnp.sqrt(np.pi / (spacing * chord)))
@@ -267,7 +268,7 @@ def _grid_sum(x, windows, offsets, alpha, test_field_at, punctured, rule: Rule):
         nodes just below them, in node spacings.
     test_field_at : as for `_polar_sum`.
     """
-    # Cut out the nodes of the ellipse. Its centre, the foot, is less than a node past the middle.
+    # Cut out the nodes of the ellipse. Its centre, the foot, lies between the two middle nodes.
     first = rule.margin + rule.lagrange_count // 2 - 1
     size = 2 * rule.patch_phi + 2, 2 * rule.patch_theta + 2
     part = windows[:, :, first : first + size[0], first : first + size[1]]

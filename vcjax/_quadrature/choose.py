@@ -11,28 +11,29 @@ by a factor of 10^0.3. The demands on a rule are:
 - The cut-off T = alpha R satisfies T^2 = ln(0.02/epsilon), so that the near kernel is negligible at
   the rim of a patch.
 - The trapezoidal rule for the smooth rest of the kernel needs (pi/(alpha h))^2 >= T^2, that is,
-  R/h >= T^2/pi for every target.
-- The polar rule has 6 T or 1.5 T^2 radii, whichever is more, and at least 16.8 T angles. On a
-  patch with the axis ratio kappa, the trapezoidal rule on an ellipse needs
+  R/h >= T^2/pi for every target. For gradients, R/h >= (T^2 + 1.5)/pi. For fields of many digits
+  on bent surfaces, a slightly smaller R is enough (`Demand.bent_radius_in_nodes`).
+- The polar rule has at least 6 T and at least 1.5 T^2 radii, and at least 16.8 T angles. On a
+  patch with the axis ratio kappa, the trapezoidal rule along an ellipse needs
   2 ln(1/epsilon) / ln((kappa + 1)/(kappa - 1)) angles to converge. For gradients, epsilon in this
   formula is 10 times smaller on the surface, and 10^5 times smaller off the surface.
-- The Lagrange interpolation to polar nodes has 2 ceil(2 T) points, and 12 more for gradients off
-  the surface. It is one-sided near the rim, where the near kernel is small, so that one node beyond
-  the rim is enough.
-- Along phi and theta, the grid has 2.8 nodes for each wavelength of the highest mode of the field
-  that must be resolved. The amplitudes of all modes above this mode add up to less than the
-  requested error.
+- The Lagrange interpolation to polar nodes has 2 ceil(2 T) points. Gradients have 2 more points on
+  the surface, and 12 more off the surface. The interpolation is one-sided near the rim, where the
+  near kernel is small, so that one node beyond the rim is enough.
+- Along phi and theta, the grid has at least 2.8 nodes for each wavelength of the highest mode of
+  the field that must be resolved. The amplitudes of all modes above this mode add up to less than
+  the requested error.
 - The grid is fine enough for the Lagrange interpolation of the surface's normals.
 - Grid and polar rule resolve the kernel on other sheets of the surface, at their actual distance
   (`vcjax._quadrature.sheets`).
 
 The kernel of a gradient is more singular by one power of the distance. With the same quadrature,
 the error of a gradient is proportional to max |B| / h, but digits are requested relative to
-max |grad B|. Therefore a quadrature for gradients is chosen for more digits than requested
-(`Demand.of_gradient`). If B varies slowly, as a vacuum field does, two to three more digits are
-needed. If B varies so fast that its grid must be fine anyway, one more digit is enough. The grid
-must also be so fine that the interpolation of B on patches gives the derivatives of B with the
-requested digits (`Slopes.nodes`).
+max |grad B|. Therefore a quadrature for gradients is chosen for more digits than requested, and
+epsilon is the error of these digits divided by 10^0.8 (`Demand.of_gradient`). If B varies slowly,
+as a vacuum field does, two to three more digits are needed. If B varies so fast that its grid must
+be fine anyway, one more digit is enough. The grid must also be so fine that the interpolation of B
+on patches gives the derivatives of B with the requested digits (`Slopes.nodes`).
 
 The constants were fitted on surfaces from a circular torus to W7-X. Of the many grids that satisfy
 the demands, the cheapest is taken.
@@ -70,7 +71,8 @@ from vcjax._quadrature.slopes import Slopes
 from vcjax._quadrature.spectrum import nodes_for_field, nodes_for_surface
 from vcjax._quadrature.tables import CORE
 
-# Least inner over outer radius of a torus. Around a narrower hole patches would bend too much.
+# Least ratio of inner to outer radius of a torus. Around a narrower hole patches would bend too
+# much.
 _NARROWEST_HOLE = 0.01
 # For gradients off the surface: points added to the Lagrange interpolation, and the factor by which
 # the core has more radii.
@@ -114,9 +116,10 @@ def choose(
 
     Raises
     ------
-    VcjaxError : if X or B is not a finite float64 array on the grid described above, if X is not a
-        closed torus around the z axis, if B vanishes, if an argument is out of range, or if JAX
-        runs in 32-bit mode.
+    VcjaxError : if X or B is not a finite float64 array on the grid described above, or is traced,
+        if X is not a closed torus around the z axis, or crosses itself, if B vanishes or has fewer
+        than 4 poloidal points, if no quadrature is found for the surface, if an argument is out of
+        range, or if JAX runs in 32-bit mode.
 
     Warns
     -----
@@ -182,9 +185,9 @@ def _rule(X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient, off
         by_field = slopes.nodes(by_field, digits, demand.lagrange_count)
         plan = planned(demand)
         if not off_surface:
-            # The grid is chosen for two points fewer. With just these points, the error of the
-            # interpolation was 1.6 times 10^-7 at 7 digits on a rotating ellipse. Narrow patches
-            # use fewer points in any case.
+            # The grid was chosen for an interpolation with two points fewer. Without two more
+            # points, the error of the interpolation was 1.6e-7 at 7 digits on a rotating ellipse.
+            # Narrow patches use fewer points in any case.
             plan["lagrange_count"] += 2
     rule = Rule(
         nfp=nfp,
@@ -275,7 +278,8 @@ def choose_off_surface(
     core_in_nodes = CORE * max(rule.patch_phi, rule.patch_theta)
     rule = replace(
         rule,
-        # One more radius for every two nodes along the core: B may vary from node to node.
+        # One more radius for every two nodes from the centre to the rim of the core: B may vary
+        # from node to node.
         core_count=int(np.ceil(2.5 * rule.cutoff + 0.5 * core_in_nodes)),
         # Only a part of each ray lies outside the core.
         radial_count=int(np.ceil((1 - CORE) * rule.radial_count)),
@@ -286,7 +290,7 @@ def choose_off_surface(
 
 
 def _agreeing_rays(rule: Rule) -> Rule:
-    """Return a rule off the surface with a finer interpolation at the centre of patches.
+    """Return a rule for points off the surface, with a finer interpolation at patch centres.
 
     Different rays have different nodes. The difference of their interpolation errors enters a
     gradient, divided by the distance from the surface.
@@ -299,12 +303,15 @@ def _agreeing_rays(rule: Rule) -> Rule:
     return replace(rule, lagrange_count=count, margin=margin, core_count=core_count)
 
 
-def resolves(rule: Rule, B: np.ndarray, digits: int, *, gradient: bool = False) -> bool:
+def resolves(
+    rule: Rule, X: np.ndarray, B: np.ndarray, digits: int, *, gradient: bool = False
+) -> bool:
     """Return whether the grid of a rule resolves B to the given digits.
 
     Parameters
     ----------
     rule : chosen for another field and the same digits.
+    X : (nphi, ntheta, 3) points of the surface that the rule was chosen for.
     B : (src_nphi, src_ntheta, 3) field on the source grid of the rule.
     digits, gradient : as for `choose`.
 
@@ -315,8 +322,14 @@ def resolves(rule: Rule, B: np.ndarray, digits: int, *, gradient: bool = False) 
     field = check_concrete("resolves", "B", B)
     check_field_seams("resolves", field, rule.nfp, rule.half_period)
     spectrum = field_spectrum(field, rule.nfp, rule.half_period)
+    nodes = np.array([rule.quad_nphi, rule.quad_ntheta])
     need = nodes_for_field(spectrum, _quadrature_digits(digits, gradient), rule.nfp)
-    return bool(need[0] <= rule.quad_nphi and need[1] <= rule.quad_ntheta)
+    if gradient:
+        points = check_surface("resolves", X, rule.nfp, rule.half_period)
+        period = resample.surface_period(points, rule.nfp, rule.half_period)
+        slopes = Slopes(spectrum, period, rule.nfp, rule.half_period)
+        need = slopes.nodes(np.maximum(need, nodes), digits, rule.lagrange_count)
+    return bool((need <= nodes).all())
 
 
 def _quadrature_digits(digits: int, gradient: bool) -> float:
@@ -339,9 +352,9 @@ def _facing_x(samples: np.ndarray) -> np.ndarray:
 
 
 def _metric(samples: np.ndarray, nfp: int) -> np.ndarray:
-    """Return the first fundamental form (E, F, G), (3, n), at a sample of about 500 points.
+    """Return the first fundamental form (E, F, G), (3, n), at a sample of up to 500 points.
 
-    Refuse a surface that reaches the z axis, encloses no volume, or is degenerate.
+    Raise an error if the surface reaches the z axis, encloses no volume, or is degenerate.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ RIM_KERNEL = 0.02
 """Size of the near kernel at the rim of a patch, over exp(-T^2) for the cut-off T."""
 _LARGEST_PATCH = 40
 _MARGIN = 1
-# Number of evaluations for which the cost of a prepared surface is added up.
+# Number of evaluations for each preparation of a surface, in the cost of a rule.
 _EVALUATIONS = 1.5
 # Digits by which the error from other sheets must be below the requested error.
 _REACH_DIGITS = 0.9
@@ -32,7 +32,8 @@ _MOST_QUADRATURE_DIGITS = 13.0
 # Rims on a bent surface are closer than on tangent planes. Each patch is therefore also tried with
 # its semi-axis along theta multiplied by these factors. The first factor adds one node.
 _WIDER = (1.0001, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2.0)
-# Patches above the least cost times this factor are tried only if no cheaper patch fits.
+# Patches that cost more than the least cost times this factor are tried only if no cheaper patch
+# fits.
 _DEARER = 2.0
 # Angle in theta through which a patch may bend around a fold.
 _BENT = 0.3
@@ -164,7 +165,7 @@ class Demand:
         return np.maximum(self.least_radial_count, np.ceil(by_sheets))
 
     def angular_count(self, stretch, sheets: Sheets, semi_axes: np.ndarray) -> np.ndarray:
-        """Return the numbers of angles with which k patches resolve near kernel and other sheets.
+        """Return the numbers of angles with which k patches resolve the near kernel and sheets.
 
         Parameters
         ----------
@@ -293,7 +294,9 @@ def _multiples(unit: int, least: float, most: float, count: int) -> np.ndarray:
 
 
 def _deciding(metric: np.ndarray) -> np.ndarray:
-    """Return the points of a metric (3, n) whose demands imply the demands of all other points.
+    """Return the points of a metric (3, n) at which the demands on a patch must be tested.
+
+    A patch that meets the demands at these points meets the demands at all points.
 
     With e = E/G and f = (F/G)^2, each demand of `_fitting_patches` and `_stretch` at a point has
     the form f <= c(e) with a concave function c. If the corners of the upper hull of all (e, f)
@@ -302,7 +305,7 @@ def _deciding(metric: np.ndarray) -> np.ndarray:
     e, f = metric[0] / metric[2], (metric[1] / metric[2]) ** 2
     hull: list[int] = []
     order = np.lexsort((-f, e))
-    # A corner is higher than all points on one of its sides.
+    # A corner is at least as high as all points on one of its sides.
     from_left, from_right = (np.maximum.accumulate(f[side]) for side in (order, order[::-1]))
     highest = (f[order] >= from_left) | (f[order] >= from_right[::-1])
     for k in order[highest].tolist():

@@ -8,12 +8,12 @@ from vcjax._geometry import resample
 
 _BATCH = 64
 """Number of patches whose rims are computed together."""
-# Numbers of sample points along phi and theta whose rims are computed.
+# Largest number of sample points along phi, and number along theta.
 _SAMPLE = 20, 48
 # Number of points computed on each rim. Where a cross-section rotates fast along phi, 12 points
 # miss the closest part of the rim.
 _POINTS = 24
-# Least amplitude of the modes of the surface that are used, relative to the largest.
+# Least amplitude of the modes of the surface that are used, relative to the largest amplitude.
 _LEAST_MODE = 1e-3
 
 
@@ -25,7 +25,7 @@ class Rims:
     the sample point to the rim, s the height of the rim above the tangent plane, and d the height
     of a point on the normal. The distance R of this point from the rim satisfies
     R^2 = A - 2 d s + d^2. The accuracy depends on R^4 / (R^2 - d^2) (see `vcjax._kernels.rays`).
-    This quotient is least at d = s/2, where it is about A - s^2 / 2.
+    This quotient is least near d = s/2, where it is about A - s^2 / 2.
 
     Parameters
     ----------
@@ -59,9 +59,10 @@ class Rims:
         self._hardest = slice(0, 1)
 
     def first_clear(self, quad, semi_axes, radius_in_nodes: float) -> int | None:
-        """Return the index of the first patch whose rims are far enough from all sample points.
+        """Return the index of the first patch that is wide enough at all sample points.
 
-        Return None if there is no such patch.
+        At each sample point, the rim of the patch must be far enough from this point. Return None
+        if there is no such patch.
 
         Parameters
         ----------

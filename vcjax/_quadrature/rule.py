@@ -32,7 +32,8 @@ class Rule:
     quad_nphi, quad_ntheta : numbers of quadrature nodes of the *whole* torus along phi and theta.
         The targets are among the nodes.
     patch_phi, patch_theta : semi-axes of a patch, in quadrature nodes.
-    margin : number of nodes on each side of a patch that the interpolation to polar nodes may use.
+    margin : number of nodes beyond each side of a patch that the interpolation to polar nodes may
+        use.
     radial_count, angular_count : numbers of radii and angles of the polar nodes of a patch.
     lagrange_count : largest number of points of the local Lagrange interpolation; even.
     cutoff : largest product of the near kernel's cut-off rate alpha and the radius of a patch. The

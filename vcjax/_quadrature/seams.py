@@ -11,8 +11,9 @@ import numpy as np
 from vcjax._errors import VcjaxError
 from vcjax._geometry import resample
 
-# Largest second difference at a seam over the largest elsewhere, for a surface and for a field, and
-# largest ratio of toroidal steps. Smooth data have 1; the limits leave room for coarse grids.
+# Limits of two ratios: the largest second difference at a seam over the largest elsewhere, for a
+# surface and for a field, and the largest over the least toroidal step. Both ratios are about 1 for
+# smooth data; the limits leave room for coarse grids.
 _SURFACE_LIMIT = 2.0
 _FIELD_LIMIT = 4.0
 _STEP_LIMIT = 1.1
@@ -90,7 +91,7 @@ def _check(call, name, values, parity, nfp, half_period, limit) -> None:
     ):
         bend = np.linalg.norm(np.diff(line, n=2, axis=axis), axis=0).max(axis=2 - axis)
         seam, inside = max(bend[0], bend[-1]), bend[1:-1]
-        # Below this level bends are rounding.
+        # Second differences below this level are rounding errors.
         floor = 1e-10 * np.abs(values).max()
         if inside.size >= 2 and seam > limit * max(inside.max(), floor):
             what = "an open surface" if name == "X" else "a field that breaks"

@@ -19,7 +19,8 @@ import numpy as np
 from vcjax._errors import VcjaxError
 from vcjax._geometry import resample
 
-# Largest numbers of rows and columns of samples of a period, for distances and for crossings.
+# Largest number of rows, and number of columns, of a sample of a period: for distances and for
+# crossings.
 _SHEETS, _CROSSINGS = (16, 72), (24, 120)
 # Points more than this angle in theta apart lie on different sheets.
 _OTHER_SHEET = 1.0
@@ -33,15 +34,17 @@ class Sheets:
     """How close a surface comes to itself, at n sample points sorted by `separation`.
 
     For each sample point p, consider the ball that touches the surface at p and again at a point q.
-    Its radius is rho. A point off the surface whose nearest surface point is p is never closer than
-    rho to the sheet around q. A point on the surface is never closer than 2 rho. If only points on
-    the surface are evaluated, 2 rho takes the place of rho below.
+    Its radius is rho. Suppose that the sheets at p and q are parallel. A point off the surface
+    whose nearest surface point is p is then never closer than rho to the sheet around q, and p
+    itself is 2 rho away. If only points on the surface are evaluated, 2 rho takes the place of rho
+    below.
 
     Attributes
     ----------
     separation : (n,) angle in theta from p to q; infinite if the nearest other sheet is across the
-        hole of the torus.
-    along_phi, along_theta : (n,) lengths of the tangents dX/dphi and dX/dtheta at p, over rho.
+        hole of the torus. In this case rho is the distance of p from the z axis.
+    along_phi, along_theta : (n,) lengths of the tangents dX/dphi and dX/dtheta at p, divided by
+        rho.
     nodes : (2, n) numbers of nodes along phi (whole torus) and theta for which the lines of the
         grid are 2 pi rho apart. If a ball that touches the surface next to q, on another
         cross-section, is smaller, its radius takes the place of rho here.
@@ -144,8 +147,8 @@ def _beside(touching, curves, normal, along_phi, along_theta, rows: int):
 
         rho = |n_q . (q - p)| / (1 - n_q . n_p).
 
-    The ball touches the plane at p +- rho (n_q - n_p). This point must lie next to q along theta,
-    and not farther along phi than the next cross-section of the sample.
+    The ball touches the plane at p +- rho (n_q - n_p). This point must be at most one column of the
+    sample away from q along theta, and at most one cross-section along phi.
 
     Parameters
     ----------

@@ -86,6 +86,17 @@ class Slopes:
             counts.append(nodes)
         return np.array(counts)
 
+    def missed(self, nodes: np.ndarray, stencil_counts: tuple[int, int]) -> float:
+        """Estimate the error of interpolating B on patches, relative to `steepest`.
+
+        Parameters
+        ----------
+        nodes : (2,) numbers of nodes along phi around the whole torus, and along theta.
+        stencil_counts : numbers of points of the Lagrange interpolation along phi and theta.
+        """
+        axes = zip((1, 2), (self.nfp, 1), nodes.astype(float), stencil_counts, strict=True)
+        return sum(self._missed(*axis) for axis in axes) / self.steepest
+
     def _missed(self, axis: int, periods: int, nodes: float, lagrange_count: int) -> float:
         slope = missed_slope(self.spectrum.values, axis, periods / nodes, lagrange_count)
         return float((periods * np.linalg.norm(self._basis[axis - 1], axis=0) * slope).max())

@@ -167,7 +167,7 @@ def signal(values, axis: int, weights: np.ndarray, xp: Any = np):
     """Return the size, (n, m), of a field whose modes are multiplied by weights.
 
     The size does not depend on the phase of a wave at a point: it is the modulus of the complex
-    signal that the modes from 0 on form.
+    signal that contains the modes 0 and above, but no negative modes.
 
     Parameters
     ----------

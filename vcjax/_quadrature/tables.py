@@ -38,7 +38,7 @@ class Tables:
     The interpolation to the polar nodes of a patch is a product of a matrix for phi and a matrix
     for theta. The polar nodes are symmetric under both reflections, because the number of angles is
     a multiple of 4. Therefore each matrix is split into its even and odd part on the first
-    quadrant. This gives four products, each a sixteenth of the work, instead of one product.
+    quadrant. This gives four products, each with a sixteenth of the work, instead of one product.
 
     Attributes
     ----------
@@ -239,7 +239,8 @@ def radii(rule: Rule) -> tuple[np.ndarray, np.ndarray]:
     """Return the radii of polar nodes and their weights: Gauss-Legendre nodes on [0, 1].
 
     A rule with a core has Gauss-Legendre nodes on [0, CORE], followed by nodes on [CORE, 1].
-    The first interval begins at 0 instead of -1, because the near kernel has a |rho|^3 term.
+    A ray and the opposite ray are not joined to one interval [-1, 1], because the near kernel has a
+    |rho|^3 term.
     """
     if not rule.core_count:
         return _gauss_legendre(rule.radial_count)

@@ -10,7 +10,7 @@ from vcjax._geometry.surface import surface_frame
 from vcjax.interfaces._surface_setup import SurfaceSetup
 
 _LIMIT = 10.0
-"""Warn of estimates above `_LIMIT` 10^-digits, because estimates are usually above the error."""
+"""Warn of estimates above `_LIMIT` times 10^-digits: usually estimates are larger than errors."""
 
 
 def warn_of_estimate(call: str, estimate: float, digits: int) -> None:

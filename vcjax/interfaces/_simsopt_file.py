@@ -78,7 +78,7 @@ def write(filename: str | PathLike[str], values: Any) -> None:
 
 
 def read(filename: str | PathLike[str]) -> dict[str, Any]:
-    """Return the sizes and arrays in a file by name, except those that follow from the others.
+    """Return the sizes and arrays in a file by name, without the derived sizes and arrays.
 
     Raises
     ------

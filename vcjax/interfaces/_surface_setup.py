@@ -42,8 +42,9 @@ _DEFAULT = CasingOptions()
 
 
 def _concrete() -> AbstractContextManager:
-    """Return a context in which results are concrete even if B is traced: traced results cannot be
-    kept.
+    """Return a context in which results are concrete even if B is traced.
+
+    Traced results cannot be kept for later calls.
 
     Raises
     ------
@@ -201,7 +202,7 @@ class SurfaceSetup:
     def _resolves(self, kind: str, rule: Rule, B: np.ndarray | None, digits: int) -> bool:
         if B is None or not B.any():
             return True
-        return resolves(rule, B, digits, gradient=kind.endswith("gradient"))
+        return resolves(rule, self.X, B, digits, gradient=kind.endswith("gradient"))
 
     def _toroidal_field(self, *, ripples: bool) -> Float[np.ndarray, "src_nphi src_ntheta 3"]:
         """Return the field of a conductor along the z axis at the points of the source grid.
@@ -275,6 +276,8 @@ def point_major(
     call: str, name: str, values: Any, shape: tuple[int, int], *, flat_only: bool = False
 ) -> Any:
     """Return component-first values, flat or (3, nphi, ntheta), as float64 (nphi, ntheta, 3).
+
+    Values of a single row may also be (3, ntheta).
 
     Parameters
     ----------

@@ -195,9 +195,9 @@ class VirtualCasing:
 def best_nphi_over_ntheta(equilibrium: Equilibrium) -> float:
     """Return the ratio nphi/ntheta, over the whole torus, that makes grid cells most nearly square.
 
-    Let a be the ratio |X_phi| / |X_theta| at a point. A grid cell at that point has the aspect
-    ratio a ntheta/nphi. The largest factor by which an aspect ratio is above or below 1 is smallest
-    for nphi/ntheta = sqrt(max a min a).
+    Let a be the ratio |dX/dphi| / |dX/dtheta| at a point X. A grid cell at that point has the
+    aspect ratio a ntheta/nphi. The largest factor by which an aspect ratio is above or below 1 is
+    smallest for nphi/ntheta = sqrt(max a min a).
     """
     along_phi, along_theta = equilibrium.tangents(50, 50, half_period=False)
     ratio = np.linalg.norm(along_phi, axis=2) / np.linalg.norm(along_theta, axis=2)

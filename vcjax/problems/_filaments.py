@@ -48,7 +48,7 @@ class Filament(ABC):
     def curve(
         self, parameter: Float[np.ndarray, " n"]
     ) -> tuple[Float[np.ndarray, "n 3"], Float[np.ndarray, "n 3"]]:
-        """Return points of the curve at given parameters, and derivatives with respect to them."""
+        """Return points of the curve at given parameters, and their parameter derivatives."""
 
 
 @dataclass(frozen=True)
@@ -100,9 +100,8 @@ class PoloidalCoil(Filament):
     def curve(self, parameter):
         """Return points of the coil at given angles about its axis, and their derivatives.
 
-        The derivatives are taken with respect to the angle.
-
-        The angle is 0 at the top of the coil and increases towards larger R.
+        The derivatives are taken with respect to the angle. The angle is 0 at the top of the coil
+        and increases towards larger R.
         """
         outward = np.array([np.cos(self.phi), np.sin(self.phi), 0.0])
         # From e_Z towards e_R: right-handed about e_phi, since e_Z x e_R = e_phi.

@@ -20,7 +20,8 @@ from vcjax.problems._filaments import (
 
 Source = Filament | CentralConductor
 _AXIS = 1e-50
-"""Distance from a straight current below which powers of the distance overflow."""
+"""Points nearer to the z axis than this count as on the axis: powers of the distance may
+overflow."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,8 @@
 """jaxmeter: find out what JAX did with a function.
 
-Importing this package imports neither JAX nor the package's own modules. A public name is imported
-when the name is first used. A watched program therefore starts quickly, and records can be read in
-a process without JAX.
+Importing this package imports neither JAX nor other modules of the package, except the version.
+A public name is imported when the name is first used. A watched program therefore starts quickly,
+and records can be read in a process without JAX.
 """
 
 # ruff: noqa: I001  (grouped by idea)
@@ -112,7 +112,7 @@ if _IS_CHECKED:  # `_modules` reads these lines: they are the API
     from jaxmeter._render.units import count_text as count_text
     from jaxmeter._render.units import seconds_text as seconds_text
 
-    # For command lines of other tools that name functions as ``jaxmeter`` does.
+    # For other command-line tools that take functions and arguments in the form of ``jaxmeter``.
     from jaxmeter._cli.arguments import case_from_options as case_from_options
     from jaxmeter._cli.arguments import parse_parameter as parse_parameter
     from jaxmeter._cli.arguments import with_arrays as with_arrays

@@ -9,7 +9,7 @@ from typing import Any
 
 
 class JaxmeterError(ValueError):
-    """Raised if a call to jaxmeter gets an argument, file or setting that it cannot use.
+    """Raised if jaxmeter cannot use an argument, a file or an option.
 
     The message names the call, the value that the call got and a change to try.
     """
@@ -30,8 +30,4 @@ class RetraceError(JaxmeterError):
 
 
 class FileError(JaxmeterError):
-    """Raised if a file cannot be read or written.
-
-    For example, the file is not a regular file or is too large, access is denied, or the disk is
-    full.
-    """
+    """Raised if a file is not a regular file, is too large, or cannot be written."""

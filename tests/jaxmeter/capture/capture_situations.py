@@ -1,4 +1,4 @@
-"""Programs that capture arrays, each with the truth known by construction.
+"""Programs that capture arrays, each with the correct paths and bytes, known by construction.
 
 A mark at the end of a line, ``# <- CUBE``, says that the line uses the array at this path.
 """
@@ -35,21 +35,21 @@ BYTES |= {"partial argument cube": 64 * 3 * 8, "SCALAR": 8, "MASK": 12, "KEY": 8
 
 @dataclass(frozen=True)
 class Situation:
-    """A program, the bytes of each array in it, and the paths of those captured."""
+    """A program, with the paths and bytes of its captured, embedded and hidden arrays."""
 
     fn: Callable[..., Any]
     paths: tuple[str, ...]
     captured: tuple[int, ...]
-    """In the order of the paths."""
+    """Bytes of each captured array, in the order of the paths."""
     embedded: tuple[int, ...]
     hidden: tuple[int, ...]
-    """In simplified mode, where arrays of up to 32 bytes stay embedded and all others do not."""
+    """Bytes in simplified mode, where only arrays of up to 32 bytes stay embedded."""
     match: str
     """How the last array matches the object at its path."""
 
 
 def captures(fn, paths=("CUBE",), *, sizes=None, embedded=None, hidden=None, match="same"):
-    """Return a situation; by default each array is embedded once, as one hidden argument."""
+    """Return a situation; by default each array is embedded once, or is one hidden argument."""
     captured = sizes or tuple(BYTES[path] for path in paths)
     embedded = captured if embedded is None else embedded
     large = tuple(size for size in embedded if size > 32)

@@ -1,8 +1,8 @@
-"""Functions that hold the array they capture in different ways, each with the path to it.
+"""Functions that hold their captured array in different ways, each with the path to the array.
 
 A mark at the end of a line, ``# <- bound_method``, says that the line uses the array in the
-situation of this name. Each function captures one array of `CUBE_BYTES`, and has one argument
-like `X`.
+situation of this name. Each function captures one array of `CUBE_BYTES`, and has one argument like
+`X`.
 """
 
 import collections
@@ -29,7 +29,7 @@ def cube():
 
 @dataclasses.dataclass(frozen=True)
 class Held:
-    """A function, and the path to the array it captures."""
+    """A function, and the path to its captured array."""
 
     fn: Callable[..., Any]
     path: str
@@ -158,7 +158,7 @@ def defaults_and_partials():
 
 
 def functions_in_closures(matrix):
-    """Return functions whose own or called functions hold the array in a closure."""
+    """Return functions with the array in their closure, or in the closure of a called function."""
 
     def apply(x):
         return matrix @ x  # <- function_in_a_closure
@@ -188,7 +188,7 @@ def functions_in_closures(matrix):
 
 
 def changed_while_traced(matrix, transposed):
-    """Return functions that make the array they capture from another."""
+    """Return functions that make their captured array from another array during the trace."""
     return {
         "copied_while_traced": Held(
             lambda x: matrix.copy() @ x,  # <- copied_while_traced

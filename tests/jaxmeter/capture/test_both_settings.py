@@ -1,6 +1,7 @@
-"""What holds whether JAX embeds captured arrays or passes them as hidden arguments.
+"""Results with embedded captured arrays, and with hidden arguments instead.
 
-The second is to become JAX's default: simplified constants, jax pull requests 36974 and 36975.
+Hidden arguments (simplified constants) are to become the default of JAX; see jax pull requests
+36974 and 36975.
 """
 
 import hashlib

@@ -93,7 +93,7 @@ def test_the_warning_names_the_line_and_the_remedy():
 
 
 def clock(steps):
-    """Return a clock on which the steps are the spans between pairs of readings."""
+    """Return a clock that advances by one of the steps between the two readings of each pair."""
     readings = itertools.accumulate(span for step in steps for span in (0.0, step))
     return lambda: next(readings)
 

@@ -1,4 +1,4 @@
-"""A hoisted function captures no array and returns the same, bit for bit."""
+"""A hoisted function captures no array and returns the same answer, bit for bit."""
 
 import functools
 from typing import Any
@@ -134,6 +134,16 @@ def test_rules_for_derivatives_are_kept(fn):
     hoisted, constants = jaxmeter.hoist(fn, X)
     derivative = jax.grad(lambda x: hoisted(constants, x).sum())(X)
     assert bits(derivative) == bits(jax.grad(lambda x: fn(x).sum())(X))
+
+
+@pytest.mark.parametrize("fn", [halved_derivative, doubled_derivative])
+def test_no_rule_gives_the_derivative_with_respect_to_an_array_it_captures(fn):
+    hoisted, constants = jaxmeter.hoist(lambda x: fn(x).sum() + (CUBE @ x).sum(), X)
+    with pytest.raises(jaxmeter.JaxmeterError, match=r"respect to float\d+\[3, 3\], captured"):
+        jax.grad(hoisted)(constants, X)
+    stacked = jax.tree.map(lambda value: jnp.stack([value, value]), constants)
+    answers = jax.vmap(hoisted, in_axes=(0, None))(stacked, X)
+    assert bits(answers[0]) == bits(answers[1])
 
 
 def test_the_program_differs_by_its_arguments_alone():

@@ -1,4 +1,4 @@
-"""Files of arguments that are not what their option names end in one line."""
+"""A file that does not have the format of its option causes a one-line error."""
 
 import os
 import pickle

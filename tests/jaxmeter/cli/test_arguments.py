@@ -1,5 +1,7 @@
-"""A command line gives arguments by types and shapes, files, a hook, or a function that makes a
-case; bad usage is one line and exit code 2."""
+"""Arguments come from types and shapes, files, a hook, or a function that makes a case.
+
+Bad usage is one line and exit code 2.
+"""
 
 import pickle
 import shlex

@@ -20,7 +20,7 @@ def more(x):
 
 
 def jaxmeter_calls(name):
-    """Of other shapes: one for ``step``, two for ``more``."""
+    """Return calls with other shapes: one for ``step``, two for ``more``."""
     return [(jnp.ones(n, "float32"),) for n in range(2, 4 if name == "more" else 3)]
 
 

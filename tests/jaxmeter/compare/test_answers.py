@@ -48,6 +48,15 @@ def test_answers_within_the_tolerance_are_the_same(b, tolerance, verdict):
     )
 
 
+@pytest.mark.parametrize("a", [[np.nan, 1.0, 2.0], [1.0, np.inf, 2.0]])
+def test_nan_and_infinities_in_other_places_are_outside_any_tolerance(a):
+    b = a[::-1] if np.isnan(a).any() else [1.0, -np.inf, 2.0]
+    for other, verdict in ((b, "different"), ([*a[:2], 2.0 + 1e-9], "same")):
+        (exact,) = compare_answers([answers_of(np.array(a), np.array(other))], 1e-6)
+        assert exact.verdict == verdict
+        assert ("same places" in exact.reason) == (verdict == "different")
+
+
 def test_leaves_that_are_no_arrays_are_left_out():
     assert is_equal(answers_of((abs, jnp.ones(2)), (abs, jnp.ones(2))))
 
@@ -56,6 +65,7 @@ def test_nan_and_infinities_are_counted_and_left_out_of_the_difference():
     found = answers_of(jnp.asarray([jnp.nan, jnp.inf, 1.0]), jnp.asarray([0.0, 2.0, 4.0]))
     assert (found.a_not_finite_count, found.b_not_finite_count) == (2, 0)
     assert (found.max_difference, found.largest) == (3.0, 1.0)
+    assert not found.is_not_finite_alike
     same = jnp.asarray([jnp.nan])
     assert is_equal(answers_of(same, same))
 

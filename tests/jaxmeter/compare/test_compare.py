@@ -41,7 +41,7 @@ X = jnp.ones(3)
 
 
 def pair(*cases, calls=((), ())):
-    """Both functions, and the phases that their records go through, in order."""
+    """Return both functions, and a list that collects the phases of their records in order."""
     order = []
 
     def compared(number):
@@ -169,7 +169,7 @@ def test_a_function_of_the_running_script_is_named_by_its_file(tmp_path, monkeyp
 
 @pytest.fixture(scope="module")
 def differing(tmp_path_factory):
-    """Compare two functions that differ in every quantity: exit code, record, Markdown."""
+    """Compare two very different functions; return exit code, comparison and Markdown file."""
     folder = tmp_path_factory.mktemp("compared")
     files = ["--json", str(folder / "c.json"), "--markdown", str(folder / "c.md")]
     targets = ["compared_targets:step", "compared_targets:more", "-a", "f32[4000]"]

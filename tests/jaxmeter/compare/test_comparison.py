@@ -116,7 +116,7 @@ def answered(a="f", b="f", apart: float | None = 0.0, not_finite=0):
 
 
 def compared(slower=1.0, *, scatter=0.005, count=6, answers=None, **fields):
-    """Return a comparison of six processes with phases that scatter."""
+    """Return a comparison of `count` processes with phases that scatter."""
     processes = []
     for number in range(count):
         first, second = (

@@ -27,13 +27,13 @@ OPTIONS = {"xla_cpu_use_fusion_emitters": True} if jax.__version_info__ < (0, 11
 
 
 def profiled(fn, *args, **kwargs):
-    """Profile a function with the emitters that JAX takes by itself."""
+    """Profile a function with the default emitters of JAX."""
     case = jaxmeter.Case(fn, args, kwargs, jit_options={"compiler_options": OPTIONS})
     return jaxmeter.compile_profile(case)
 
 
 def here(text):
-    """Return the line of this file with a text, ``/path/test_profile.py:12``."""
+    """Return the place of the line with a text, such as ``/path/test_profile.py:12``."""
     lines = Path(__file__).read_text().splitlines()
     return f"{__file__}:{next(n for n, line in enumerate(lines, 1) if text in line)}"
 

@@ -1,8 +1,8 @@
 """Targets that attack the process that measures them.
 
-Most attack while their module is imported, chosen by the variable JAXMETER_HOSTILE, and then give
-up: their workers never import JAX, which keeps them cheap. Those in `MEASURED` return a case that
-is measured, or attack while it is.
+Most targets attack while this module is imported. The variable JAXMETER_HOSTILE names the attack.
+After the attack `GaveUp` is raised, so the worker never imports JAX and is quick. The targets in
+`MEASURED` return a case, and attack in their setup or while the case is measured.
 """
 
 import builtins
@@ -41,7 +41,7 @@ def measured(function):
 
 
 def note_pid(pid):
-    """Leave the number of a process for the test, which looks whether it is alive."""
+    """Append the id of a process to a file; the test checks whether the process is alive."""
     with open(os.environ["JAXMETER_HOSTILE_PIDS"], "a") as file:
         file.write(f"{pid}\n")
 

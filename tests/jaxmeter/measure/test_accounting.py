@@ -1,4 +1,4 @@
-"""Memory: the compiler's account is exact, the process's peak is seen."""
+"""Memory: the bytes of the compiler are exact, and the peak of the process is measured."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""A record comes back whatever the measured function does, and nothing of it stays alive."""
+"""A record comes back whatever the measured function does, and no process of it stays alive."""
 
 import contextlib
 import os

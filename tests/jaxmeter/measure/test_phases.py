@@ -12,7 +12,7 @@ from jaxmeter._measure.phases import fresh_arguments, run_steady, timed
 
 
 class FakeClock:
-    """Seconds that pass only in `sleep`."""
+    """A clock that only `sleep` advances."""
 
     def __init__(self):
         self.now = 1000.0

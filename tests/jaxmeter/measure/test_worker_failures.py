@@ -131,7 +131,7 @@ def test_a_timeout_kills_the_worker_and_its_children(tmp_path, hanging_case, fai
 
 @pytest.fixture
 def interrupted_run(tmp_path, hanging_case):
-    """A process inside run_case, and the numbers of its worker and of the worker's child."""
+    """Start a process inside run_case; yield it, with the ids of its worker and grandchild."""
     code = (
         "import signal, sys, jaxmeter\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"

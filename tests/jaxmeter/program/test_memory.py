@@ -157,7 +157,7 @@ def test_the_cpu_preallocates_nothing():
 
 
 def measured(times):
-    """A stand-in for measuring: seconds and bytes by the size of the argument."""
+    """Return a stand-in for measuring, with seconds and bytes by the case's argument."""
 
     def measure(case):
         (n,) = case.args

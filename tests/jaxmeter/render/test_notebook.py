@@ -51,7 +51,7 @@ def outputs():
 
 
 def shown(outputs):
-    """Return the HTML and the text of a cell's only result, which nothing was printed beside."""
+    """Return the HTML and the text of the result that is a cell's only output."""
     (output,) = outputs
     assert output.output_type == "execute_result", output
     return output.data["text/html"], output.data["text/plain"]

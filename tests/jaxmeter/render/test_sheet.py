@@ -90,7 +90,7 @@ def test_html_folds_what_a_terminal_leaves_out_escapes_text_and_sets_no_colour()
 
 
 class Balanced(html.parser.HTMLParser):
-    """Checks that every element is closed in order."""
+    """A parser that checks that every element is closed in order."""
 
     def __init__(self):
         super().__init__()

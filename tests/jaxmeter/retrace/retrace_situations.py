@@ -1,7 +1,7 @@
-"""Sequences of calls with the truth known by construction: which calls trace, and why.
+"""Sequences of calls, with the calls that trace and their causes known by construction.
 
-The first call of each sequence traces. The truth of every further call is None if nothing is
-traced or compiled, and otherwise the causes, each as ``kind of argument: before -> now``, marked
+The first call of each sequence traces. The truth of every further call is None if nothing is traced
+or compiled. Otherwise it has the causes, each as ``kind of argument: before -> now``, with a mark
 if the call only compiles.
 """
 
@@ -28,7 +28,7 @@ class Situation(NamedTuple):
 
     fn: Callable[..., Any]
     calls: Any
-    """A list, or a function that yields the calls while they are made."""
+    """A function that returns or yields the calls."""
     truth: tuple[str | None, ...]
     options: dict[str, Any]
 

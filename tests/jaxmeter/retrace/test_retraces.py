@@ -23,7 +23,7 @@ from tests.jaxmeter.retrace.retrace_situations import (
 
 
 def truth_of(call):
-    """Return the report of a call in the terms of the table of situations."""
+    """Return the report of a call in the form of `Situation.truth`."""
     if not (call.traced or call.compiled):
         assert call.nearest is None and not call.causes
         return None

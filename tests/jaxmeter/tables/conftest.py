@@ -13,7 +13,7 @@ W = jnp.ones((60, 60))
 
 
 def layered(w, x):
-    """Two named scopes, one with a loop in it."""
+    """Compute with two named scopes, one of them with a loop."""
     with jax.named_scope("outer"):
         with jax.named_scope("inner"):
             x = jax.lax.fori_loop(0, 5, lambda _, y: jnp.sin(w @ y), x)

@@ -1,4 +1,4 @@
-"""Artefacts that no tool wrote end in one message, without filling memory or taking for ever."""
+"""Artefacts that no tool wrote cause one message, within bounded memory and time."""
 
 import os
 import sqlite3

@@ -1,4 +1,4 @@
-"""What processes wrote is put together, whatever is missing."""
+"""Events that processes wrote are combined into a run, even if some are missing."""
 
 import json
 

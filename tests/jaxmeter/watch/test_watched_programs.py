@@ -89,7 +89,7 @@ import a_module_that_is_not_there
 
 @pytest.fixture
 def plain(tmp_path, monkeypatch):
-    """Work in a folder of its own, with the settings that JAX has by default."""
+    """Work in a new folder, with the default settings of JAX."""
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if "_CACHE_" in name and name.startswith("JAX_")]:
         monkeypatch.delenv(name)
@@ -230,8 +230,11 @@ def test_the_cache_is_measured_and_each_miss_has_its_reason(plain, capfd):
 
 
 def diagnosis(hit_seconds, *, exit_code=0, sets_options=False):
-    """Return a diagnosis of a program that was read in ``hit_seconds``, None if not, and of one
-    that took 2 s in the first run and 1 s in the second, for no reason."""
+    """Return a diagnosis of two programs, f and g.
+
+    f was read from the cache in ``hit_seconds``, or not read if this is None. g was compiled in
+    both runs, in 2 s and in 1 s.
+    """
     hit = CachedProgram("f#1", "", 3.0, hit_seconds, hit_seconds is not None, "")
     miss = CachedProgram("g#1", "", 2.0, 1.0, False, "it took < 5.00 seconds to compile")
     seconds = (9.0, 8.0, 5.0, 3.0, 10, 1)

@@ -64,7 +64,7 @@ def pair(made_up, tmp_path):
 
 
 def part(name, **values):
-    """An edit of one section of a record."""
+    """Return a function that changes values in one section of a record."""
 
     def change(record):
         section = dataclasses.replace(getattr(record, name), **values)

@@ -38,7 +38,7 @@ def test_equal_commits_pass_without_causes(pair):
 
 
 def test_twenty_aa_tests_raise_no_alarm(pair):
-    """Rounds of a commit against its own other rounds, shuffled: no two reviews alike."""
+    """Shuffle the rounds of HEAD twenty times, so that no two reviews are alike."""
     alarms = 0
     commits = read_pair(pair.write())
     rng = random.Random(3)

@@ -18,7 +18,7 @@ NAN, NONE = math.nan, None
 
 
 def case(metric, values):
-    """A case whose processes have these values; None for no value."""
+    """Return a case with a value for each process; None means no value."""
     return CaseResults({i: {metric.name: value} for i, value in enumerate(values)})
 
 
@@ -125,7 +125,7 @@ def test_constants_missing_at_head_fail_and_no_array_is_called_gone(made_up, pai
 
 
 def test_findings_that_only_inform_are_counted_in_the_verdict(pair):
-    """Resident memory, another program, a new check."""
+    """Change the resident memory and the program, and add a check."""
 
     def change(record):
         record = part("program", fusions_count=97, accessed_bytes=4e12)(record)

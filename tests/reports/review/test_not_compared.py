@@ -83,7 +83,7 @@ def test_a_regression_injected_into_a_commit_is_in_the_title(pair):
 
 
 def as_store(root, goal):
-    """The records of a pair as one store of two commits."""
+    """Copy the records of a pair into one store of two commits, and return the store."""
     for side in ("base", "head"):
         shutil.copytree(root / side, goal, dirs_exist_ok=True)
     return goal

@@ -39,7 +39,7 @@ def test_a_disturbed_round_counts_for_less_if_its_own_calls_scatter(pair, scatte
 
 @pytest.mark.parametrize("factor", [1.0, 1.16])
 def test_pooled_cases_show_a_change_that_no_case_shows_alone(pair, factor):
-    """Eight rounds of a case hide in their noise what the 32 of all four cases show."""
+    """The noise in 8 rounds of one case hides a change that 32 rounds of four cases show."""
     calls = itertools.count()
 
     def change(record):
@@ -68,7 +68,7 @@ def test_pooled_cases_are_left_out_where_one_case_shows_the_change_alone(pair):
 def test_compile_times_are_the_minimum_over_as_many_compiles_as_all_processes_made(
     made_up, tmp_path, speed
 ):
-    """Where a process of HEAD compiled only twice, no process's third compile counts."""
+    """If a process of HEAD compiled only twice, the third compile of every process is ignored."""
 
     class Recompiled(Pair):
         def noisy(self, record):
@@ -108,7 +108,7 @@ def test_times_measured_on_two_days_are_not_tested(pair):
 
 
 def test_commits_measured_one_after_the_other_are_unpaired_however_short_they_are(pair):
-    """All rounds of BASE, then at once all of HEAD on a slower machine, as `asv run` does."""
+    """Start all rounds of BASE, then at once all rounds of a slower HEAD, as `asv run` does."""
     commits = read_pair(pair.write(lambda record: slower(record, steady=1.08)))
     for minutes, side in ((0, commits.base), (6, commits.head)):
         for case in side.cases.values():

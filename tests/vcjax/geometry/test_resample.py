@@ -10,7 +10,7 @@ from vcjax._geometry import resample
 
 
 def _torus(phi, theta, nfp):
-    """A smooth non-axisymmetric surface, stellarator-symmetric, of few modes."""
+    """Return a smooth surface of few modes, stellarator-symmetric but not axisymmetric."""
     r = 3 + np.cos(theta) + 0.2 * np.cos(theta - nfp * phi)
     z = np.sin(theta) - 0.2 * np.sin(theta - nfp * phi)
     return np.stack([r * np.cos(phi), r * np.sin(phi), z], axis=-1)
@@ -51,7 +51,7 @@ def test_tangents_agree_with_finite_differences(half_period):
 @pytest.mark.parametrize("half_period", [False, True])
 @pytest.mark.parametrize("nfp, shape", [(1, (3, 5)), (2, (4, 6)), (5, (7, 8)), (3, (1, 7))])
 def test_matrices_of_a_surface_equal_its_transforms_for_any_data(nfp, shape, half_period):
-    """Random points have all modes, the highest too."""
+    """Use random points, which have all modes, also the highest."""
     X = np.random.default_rng(0).normal(size=(*shape, 3))
     nphi, ntheta = shape
     phi, theta = resample.surface_period_matrices(nphi, ntheta, nfp, half_period)

@@ -1,4 +1,4 @@
-"""Surfaces and fields as people get them wrong, and the same data as people may well give them."""
+"""Surfaces and fields with typical mistakes, and correct data in unusual forms."""
 
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -39,7 +39,7 @@ def of_wout(path, half_period=True, finer=1) -> Data:
 
 @cache
 def sound() -> dict[str, Data]:
-    """Return the data that are spoilt."""
+    """Return correct data by name; the tests change copies of these data."""
     return {
         "W7-X": of_problem(problems.w7x(3)),
         "ellipse": of_problem(problems.rotating_ellipse(3)),
@@ -153,7 +153,7 @@ FIELDS: dict[str, Callable[[Data], np.ndarray]] = {
     "NaN": lambda d: np.where(d.B == d.B[0, 0], np.nan, d.B),
     "zero": lambda d: 0 * d.B,
 }
-"""How a field is spoilt; the surface stays."""
+"""Changes that spoil the field; the surface stays the same."""
 
 SURFACES: dict[str, Callable[[Data], np.ndarray]] = {
     "theta the other way": lambda d: other_way(d.X),
@@ -172,11 +172,11 @@ SURFACES: dict[str, Callable[[Data], np.ndarray]] = {
     "NaN": lambda d: np.where(d.X == d.X[0, 0], np.nan, d.X),
     "component first": lambda d: np.moveaxis(d.X, -1, 0),
 }
-"""How a surface is spoilt; the field stays."""
+"""Changes that spoil the surface; the field stays the same."""
 
 ALLOWED = {
-    # The field of an axisymmetric problem is toroidal and loops: with these it is another one, as
-    # good as before, whose currents may flow elsewhere.
+    # With these changes, the field of an axisymmetric problem is another valid field. Its currents
+    # may flow elsewhere.
     *(
         ("axisymmetric", kind)
         for kind in (
@@ -185,18 +185,18 @@ ALLOWED = {
             *("turned by 20 degrees", "two rows"),
         )
     ),
-    # The same surface, or one that is as good.
+    # The same surface, or another valid surface.
     *(
         (name, "every fourth column")
         for name in ("axisymmetric", "ellipse", "ellipse, full period")
     ),
     ("axisymmetric", "stretched upwards by a fifth"),
 }
-"""What is spoilt and yet contradicts nothing."""
+"""Pairs (data, change) that give data which are still valid."""
 
 
 def good() -> Iterator[tuple[str, Data, int]]:
-    """Yield names, data that are as they should be, and digits that they have."""
+    """Yield names, correct data, and a number of digits that the data resolve."""
     for half in (True, False):
         for digits in (2, 3):
             yield f"W7-X {half}", of_problem(problems.w7x(digits, half_period=half)), digits
@@ -231,7 +231,7 @@ def _both(change: Callable[[np.ndarray], Any]):
 
 
 def _backwards(values, nfp: int):
-    """Return what a mirror at y = 0 shows of a whole period: rows from -phi, theta reversed."""
+    """Return the mirror image at y = 0 of a whole period: rows from -phi, theta reversed."""
     rows = other_way(values)[-np.arange(len(values)) % len(values)]
     rows[1:] = rows[1:] @ turn(-2 * np.pi / nfp).T
     return rows * [1, -1, 1]
@@ -253,7 +253,7 @@ SAME: dict[str, Callable[[Data], tuple]] = {
     "Fortran order": _both(np.asfortranarray),
     "JAX arrays": _both(jnp.asarray),
 }
-"""Changes after which the data are as sound as before."""
+"""Changes after which the data are still correct."""
 
 _WHOLE_PERIOD = {
     "both angles the other way",
@@ -261,11 +261,11 @@ _WHOLE_PERIOD = {
     "moved up",
     *(f"turned by {a:g}" for a in (0.1, 1.0, 3.0)),
 }
-"""Changes that a half period's symmetry planes do not survive."""
+"""Changes that break the symmetry planes of a half period."""
 
 
 def _even(data: Data):
-    """Return X and B on even numbers of columns."""
+    """Return X, and B resampled on an even number of columns."""
     columns = data.B.shape[1] // 2 * 2
     if columns == data.B.shape[1]:
         return data.X, data.B

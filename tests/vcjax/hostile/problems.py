@@ -1,4 +1,4 @@
-"""What the tests of hostile input share: a torus with a known field, surfaces by cross-section."""
+"""Helpers of the tests of hostile input: settings of hypothesis, a torus with a known field."""
 
 from typing import Any
 
@@ -15,7 +15,10 @@ few = hypothesis.settings(hostile, max_examples=3)
 
 
 def torus_problem(surface, *, nfp=1, half=False, src=(4, 24), trg=(2, 8), shape=(4, 16), loop=2.0):
-    """A loop inside, a conductor on the axis outside: a field of every symmetry."""
+    """Return the problem of a loop inside, and of a central conductor and a larger loop outside.
+
+    The field has every symmetry that a surface grid may have.
+    """
     return problems.known_problem(
         "torus",
         surface.points(*shape, half_period=half),

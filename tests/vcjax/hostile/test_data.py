@@ -1,6 +1,6 @@
-"""Data that cannot be right are refused or warned of wherever they enter; sound data never are.
+"""Impossible data cause an error or a warning in every call that takes them; correct data do not.
 
-Warnings are errors in these tests, so that a field that is warned of is not evaluated.
+Warnings are errors in these tests, so a field that causes a warning is not evaluated.
 """
 
 import warnings
@@ -15,6 +15,7 @@ import vcjax
 from tests.vcjax.common import flat
 from tests.vcjax.hostile import bad_data
 from vcjax import VcjaxError, VcjaxWarning, problems, wout
+from vcjax._quadrature.choose import resolves
 from vcjax.interfaces import VirtualCasing, VirtualCasingJAX
 from vcjax.interfaces.simsopt import VirtualCasing as SimsoptCasing
 
@@ -42,7 +43,7 @@ def choose(data, digits=3, choose: Any = vcjax.choose, **options):
 
 
 def spoilt(name, kind):
-    """Return the data with a spoilt field; zero fields are a mistake in `choose` alone."""
+    """Return the data with a spoilt field; a field of zeros is a mistake in `choose` only."""
     data = bad_data.sound()[name]
     return data._replace(B=bad_data.FIELDS[kind](data))
 
@@ -85,7 +86,7 @@ EVALUATIONS = {
 
 @pytest.fixture(scope="module")
 def casings():
-    """Casings of the ellipse for a sound field; nothing is evaluated."""
+    """Return casings of the ellipse for a correct field; nothing is evaluated."""
     data = bad_data.sound()["ellipse"]
     setup = 3, data.nfp, True, *data.X.shape[:2], flat(data.X), *data.B.shape[:2], 1, 4
     made: dict[str, Any] = {
@@ -125,7 +126,7 @@ def test_the_warning_says_what_is_wrong():
 
 @pytest.mark.parametrize("name", ["ellipse", "ellipse, full period"])
 def test_the_grid_that_a_warning_names_does(name):
-    """The problem at twelve digits has that field on any grid."""
+    """The currents of the problem give the field on any grid."""
     data, digits = bad_data.sound()[name], 6
     with pytest.raises(vcjax.UnresolvedWarning) as caught:
         choose(data, digits)
@@ -159,15 +160,34 @@ def test_traced_data_pass_unread(casings):
     jax.eval_shape(lambda casing: vcjax.external_field(casing, jnp.asarray(B)), casings["on"])
 
 
-def test_a_rule_for_a_smooth_field_or_a_round_surface_is_not_used_silently_for_others():
+def test_a_rule_for_a_round_surface_is_not_used_silently_for_a_flat_one():
     data = bad_data.sound()["ellipse"]
     casing = vcjax.prepare(choose(data, 2), data.X)
     with pytest.raises(vcjax.UnresolvedWarning, match="^prepare got a rule chosen for another"):
         vcjax.prepare(casing.rule, data.X * [1, 1, 0.3])
-    theta = 2 * np.pi * np.arange(data.B.shape[1]) / data.B.shape[1]
-    finer = data.B * (1 + 0.3 * np.cos(12 * theta))[:, None]
-    with pytest.raises(vcjax.UnresolvedWarning, match="^external_field got B with finer structure"):
-        vcjax.external_field(casing, finer)
+
+
+@pytest.mark.parametrize(
+    ("gradient", "mode", "size"), [(False, 28, 0.03), (True, 22, 0.003), (True, 30, 3e-4)]
+)
+def test_a_rule_for_a_smooth_field_is_not_used_silently_for_a_finer_one(gradient, mode, size):
+    data = bad_data.sound()["ellipse"]
+    symmetry: dict[str, Any] = dict(nfp=data.nfp, half_period=data.half_period)
+    x = vcjax.surface_points(data.X, **symmetry, nphi=9, ntheta=128)
+    square = (x[..., :2] ** 2).sum(axis=-1)
+    B = np.stack([-x[..., 1], x[..., 0], 0 * square], axis=-1) / square[..., None]
+    targets = dict(trg_nphi=3, trg_ntheta=8)
+    rule = vcjax.choose(data.X, B, 3, **symmetry, **targets, gradient=gradient)
+    field: Any = vcjax.prepare, vcjax.external_field
+    prepare, evaluate = (vcjax.prepare_gradient, vcjax.external_gradient) if gradient else field
+    casing = prepare(rule, data.X)
+    evaluate(casing, 2.0 * B)
+    finer = B * (1 + size * np.cos(mode * 2 * np.pi * np.arange(128) / 128))[:, None]
+    assert not resolves(rule, data.X, finer, 3, gradient=gradient)
+    assert vcjax.error_estimate(casing, finer) > 3e-3
+    call = evaluate.__name__
+    with pytest.raises(vcjax.UnresolvedWarning, match=f"^{call} got B with finer structure"):
+        evaluate(casing, finer)
 
 
 @pytest.mark.parametrize(

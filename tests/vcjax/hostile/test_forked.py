@@ -1,4 +1,4 @@
-"""A process forked after JAX started gets an error of ours in place of a deadlock."""
+"""A process that was forked after JAX started gets a vcjax error instead of a deadlock."""
 
 import os
 import pathlib

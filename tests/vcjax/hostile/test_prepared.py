@@ -1,4 +1,4 @@
-"""Casings, rules, tables and fields that do not belong together end in an error of ours."""
+"""Casings, rules, tables and fields that do not belong together cause a VcjaxError."""
 
 import copy
 import dataclasses
@@ -130,7 +130,7 @@ def test_tables_of_another_rule_kind_or_precision_are_refused(torus, rule):
 
 
 def test_casings_and_tables_are_one_kind_of_thing_to_compare(rule, casing, gradient_casing):
-    """By identity: comparing their arrays would have no single answer."""
+    """Compare by identity, because comparing arrays gives no single answer."""
     for whole in (casing, gradient_casing, vcjax.tables(rule), vcjax.gradient_tables(rule)):
         assert whole == whole and hash(whole) == hash(whole)
         assert whole != copy.copy(whole)

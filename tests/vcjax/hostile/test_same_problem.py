@@ -1,6 +1,6 @@
-"""Right answers to the same problem turned, moved, scaled or in another order.
+"""Correct answers to the same problem rotated, moved, scaled or in another order.
 
-Right means: the known answer, or an error within `error_estimate`.
+An answer is correct if it is near the known answer, or if its error is at most `error_estimate`.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Surfaces that bound no torus are refused; those hard to resolve keep about the digits."""
+"""Surfaces that bound no torus are refused; surfaces hard to resolve keep about the digits."""
 
 import hypothesis
 import numpy as np

@@ -12,7 +12,7 @@ from vcjax.interfaces import VirtualCasing, VirtualCasingJAX
 
 @pytest.fixture(scope="session")
 def problem():
-    """Sources fine enough for gradients as well."""
+    """Return a problem with enough sources for gradients."""
     return problems.rotating_ellipse(DIGITS + 2)
 
 
@@ -33,7 +33,7 @@ def named(problem):
 
 @pytest.fixture(scope="session")
 def points(problem):
-    """Inside (first six) and outside the surface, 0.02 to 0.3 from it."""
+    """Return points 0.02 to 0.3 from the surface: first six inside, then twelve outside."""
     normal = set_up(VirtualCasing(), problem, 2, 3).get_normal().reshape(3, 6).T
     near = surface(problem, 2, 3).reshape(6, 3)
     return np.concatenate([near - 0.02 * normal, near + 0.02 * normal, near + 0.3 * normal])
@@ -41,7 +41,7 @@ def points(problem):
 
 @pytest.fixture(scope="session")
 def off_surface(problem, casing, points):
-    """Both parts at all points, (18, 3)."""
+    """Return the external and the internal field at all points, shape (18, 3) each."""
     arguments = flat(problem.B), flat(points)
     return {
         part: getattr(casing, f"compute_{part}_B_offsurf")(*arguments).reshape(3, -1).T

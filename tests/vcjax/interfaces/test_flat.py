@@ -1,4 +1,4 @@
-"""The stand-in for the C++ package: the same arrays in, the same out."""
+"""The stand-in for the C++ package takes and returns the same arrays."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def test_gradients_agree_with_the_reference(problem, casing, reference):
 
 
 def test_the_reference_gradient_is_ordered_component_then_derivative(reference, problem):
-    """The gradient of data that are no field is not symmetric and shows the order."""
+    """Use data that are no field: their gradient is not symmetric, so it shows the order."""
     nphi, ntheta = problem.B.shape[:2]
     theta = 2 * np.pi * np.arange(ntheta) / ntheta
     data = np.zeros_like(problem.B)

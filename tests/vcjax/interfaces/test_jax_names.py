@@ -1,4 +1,4 @@
-"""The stand-in for the JAX peer: its names and knobs, the fields of the flat stand-in."""
+"""The stand-in for `virtual_casing_jax`: names, keywords, and the fields of `VirtualCasing`."""
 
 from functools import partial
 
@@ -103,7 +103,7 @@ def test_a_donated_field_gives_the_same_answer():
 
 
 def test_fields_and_surfaces_may_be_traced(problem, named, B):
-    """Tracing is enough to see it; compiled derivatives are tested with the core."""
+    """Trace only; test_differentiation.py tests compiled derivatives."""
     # Without a field the quadrature serves whatever the source grid can hold.
     plan, finest = named.plan_precision(B0=B), named.plan_precision()
     assert finest.quad_ntheta >= plan.quad_ntheta
@@ -162,7 +162,7 @@ def test_arrays_with_components_last_are_refused(problem, named):
 
 
 def test_max_Nt_and_max_Np_cap_the_off_surface_grid(named, points, B):
-    """The rule alone: what it costs and gives is tested with `choose_off_surface`."""
+    """Check only that caps are passed on; other tests check the rules of `choose_off_surface`."""
     with pytest.raises(VcjaxError, match="compute_external_B_offsurf got max_Np=0"):
         named.compute_external_B_offsurf(B, X_trg=points.T, max_Np=0)
     with pytest.raises(VcjaxError, match="compute_external_B_offsurf got max_nphi=24"):

@@ -1,4 +1,4 @@
-"""One casing for as many fields as it resolves: which quadrature is made, and when it is kept."""
+"""One casing serves all fields that it resolves: which casing is made, and when it is kept."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -23,7 +23,7 @@ KINDS = ("field", "gradient", "off", "off_gradient")
 
 
 class Made(SimpleNamespace):
-    """In place of a casing: equal to itself only, as casings are."""
+    """A stand-in for a casing; like a casing, it equals only itself."""
 
     def __hash__(self):  # pyright: ignore[reportIncompatibleVariableOverride]
         return id(self)
@@ -36,7 +36,7 @@ def problem():
 
 @pytest.fixture
 def setup(problem, monkeypatch):
-    """Preparing takes seconds, and the rule alone shows what was prepared."""
+    """Return a set-up that makes rules only, because preparing takes seconds."""
     for kind in KINDS:
         monkeypatch.setitem(_surface_setup._PREPARE, kind, lambda rule, X: Made(rule=rule))
     return SurfaceSetup(3, 4, True, problem.X, problem.B.shape[:2], (2, 8))
@@ -44,7 +44,7 @@ def setup(problem, monkeypatch):
 
 @pytest.fixture(scope="module")
 def toroidal(problem):
-    """The field of a conductor on the axis, as smooth as can be."""
+    """Return the field of a conductor on the axis, which is very smooth."""
     nphi, ntheta = problem.B.shape[:2]
     kind: dict[str, Any] = dict(nfp=4, half_period=True)
     x = vcjax.surface_points(problem.X, **kind, nphi=nphi, ntheta=ntheta)
@@ -57,14 +57,14 @@ def rippled(field, mode, size):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_unresolved_field_gets_its_own_quadrature(setup, toroidal, kind):
+def test_an_unresolved_field_gets_its_own_quadrature(setup, problem, toroidal, kind):
     gradient = kind.endswith("gradient")
     # Below the digits asked for, and above those that their gradient takes.
     fine = rippled(toroidal, 20, 3e-4)
     first = setup.casing(kind, toroidal)
-    assert resolves(first.rule, fine, 3, gradient=gradient) == (not gradient)
+    assert resolves(first.rule, problem.X, fine, 3, gradient=gradient) == (not gradient)
     second = setup.casing(kind, fine)
-    assert resolves(second.rule, fine, 3, gradient=gradient)
+    assert resolves(second.rule, problem.X, fine, 3, gradient=gradient)
     assert (second is first) == (not gradient)
     assert setup.casing(kind, toroidal) is second
 
@@ -83,7 +83,7 @@ def test_a_casing_for_all_fields_serves_each_field(setup, toroidal, digits):
 def test_a_zero_field_accepts_any_quadrature(setup, problem, kind):
     first = setup.casing(kind, 0 * problem.B)
     other = setup.casing(kind, problem.B)
-    assert resolves(other.rule, problem.B, 3, gradient=kind.endswith("gradient"))
+    assert resolves(other.rule, problem.X, problem.B, 3, gradient=kind.endswith("gradient"))
     assert setup.casing(kind, 0 * problem.B) is other
     assert first.rule.quad_ntheta <= other.rule.quad_ntheta
 
@@ -104,11 +104,11 @@ def test_limits_that_cost_digits_are_reported_for_a_zero_field_too(setup, proble
         assert setup.rule("off", zero, 8, max_ntheta=nodes - 1).quad_ntheta < nodes
 
 
-def test_fields_of_a_batch_share_a_quadrature_that_resolves_each(setup, toroidal):
+def test_fields_of_a_batch_share_a_quadrature_that_resolves_each(setup, problem, toroidal):
     fields = [toroidal, rippled(toroidal, 20, 0.1), 0 * toroidal]
     shared = setup.casing_for_all("field", fields, CasingOptions())
     assert all(setup.casing("field", B) is shared for B in fields)
-    assert resolves(shared.rule, fields[1], 3)
+    assert resolves(shared.rule, problem.X, fields[1], 3)
 
 
 @pytest.mark.skipif(jax.__version_info__ < (0, 8), reason="JAX 0.7 refuses a traced B")

@@ -1,4 +1,4 @@
-"""The search for the cheapest rule: nothing that it leaves out could have been chosen."""
+"""The search for the cheapest rule leaves out no rule that could have been chosen."""
 
 import warnings
 

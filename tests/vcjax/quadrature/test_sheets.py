@@ -16,7 +16,7 @@ def _period(surface):
 
 
 def _at(samples, nfp, phi, theta):
-    """Return points and tangents, laboratory components, (3, 3, phi, theta)."""
+    """Return points and tangents in laboratory components, shape (3, 3, phi, theta)."""
     matrices = (
         resample.interpolation_matrices(count, 0.0, period, at)
         for count, period, at in zip(
@@ -27,10 +27,11 @@ def _at(samples, nfp, phi, theta):
 
 
 def _closest_ball(samples, nfp, phi, theta):
-    """Return the radius of the ball that touches at a point and again elsewhere, how far in theta.
+    """Return the radius of the smallest ball that touches the surface at a point p and elsewhere.
 
-    The ball that touches at p and passes through q has the radius |q - p|^2 / (2 |(q - p) . n|);
-    the least, over points q of all cross-sections, touches. Also the widths of cells at p.
+    Also return the distance in theta between both points, and the widths of cells at p. The ball
+    that touches at p and passes through q has the radius |q - p|^2 / (2 |(q - p) . n|). The ball
+    with the least radius, over points q of all cross-sections, touches at q too.
     """
     p, a, b = _at(samples, nfp, np.array([phi]), np.array([theta]))[:, :, 0, 0]
     normal = np.cross(a, b)
@@ -53,7 +54,7 @@ def _closest_ball(samples, nfp, phi, theta):
 
 @pytest.mark.parametrize("nfp", [1, 5])
 def test_the_sheets_of_a_turning_ellipse_are_as_close_as_balls_between_them_say(nfp):
-    """Of nfp=5 the nearest point of the other side lies on another cross-section."""
+    """With nfp=5 the nearest point of the other side lies on another cross-section."""
     samples = _period(
         problems.rotating_ellipse_surface(nfp, major_radius=1.0, semi_axes=(0.05, 0.4))
     )

@@ -1,4 +1,4 @@
-"""What grids and interpolation miss of derivatives, against interpolation itself."""
+"""Estimated errors of derivatives on grids, against the interpolation itself."""
 
 import numpy as np
 import pytest

@@ -54,7 +54,7 @@ def test_lagrange_rows_are_exact_for_polynomials_below_their_order(count):
 
 
 def test_weights_next_to_a_node_have_full_relative_accuracy():
-    """The kernel of a gradient multiplies their errors by the inverse cube of the distance."""
+    """The kernel of a gradient multiplies errors of weights by the inverse cube of the distance."""
     reach, count, point = 8, 16, 1e-6
     row = tables.lagrange_rows(np.array([point]), reach, count)[0]
     stencil, exact = range(1 - count // 2, count // 2 + 1), Fraction(point)

@@ -1,7 +1,7 @@
 """Look into a jitted function.
 
-`report` should return y and the largest value of y. At present the largest value leaks
-out of the trace.
+`report` should return y and the largest value of y. At present the largest value leaks out of the
+trace.
 """
 
 import jax

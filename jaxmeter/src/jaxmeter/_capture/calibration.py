@@ -42,6 +42,11 @@ def calibrate(*, clock: Clock = time.perf_counter) -> Calibration:
     -------
     Calibration
         The compile time in seconds per embedded megabyte, with all samples.
+
+    Raises
+    ------
+    OSError
+        If the result cannot be stored.
     """
     array = jax.numpy.asarray(
         np.random.default_rng(0).normal(size=_MEGABYTES * MEGABYTE_BYTES // 4), "float32"
@@ -72,7 +77,7 @@ def calibrate(*, clock: Clock = time.perf_counter) -> Calibration:
 
 
 def calibration() -> Calibration | None:
-    """Return the stored calibration of this machine, JAX and backend; None if it is not stored."""
+    """Return the stored calibration for this machine, JAX and backend; None if there is none."""
     try:
         found = Calibration.from_json(read_file(_file()))
     except (OSError, FileError, RecordError):

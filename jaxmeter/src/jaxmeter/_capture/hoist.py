@@ -60,8 +60,9 @@ def hoist(
     ------
     JaxmeterError
         If the function or an argument cannot be used. ``hoisted`` raises this error for constants
-        with other keys, for arguments of other shapes, dtypes or static values, and if a
-        sub-program that captures an array cannot take another argument.
+        with other keys, for arguments of other shapes, dtypes or static values, if a sub-program
+        that captures an array cannot take another argument, and for a derivative with respect to a
+        constant that a function with a custom derivative captures.
     Exception
         Any exception that the function raises while it is traced.
 
@@ -224,7 +225,7 @@ def _structures(fn: Callable[..., Any], arguments: Arguments) -> Structures:
 
 
 def _other_structure(name: str, before: Structures, now: Structures) -> JaxmeterError:
-    """Return the error for a call whose arguments have another structure than those of `hoist`."""
+    """Return the error for a call whose arguments have another structure than for `hoist`."""
     shared = before.keys() & now.keys()
     key = next(k for k in before | now if k not in shared or before[k] != now[k])
     argument = " ".join(key)

@@ -52,7 +52,9 @@ def replay(closed_jaxpr: Any, values: Values, args: Sequence[Any]) -> list[Any]:
             equation.ctx.manager,
         ):
             held = _held(equation, values)
-            if not held:
+            if equation.primitive.name in _CUSTOM:
+                answers = _custom(equation, operands, held)
+            elif not held:
                 answers = _bind(equation, operands, equation.params)
             elif equation.primitive.name in _RULES:
                 answers = _RULES[equation.primitive.name](equation, operands, held)
@@ -175,13 +177,31 @@ def _remat(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any
     return _bind(equation, [*held.values(), *operands], equation.params | {"jaxpr": jaxpr})
 
 
+@jax.custom_jvp
+def _not_differentiated(value: Any) -> Any:
+    """Return a value, and raise `JaxmeterError` instead of any derivative with respect to it."""
+    return value
+
+
+@_not_differentiated.defjvp
+def _(primals: Sequence[Any], _: Sequence[Any]) -> Any:
+    raise JaxmeterError(
+        f"hoist: got a derivative with respect to {type_text(primals[0])}, captured inside a "
+        "function with a custom derivative, whose rule does not give this derivative; make the "
+        "array an argument of this function and of its rule in your code"
+    )
+
+
 def _custom(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]:
-    # The rule for the derivatives is kept; it takes the first operands as constants.
+    # The rule for the derivatives is kept. JAX does not pass the first num_consts operands to it,
+    # and takes the derivatives of a custom_jvp with respect to them as 0.
     params = equation.params | {
         "call_jaxpr": _traced_again(equation.params["call_jaxpr"], held),
         "num_consts": equation.params["num_consts"] + len(held),
     }
-    return _bind(equation, [*held.values(), *operands], params)
+    count = params["num_consts"]
+    values = [*held.values(), *operands]
+    return _bind(equation, [*map(_not_differentiated, values[:count]), *values[count:]], params)
 
 
 def _shard_map(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]:
@@ -199,6 +219,7 @@ def _shard_map(equation: Any, operands: Sequence[Any], held: Values) -> Sequence
     )(list(held.values()), *operands)
 
 
+_CUSTOM = ("custom_jvp_call", "custom_vjp_call")
 _RULES = {
     "jit": _jit,
     "pjit": _jit,
@@ -208,7 +229,5 @@ _RULES = {
     "checkpoint": _remat,
     "remat": _remat,
     "remat2": _remat,
-    "custom_jvp_call": _custom,
-    "custom_vjp_call": _custom,
     "shard_map": _shard_map,
 }

@@ -26,8 +26,8 @@ def arguments_of_npz(file: str) -> Arguments:
     Raises
     ------
     JaxmeterError
-        If the file was not saved by numpy or contains Python objects, if an array has another size
-        than its header gives, or if the arrays take more than 8 GiB.
+        If the file cannot be read, was not saved by numpy or contains Python objects, if an array
+        has another size than its header gives, or if the arrays take more than 8 GiB.
     """
     import numpy as np
 
@@ -42,7 +42,7 @@ def arguments_of_npz(file: str) -> Arguments:
             arrays = dict(data)
     except FileError as error:
         raise JaxmeterError(f"--npz: {error}") from None
-    # What numpy, zipfile and zlib raise for hostile files is not documented.
+    # For hostile files, numpy, zipfile and zlib raise exceptions that are not documented.
     except Exception as error:
         text = " ".join(str(error).split()) or type(error).__name__
         raise JaxmeterError(
@@ -87,7 +87,7 @@ def arguments_of_pickle(file: str) -> Arguments:
     Raises
     ------
     JaxmeterError
-        If the file cannot be unpickled, or does not contain a tuple.
+        If the file cannot be read or unpickled, or does not contain a tuple.
     """
     try:
         content = pickle.loads(read_file(file, FILE_BYTES))

@@ -79,7 +79,7 @@ def run_command(command: str, argv: Sequence[str]) -> int:
             raise JaxmeterError(
                 f"{name}: got - for both --json and --markdown; give one of them a file"
             )
-        # What the function prints is not part of the answer.
+        # Output that the function prints is not part of the result.
         with contextlib.redirect_stdout(sys.stderr):
             result, is_good = module.run(options)
         prints = sys.stderr if getattr(module, "PRINTS_TO_ERRORS", False) else sys.stdout

@@ -30,7 +30,7 @@ def answers_of(a: Any, b: Any) -> Answers:
     arrays_a, arrays_b = ([on_host(leaf) for _, leaf in leaves] for leaves in found)
     kinds = [[(one.dtype, one.shape) for one in arrays] for arrays in (arrays_a, arrays_b)]
     is_alike = trees[0] == trees[1] and kinds[0] == kinds[1]
-    pairs = zip(arrays_a, arrays_b, strict=True) if is_alike else ()
+    pairs = list(zip(arrays_a, arrays_b, strict=True)) if is_alike else []
     return Answers(
         a_fingerprint=values_fingerprint(arrays_a, trees[0]),
         b_fingerprint=values_fingerprint(arrays_b, trees[1]),
@@ -39,6 +39,7 @@ def answers_of(a: Any, b: Any) -> Answers:
         a_not_finite_count=sum(map(_not_finite_count, arrays_a)),
         b_not_finite_count=sum(map(_not_finite_count, arrays_b)),
         numbers_count=sum(one.size for one in arrays_a),
+        is_not_finite_alike=all(_is_not_finite_alike(*pair) for pair in pairs),
     )
 
 
@@ -67,7 +68,7 @@ def captured_fingerprint(closed_jaxpr: Any) -> str:
 
 def on_host(array: Any) -> np.ndarray:
     """Return an array as a numpy array; for random keys, return the data of the keys."""
-    array = getattr(array, "val", array)  # out of JAX's wrapper of a numpy array in a jaxpr
+    array = getattr(array, "val", array)  # JAX wraps the numpy arrays in a jaxpr
     if isinstance(array, jax.Array) and jax.numpy.issubdtype(array.dtype, jax.dtypes.extended):
         array = jax.random.key_data(array)
     return np.asarray(array)
@@ -76,8 +77,14 @@ def on_host(array: Any) -> np.ndarray:
 def _difference(a: np.ndarray, b: np.ndarray) -> float:
     a, b = _numbers(a), _numbers(b)
     is_known = np.isfinite(a) & np.isfinite(b)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         return float(np.max(np.abs(b - a), where=is_known, initial=0.0))
+
+
+def _is_not_finite_alike(a: np.ndarray, b: np.ndarray) -> bool:
+    a, b = _numbers(a), _numbers(b)
+    is_known = np.isfinite(a) & np.isfinite(b)
+    return np.array_equal(a[~is_known], b[~is_known], equal_nan=True)
 
 
 def _largest(a: np.ndarray) -> float:

@@ -56,18 +56,19 @@ def compare(
     """Measure two functions in fresh processes and compare them.
 
     Each process holds both functions and interleaves their calls, so that machine noise affects
-    both alike. Which function goes first alternates between processes. Exact quantities, captured
-    values and the answers of one call are compared bit by bit. Times are compared by their ratio in
-    each process.
+    both alike. Every second process measures ``b`` first. Exact quantities, captured values and the
+    answers of one call are compared bit by bit, unless ``criteria`` sets a tolerance for answers.
+    Times are compared by their ratio in each process.
 
     Parameters
     ----------
     a, b : str, Side or callable
-        ``package.module:function``, ``file.py:function``, or a function of a module, of the running
-        script or of a notebook. The function is called with ``args``. Without ``args``, the
-        arguments come from its module, or the function returns a `jaxmeter.Case`, as for the
-        commands. If the module defines ``jaxmeter_calls(name)``, the calls that this hook returns
-        are made as well, to count retraces.
+        ``package.module:function``, ``file.py:function``, a `Side`, or a function of a module, of
+        the running script or of a notebook. The function is called with ``args``. Without ``args``,
+        the arguments come from the `Side` or from the function's module, or the function returns a
+        `jaxmeter.Case`, as for the ``jaxmeter`` commands. If the module defines
+        ``jaxmeter_calls(name)``, the calls that this hook returns are made as well, to count
+        retraces.
     *args : Any
         Arguments of both functions; they are pickled. `jax.ShapeDtypeStruct` may stand for arrays,
         and is replaced by arrays of ones.
@@ -84,7 +85,7 @@ def compare(
         Entries to put in front of the processes' ``sys.path``. By default these are the entries of
         this process.
     env : mapping
-        Environment variables to set in the processes, in addition to those of this process.
+        Environment variables to set in the processes, in addition to this process's variables.
     on_process : callable, optional
         Called with the number of each process, from 1, before the process begins.
 
@@ -92,7 +93,7 @@ def compare(
     -------
     Comparison
         If a function fails, no further process is started. The verdict is then ``failed``, and
-        ``failures`` has the record of the function.
+        ``failures`` contains the records that did not succeed.
 
     Raises
     ------
@@ -132,6 +133,12 @@ def compare_processes(
         The limits that decide whether times are different and whether answers are the same.
     effort : Effort
         How long each process measured; it is stored in the result.
+
+    Raises
+    ------
+    JaxmeterError
+        If a time is not a finite number above 0, or if the two functions of a process have
+        different numbers of samples.
     """
     processes = tuple(processes)
     a, b = (tuple(getattr(process, side) for process in processes) for side in "ab")
@@ -167,7 +174,7 @@ def compare_records(
     Parameters
     ----------
     records_a, records_b : sequence of Record
-        The records of the first and of the second side, equally many of each. The n-th record of
+        The records of the first and of the second side, the same number of each. The n-th record of
         one side and the n-th record of the other form a round, which gives one ratio. The two
         records of a round should be measured directly one after the other, and each side should
         come first in half of the rounds.

@@ -34,7 +34,7 @@ def compare_exact(records_a: Sequence[Record], records_b: Sequence[Record]) -> t
     Parameters
     ----------
     records_a, records_b : sequence of Record
-        The records of the first and of the second side, equally many of each. The n-th record of
+        The records of the first and of the second side, the same number of each. The n-th record of
         one side and the n-th record of the other come from the same process or the same round.
 
     Returns
@@ -66,9 +66,10 @@ def compare_answers(answers: Sequence[Answers | None], tolerance: float = 0.0) -
 def _is_near(one: Answers, tolerance: float) -> bool:
     """Return whether two answers differ by at most ``tolerance`` times the largest number.
 
-    Both answers must have equally many values that are NaN or infinite.
+    The largest number is taken from the first answer. Values that are NaN or infinite must be the
+    same in both answers. If ``tolerance`` is 0, return False.
     """
-    if one.max_difference is None or one.a_not_finite_count != one.b_not_finite_count:
+    if one.max_difference is None or not one.is_not_finite_alike:
         return False
     return 0.0 < tolerance and one.max_difference <= tolerance * one.largest
 
@@ -104,4 +105,6 @@ def _distance(answers: Sequence[Answers]) -> str:
     share = ""
     if farthest.max_difference and farthest.largest:
         share = f", {farthest.max_difference / farthest.largest:.1g} of the largest number"
+    if not all(one.is_not_finite_alike for one in answers):
+        share += ", and not NaN or infinite in the same places"
     return f"up to {farthest.max_difference:.3g} apart{share}"

@@ -74,6 +74,8 @@ def paired_ratio(
 ) -> MedianInterval:
     """Return the median and interval of numerator / denominator over the rounds common to both.
 
+    Rounds with a denominator of 0 are left out.
+
     Parameters
     ----------
     numerator, denominator : mapping from round to value

@@ -30,8 +30,8 @@ from jaxmeter._records.comparison import Answers, ComparedProcess, Effort
 from jaxmeter._records.record import Phases, Record
 
 LEAST_TURNS_COUNT = 5
-"""The smallest number of turns. A turn is one block of timed calls of each function. These turns
-are measured even if they take longer than the effort allows."""
+"""The number of turns that are measured even if they take longer than ``Effort.steady_seconds``. A
+turn is one block of timed calls of each function."""
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -76,8 +76,12 @@ def measure_pair(
 
     Raises
     ------
+    JaxmeterError
+        If an argument or a jit option cannot be used.
     RetraceError
         If a steady-state call is traced again.
+    Exception
+        Any exception that a function raises.
     """
     both = [
         Compared(case, Progress(Record("", "ok")), tuple(more))
@@ -97,11 +101,13 @@ def measure_compared(
 ) -> dict[str, Any]:
     """Measure two functions as `measure_pair` does, and write the results to their records.
 
+    An exception of a function is written to the function's record, and is not caught.
+
     Returns
     -------
     dict
         The fields of `ComparedProcess` other than its records: ``a_compiles``, ``b_compiles``,
-        ``answers``. If a function raises an exception, its record has the failure.
+        ``answers``.
     """
     order = (1, 0) if swapped else (0, 1)
     shares = _share_traces(pair)
@@ -114,7 +120,7 @@ def measure_compared(
         runs.append(run)
     if shares:
         _warm_up_again(*runs)
-    # Compare while both had equally many calls: each call of an nnx step changes its model.
+    # Compare after the same number of calls of both: each call of an nnx step changes its model.
     answers = _compare_values(*(runs[::-1] if swapped else runs))
     _interleave_calls(runs, effort, clock)
     for run, side in zip(runs, order, strict=True):
@@ -169,13 +175,13 @@ def _interleave_calls(runs: list[Run], effort: Effort, clock: Clock) -> None:
     samples: list[list[float]] = [[] for _ in runs]
     for run in runs:
         run.progress.enter("steady")
-    # The fastest of three calls sets the length, because cold caches may slow the second call.
+    # The fastest of three calls sets the length of a block, because cold caches may slow a call.
     lengths = [_length(min(_block(run, clock, 1) for _ in range(3)), effort) for run in runs]
     spent = 0.0
     for turn in range(effort.turns):
         if turn >= LEAST_TURNS_COUNT and spent > effort.steady_seconds:
             break
-        # a b, b a, a b: steady drift affects both alike.
+        # The order a b, b a, a b, ... makes a steady drift affect both functions alike.
         for first in (0, 1) if turn % 2 == 0 else (1, 0):
             seconds = _block(runs[first], clock, lengths[first])
             samples[first].append(seconds)

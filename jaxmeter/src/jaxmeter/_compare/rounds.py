@@ -31,7 +31,10 @@ class SampleSummary:
 
     @property
     def error(self) -> float | None:
-        """Relative standard error of the median; None if the scatter is unknown."""
+        """Relative standard error of the median.
+
+        None if the scatter is unknown, or if there are fewer than `MIN_SAMPLES_COUNT` samples.
+        """
         if self.std is None or self.count < MIN_SAMPLES_COUNT:
             return None
         return math.sqrt(math.pi / (2 * self.count)) * self.std / self.median
@@ -72,7 +75,8 @@ class Round:
         Raises
         ------
         JaxmeterError
-            If a time is not a finite number above 0, or samples are missing.
+            If a time is not a finite number above 0, if a function has no samples, or if
+            interleaved functions have different numbers of samples.
         """
         for seconds in (*a, *b):
             if not (math.isfinite(seconds) and seconds > 0):
@@ -110,8 +114,9 @@ def adjacent_rounds(
 ) -> tuple[int, ...]:
     """Return the numbers of the rounds whose two processes ran one directly after the other.
 
-    If all processes of one version ran before all processes of the other version, no round counts.
-    A change of the machine in between would look like a difference between the versions.
+    Processes that started more than `MAX_SECONDS_APART` apart do not count as adjacent. If all
+    processes of one version ran before all processes of the other version, no round counts: a
+    change of the machine in between would look like a difference between the versions.
 
     Parameters
     ----------

@@ -192,8 +192,8 @@ def _trimmed_mean(logs: Sequence[float], weights: Sequence[float], trim: int) ->
     """Return the weighted mean without the `trim` smallest and the `trim` largest values.
 
     The error is computed from the spread of winsorised values: each value that the mean leaves out
-    is replaced by the nearest value that it keeps. With equal weights this is Yuen's error. Without
-    trimming it is the usual standard error.
+    is replaced by the nearest value that it keeps. With equal weights this is Yuen's error. If
+    moreover nothing is trimmed, it is the usual standard error.
     """
     count, left = len(logs), len(logs) - 2 * trim
     inner = sorted(range(count), key=lambda i: logs[i])[trim : count - trim]

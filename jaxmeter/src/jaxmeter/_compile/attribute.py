@@ -79,11 +79,11 @@ class Kernels:
         """Return the share of each origin in a kernel; all instructions have equal weight.
 
         XLA leaves some instructions without a source line, such as the parts of a cumulative sum.
-        They are not counted if other instructions of the kernel have a line. But if more than half
-        of the kernel's instructions have no line, they get a line. If only one source line had
-        instructions with the same opcode before optimisation, they get that line. Otherwise they
-        get the line of the nearest kernel with a known line: first among the kernels that this
-        kernel reads, then among the kernels that read this kernel.
+        If these are at most half of the kernel's instructions, they are not counted. Otherwise they
+        all get the first origin that is found in this kernel, then in the kernels that it reads,
+        then in the kernels that read it, then in the neighbours of these kernels. An origin is
+        found from an instruction with a line, or from an opcode that had only one origin before
+        optimisation.
         """
         counts = Counter(map(self.origin, self.inside(kernel)))
         unknown = sum(count for origin, count in counts.items() if not origin.source)
@@ -92,7 +92,7 @@ class Kernels:
         return _portions(_located(counts))
 
     def _inferred(self, kernel: str) -> Origin | None:
-        """Return the origin of the nearest kernel with a known origin, or None if there is none."""
+        """Return the origin that `shares` gives to instructions without a line; None if unknown."""
         seen, waiting = {kernel}, [kernel]
         while waiting:
             name = waiting.pop(0)
@@ -148,7 +148,7 @@ def compile_rows(
         The kernels of the program. The seconds of the HLO passes are divided over the program's
         instructions before optimisation.
     foldings : iterable of Folding
-        Estimated folding times. The seconds of constant folding are divided in this proportion.
+        Estimated folding times. The seconds of constant folding are divided in proportion to them.
     """
     all_kernels = [name for _, name in stages.seconds if name]
     compiled = [part for name in dict.fromkeys(all_kernels) for part in kernels.inside(name)]

@@ -35,7 +35,8 @@ class StageSeconds(NamedTuple):
     passes: dict[str, float]
     """Seconds of each HLO pass."""
     unpaired: frozenset[str]
-    """Kernels whose task was not found."""
+    """Kernels whose task was not found. A single such kernel is left out: the main thread may have
+    compiled it without a task."""
 
 
 def kernel_of(module: str) -> str:

@@ -33,7 +33,7 @@ _SWITCH_SECONDS = 5e-4
 
 
 class Sampler:
-    """Samples of the Python stack of the main thread, each with the seconds since the previous one.
+    """Samples of the Python stack of the main thread, each with the seconds since the last sample.
 
     A second thread requests each sample, and the main thread takes the sample itself, in the
     handler of a signal. A second thread must not read the frames: CPython 3.11 can crash if the

@@ -30,7 +30,8 @@ LOCKED = (
     "fusions_count",
     "temp_bytes",
 )
-"""The quantities of the lock file. Each is equal in all runs with the same version of JAX."""
+"""The quantities of the lock file. Each is equal in all runs with the same version, backend and
+options of JAX."""
 Section = dict[str, dict[str, int]]
 _Quantity = Annotated[int, Meta(ge=0)]
 _HEADING = "# Exact quantities of functions and tests, written by jaxmeter lock."
@@ -45,7 +46,11 @@ options that have other values."""
 
 
 def section_name() -> str:
-    """Return the name of the section for this process: its JAX version, backend and settings."""
+    """Return the name of the section for this process.
+
+    The name contains the version and backend of JAX, the options of JAX that change a program and
+    are not at their defaults, and XLA_FLAGS.
+    """
     from jaxmeter._measure.environment import host_environment, jax_environment
 
     found = jax_environment()
@@ -130,7 +135,8 @@ def read_settings(pyproject: Path) -> tuple[tuple[str, ...], dict[str, float]]:
     Raises
     ------
     JaxmeterError
-        If the table has an unknown key, a value of a wrong type, or an invalid margin.
+        If the file is not TOML, or the table has an unknown key, a value of a wrong type, or an
+        invalid margin.
     """
     where, table = tool_table(pyproject, "lock")
     for name in table:
@@ -164,8 +170,8 @@ def check(
     locked, now : mapping
         The quantities of each function by name: in the lock file, and as measured now.
     margins : mapping
-        The relative difference up to which a quantity counts as unchanged. A quantity without a
-        margin must be equal.
+        For each quantity by name, the relative difference up to which it counts as unchanged. A
+        quantity without a margin must be equal.
     """
     changes = []
     for function in sorted(locked.keys() | now.keys()):

@@ -104,7 +104,7 @@ class KnownJit:
         """Call the function with ``jit`` in place of its own `jax.jit`."""
         if not self.attribute:
             return jit(*self.args, *args, **self.keywords, **kwargs)
-        # A library's function may be immutable to its users.
+        # The class of a library's function may forbid setattr.
         object.__setattr__(self.owner, self.attribute, jit)
         try:
             return self.fn(*args, **kwargs)

@@ -22,7 +22,7 @@ class Whole:
     def __eq__(self, other: object) -> bool:
         try:
             return isinstance(other, Whole) and bool(self.value == other.value)
-        except (TypeError, ValueError):  # an array, which is no static argument
+        except (TypeError, ValueError):  # an array, which cannot be static
             return False
 
     def __hash__(self) -> int:

@@ -77,8 +77,10 @@ def measure(
     Raises
     ------
     JaxmeterError
-        If an argument or a jit option cannot be used, or if a steady-state run traces the function
-        again.
+        If an argument or a jit option cannot be used.
+    RetraceError
+        If a steady-state run traces the function again. The attribute ``record`` of this error
+        contains the earlier measurements.
     Exception
         Any exception of the function or of its check, with a note that names the phase.
     """

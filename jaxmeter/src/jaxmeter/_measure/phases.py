@@ -63,14 +63,15 @@ def run_steady(
     raised, because the time of that run would include tracing.
 
     ``arguments`` makes the arguments before each run, outside the timed part. ``traces_count``
-    returns how often the function was traced, compiled or run by Python so far. ``on_sample`` is
-    called with the seconds of each sample.
+    returns the number of traces, compiles and Python executions so far. ``on_sample`` is called
+    with the seconds of each sample.
     """
     limit = math.inf if max_seconds is None else max_seconds
     spent = 0.0
     answer = None
     traces_before = traces_count()
-    # The first run is not a sample, because cold caches still slow the second call.
+    # The first of these runs is the second call of the function. It is not a sample, because cold
+    # caches still slow it.
     for taken in range(-1, repeat):
         if taken >= MIN_SAMPLES_COUNT and spent > limit:
             break

@@ -29,6 +29,11 @@ def staged(case: Case, *, call: str = "staged") -> Staged:
 
     Error messages name ``call``, the jaxmeter function that needs the program, such as ``audit``.
 
+    Returns
+    -------
+    Staged
+        The closed jaxpr as ``jaxpr``, and the lowered program as ``lowered``.
+
     Raises
     ------
     JaxmeterError

@@ -100,9 +100,10 @@ def resolve(
     Raises
     ------
     JaxmeterError
-        If the target is malformed, does not exist or is not callable.
+        If the target is malformed, if its file or function does not exist, or if it is not
+        callable.
     Exception
-        Any exception that importing the module raises.
+        Any exception that importing the module raises, such as ModuleNotFoundError.
     """
     if not is_target(target):
         raise JaxmeterError(f"{call}: got target={target!r}; give {TARGET_FORM}")

@@ -160,7 +160,7 @@ def diff(before: Source, now: Source, *args: Any, **kwargs: Any) -> ProgramDiff:
     Parameters
     ----------
     before, now : Inventory, Record, Case, callable or jax.stages.Compiled
-        The programs. A record contains only sizes.
+        The programs. A record contains only sizes and fingerprints.
     *args, **kwargs : Any
         The arguments for the programs that are given as callables.
 
@@ -288,7 +288,7 @@ def _fusion_changes(before: tuple[Fusion, ...], now: tuple[Fusion, ...]) -> Iter
     old, new = Counter(before), Counter(now)
     vanished, appeared = list((old - new).elements()), list((new - old).elements())
     for fusion in list(vanished):
-        # The same operations, but from other source lines, are no change.
+        # Fusions whose operations differ only in their op_names are no change.
         match = next((new for new in appeared if _operations(new) == _operations(fusion)), None)
         if match is not None:
             vanished.remove(fusion)

@@ -151,6 +151,8 @@ def tradeoff(
     ------
     JaxmeterError
         If a choice is not a mapping, or ``make`` does not return a case.
+    Exception
+        Any exception of ``make``.
     """
     measured = measured or (lambda case: measure(case, repeat=repeat, max_seconds=max_seconds))
     points: list[TradeoffPoint] = []

@@ -34,8 +34,7 @@ class LockedTests:
     is_writing: bool
     """Whether to write the quantities instead of comparing them."""
     missing_section: str = ""
-    """If the lock file has no section for the last test, the name of this section; otherwise
-    empty."""
+    """The name of the section that the last test needs but the lock file lacks; otherwise empty."""
 
     def take(self, test: str, measured: Sequence[Metered]) -> str | None:
         """Compare the quantities that a test has measured with the lock file, or write them to the

@@ -54,7 +54,8 @@ class AuditedArray:
     match: Match
     """The relation of the captured array to the array at the path. ``same``: the same array.
     ``view``: a view of the array at the path. ``equal``: another array with equal values, perhaps
-    after a conversion. ``unknown``: the captured array was made while the function was traced."""
+    after a conversion. ``unknown``: no variable with the array was found, usually because the array
+    was made while the function was traced."""
     argument: str
     """The variable to pass as an argument instead of capturing it; ``path`` begins with this
     variable."""
@@ -109,12 +110,12 @@ class Audit(Result):
     estimate from the calibration of this machine (`jaxmeter.calibrate`). None if there is no
     calibration."""
     foldings: tuple[Folding, ...] = ()
-    """The operations that the compiler folds, the slowest first. Operations that take a small
-    fraction of a second are left out."""
+    """The operations that the compiler folds, the slowest first. Operations with an estimate below
+    0.5 s are left out."""
 
     @property
     def verdict(self) -> Literal["fine", "large", "slow"]:
-        """``large`` if any array is large; else ``slow`` if constant folding takes seconds; else
+        """``large`` if any array is large; else ``slow`` if there are slow foldings; else
         ``fine``."""
         if any(array.verdict == "large" for array in self.arrays):
             return "large"

@@ -111,7 +111,7 @@ class Timing:
     low: float
     """The interval from ``low`` to ``high`` contains the true ratio with a confidence of 1 -
     significance. In a comparison this is the confidence for all times together. In `compare_times`
-    it is the confidence for each time alone."""
+    without ``times_count`` it is the confidence for each time alone."""
     high: float
     p_value: float
     """The probability that equal functions give a ratio at least this far from 1, corrected for
@@ -139,6 +139,8 @@ class Answers:
     b_not_finite_count: int
     numbers_count: int
     """The number of values in the first answer."""
+    is_not_finite_alike: bool = True
+    """Whether each value that is NaN or infinite in one answer is the same in the other answer."""
 
 
 @dataclass(frozen=True)
@@ -159,8 +161,8 @@ class ComparedProcess(PlainData):
     """The measurements of two functions in one process."""
 
     a: Record
-    """The record of the first function. Its ``samples_seconds`` are seconds per call, one for each
-    turn."""
+    """The record of the first function. Each of its ``samples_seconds`` is the median time of the
+    calls in one turn."""
     b: Record
     a_compiles: tuple[Phases, ...] = ()
     """Recompiles of the first function, interleaved with the recompiles of the second."""

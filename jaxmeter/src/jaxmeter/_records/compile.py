@@ -148,7 +148,7 @@ class CompileProfile(Result):
     advice: tuple[CompileAdvice, ...]
     """The suggested changes, the largest effect first."""
     unpaired_kernels_count: int = 0
-    """Kernels whose machine code could not be found among the compiler's events."""
+    """The number of kernels whose LLVM time could not be found among the compiler's events."""
 
     @property
     def seconds(self) -> float:

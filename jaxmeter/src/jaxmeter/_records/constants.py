@@ -21,10 +21,10 @@ class ConstantArray:
 class Constants:
     """The arrays in a program that the user did not pass as arguments, counted in three ways.
 
-    ``captured`` arrays are closed over: they are the distinct arrays in the jaxpr and all its
-    sub-jaxprs. ``embedded`` arrays are constants in the StableHLO that the compiler gets, except
-    constants whose elements are all equal; each occurrence is counted. ``hidden_argument`` arrays
-    are passed by JAX as additional arguments if JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS is set.
+    ``captured`` arrays are closed over: they are the distinct constant arrays in the jaxpr and all
+    its sub-jaxprs. ``embedded`` arrays are constants in the StableHLO that the compiler gets,
+    except constants whose elements are all equal; each occurrence is counted. ``hidden_argument``
+    arrays are passed by JAX as additional arguments if JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS is set.
     """
 
     captured_bytes: int | None = None

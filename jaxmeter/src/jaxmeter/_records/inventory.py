@@ -1,4 +1,4 @@
-"""Define the contents of a program and the differences of two programs, as immutable plain data."""
+"""Define, as immutable plain data, a program's contents and the differences between programs."""
 
 from __future__ import annotations
 
@@ -79,8 +79,9 @@ class FusionChange:
 class LineChange:
     """A source line with different equations in two programs.
 
-    ``before`` or ``now`` is None if that program does not have the line. Lines with the same file,
-    function and text are the same line, even if their numbers differ.
+    ``before`` is None if only the second program has the line, and ``now`` if only the first
+    program has it. Lines with the same file, function and text are the same line, even if their
+    line numbers differ.
     """
 
     before: SourceLine | None
@@ -119,9 +120,9 @@ class ProgramDiff(Result):
     """The name of the first program."""
     now: str
     same: bool | None
-    """Whether the programs are the same: the fingerprints of the optimised programs and the values
-    of the captured arrays are equal. None if a fingerprint is not known. Values that the compiler
-    has folded into large constants are not compared."""
+    """Whether the programs are the same: the fingerprints of the optimised programs are equal, and
+    ``values`` is not False. None if the fingerprint of a program is not known. Values that the
+    compiler has folded into large constants are not compared."""
     values: bool | None = None
     """Whether the captured arrays have the same values; None if the values of either program are
     not known."""
@@ -130,7 +131,7 @@ class ProgramDiff(Result):
     primitives: tuple[Change, ...] = ()
     opcodes: tuple[Change, ...] = ()
     arrays: tuple[Change, ...] = ()
-    """The types of HLO constants whose numbers differ."""
+    """The types of HLO constants whose counts differ."""
     fusions: tuple[FusionChange, ...] = ()
     lines: tuple[LineChange, ...] = ()
     """The source lines that differ: first new lines, then removed lines, then lines that both

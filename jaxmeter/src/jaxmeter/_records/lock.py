@@ -37,7 +37,8 @@ class LockCheck(Result):
     functions: dict[str, dict[str, int]] = FrozenDict()
     """The quantities of each function that was measured."""
     changes: tuple[LockChange, ...] = ()
-    """The quantities that changed by more than their margins."""
+    """The quantities that changed by more than their margins, and all functions and quantities that
+    are new or missing."""
     written: bool = False
     """Whether the lock file was written and now contains these quantities."""
 

@@ -38,7 +38,7 @@ class Allocator:
     such option."""
     fraction: float | None
     """The share of the device's memory, as set by XLA_CLIENT_MEM_FRACTION or
-    XLA_PYTHON_CLIENT_MEM_FRACTION."""
+    XLA_PYTHON_CLIENT_MEM_FRACTION; 0.75 by default. None if the backend has no such option."""
     kind: str | None
     """The value of XLA_PYTHON_CLIENT_ALLOCATOR: ``default``, ``platform``, ``bfc`` or
     ``cuda_async``."""
@@ -76,7 +76,7 @@ class TradeoffPoint(PlainData):
     temp_bytes: int | None
     """The memory in addition to arguments and outputs."""
     is_best: bool
-    """Whether no other choice is both faster and smaller."""
+    """Whether every faster choice needs more memory."""
     failure: str = ""
     """Why the measurement failed; empty if it succeeded."""
 
@@ -92,7 +92,7 @@ class Tradeoff(Result):
 
     @property
     def front(self) -> tuple[TradeoffPoint, ...]:
-        """The choices that no other choice beats in both time and memory, the fastest first."""
+        """The choices for which every faster choice needs more memory, the fastest first."""
         return tuple(point for point in self.points if point.is_best)
 
     def best(self, temp_bytes: float) -> TradeoffPoint | None:

@@ -89,7 +89,8 @@ def checked(call: str, name: str, value: Any, kind: Any) -> Any:
         wanted = re.sub(", got.*| matching regex.*", "", wanted)
         for kind_name, words in _KIND_WORDS.items():
             wanted = wanted.replace(kind_name, words)
-        # The place of an item is `$[0]`, of a value `$[...]`, of a key `key` in `$`.
+        # msgspec writes `$[0]` for a list item, `$[...]` for a value of a dictionary, and `key` in
+        # `$` for a key.
         if place.startswith("`key`"):
             is_name = "matching regex" in str(error)
             wanted = "keys that are Python names" if is_name else f"keys, each {wanted}"

@@ -29,7 +29,7 @@ class Failure:
 
     phase: str
     """The phase that failed: start, import, setup, trace, lower, compile, program, first_call,
-    steady, check, recompile, end, profile."""
+    steady, check, recompile, end, profile; in a comparison also answers, compile again, calls."""
     kind: str
     """The class name of the exception; or Timeout, Signal, Exit, CacheHit or AlreadyCompiled."""
     message: str

@@ -180,6 +180,7 @@ class WatchedFunction:
     does not report it."""
     trace_seconds: float
     compile_seconds: float
+    """Seconds of lowering and compiling."""
     places: tuple[Place, ...]
     causes: tuple[Difference, ...]
     """The causes of all traces and compiles after the first, each only once."""

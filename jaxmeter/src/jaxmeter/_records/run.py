@@ -89,7 +89,7 @@ class RunCompile:
     captured_count: int | None
     captured: tuple[RunCapture, ...]
     """The largest captured arrays, if all captured arrays together have 1 MB or more; only in the
-    first compile of the function."""
+    function's first compile with this total size."""
 
     @property
     def is_jax(self) -> bool:
@@ -174,7 +174,7 @@ class WatchedRun(Result):
     program."""
     started_utc: str
     seconds: float
-    """Seconds from the program's first line to its end, without the profiles."""
+    """Seconds from the start of the program to its end, without the profiles."""
     processes: tuple[RunProcess, ...]
     compiles: tuple[RunCompile, ...]
     """The compiles, in the order in which they ended."""

@@ -16,7 +16,7 @@ def read_toml(file: Path) -> dict[str, Any]:
     Raises
     ------
     JaxmeterError
-        If the file is not TOML, or is not a regular file.
+        If the file is not TOML, is not a regular file, or cannot be read.
     """
     try:
         return tomllib.loads(read_file(file).decode())
@@ -24,6 +24,8 @@ def read_toml(file: Path) -> dict[str, Any]:
         return {}
     except FileError:  # this error is also a ValueError, but the text was not read
         raise
+    except OSError as error:
+        raise JaxmeterError(f"{file}: cannot be read ({error.strerror}); correct it") from None
     except (ValueError, RecursionError) as error:  # the text is not UTF-8 or not TOML
         raise JaxmeterError(
             f"{file}: got text that is not TOML ({error}); correct the file"

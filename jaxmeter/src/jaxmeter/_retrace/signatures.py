@@ -191,7 +191,7 @@ def _arguments(now: Signature, before: Signature) -> Iterator[Difference]:
         old, new = before.arguments.get(name), now.arguments.get(name)
         old_form, new_form = ("left out" if one is None else one.form for one in (old, new))
         parts = () if old is None or new is None else tuple(_parts(name, old, new))
-        # A value that is not the default needs its own trace, whether given by position or keyword.
+        # A value other than the default causes a trace however it is given: report only the value.
         if old_form != new_form and not (parts and "left out" in (old_form, new_form)):
             yield Difference("form", name, old_form, new_form)
         yield from parts

@@ -27,7 +27,7 @@ schema(
             TEXT,
             "`measured`, or `unattributed` if the line is not known; `by instructions`, "
             "`by equations` or `by estimate` if only the total of several rows was measured and "
-            "is divided in proportion to these numbers",
+            "is divided in proportion to their instructions, equations or estimated times",
         ),
         "source": (TEXT, "file and line; empty if the line is not known"),
         "kernel": (TEXT, "name of the kernel; empty for stages before kernels exist"),

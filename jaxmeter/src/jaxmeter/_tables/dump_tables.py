@@ -101,8 +101,8 @@ schema(
 )
 schema(
     "dump_buffers",
-    "Each row is a value that has its own memory in XLA's buffer assignment. The largest value is "
-    "first.",
+    "Each row is a value with memory in XLA's buffer assignment or, without an assignment, the "
+    "result of an instruction outside fusions. The largest value is first.",
     {
         "buffer_kind": (TEXT, "`argument`, `output`, `temporary`, `constant`"),
         "bytes": (WHOLE, "size, bytes"),
@@ -137,7 +137,11 @@ schema(
     {
         "dtype": (TEXT, "XLA's name of the type: `f64`, `f32`, `s32`, `pred`"),
         "scope": (TEXT, "named scopes"),
-        "count": (WHOLE, "number of instructions, including those in fusions"),
+        "count": (
+            WHOLE,
+            "number of instructions, including those in fusions, without parameters, tuples, tuple "
+            "elements and bitcasts",
+        ),
         "result_bytes": (WHOLE, "size of the results of instructions outside fusions, bytes"),
     },
 )

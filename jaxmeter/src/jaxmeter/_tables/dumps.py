@@ -22,8 +22,8 @@ from jaxmeter.errors import FileError, JaxmeterError
 schema(
     "dump_diff",
     "Each row is a difference between two dumps. The largest growth in bytes is first. XLA may "
-    "rename instructions in every compile. Buffers and fusions are therefore matched by kind, "
-    "operation, named scope and source line, and constants by shape and value.",
+    "rename instructions in every compile. Buffers and fusions are therefore matched by operation, "
+    "named scope and source line (buffers also by kind), and constants by shape and value.",
     {
         "what": (TEXT, "`size`, `buffer`, `opcode`, `fusion`, `constant`, `precision`, `call`"),
         "item": (
@@ -37,8 +37,8 @@ schema(
         "change_bytes": (WHOLE, "now_bytes less before_bytes"),
         "ratio": (
             REAL,
-            "now_bytes divided by before_bytes; if these are missing or zero, now_count divided by "
-            "before_count",
+            "now_bytes divided by before_bytes; if before_bytes is missing or zero, now_count "
+            "divided by before_count",
         ),
         "before_shape": (TEXT, "shape of the first matching item before, usually the largest"),
         "now_shape": (TEXT, "shape of the first matching item now, usually the largest"),

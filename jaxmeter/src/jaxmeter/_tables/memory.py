@@ -52,7 +52,7 @@ schema(
         "limit_bytes": (WHOLE, "maximum memory that JAX may allocate on the device, bytes"),
         "reserved_bytes": (WHOLE, "device memory that JAX has reserved, bytes"),
         "error_relative": (REAL, "relative error of the result, if the case checks it"),
-        "is_front": (TRUTH, "whether no other choice is both faster and smaller in temporaries"),
+        "is_front": (TRUTH, "whether every faster choice has larger temporaries"),
     },
 )
 

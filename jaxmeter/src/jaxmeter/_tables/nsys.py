@@ -98,7 +98,13 @@ def nsys_program(given: str | None = None) -> str:
 
 
 def nsys_version(nsys: str) -> str:
-    """Return the version of nsys, such as ``2023.4.4.54``."""
+    """Return the version of nsys, such as ``2023.4.4.54``; empty if nsys does not print it.
+
+    Raises
+    ------
+    JaxmeterError
+        If nsys fails.
+    """
     match = _VERSION.search(_run([nsys, "--version"], "print its version"))
     return match[1] if match else ""
 

@@ -63,7 +63,8 @@ schema(
         "total_seconds": (REAL, "duration of all ranges, seconds"),
         "self_seconds": (
             REAL,
-            "duration of all ranges without the ranges inside them on the same thread, seconds",
+            "duration of all ranges without the ranges inside them on the same thread, seconds; "
+            "for start-end ranges, total_seconds",
         ),
         "is_thunk": (TRUTH, "whether XLA wrote the range for an operation"),
         "op": (TEXT, "instruction of the operation, if XLA wrote the range"),

@@ -168,7 +168,9 @@ def documentation() -> str:
         "# Tables",
         "",
         "The scripts of `profiling/` write these tables as Parquet and CSV files, next to the file",
-        "`environment.json`. `python -m jaxmeter.tables > docs/tables.md` updates this page.",
+        "`environment.json`. Only the tables `compile_*` have no script:",
+        "`jaxmeter.tables.compile_tables` makes them. `python -m jaxmeter.tables > docs/tables.md`",
+        "updates this page.",
         "",
     ]
     for name, table in SCHEMAS.items():

@@ -32,8 +32,8 @@ schema(
 schema(
     "trace_phases",
     "Each row is the time that a host thread spent in one phase of JAX's work. The names of events "
-    "show the phase. If such events are nested, the time belongs to the phase of the "
-    "innermost event.",
+    "and threads show the phase; the phase of operations is `execute`. If such events are nested, "
+    "the time belongs to the phase of the innermost event.",
     {
         "phase": (TEXT, "`trace`, `lower`, `compile`, `dispatch`, `transfer`, `wait`, `execute`"),
         "thread": (TEXT, "name of the thread, or of the pool to which it belongs"),

@@ -54,7 +54,8 @@ schema(
         "source": (TEXT, "file and line"),
         "is_inherited": (
             TRUTH,
-            "whether op_name and source are taken from an operation inside this operation",
+            "whether op_name and source are taken from an operand, or from an operation inside "
+            "this operation",
         ),
         "device": (TEXT, "plane of the trace on which the operation ran"),
         "count": (WHOLE, "number of runs"),

@@ -29,7 +29,7 @@ _DERIVED = {"Steps", "XLA Modules", "Framework Ops", "Framework Name Scope", "So
 # The version of JAX from which on `ProfileData` raises an error for a file that is not a trace.
 # Older versions abort the process.
 _RAISES = (0, 8, 3)
-# Statistics that are read into columns of their own.
+# Statistics that the notes leave out: some identify the operation, the others are not used.
 _READ = {"hlo_op", "hlo_module", "program_id", "run_id", "device_ordinal"}
 
 

@@ -33,6 +33,7 @@ def watch_program(
     ----------
     command : sequence of str
         The program and its arguments. ``-m module`` and ``script.py`` are run by this Python.
+        An executable script with a shebang line, such as ``./script.py``, is run directly.
     folder : Path
         An empty folder for the events.
     variables : mapping

@@ -1,4 +1,4 @@
-"""When the process ends, compile its slowest functions again under the compile profiler."""
+"""Compile the slowest functions of a process again at its end, under the compile profiler."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ class _Draft:
 
 def _compiles(process: int, events: list[Event], began: float) -> Iterator[RunCompile]:
     drafts: list[_Draft] = []
-    known: dict[tuple[str, str], int] = {}  # cache clearings before a function's last compile
+    known: dict[tuple[str, str], int] = {}  # number of clearings before a function's last compile
     clearings: list[str] = []
     for event in events:
         if event["event"] == "cleared":

@@ -55,7 +55,7 @@ def run_case(case: BenchmarkCase) -> Record:
 
 
 def with_ending(record: Record, ended: EndedWorker, timeout_seconds: float) -> Record:
-    """Return the record with the facts that only the parent process knows.
+    """Return the record with the facts that only the parent process has.
 
     These facts are the duration of the worker, and the number of XLA's warnings of slow constant
     folding. If the measurement failed, they also include how the worker ended, and its output.

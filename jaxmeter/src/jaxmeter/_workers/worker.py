@@ -1,7 +1,7 @@
 """Measure one benchmark case in a worker process, with cold caches, and send its record.
 
 `jaxmeter._workers.processes` starts this process. An exception of the target is stored in the
-record. The exit status is 0 if a record was sent.
+record. The exit status is 0 if the complete record was sent.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def run_worker(task_type: type[PlainData], work: Callable[..., PlainData]) -> No
 
 
 def _sender(answers: int, token: bytes) -> Callable[[PlainData], None]:
-    """Return a function that sends an answer to the parent, as a line that begins with the
-    token."""
+    """Return a function that writes an answer to the pipe ``answers``, as a line that begins with
+    the token."""
     # Keep the original functions, because the target may replace functions of os.
     getpid, fstat, write, leave = os.getpid, os.fstat, os.write, os._exit
     set_blocking = os.set_blocking

@@ -23,7 +23,8 @@ _STAGES = ("trace", "lower", "compile")
 
 
 def run_page(run: WatchedRun) -> str:
-    """Return the HTML: totals, avoidable time, timeline, tree of stacks, compiles, processes."""
+    """Return the HTML page: totals, avoidable time, timelines, tree of stacks, compiles, profiles
+    and processes."""
     slowest = sorted(run.compiles, key=lambda one: -one.own_seconds)
     more = len(slowest) - _ROWS_COUNT
     return PAGE.format(
