@@ -176,7 +176,7 @@ def test_a_rule_for_a_smooth_field_is_not_used_silently_for_a_finer_one(gradient
     x = vcjax.surface_points(data.X, **symmetry, nphi=9, ntheta=128)
     square = (x[..., :2] ** 2).sum(axis=-1)
     B = np.stack([-x[..., 1], x[..., 0], 0 * square], axis=-1) / square[..., None]
-    targets = dict(trg_nphi=3, trg_ntheta=8)
+    targets: dict[str, Any] = dict(trg_nphi=3, trg_ntheta=8)
     rule = vcjax.choose(data.X, B, 3, **symmetry, **targets, gradient=gradient)
     field: Any = vcjax.prepare, vcjax.external_field
     prepare, evaluate = (vcjax.prepare_gradient, vcjax.external_gradient) if gradient else field
