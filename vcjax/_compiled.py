@@ -6,8 +6,12 @@ from functools import cache, wraps
 from typing import Any
 
 import jax
+import jax.experimental
 import numpy as np
 from jax.core import Tracer
+
+# Older versions of JAX have this context manager in another module.
+enable_x64 = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
 
 _FLAGS = os.environ.get("XLA_FLAGS", "")
 
@@ -39,6 +43,8 @@ def _options(**values: Any) -> dict[str, Any]:
 LESS_OPTIMISED = _options(xla_backend_optimization_level=1)
 """LLVM spends less time on a program. Programs of vcjax take at most 7 % longer to run (measured on
 an AMD processor with AVX2, docs/compare.md)."""
+ONE_THREAD = LESS_OPTIMISED | _options(xla_cpu_multi_thread_eigen=False)
+"""One processor runs the whole program. Programs of many small loops take less time so."""
 ONE_MODULE = _options(xla_backend_optimization_level=1, xla_cpu_use_fusion_emitters=False)
 """XLA also compiles all kernels of a program in one module, where JAX has this option. Evaluations
 on the surface take at most 5 % longer to run; other programs would take up to 40 % longer."""

@@ -6,7 +6,9 @@ The field on the surface does not determine the external field outside or the in
 because both depend on where the currents flow. NaN is returned in their place.
 """
 
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -18,7 +20,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float
 
 from vcjax._checks import check_constants, check_points
-from vcjax._compiled import LESS_OPTIMISED, compiled, is_tracing
+from vcjax._compiled import ONE_THREAD, compiled, enable_x64, is_tracing
 from vcjax._data_checks.watch import watch
 from vcjax._devices import Devices, copied, device_mesh, over_targets
 from vcjax._errors import errors_named
@@ -45,6 +47,8 @@ _CHANGING = 0.02
 """The estimated error of a gradient includes the error of the field, times this share, divided by
 the distance from the surface. On the shapes of studies/accuracy, the estimates are then at least
 half the errors."""
+_LEAST_GROUP = 32
+"""Least number of points in a group that runs in parallel with other groups."""
 _GROUP = 1024
 """Number of points in one call of the program, except on many devices and inside a transformation
 of JAX."""
@@ -291,20 +295,43 @@ def _evaluate(call: str, quantity: Callable, casing, B, points, sizes) -> OffSur
 def _in_groups(evaluate: Callable, points: np.ndarray) -> OffSurface:
     """Evaluate points in groups of equal size, so that one program serves any number of points.
 
-    The last group is filled up with copies of the last point.
+    A group is filled up with copies of its last point. On CPUs the groups run in parallel, each on
+    one processor: the loops of the program are too small to share.
     """
     count = len(points)
-    filled = np.pad(points, ((0, -count % _GROUP), (0, 0)), mode="edge")
-    found = [
-        evaluate(filled[first : first + _GROUP], used=np.asarray(min(_GROUP, count - first)))
-        for first in range(0, count, _GROUP)
-    ]
+    processors = _processors() if jax.default_backend() == "cpu" else 1
+    most = min(_GROUP, max(-(-count // processors), _LEAST_GROUP))
+
+    def one_group(first):
+        group = points[first : first + most]
+        filled = np.pad(group, ((0, _GROUP - len(group)), (0, 0)), mode="edge")
+        return evaluate(filled, used=np.asarray(len(group)))
+
+    def in_thread(first):
+        with enable_x64(True):  # a setting of this thread
+            return jax.block_until_ready(one_group(first))
+
+    # The call for the first group compiles the program, and returns before the group is evaluated.
+    first_group, others = one_group(0), range(most, count, most)
+    with ThreadPoolExecutor(processors) as pool:
+        found = [first_group, *pool.map(in_thread, others)]
+
+    def joined(*groups):
+        return np.concatenate([np.asarray(group)[:most] for group in groups])[:count]
+
     # Concatenate on the host: a slice or `jnp.asarray` on the device would compile a program for
     # each number of points.
-    return jax.device_put(jax.tree.map(lambda *parts: np.concatenate(parts)[:count], *found))
+    return jax.device_put(jax.tree.map(joined, *found))
 
 
-@compiled(LESS_OPTIMISED, static_argnums=(0, 1))
+def _processors() -> int:
+    """Return the number of processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@compiled(ONE_THREAD, static_argnums=(0, 1))
 def _at_points(
     quantity: Callable, tiles: Tiles, casing: OffSurfaceCasing, B, points, *, used=None, missed=None
 ):

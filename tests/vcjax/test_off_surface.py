@@ -183,7 +183,7 @@ def test_gradients_have_the_digits_asked_for_and_an_error_bound_on_either_side(
     )
     largest = np.abs(problem.grad_B_ext + problem.grad_B_int).max() / np.abs(problem.B).max()
     assert missed.max() < 10.0**-GRADIENT_DIGITS * largest
-    assert (missed < gradients.error[:-1]).all()
+    assert (missed < 2 * gradients.error[:-1]).all()  # the bound of docs/accuracy.md
 
 
 def test_no_gradient_is_given_where_there_is_none(gradients):

@@ -64,12 +64,15 @@ class Foot(NamedTuple):
     distance : (n,) distances from the points to their feet.
     spacing : (n,) distances between neighbouring nodes at the feet, along phi or along theta,
         whichever is larger.
+    nodes_away : (n,) distances from the surface in units of the spacing there. Of all parts of the
+        surface that Newton steps reached, the part with the least such distance counts.
     """
 
     u: Float[Array, " n"]
     v: Float[Array, " n"]
     distance: Float[Array, " n"]
     spacing: Float[Array, " n"]
+    nodes_away: Float[Array, " n"]
 
 
 def filled_count(count: int) -> int:
@@ -107,7 +110,8 @@ def nearest(points: Float[Array, "n 3"], surface: Periods, rule: Rule, used: Any
                 jnp.where(nearer, jnp.clip(new, -s, s), 0.25 * old) for new, old, s in steps
             )
 
-        none = Foot(u, v, jnp.full_like(u, jnp.inf), jnp.ones_like(u))
+        far = jnp.full_like(u, jnp.inf)
+        none = Foot(u, v, far, jnp.ones_like(u), far)
         return lax.fori_loop(0, _STEPS, step, (none, (jnp.zeros_like(u), jnp.zeros_like(v))))[0]
 
     def nearest_of_descents(at):
@@ -117,7 +121,8 @@ def nearest(points: Float[Array, "n 3"], surface: Periods, rule: Rule, used: Any
         found = descent(each, u.ravel(), v.ravel())
         best = jnp.argmin(found.distance.reshape(u.shape), axis=1)
         best = jnp.arange(len(points)) * u.shape[1] + best
-        return jax.tree.map(lambda values: values[best], found)
+        least = found.nodes_away.reshape(u.shape).min(axis=1)
+        return jax.tree.map(lambda values: values[best], found)._replace(nodes_away=least)
 
     size = min(_TILE, len(points))
     return by_tiles(nearest_of_descents, (points, *starts), size, used)
@@ -256,7 +261,8 @@ def _newton_step(points, u, v, surface: Periods, rule: Rule):
     s, t = ur / E, vr / G
     determinant = p * w - q * q
     step = (w * s - q * t) / (determinant * E), (p * t - q * s) / (determinant * G)
-    return Foot(u, v, jnp.sqrt(rr), jnp.maximum(E, G)), step
+    distance, spacing = jnp.sqrt(rr), jnp.maximum(E, G)
+    return Foot(u, v, distance, spacing, distance / spacing), step
 
 
 def _along_both(weights: Callable, u, v, count: int):

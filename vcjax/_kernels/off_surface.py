@@ -1,7 +1,7 @@
 """The operator T (see `vcjax._casing`) at points off the surface: far sums, patches, derivatives.
 
 T is applied to a field and to a test field. The far sum leaves out the nodes next to a point.
-Points that are nearer to the surface than the range of the near kernel get a patch of their own
+Points that are too near to the surface for the far sum get a patch of their own
 (`vcjax._kernels.rays`). Tiles in which no point needs a patch are skipped.
 """
 
@@ -88,8 +88,7 @@ def transforms(
     used : number of points to evaluate, counted from the first; it may be traced. If None, all
         points are evaluated.
     """
-    least, largest = nodes.spacing
-    punctured = (_PUNCTURE * least) ** 2
+    punctured = (_PUNCTURE * nodes.spacing[0]) ** 2
     sources, normals, field = jnp.split(one_period(nodes.continued, rule), 3)
     test_field = partial(known_field, sources)
 
@@ -97,8 +96,10 @@ def transforms(
         given = points, sources, normals, values, nodes.turns
         return far_sum(FIELD, rule, tiles, *given, punctured, used)
 
-    # Without a patch the error at the distance d is exp(-2 pi d/h), negligible beyond this range.
-    needed = foot.distance < largest * (rule.cutoff**2 / np.pi)
+    # Without a patch the error of the far sum is about exp(-2 pi d/h) at the distance d, and its
+    # gradient is 2 pi/h times as large. Next to a convex surface the error falls more slowly.
+    negligible = 1.1 * rule.cutoff**2 + (7.0 if rule.gradient else 4.0)
+    needed = foot.nodes_away < negligible / (2 * np.pi)
     if used is not None:
         needed = needed & (jnp.arange(len(points)) < used)
     near = _near_parts(rule, nodes, points, foot, needed, test_field, punctured, used)
