@@ -37,9 +37,12 @@ class Change:
 
     def __str__(self) -> str:
         ratio = self.step.ratio
-        digits = 4 if 0.9 < ratio < 1.1 else 3  # so that no change shows as 1×
-        how = f"{ratio:.{digits}g}×" if 0 < ratio < math.inf else f"{self.step.before:g} → "
-        how += "" if 0 < ratio < math.inf else f"{self.step.after:g}"
+        if 0.9 < ratio < 1.1:  # so that no change shows as 1×
+            how = f"{100 * (ratio - 1):+.2g}%"
+        elif 0 < ratio < math.inf:
+            how = f"{ratio:.3g}×"
+        else:
+            how = f"{self.step.before:g} → {self.step.after:g}"
         return f"{self.series.metric.title} {how} in {self.series.case}"
 
 

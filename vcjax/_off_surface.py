@@ -47,8 +47,8 @@ _CHANGING = 0.02
 """The estimated error of a gradient includes the error of the field, times this share, divided by
 the distance from the surface. On the shapes of studies/accuracy, the estimates are then at least
 half the errors."""
-_LEAST_GROUP = 32
-"""Least number of points in a group that runs in parallel with other groups."""
+_LEAST_GROUP = 64
+"""Least number of points in groups that run in parallel, except the last group."""
 _GROUP = 1024
 """Number of points in one call of the program, except on many devices and inside a transformation
 of JAX."""
@@ -298,9 +298,9 @@ def _in_groups(evaluate: Callable, points: np.ndarray) -> OffSurface:
     A group is filled up with copies of its last point. On CPUs the groups run in parallel, each on
     one processor: the loops of the program are too small to share.
     """
-    count = len(points)
-    processors = _processors() if jax.default_backend() == "cpu" else 1
-    most = min(_GROUP, max(-(-count // processors), _LEAST_GROUP))
+    count, processors = len(points), _processors()
+    turns = -(-count // (processors * _GROUP))
+    most = min(_GROUP, max(-(-count // (processors * turns)), _LEAST_GROUP))
 
     def one_group(first):
         group = points[first : first + most]
@@ -312,9 +312,12 @@ def _in_groups(evaluate: Callable, points: np.ndarray) -> OffSurface:
             return jax.block_until_ready(one_group(first))
 
     # The call for the first group compiles the program, and returns before the group is evaluated.
-    first_group, others = one_group(0), range(most, count, most)
-    with ThreadPoolExecutor(processors) as pool:
-        found = [first_group, *pool.map(in_thread, others)]
+    found, others = [one_group(0)], range(most, count, most)
+    if processors == 1:
+        found += map(one_group, others)
+    else:
+        with ThreadPoolExecutor(processors) as pool:
+            found += pool.map(in_thread, others)
 
     def joined(*groups):
         return np.concatenate([np.asarray(group)[:most] for group in groups])[:count]
@@ -325,7 +328,12 @@ def _in_groups(evaluate: Callable, points: np.ndarray) -> OffSurface:
 
 
 def _processors() -> int:
-    """Return the number of processors that this process may use."""
+    """Return the number of processors among which groups of points are divided.
+
+    It is 1 on accelerators, and if a default device is set, which other threads would not use.
+    """
+    if jax.default_backend() != "cpu" or jax.config.jax_default_device is not None:
+        return 1
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -224,7 +224,7 @@ def measure_times(
     """
     until = clock() + seconds
     operations: Sequence[TimedSide] = ()
-    cost = 0.0
+    costs, cost = None, 0.0
     if any(changed) and rounds > 1 and (load() or 0.0) <= max_load:
         costs = measure_first_round(cases, measured, clock)
         left = until - clock()
@@ -233,7 +233,13 @@ def measure_times(
         cost = take_rounds(operations, rounds=rounds, seconds=share, clock=clock)
     budget = until - clock()
     measure_interleaved(
-        cases, measured, budget_seconds=budget, max_load=max_load, clock=clock, load=load
+        cases,
+        measured,
+        budget_seconds=budget,
+        costs=costs,
+        max_load=max_load,
+        clock=clock,
+        load=load,
     )
     if operations:
         left = until - clock()

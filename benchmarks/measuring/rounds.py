@@ -41,19 +41,22 @@ def measure_interleaved(
     measured: Sequence[MeasuredSide],
     *,
     budget_seconds: float,
+    costs: Mapping[str, float] | None = None,
     max_load: float = math.inf,
     clock: Callable[[], float] = time.monotonic,
     load: Callable[[], float | None] = jaxmeter.load_1min,
 ) -> None:
     """Measure every round of every case on all sides, until the budget is spent.
 
-    Every case gets its first round. The duration of these rounds shows for which cases the budget
-    is enough; cases whose programs changed come first. A case that cannot get enough rounds for a
-    test is left out, and its name is printed with the time that all cases would take. If the load
-    of the machine is above `max_load`, times would scatter too much, and there is no second round.
+    Every case gets its first round, unless `costs` is given, the result of `measure_first_round`.
+    The duration of these rounds shows for which cases the budget is enough; cases whose programs
+    changed come first. A case that cannot get enough rounds for a test is left out, and its name is
+    printed with the time that all cases would take. If the load of the machine is above `max_load`,
+    times would scatter too much, and there is no second round.
     """
     started = clock()
-    costs = measure_first_round(cases, measured, clock)
+    if costs is None:
+        costs = measure_first_round(cases, measured, clock)
     if (met := load() or 0.0) > max_load:
         print(
             f"times are not judged: the load {met:.1f} is above {max_load:.1f}, which is "
@@ -65,12 +68,12 @@ def measure_interleaved(
     left = budget_seconds - (clock() - started)
     kept = affordable(ordered, costs, left)
     if len(kept) < len(cases):
-        needed = sum(costs.values()) + seconds_to_test(cases, costs)
+        needed = seconds_to_test(cases, costs)
         names = ", ".join(case.name for case in ordered if case not in kept)
         print(
-            f"{ENOUGH_ROUNDS} rounds of every case take about {needed:.0f} s here, the budget is "
-            f"{budget_seconds:.0f} s: the times of {names} will not be judged; "
-            f"--budget {needed * 1.1:.0f} measures all",
+            f"{ENOUGH_ROUNDS} rounds of every case take about {needed:.0f} s more here, but "
+            f"{max(left, 0):.0f} s are left: the times of {names} will not be judged; increase "
+            f"--budget by {2 * (needed - max(left, 0)):.0f} s to judge them too",
             flush=True,
         )
     for turn, number in enumerate(round_order(kept), start=1):

@@ -108,8 +108,8 @@ def test_a_budget_that_is_too_small_is_said_with_the_time_that_is_needed(
     ticks = itertools.count(step=10)
     measure(budget=70, clock=lambda: float(next(ticks)))
     out = capsys.readouterr().out
-    assert "3 rounds of every case take about 60 s here, the budget is 70 s" in out
-    assert "the times of suite/b will not be judged; --budget 66 measures all" in out
+    assert "3 rounds of every case take about 40 s more here, but 20 s are left" in out
+    assert "the times of suite/b will not be judged; increase --budget by 40 s" in out
 
 
 def test_a_round_costs_what_its_processes_took_on_both_sides(worker, tmp_path):

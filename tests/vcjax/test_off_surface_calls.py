@@ -1,5 +1,6 @@
 """How calls off the surface behave: caps, counts of points, transformations, names in errors."""
 
+import os
 from typing import Any
 
 import jax
@@ -9,7 +10,7 @@ import pytest
 
 import vcjax
 from tests.vcjax.common import determined, small_torus
-from vcjax import problems
+from vcjax import _off_surface, problems
 
 # Inside and outside, near the surface and far from it.
 POINTS = np.array(
@@ -75,6 +76,24 @@ def test_all_numbers_of_points_share_a_program(casing, problem, found):
         for some, whole in zip(call, found, strict=True):
             expected = np.resize(whole, (len(some), *np.shape(whole)[1:]))
             np.testing.assert_allclose(some, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("processors", "count"), [(2, 65), (2, 2049), (8, 300), (1, 1050)])
+def test_groups_in_threads_give_each_point_its_own_result(
+    casing, problem, found, monkeypatch, processors, count
+):
+    monkeypatch.setattr(_off_surface, "_processors", lambda: processors)
+    call = vcjax.field_at(casing, problem.B, np.resize(POINTS, (count, 3)))
+    for some, whole in zip(call, found, strict=True):
+        expected = np.resize(whole, (count, *np.shape(whole)[1:]))
+        np.testing.assert_allclose(some, expected, rtol=1e-12)
+
+
+def test_a_default_device_is_used_by_all_groups(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(8), raising=False)
+    assert _off_surface._processors() == 8
+    with jax.default_device(jax.devices()[0]):
+        assert _off_surface._processors() == 1
 
 
 def test_a_traced_call_has_the_numbers_of_a_concrete_one(casing, problem, found):

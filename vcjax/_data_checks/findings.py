@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vcjax._data_checks.currents import Crossing, crossing
-from vcjax._data_checks.fit import lacks_for_surface, missed_by_rule
+from vcjax._data_checks.fit import is_resolved, lacks_for_surface, missed_by_rule
 from vcjax._data_checks.spectrum import Outlier, Spectrum
 from vcjax._data_checks.surface import WatchedSurface
 from vcjax._errors import (
@@ -163,10 +163,15 @@ def _index(outlier: Outlier, spectrum: Spectrum, rule: Rule) -> list[int]:
 
 
 def _is_too_fine(call: str, spectrum: Spectrum, surface: WatchedSurface) -> bool:
-    """Return whether a rule is too coarse for a field; warn if it is."""
-    rule = surface.rule
-    missed = missed_by_rule(rule, spectrum, surface.samples)
-    if missed <= _MARGIN * 10.0**-rule.digits:
+    """Return whether a rule is too coarse for a field; warn if it is.
+
+    A rule that `choose` would accept for this field is never too coarse: another rule is no help.
+    """
+    rule, samples = surface.rule, surface.samples
+    missed = missed_by_rule(rule, spectrum, samples)
+    if missed <= min(_MARGIN * 10.0**-rule.digits, _LARGEST_MISSED):
+        return False
+    if is_resolved(rule, spectrum, samples, rule.digits, gradient=rule.gradient):
         return False
     of = "max |grad B|" if rule.gradient else "max |B|"
     warn(

@@ -9,7 +9,12 @@ from vcjax._quadrature.grid import RIM_KERNEL
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.sheets import nodes_for_sheets, sheets_of
 from vcjax._quadrature.slopes import Slopes
-from vcjax._quadrature.spectrum import nodes_for_surface, unresolved
+from vcjax._quadrature.spectrum import (
+    nodes_for_field,
+    nodes_for_surface,
+    quadrature_digits,
+    unresolved,
+)
 
 _ENOUGH = 1.25
 """A rule that is too coarse by less than this factor is used without a warning."""
@@ -54,6 +59,30 @@ def _patch_radius(rule: Rule, samples: np.ndarray) -> float:
     A, C, D = ((v * w).sum(axis=0) for v, w in ((a, a), (b, b), (a, b)))
     least = 0.5 * (A + C) - np.sqrt(0.25 * (A - C) ** 2 + D**2)
     return float((np.sqrt(np.maximum(least, 0.0)) / node).min()) + 1e-300
+
+
+def is_resolved(
+    rule: Rule,
+    spectrum: Spectrum,
+    samples: Float[np.ndarray, "3 a b"],
+    digits: int,
+    *,
+    gradient: bool,
+) -> bool:
+    """Return whether the grid of a rule has the nodes that `choose` demands for a field.
+
+    Parameters
+    ----------
+    spectrum : spectrum of one period of the field, co-rotating components.
+    samples : one period of the surface, from `resample.surface_period`; used for gradients only.
+    digits, gradient : as for `choose`.
+    """
+    nodes = np.array([rule.quad_nphi, rule.quad_ntheta], dtype=float)
+    need = nodes_for_field(spectrum, quadrature_digits(digits, gradient), rule.nfp)
+    if gradient:
+        slopes = Slopes(spectrum, samples, rule.nfp, rule.half_period)
+        need = slopes.nodes(np.maximum(need, nodes), digits, rule.lagrange_count)
+    return bool((need <= nodes).all())
 
 
 def missed_by_rule(rule: Rule, spectrum: Spectrum, samples: Float[np.ndarray, "3 a b"]) -> float:

@@ -57,6 +57,7 @@ from vcjax._checks import (
     check_surface,
     check_symmetry,
 )
+from vcjax._data_checks.fit import is_resolved
 from vcjax._data_checks.spectrum import field_spectrum
 from vcjax._data_checks.watch import check_chosen
 from vcjax._errors import UnresolvedWarning, VcjaxError, errors_named, warn
@@ -68,7 +69,7 @@ from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.seams import check_field_seams
 from vcjax._quadrature.sheets import check_crossings, sheets_of
 from vcjax._quadrature.slopes import Slopes
-from vcjax._quadrature.spectrum import nodes_for_field, nodes_for_surface
+from vcjax._quadrature.spectrum import nodes_for_field, nodes_for_surface, quadrature_digits
 from vcjax._quadrature.tables import CORE
 
 # Least ratio of inner to outer radius of a torus. Around a narrower hole patches would bend too
@@ -164,11 +165,11 @@ def _rule(X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient, off
     period = resample.surface_period(points, nfp, half_period)
     samples = _facing_x(period)
     costs = GRADIENT_COSTS if gradient else FIELD_COSTS
-    quadrature_digits = _quadrature_digits(digits, gradient)
+    wanted = quadrature_digits(digits, gradient)
     metric = _metric(samples, nfp)
     check_crossings("choose", samples, nfp)
     spectrum = field_spectrum(field, nfp, half_period)
-    by_field = nodes_for_field(spectrum, quadrature_digits, nfp)
+    by_field = nodes_for_field(spectrum, wanted, nfp)
     sheets = sheets_of(samples, nfp, both_sides=off_surface)
     rims = Rims(samples, nfp, metric, both_sides=off_surface)
 
@@ -177,7 +178,7 @@ def _rule(X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient, off
         need = np.maximum(by_field, by_surface)
         return cheapest(demand, need, sheets, rims, images, trg_shape, costs)
 
-    plan = planned(Demand.of(quadrature_digits, off_surface=off_surface))
+    plan = planned(Demand.of(wanted, off_surface=off_surface))
     if gradient:
         slopes = Slopes(spectrum, period, nfp, half_period)
         spacing = least_spacing(plan, metric)
@@ -228,8 +229,8 @@ def choose_off_surface(
     half_period : whether X and B cover half a period; see `choose`.
     gradient : whether the rule is for `gradient_at`; the error is then relative to max |grad B|.
     max_nphi, max_ntheta : largest numbers of quadrature nodes of the whole torus along phi and
-        theta. These limits bound the time of an evaluation; the positions of the points do not
-        change this time. If the requested digits need more nodes, the rule is chosen for as many
+        theta. These limits bound the time of an evaluation, which the positions of the points at
+        most double. If the requested digits need more nodes, the rule is chosen for as many
         digits as the limits allow. Every evaluation estimates its own error.
 
     Returns
@@ -322,23 +323,11 @@ def resolves(
     field = check_concrete("resolves", "B", B)
     check_field_seams("resolves", field, rule.nfp, rule.half_period)
     spectrum = field_spectrum(field, rule.nfp, rule.half_period)
-    nodes = np.array([rule.quad_nphi, rule.quad_ntheta])
-    need = nodes_for_field(spectrum, _quadrature_digits(digits, gradient), rule.nfp)
+    samples = np.zeros((3, 1, 1))
     if gradient:
         points = check_surface("resolves", X, rule.nfp, rule.half_period)
-        period = resample.surface_period(points, rule.nfp, rule.half_period)
-        slopes = Slopes(spectrum, period, rule.nfp, rule.half_period)
-        need = slopes.nodes(np.maximum(need, nodes), digits, rule.lagrange_count)
-    return bool((need <= nodes).all())
-
-
-def _quadrature_digits(digits: int, gradient: bool) -> float:
-    """Return the number of digits to which the grid must resolve the modes of B.
-
-    For a field this is the requested number. A gradient gets 1.5 digits more, but at most 12 in
-    total: beyond 12 digits the error is rounding, which grows as nodes get closer.
-    """
-    return min(digits + 1.5, 12.0) if gradient else float(digits)
+        samples = resample.surface_period(points, rule.nfp, rule.half_period)
+    return is_resolved(rule, spectrum, samples, digits, gradient=gradient)
 
 
 def _facing_x(samples: np.ndarray) -> np.ndarray:

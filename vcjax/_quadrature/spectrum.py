@@ -14,7 +14,7 @@ from vcjax._errors import VcjaxError
 from vcjax._geometry import resample
 from vcjax._quadrature.rule import Rule
 
-NODES_PER_MODE = 2.8
+_NODES_PER_MODE = 2.8
 """Quadrature nodes for each wavelength of the highest mode that must be resolved."""
 _LEAST_NODES = 24.0
 
@@ -99,7 +99,7 @@ def nodes_for_field(spectrum: Spectrum, digits: float, nfp: int) -> np.ndarray:
     """Return the two numbers of nodes that resolve a field, along phi (whole torus) and theta."""
     tolerance = 10.0**-digits * spectrum.largest
     modes = [_resolved_mode(spectrum.shares(axis), tolerance) for axis in (1, 2)]
-    return np.maximum(NODES_PER_MODE * np.array([modes[0] * nfp, modes[1]]), _LEAST_NODES)
+    return np.maximum(_NODES_PER_MODE * np.array([modes[0] * nfp, modes[1]]), _LEAST_NODES)
 
 
 def nodes_for_surface(samples: np.ndarray, nfp: int, epsilon: float, count: int) -> np.ndarray:
@@ -245,3 +245,12 @@ def unresolved_at(distance: Float[Array, " n"], unresolved, spacing, rule: Rule)
     near = distance / (spacing * (rule.cutoff**2 / np.pi))
     patches = jnp.where(near < 1, jnp.exp(-((rule.cutoff * near) ** 2)), 0.0)
     return (tails * fading).max(axis=1), missed * patches
+
+
+def quadrature_digits(digits: int, gradient: bool) -> float:
+    """Return the number of digits to which the grid must resolve the modes of B.
+
+    For a field this is the requested number. A gradient gets 1.5 digits more, but at most 12 in
+    total: beyond 12 digits the error is rounding, which grows as nodes get closer.
+    """
+    return min(digits + 1.5, 12.0) if gradient else float(digits)

@@ -15,6 +15,9 @@ import vcjax
 from tests.vcjax.common import flat
 from tests.vcjax.hostile import bad_data
 from vcjax import VcjaxError, VcjaxWarning, problems, wout
+from vcjax._data_checks.findings import warn_of_field
+from vcjax._data_checks.spectrum import field_spectrum
+from vcjax._data_checks.surface import WatchedSurface
 from vcjax._quadrature.choose import resolves
 from vcjax.interfaces import VirtualCasing, VirtualCasingJAX
 from vcjax.interfaces.simsopt import VirtualCasing as SimsoptCasing
@@ -188,6 +191,22 @@ def test_a_rule_for_a_smooth_field_is_not_used_silently_for_a_finer_one(gradient
     call = evaluate.__name__
     with pytest.raises(vcjax.UnresolvedWarning, match=f"^{call} got B with finer structure"):
         evaluate(casing, finer)
+
+
+@pytest.mark.parametrize("digits", [3, 6, 12])
+@pytest.mark.parametrize("name", ["ellipse", "W7-X"])
+@pytest.mark.filterwarnings("ignore:choose got B on")
+def test_a_multiple_of_the_field_that_a_rule_was_chosen_for_is_never_too_fine(name, digits):
+    data = bad_data.sound()[name]
+    waves = 1 + 0.3 * np.cos(6 * 2 * np.pi * np.arange(data.B.shape[1]) / data.B.shape[1])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for B in (data.B, data.B * waves[:, None]):
+            rule = vcjax.choose(data.X, B, digits, nfp=data.nfp, half_period=data.half_period)
+            surface = WatchedSurface(rule, data.X)
+            spectrum = field_spectrum(np.moveaxis(2.0 * B, -1, 0), data.nfp, data.half_period)
+            warn_of_field("external_field", spectrum, surface, reused=True)
+    assert not [w for w in caught if "finer structure" in str(w.message)]
 
 
 @pytest.mark.parametrize(

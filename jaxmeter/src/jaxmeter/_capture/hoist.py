@@ -62,7 +62,7 @@ def hoist(
         If the function or an argument cannot be used. ``hoisted`` raises this error for constants
         with other keys, for arguments of other shapes, dtypes or static values, if a sub-program
         that captures an array cannot take another argument, and for a derivative with respect to a
-        constant that a function with a custom derivative captures.
+        constant that a function with a custom derivative captures, also along a zero tangent.
     Exception
         Any exception that the function raises while it is traced.
 

@@ -52,7 +52,7 @@ def replay(closed_jaxpr: Any, values: Values, args: Sequence[Any]) -> list[Any]:
             equation.ctx.manager,
         ):
             held = _held(equation, values)
-            if equation.primitive.name in _CUSTOM:
+            if equation.primitive.name in _CUSTOM and (held or equation.params["num_consts"]):
                 answers = _custom(equation, operands, held)
             elif not held:
                 answers = _bind(equation, operands, equation.params)

@@ -69,7 +69,8 @@ def _is_near(one: Answers, tolerance: float) -> bool:
     The largest number is taken from the first answer. Values that are NaN or infinite must be the
     same in both answers. If ``tolerance`` is 0, return False.
     """
-    if one.max_difference is None or not one.is_not_finite_alike:
+    counts = one.a_not_finite_count, one.b_not_finite_count
+    if one.max_difference is None or counts[0] != counts[1] or not one.is_not_finite_alike:
         return False
     return 0.0 < tolerance and one.max_difference <= tolerance * one.largest
 
@@ -106,5 +107,5 @@ def _distance(answers: Sequence[Answers]) -> str:
     if farthest.max_difference and farthest.largest:
         share = f", {farthest.max_difference / farthest.largest:.1g} of the largest number"
     if not all(one.is_not_finite_alike for one in answers):
-        share += ", and not NaN or infinite in the same places"
+        share += ", and values that are NaN or infinite differ"
     return f"up to {farthest.max_difference:.3g} apart{share}"

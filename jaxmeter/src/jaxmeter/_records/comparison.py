@@ -140,7 +140,8 @@ class Answers:
     numbers_count: int
     """The number of values in the first answer."""
     is_not_finite_alike: bool = True
-    """Whether each value that is NaN or infinite in one answer is the same in the other answer."""
+    """Whether each value that is NaN or infinite in one answer is the same in the other answer;
+    True if the trees, shapes or dtypes of the answers differ, and in older records."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,9 @@ def read_toml(file: Path) -> dict[str, Any]:
     except FileError:  # this error is also a ValueError, but the text was not read
         raise
     except OSError as error:
-        raise JaxmeterError(f"{file}: cannot be read ({error.strerror}); correct it") from None
+        raise JaxmeterError(
+            f"{file}: cannot be read ({error.strerror}); give a readable file"
+        ) from None
     except (ValueError, RecursionError) as error:  # the text is not UTF-8 or not TOML
         raise JaxmeterError(
             f"{file}: got text that is not TOML ({error}); correct the file"
