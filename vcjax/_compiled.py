@@ -11,7 +11,7 @@ import numpy as np
 from jax.core import Tracer
 
 # Older versions of JAX have this context manager in another module.
-enable_x64 = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
+enable_x64: Any = getattr(jax if hasattr(jax, "enable_x64") else jax.experimental, "enable_x64")  # noqa: B009
 
 _FLAGS = os.environ.get("XLA_FLAGS", "")
 

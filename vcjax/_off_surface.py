@@ -332,7 +332,8 @@ def _processors() -> int:
 
     It is 1 on accelerators, and if a default device is set, which other threads would not use.
     """
-    if jax.default_backend() != "cpu" or jax.config.jax_default_device is not None:
+    device = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
+    if jax.default_backend() != "cpu" or device is not None:
         return 1
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
