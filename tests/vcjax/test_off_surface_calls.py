@@ -100,7 +100,7 @@ def test_a_traced_call_has_the_numbers_of_a_concrete_one(casing, problem, found)
     for traced, whole in zip(
         jax.jit(vcjax.field_at)(casing, problem.B, POINTS), found, strict=True
     ):
-        np.testing.assert_allclose(traced, whole, rtol=1e-10, atol=1e-14)
+        np.testing.assert_allclose(traced, whole, rtol=1e-10, atol=1e-12)
 
 
 def test_a_jitted_function_may_close_over_all_arguments(casing, problem, found):
@@ -114,7 +114,7 @@ def test_points_are_mapped_over(casing, problem, found):
         casing, problem.B, POINTS[order]
     )
     for mapped, whole in zip(many, found, strict=True):
-        np.testing.assert_allclose(mapped, np.asarray(whole)[order], rtol=1e-10, atol=1e-14)
+        np.testing.assert_allclose(mapped, np.asarray(whole)[order], rtol=1e-10, atol=1e-12)
 
 
 def test_second_derivatives_in_points_are_those_of_the_known_fields():
