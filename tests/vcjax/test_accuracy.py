@@ -163,3 +163,21 @@ def test_the_mean_of_a_field_on_three_rows_is_no_unresolved_mode():
     assert vcjax.spectral_tail(rows, nfp=1, half_period=False) < 1e-8
     jittered = rows * np.array([1.0, 1.1, 1.0])[:, None, None]
     assert vcjax.spectral_tail(jittered, nfp=1, half_period=False) > 0.01
+
+
+@pytest.mark.parametrize(("mode", "size"), [(20, 0.3), (30, 0.1), (30, 0.001)])
+@pytest.mark.filterwarnings("ignore::vcjax.VcjaxWarning")
+def test_a_field_with_a_strong_high_mode_has_the_digits_asked_for(mode, size):
+    surface = problems.rotating_ellipse_surface(4, semi_axes=(0.3, 0.6), major_radius=2.0)
+    symmetry: dict[str, Any] = dict(nfp=4, half_period=True)
+    X = surface.points(10, 20, half_period=True)
+    x = np.asarray(vcjax.surface_points(X, **symmetry, nphi=9, ntheta=128))
+    toroidal = np.stack([-x[..., 1], x[..., 0], 0 * x[..., 0]], axis=-1)
+    toroidal /= (x[..., :2] ** 2).sum(axis=-1)[..., None]
+    wave = 1 + size * np.cos(mode * 2 * np.pi * np.arange(128) / 128)
+    B = toroidal * wave[:, None]
+    fields = []
+    for digits in (6, 9):
+        rule = vcjax.choose(X, B, digits, **symmetry, trg_nphi=3, trg_ntheta=8)
+        fields.append(np.asarray(vcjax.external_field(vcjax.prepare(rule, X), B)))
+    assert np.abs(fields[0] - fields[1]).max() <= 1e-6 * np.abs(B).max()

@@ -11,6 +11,7 @@ from vcjax._quadrature.sheets import nodes_for_sheets, sheets_of
 from vcjax._quadrature.slopes import Slopes
 from vcjax._quadrature.spectrum import (
     nodes_for_field,
+    nodes_for_interpolation,
     nodes_for_surface,
     quadrature_digits,
     unresolved,
@@ -79,9 +80,12 @@ def is_resolved(
     """
     nodes = np.array([rule.quad_nphi, rule.quad_ntheta], dtype=float)
     need = nodes_for_field(spectrum, quadrature_digits(digits, gradient), rule.nfp)
+    need, count = np.maximum(need, nodes), rule.lagrange_count
     if gradient:
         slopes = Slopes(spectrum, samples, rule.nfp, rule.half_period)
-        need = slopes.nodes(np.maximum(need, nodes), digits, rule.lagrange_count)
+        need = slopes.nodes(need, digits, count)
+    else:
+        need = nodes_for_interpolation(spectrum, need, digits, rule.nfp, count)
     return bool((need <= nodes).all())
 
 

@@ -22,7 +22,8 @@ by a factor of 10^0.3. The demands on a rule are:
   near kernel is small, so that one node beyond the rim is enough.
 - Along phi and theta, the grid has at least 2.8 nodes for each wavelength of the highest mode of
   the field that must be resolved. The amplitudes of all modes above this mode add up to less than
-  the requested error.
+  the requested error. The grid is finer if it takes that to interpolate strong modes on patches
+  (`nodes_for_interpolation`).
 - The grid is fine enough for the Lagrange interpolation of the surface's normals.
 - Grid and polar rule resolve the kernel on other sheets of the surface, at their actual distance
   (`vcjax._quadrature.sheets`).
@@ -69,7 +70,12 @@ from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.seams import check_field_seams
 from vcjax._quadrature.sheets import check_crossings, sheets_of
 from vcjax._quadrature.slopes import Slopes
-from vcjax._quadrature.spectrum import nodes_for_field, nodes_for_surface, quadrature_digits
+from vcjax._quadrature.spectrum import (
+    nodes_for_field,
+    nodes_for_interpolation,
+    nodes_for_surface,
+    quadrature_digits,
+)
 from vcjax._quadrature.tables import CORE
 
 # Least ratio of inner to outer radius of a torus. Around a narrower hole patches would bend too
@@ -178,7 +184,11 @@ def _rule(X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient, off
         need = np.maximum(by_field, by_surface)
         return cheapest(demand, need, sheets, rims, images, trg_shape, costs)
 
-    plan = planned(Demand.of(wanted, off_surface=off_surface))
+    demand = Demand.of(wanted, off_surface=off_surface)
+    if not gradient:
+        count = demand.lagrange_count
+        by_field = nodes_for_interpolation(spectrum, by_field, digits, nfp, count)
+    plan = planned(demand)
     if gradient:
         slopes = Slopes(spectrum, period, nfp, half_period)
         spacing = least_spacing(plan, metric)

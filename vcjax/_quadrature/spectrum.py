@@ -16,6 +16,9 @@ from vcjax._quadrature.rule import Rule
 
 _NODES_PER_MODE = 2.8
 """Quadrature nodes for each wavelength of the highest mode that must be resolved."""
+_MISSED = 3.0
+"""Allowed estimate of the error of interpolating a field on patches, over the requested error. The
+estimates are 2 to 5 times the errors."""
 _LEAST_NODES = 24.0
 
 
@@ -100,6 +103,28 @@ def nodes_for_field(spectrum: Spectrum, digits: float, nfp: int) -> np.ndarray:
     tolerance = 10.0**-digits * spectrum.largest
     modes = [_resolved_mode(spectrum.shares(axis), tolerance) for axis in (1, 2)]
     return np.maximum(_NODES_PER_MODE * np.array([modes[0] * nfp, modes[1]]), _LEAST_NODES)
+
+
+def nodes_for_interpolation(
+    spectrum: Spectrum, least: np.ndarray, digits: int, nfp: int, count: int
+) -> np.ndarray:
+    """Return the two numbers of nodes with which a field is interpolated accurately on patches.
+
+    The first is counted along phi around the whole torus, the second along theta. A field whose
+    highest modes are strong needs more nodes than `nodes_for_field` gives.
+
+    Parameters
+    ----------
+    least : (2,) least values of these numbers.
+    count : number of points of the Lagrange interpolation.
+    """
+    tolerance = _MISSED * 10.0**-digits * spectrum.largest
+    counts = []
+    for axis, periods, nodes in zip((1, 2), (nfp, 1), least, strict=True):
+        while missed_value(spectrum.values, axis, periods / nodes, count) > tolerance:
+            nodes *= 1.05
+        counts.append(nodes)
+    return np.array(counts)
 
 
 def nodes_for_surface(samples: np.ndarray, nfp: int, epsilon: float, count: int) -> np.ndarray:
