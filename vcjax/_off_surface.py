@@ -6,9 +6,7 @@ The field on the surface does not determine the external field outside or the in
 because both depend on where the currents flow. NaN is returned in their place.
 """
 
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -20,13 +18,14 @@ from jax import lax
 from jaxtyping import Array, Bool, Float
 
 from vcjax._checks import check_constants, check_points
-from vcjax._compiled import ONE_THREAD, compiled, enable_x64, is_tracing
+from vcjax._compiled import ONE_THREAD, compiled, is_tracing
 from vcjax._data_checks.watch import watch
 from vcjax._devices import Devices, copied, device_mesh, over_targets
 from vcjax._errors import errors_named
 from vcjax._geometry import resample
 from vcjax._geometry.foot import distance_from, filled_count, nearest
 from vcjax._geometry.nodes import on_host, one_period, set_up, surface_nodes
+from vcjax._groups import in_groups
 from vcjax._kernels.off_surface import Nodes, known_field, transform_gradients, transforms
 from vcjax._options import Tiles, resolve_tiles
 from vcjax._prepared import (
@@ -47,11 +46,6 @@ _CHANGING = 0.02
 """The estimated error of a gradient includes the error of the field, times this share, divided by
 the distance from the surface. On the shapes of studies/accuracy, the estimates are then at least
 half the errors."""
-_LEAST_GROUP = 64
-"""Least number of points in groups that run in parallel, except the last group."""
-_GROUP = 1024
-"""Number of points in one call of the program, except on many devices and inside a transformation
-of JAX."""
 
 
 @pytree
@@ -287,57 +281,9 @@ def _evaluate(call: str, quantity: Callable, casing, B, points, sizes) -> OffSur
     if casing.devices is None and not is_tracing() and on_host(casing, B, points):
         missed = _missed(casing.rule, np.asarray(B), np)
         evaluate = partial(_at_points, quantity, tiles, casing, B, missed=missed)
-        return _in_groups(evaluate, np.asarray(points))
+        return in_groups(evaluate, np.asarray(points))
     everywhere = copied((jnp.asarray(B), jnp.asarray(points)), casing.devices)
     return _at_points(quantity, tiles, casing, *everywhere)
-
-
-def _in_groups(evaluate: Callable, points: np.ndarray) -> OffSurface:
-    """Evaluate points in groups of equal size, so that one program serves any number of points.
-
-    A group is filled up with copies of its last point. On CPUs the groups run in parallel, each on
-    one processor: the loops of the program are too small to share.
-    """
-    count, processors = len(points), _processors()
-    turns = -(-count // (processors * _GROUP))
-    most = min(_GROUP, max(-(-count // (processors * turns)), _LEAST_GROUP))
-
-    def one_group(first):
-        group = points[first : first + most]
-        filled = np.pad(group, ((0, _GROUP - len(group)), (0, 0)), mode="edge")
-        return evaluate(filled, used=np.asarray(len(group)))
-
-    def in_thread(first):
-        with enable_x64(True):  # a setting of this thread
-            return jax.block_until_ready(one_group(first))
-
-    # The call for the first group compiles the program, and returns before the group is evaluated.
-    found, others = [one_group(0)], range(most, count, most)
-    if processors == 1:
-        found += map(one_group, others)
-    else:
-        with ThreadPoolExecutor(processors) as pool:
-            found += pool.map(in_thread, others)
-
-    def joined(*groups):
-        return np.concatenate([np.asarray(group)[:most] for group in groups])[:count]
-
-    # Concatenate on the host: a slice or `jnp.asarray` on the device would compile a program for
-    # each number of points.
-    return jax.device_put(jax.tree.map(joined, *found))
-
-
-def _processors() -> int:
-    """Return the number of processors among which groups of points are divided.
-
-    It is 1 on accelerators, and if a default device is set, which other threads would not use.
-    """
-    device = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
-    if jax.default_backend() != "cpu" or device is not None:
-        return 1
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 @compiled(ONE_THREAD, static_argnums=(0, 1))

@@ -10,7 +10,7 @@ import pytest
 
 import vcjax
 from tests.vcjax.common import determined, small_torus
-from vcjax import _off_surface, problems
+from vcjax import _groups, problems
 
 # Inside and outside, near the surface and far from it.
 POINTS = np.array(
@@ -82,7 +82,7 @@ def test_all_numbers_of_points_share_a_program(casing, problem, found):
 def test_groups_in_threads_give_each_point_its_own_result(
     casing, problem, found, monkeypatch, processors, count
 ):
-    monkeypatch.setattr(_off_surface, "_processors", lambda: processors)
+    monkeypatch.setattr(_groups, "_processors", lambda: processors)
     call = vcjax.field_at(casing, problem.B, np.resize(POINTS, (count, 3)))
     for some, whole in zip(call, found, strict=True):
         expected = np.resize(whole, (count, *np.shape(whole)[1:]))
@@ -91,9 +91,9 @@ def test_groups_in_threads_give_each_point_its_own_result(
 
 def test_a_default_device_is_used_by_all_groups(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(8), raising=False)
-    assert _off_surface._processors() == 8
+    assert _groups._processors() == 8
     with jax.default_device(jax.devices()[0]):
-        assert _off_surface._processors() == 1
+        assert _groups._processors() == 1
 
 
 def test_a_traced_call_has_the_numbers_of_a_concrete_one(casing, problem, found):

@@ -171,7 +171,7 @@ def _is_too_fine(call: str, spectrum: Spectrum, surface: WatchedSurface) -> bool
     missed = missed_by_rule(rule, spectrum, samples)
     if missed <= min(_MARGIN * 10.0**-rule.digits, _LARGEST_MISSED):
         return False
-    if is_resolved(rule, spectrum, samples, rule.digits, gradient=rule.gradient):
+    if is_resolved(rule, spectrum, rule.digits, samples if rule.gradient else None):
         return False
     of = "max |grad B|" if rule.gradient else "max |B|"
     warn(

@@ -65,27 +65,25 @@ def _patch_radius(rule: Rule, samples: np.ndarray) -> float:
 def is_resolved(
     rule: Rule,
     spectrum: Spectrum,
-    samples: Float[np.ndarray, "3 a b"],
     digits: int,
-    *,
-    gradient: bool,
+    samples: Float[np.ndarray, "3 a b"] | None = None,
 ) -> bool:
     """Return whether the grid of a rule has the nodes that `choose` demands for a field.
 
     Parameters
     ----------
     spectrum : spectrum of one period of the field, co-rotating components.
-    samples : one period of the surface, from `resample.surface_period`; used for gradients only.
-    digits, gradient : as for `choose`.
+    digits : accuracy of the field, or of its gradient if `samples` is given.
+    samples : one period of the surface, from `resample.surface_period`.
     """
     nodes = np.array([rule.quad_nphi, rule.quad_ntheta], dtype=float)
-    need = nodes_for_field(spectrum, quadrature_digits(digits, gradient), rule.nfp)
-    need, count = np.maximum(need, nodes), rule.lagrange_count
-    if gradient:
+    count, wanted = rule.lagrange_count, quadrature_digits(digits, samples is not None)
+    need = np.maximum(nodes_for_field(spectrum, wanted, rule.nfp), nodes)
+    if samples is None:
+        need = nodes_for_interpolation(spectrum, need, digits, rule.nfp, count)
+    else:
         slopes = Slopes(spectrum, samples, rule.nfp, rule.half_period)
         need = slopes.nodes(need, digits, count)
-    else:
-        need = nodes_for_interpolation(spectrum, need, digits, rule.nfp, count)
     return bool((need <= nodes).all())
 
 

@@ -333,11 +333,11 @@ def resolves(
     field = check_concrete("resolves", "B", B)
     check_field_seams("resolves", field, rule.nfp, rule.half_period)
     spectrum = field_spectrum(field, rule.nfp, rule.half_period)
-    samples = np.zeros((3, 1, 1))
+    samples = None
     if gradient:
         points = check_surface("resolves", X, rule.nfp, rule.half_period)
         samples = resample.surface_period(points, rule.nfp, rule.half_period)
-    return is_resolved(rule, spectrum, samples, digits, gradient=gradient)
+    return is_resolved(rule, spectrum, digits, samples)
 
 
 def _facing_x(samples: np.ndarray) -> np.ndarray:
