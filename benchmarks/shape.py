@@ -9,7 +9,7 @@ from benchmarks.measuring.plan import PlannedCase
 class ShapeGradient(common.CaseSuite):
     """Cost of a scalar of the external field on W7-X, and of its gradient.
 
-    The gradient is with respect to the surface points X. The surface is half a period, and one
+    The gradient is with respect to the surface points X. The surface covers half a period, and one
     thread computes. The aims at six digits (160 000 nodes) are: the gradient takes at most four
     times as long as the scalar, the process needs less than 1 GB, and forward and reverse mode
     agree to 1e-10.
@@ -32,7 +32,10 @@ class ShapeGradient(common.CaseSuite):
         return self.measured()
 
     def case(self, grid: str, digits: int) -> PlannedCase:
-        """Return the planned case for a number of digits; the quick grid has three digits only."""
+        """Return the planned case for a number of digits.
+
+        On the quick grid only the case with 3 digits is measured.
+        """
         return PlannedCase(
             name=f"{self.suite}/w7x-d{digits}",
             target="benchmarks.cases.shape:shape_gradient",

@@ -31,7 +31,7 @@ class CompileLines:
 
 
 @dataclass(frozen=True)
-class LineChange:
+class CompileLineChange:
     """A source line at two commits.
 
     Attributes
@@ -65,7 +65,7 @@ class LineChange:
         return "; ".join([f"{change} at {self.source} ({times})", *self.counts, *kernel])
 
 
-def line_changes(base: CompileLines, head: CompileLines) -> tuple[LineChange, ...]:
+def line_changes(base: CompileLines, head: CompileLines) -> tuple[CompileLineChange, ...]:
     """Return the lines whose compile time changed most, at most `MOST_LINES`.
 
     Lines are matched by file, function and text, because an edit elsewhere in a file changes the
@@ -79,7 +79,7 @@ def line_changes(base: CompileLines, head: CompileLines) -> tuple[LineChange, ..
         old, new = before.get(key, _Line()), after.get(key, _Line())
         slower, slower_side = (new, head) if new.seconds > old.seconds else (old, base)
         changes.append(
-            LineChange(
+            CompileLineChange(
                 new.source or old.source,
                 key[-1],
                 old.seconds,

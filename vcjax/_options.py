@@ -250,7 +250,10 @@ def _size(call: str, name: str, value: int | str, auto: int) -> int:
 
 
 def _sizes(call: str, operator: Operator) -> dict[str, Setting]:
-    """Return the tile sizes in force, sources before targets, by the names of their variables."""
+    """Return the tile sizes of sources and targets, in this order, each with its origin.
+
+    The keys are the names of the environment variables that may set them.
+    """
     auto = _AUTO.get(jax.default_backend(), _AUTO["gpu"])[operator]
     name = f"VCJAX_CHUNK_{operator}"
     both = _from_environment(call, name, 2) or [Setting(size, "auto") for size in auto]

@@ -214,7 +214,10 @@ def measure_plan(
                     left_out += 1
                     continue
                 if os.getppid() != parent:
-                    raise SystemExit("the process that started this run has ended: stopping")
+                    raise SystemExit(
+                        f"stopped, because the process that started this run ({parent}) has ended; "
+                        "run the same command again to resume"
+                    )
                 progress.begin(case.name, round_index)
                 record = workers.measure(case, round_index)
                 store.write(case, round_index, record)

@@ -88,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def planned(one: Operation) -> PlannedCase:
-    """Return the planned case under whose name the record of an operation is stored."""
+    """Return the planned case of an operation; its name is the name of the record in the store."""
     return PlannedCase(name=f"{SUITE}/{one.name}", target=one.target, params={}, rounds=1)
 
 

@@ -1,6 +1,6 @@
 """Find the source lines that explain changed compile times."""
 
-from ..compile_lines import LineChange, line_changes
+from ..compile_lines import CompileLineChange, line_changes
 from ..document.section import Section
 from ..document.table import Cell, Column, Table
 from ..units import seconds
@@ -15,7 +15,7 @@ LEAD = (
 )
 
 
-def changed_lines(review: Review) -> dict[str, tuple[LineChange, ...]]:
+def changed_lines(review: Review) -> dict[str, tuple[CompileLineChange, ...]]:
     """Return by case the changed lines of profiled cases whose compile time or program changed."""
     names = (*COMPILING, *PROGRAM)
     findings = (f for f in review.findings if f.verdict in REPORTED and f.metric.name in names)
@@ -41,7 +41,7 @@ def lines_section(review: Review) -> Section | None:
     return Section("compile-lines", "Where compile times changed", LEAD, tables=(table,))
 
 
-def _row(case: str, line: LineChange) -> tuple[Cell, ...]:
+def _row(case: str, line: CompileLineChange) -> tuple[Cell, ...]:
     change = line.change_seconds
     sign, tone = ("+", "bad") if change > 0 else ("−", "good")
     return (

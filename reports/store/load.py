@@ -241,7 +241,7 @@ def _check_small(record: Record) -> None:
     named = {"params": record.params, "checks": record.checks, "extras": record.extras}
     for name, values in named.items():
         if len(values) > MOST_NAMED:
-            raise ValueError(f"{name} has {len(values)} entries; at most {MOST_NAMED} are allowed")
+            raise ValueError(_too_many(name, len(values), MOST_NAMED))
     lengths = {
         "samples_seconds": (len(record.samples_seconds), MOST_SAMPLES),
         "recompiles": (len(record.recompiles), MOST_SAMPLES),
@@ -252,7 +252,7 @@ def _check_small(record: Record) -> None:
     lengths["compile_summary"] = (len(parts), MOST_ARRAYS)
     for name, (length, most) in lengths.items():
         if length > most:
-            raise ValueError(f"{name} has {length} entries; at most {most} are allowed")
+            raise ValueError(_too_many(name, length, most))
     environment = vars(record.environment) if record.environment else {}
     texts = [record.name, record.target, *environment.values(), *record.params.values()]
     texts += [name for values in named.values() for name in values]
@@ -261,8 +261,15 @@ def _check_small(record: Record) -> None:
     if longest > LONGEST_TEXT:
         raise ValueError(
             f"the longest text (a name, setting, parameter or source line) has {longest} "
-            f"characters; at most {LONGEST_TEXT} are allowed"
+            f"characters; the tables take at most {LONGEST_TEXT}: measure with shorter texts"
         )
+
+
+def _too_many(name: str, count: int, most: int) -> str:
+    return (
+        f"{name} of the record has {count} entries; the tables take at most {most}: measure with "
+        "fewer"
+    )
 
 
 def skipped_file(root: Path, path: Path, error: Exception) -> SkippedFile:

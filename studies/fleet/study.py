@@ -1,6 +1,6 @@
 """Measure a fleet: a million records in Parquet files, queries of them, and a history page.
 
-    python -m studies fleet results/records            # takes ten minutes on one core
+    python -m studies fleet results/records            # takes fifteen minutes on one core
 
 The records are generated from the records of a store, with other commits, machines and days, and
 with noise on the times. ``python -m reports compact`` compacts the stores of eight projects, which

@@ -29,14 +29,14 @@ Made = tuple[Case, tuple[Any, ...]]
 
 
 def captured(kind: str, seed: int, injected: bool) -> Made:
-    """Return a case that captures an array of 1024 float32 if `injected`, else no array."""
+    """Return a case that captures an array of 1024 numbers if `injected`, else no array."""
     case = plain(kind, seed)
     values = np.random.default_rng(seed).normal(size=1024).astype("float32")
     return (_holding(case, values) if injected else case), ()
 
 
 def revalued(kind: str, seed: int, injected: bool) -> Made:
-    """Return a case that captures an array of 1024 float32.
+    """Return a case that captures an array of 1024 numbers.
 
     If `injected`, one number of the array is changed.
     """

@@ -117,9 +117,10 @@ def counted(
 
 
 def one_function_per_process(pair: Processes) -> bool:
-    """Return whether a pair differs if each process measures only one function of the pair.
+    """Return whether a pair would be found different if each process measured one function only.
 
-    The first function of each process is compared with the second function of the next process.
+    To imitate such processes, the first function's samples in each process are compared with the
+    second function's samples in the next process. The process after the last is the first.
     """
     rounds = [
         Round.from_samples(one["a"], other["b"])

@@ -214,7 +214,7 @@ def test_points_a_ten_thousandth_of_the_radius_away_still_get_the_exact_field():
 @pytest.mark.parametrize("distance", [0.0, 1e-200])
 def test_points_on_the_axis_of_a_central_conductor_are_refused(field, distance):
     points = np.array([[1.0, 0.0, 0.0], [distance, 0.0, 2.0]])
-    said = f"^problems.{field.__name__} got 1 points on the z axis"
+    said = f"^problems.{field.__name__} got points on the z axis"
     with pytest.raises(vcjax.VcjaxError, match=said):
         field([problems.CentralConductor(1.0)], points)
     field([problems.ToroidalLoop(1.0, r=(2.0,))], points)

@@ -35,12 +35,13 @@ _GROUPS = 5
 
 
 class Nodes(NamedTuple):
-    """The quadrature nodes of one period and a field on them.
+    """The quadrature nodes of one period and its surroundings, and a field on them.
 
     Attributes
     ----------
-    continued : (9, row, column) points, outward normals and the field on the continued nodes,
-        laboratory components; the length of a normal is the area that its node stands for.
+    continued : (9, row, column) points, outward normals and the field on the continued nodes (see
+        `vcjax._geometry.nodes`), laboratory components; the length of a normal is the area that its
+        node stands for.
     spacing : (2,) least and largest spacing of the nodes; see `OffSurfaceCasing`.
     constants : tables of the rule.
     """

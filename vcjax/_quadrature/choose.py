@@ -301,10 +301,10 @@ def choose_off_surface(
 
 
 def _agreeing_rays(rule: Rule) -> Rule:
-    """Return a rule for points off the surface, with a finer interpolation at patch centres.
+    """Return the rule for gradients off the surface: more Lagrange points, and more radii.
 
-    Different rays have different nodes. The difference of their interpolation errors enters a
-    gradient, divided by the distance from the surface.
+    Polar nodes on different rays around the centre of a patch have different interpolation errors.
+    A gradient contains the difference of these errors, divided by the distance from the surface.
     """
     count = rule.lagrange_count + _EXTRA_POINTS
     patch, quad = (rule.patch_phi, rule.patch_theta), (rule.quad_nphi, rule.quad_ntheta)

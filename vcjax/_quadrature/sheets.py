@@ -46,8 +46,10 @@ class Sheets:
     along_phi, along_theta : (n,) lengths of the tangents dX/dphi and dX/dtheta at p, divided by
         rho.
     nodes : (2, n) numbers of nodes along phi (whole torus) and theta for which the lines of the
-        grid are 2 pi rho apart. If a ball that touches the surface next to q, on another
-        cross-section, is smaller, its radius takes the place of rho here.
+        grid are 2 pi rho apart.
+
+    If a ball that touches the surface next to q, on another cross-section, is smaller, its radius
+    takes the place of rho in `along_phi` and `nodes`.
     """
 
     separation: np.ndarray
@@ -131,7 +133,7 @@ def sheets_of(samples: np.ndarray, nfp: int, *, both_sides: bool) -> Sheets:
     with np.errstate(divide="ignore"):
         # The distance between the lines of a grid is the width of its cells across the lines.
         nodes = [area / length / least for length in lengths[::-1]]
-        found = (separation, *(v / rho for v in lengths), *nodes)
+        found = separation, lengths[0] / least, lengths[1] / rho, *nodes
     separation, along_phi, along_theta, *nodes = (v.ravel()[order] for v in found)
     return Sheets(separation, along_phi, along_theta, np.stack(nodes))
 

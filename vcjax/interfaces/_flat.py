@@ -190,5 +190,5 @@ class VirtualCasing:
 
 
 def _flat(values) -> np.ndarray:
-    """Flatten an array (nphi, ntheta, 3), component first."""
+    """Flatten vectors (..., 3): all x components first, then all y, then all z."""
     return np.moveaxis(np.asarray(values), -1, 0).ravel()

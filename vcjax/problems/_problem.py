@@ -199,8 +199,8 @@ def _targets(call, sources, points):
     on_axis = np.hypot(targets[:, 0], targets[:, 1]) < _AXIS
     if on_axis.any() and any(isinstance(source, CentralConductor) for source in sources):
         raise VcjaxError(
-            f"{call} got {int(on_axis.sum())} points on the z axis, where the field of a "
-            "CentralConductor is infinite. Leave such points out."
+            f"{call} got points on the z axis ({int(on_axis.sum())} of {len(targets)}), where the "
+            "field of a CentralConductor is infinite. Leave such points out."
         )
     return targets
 

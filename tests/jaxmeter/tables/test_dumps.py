@@ -1,5 +1,7 @@
 """Tables of XLA dumps: operations of a program, its buffers, and the differences of two dumps."""
 
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import pytest
@@ -107,3 +109,12 @@ def test_the_dumps_of_two_programs_are_never_mixed(folders, tmp_path):
         jt.read_dump(tmp_path)
     with pytest.raises(JaxmeterError, match="program is empty; dump again"):
         jt.dump_tables(jt.read_dump(tmp_path, "jit_g"))
+
+
+def test_a_folder_that_cannot_be_read_is_named(monkeypatch, tmp_path):
+    def refuse(folder):
+        raise PermissionError(13, "Permission denied", str(folder))
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    with pytest.raises(JaxmeterError, match=r"dump: got .* \(Permission denied\); give a folder"):
+        jt.read_dump(tmp_path)

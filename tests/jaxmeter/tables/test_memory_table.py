@@ -38,6 +38,17 @@ def test_the_front_has_the_choices_that_no_other_beats_in_time_and_memory():
         jt.memory_table([points[0], points[0]])
 
 
+def test_a_choice_of_unknown_memory_hides_no_other_choice():
+    points = [
+        jt.Point({"chunk": 1}, [record(1.0, temp=None)]),
+        jt.Point({"chunk": 2}, [record(2.0, temp=20)]),
+        jt.Point({"chunk": 3}, [record(3.0, temp=None)]),
+        jt.Point({"chunk": 4}, [record(4.0, temp=10)]),
+    ]
+    front = jt.memory_table(points)["is_front"].tolist()
+    assert front == [True, True, False, True]
+
+
 def test_the_memory_that_an_allocator_reserved_is_in_the_table(monkeypatch):
     assert jt.allocator_checks() == {}  # a CPU
 

@@ -43,6 +43,8 @@ def test_a_table_has_the_columns_and_kinds_of_its_schema_even_if_empty(tables):
 def test_a_column_or_value_outside_the_schema_is_refused():
     with pytest.raises(JaxmeterError, match="schema of 'trace_scopes' lacks"):
         frame("trace_scopes", [{"scoop": "a"}])
+    with pytest.raises(JaxmeterError, match="got name='scopes'; give the name of a schema: .*nsys"):
+        frame("scopes", [])
     with pytest.raises(JaxmeterError, match=r"trace_scopes.count that are not Int64"):
         frame("trace_scopes", [{"count": "many"}])
 

@@ -137,8 +137,12 @@ def test_a_case_with_shapes_for_arguments_can_be_traced(tmp_path):
 def test_an_empty_trace_and_a_missing_one_are_refused(written, tmp_path):
     with pytest.raises(JaxmeterError, match="contains no event"):
         jt.read_trace(written({"/host:CPU": {}}))
-    with pytest.raises(JaxmeterError, match=r"no \*\.xplane\.pb"):
+    with pytest.raises(JaxmeterError, match="which does not exist"):
         jt.trace_file(tmp_path / "nowhere")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(JaxmeterError, match=r"no \*\.xplane\.pb"):
+        jt.trace_file(empty)
     with pytest.raises(JaxmeterError, match="no HLO text"):
         jt.hlo_file(written({"/host:CPU": {}}))
 

@@ -29,9 +29,10 @@ def _at(samples, nfp, phi, theta):
 def _closest_ball(samples, nfp, phi, theta):
     """Return the radius of the smallest ball that touches the surface at a point p and elsewhere.
 
-    Also return the distance in theta between both points, and the widths of cells at p. The ball
-    that touches at p and passes through q has the radius |q - p|^2 / (2 |(q - p) . n|). The ball
-    with the least radius, over points q of all cross-sections, touches at q too.
+    Also return the distance in theta between both points, and at p the widths of cells and the
+    length of dX/dphi. The ball that touches at p and passes through q has the radius
+    |q - p|^2 / (2 |(q - p) . n|). The ball with the least radius, over points q of all
+    cross-sections, touches at q too.
     """
     p, a, b = _at(samples, nfp, np.array([phi]), np.array([theta]))[:, :, 0, 0]
     normal = np.cross(a, b)
@@ -49,7 +50,7 @@ def _closest_ball(samples, nfp, phi, theta):
         middle, width = np.array([offsets[0][i], offsets[1][j]]), width / 10
         least = radius[i, j]
     apart = np.abs((middle[1] - theta + np.pi) % (2 * np.pi) - np.pi)
-    return least, apart, area / np.linalg.norm([b, a], axis=1)
+    return least, apart, area / np.linalg.norm([b, a], axis=1), np.linalg.norm(a)
 
 
 @pytest.mark.parametrize("nfp", [1, 5])
@@ -58,13 +59,16 @@ def test_the_sheets_of_a_turning_ellipse_are_as_close_as_balls_between_them_say(
     samples = _period(
         problems.rotating_ellipse_surface(nfp, major_radius=1.0, semi_axes=(0.05, 0.4))
     )
-    found = sheets_of(samples, nfp, both_sides=True).nodes_beyond(_APART)
-    largest = np.zeros(2)
+    sheets = sheets_of(samples, nfp, both_sides=True)
+    found = *sheets.nodes_beyond(_APART), sheets.widest_within(_APART)
+    nodes, widest = np.zeros(2), 0.0
     for phi in (0.0, 0.5 * np.pi / nfp):
         for theta in 2 * np.pi * np.arange(72) / 72:
-            radius, apart, widths = _closest_ball(samples, nfp, phi, theta)
+            radius, apart, widths, length = _closest_ball(samples, nfp, phi, theta)
             if apart > _APART:
-                largest = np.maximum(largest, widths / radius)
+                nodes = np.maximum(nodes, widths / radius)
+            else:
+                widest = max(widest, apart * length / radius)
     # Of points near the limit those that touch within their own cross-section beyond it count too.
-    assert (found > 0.97 * largest).all()
-    assert (found < 1.25 * largest).all()
+    assert (found > 0.97 * np.append(nodes, widest)).all()
+    assert (found < 1.25 * np.append(nodes, widest)).all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -194,11 +195,11 @@ def pareto_front(
 ) -> Iterator[tuple[int, bool]]:
     """Yield the position of each pair (seconds, bytes) and whether the pair is best.
 
-    The fastest pair is first. A pair is best if it has fewer bytes than all pairs yielded before.
-    Unknown bytes count as 0.
+    The fastest pair is first. A pair is best if it has fewer bytes than all pairs yielded before,
+    or if it is the fastest. Pairs with unknown bytes are compared by their seconds only.
     """
-    smallest = float("inf")
-    for n in sorted(range(len(sizes)), key=lambda n: (sizes[n][0], sizes[n][1] or 0)):
-        size = sizes[n][1] or 0
-        yield n, size < smallest
-        smallest = min(smallest, size)
+    known = [(time, math.inf if size is None else size) for time, size in sizes]
+    smallest = math.inf
+    for place, n in enumerate(sorted(range(len(known)), key=known.__getitem__)):
+        yield n, place == 0 or known[n][1] < smallest
+        smallest = min(smallest, known[n][1])

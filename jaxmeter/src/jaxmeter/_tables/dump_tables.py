@@ -64,7 +64,8 @@ schema(
 )
 schema(
     "dump_passes",
-    "Each row is a pass that changed the program. The passes are in the order of execution.",
+    "Each row is a pass that changed the program, or the beginning of a pipeline. The rows are in "
+    "the order of execution.",
     {
         "position": (WHOLE, "number of the pass in the dump"),
         "pipeline": (TEXT, "pipeline of the pass"),

@@ -149,10 +149,16 @@ def read_dump(
     ------
     JaxmeterError
         If the folder has no such program, if it has several programs and `module` is not given, or
-        if a file cannot be read.
+        if the folder or a file cannot be read.
     """
+    try:
+        paths = sorted(folder.iterdir()) if folder.is_dir() else []
+    except OSError as error:
+        raise JaxmeterError(
+            f"dump: got {str(folder)!r} ({error.strerror or error}); give a folder that can be read"
+        ) from None
     found = {}
-    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+    for path in paths:
         match = _AFTER.match(path.name)
         if match is not None:
             found[match["stem"]] = (match["module"], path)

@@ -75,8 +75,13 @@ def frame(name: str, rows: Any) -> pd.DataFrame:
     Raises
     ------
     JaxmeterError
-        If a column is not in the schema, or a value does not match the kind of its column.
+        If no schema has this name, a column is not in the schema, or a value does not match the
+        kind of its column.
     """
+    if name not in SCHEMAS:
+        raise JaxmeterError(
+            f"frame: got name={name!r}; give the name of a schema: {', '.join(sorted(SCHEMAS))}"
+        )
     known = SCHEMAS[name].columns
     given = pd.DataFrame(rows if isinstance(rows, (Mapping, pd.DataFrame)) else list(rows))
     unknown = [column for column in given.columns if column not in known]

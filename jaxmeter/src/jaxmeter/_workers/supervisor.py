@@ -28,8 +28,8 @@ _PAUSE_SECONDS = 0.002
 def fork_supervised() -> None:
     """Fork and return in the child; the parent becomes its supervisor and never returns.
 
-    At SIGTERM the supervisor ends the child and everything that the child has started. Linux also
-    sends SIGTERM when the parent of the supervisor dies.
+    When the child ends, and at SIGTERM, the supervisor ends the child and, on Linux, every process
+    that the child has started. Linux also sends SIGTERM when the parent of the supervisor dies.
     """
     _prctl(_SET_CHILD_SUBREAPER, 1)
     _prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
