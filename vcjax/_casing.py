@@ -10,12 +10,11 @@ B on the surface separates into
 
 from dataclasses import dataclass
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from vcjax._checks import check_constants
-from vcjax._compiled import ONE_MODULE, compiled
+from vcjax._compiled import ONE_MODULE, compiled, operands
 from vcjax._data_checks.watch import watch
 from vcjax._devices import Devices, copied, device_mesh
 from vcjax._geometry.nodes import at_targets, one_period, set_up, surface_nodes
@@ -175,7 +174,7 @@ def _separate(call, casing, B, sizes, far_dtype, sign):
     check_evaluation(call, casing, Casing, "vcjax.prepare", B)
     dtype = resolve_far_dtype(call, casing.rule, far_dtype)
     tiles = resolve_tiles(call, "B", *sizes, dtype=dtype)
-    return _field(casing, copied(jnp.asarray(B), casing.devices), tiles, sign)
+    return _field(casing, copied(operands(B), casing.devices), tiles, sign)
 
 
 @compiled(ONE_MODULE, static_argnums=(2, 3))

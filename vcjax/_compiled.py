@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.experimental
 import numpy as np
+from jax import lax
 from jax.core import Tracer
 
 # Older versions of JAX have this context manager in another module.
@@ -73,6 +74,23 @@ def compiled(
         return call
 
     return decorator
+
+
+def operands(values: Any) -> Any:
+    """Convert arrays to JAX arrays; XLA does not compute with them while it compiles.
+
+    A concrete array is a constant of the function that JAX is tracing. XLA computes what depends on
+    constants alone while it compiles, and for products of matrices this takes seconds. Behind an
+    optimisation barrier it leaves a constant alone.
+    """
+
+    def operand(value: Any) -> Any:
+        if isinstance(value, Tracer):
+            return value
+        array = jax.device_put(value)
+        return lax.optimization_barrier(array) if isinstance(array, Tracer) else array
+
+    return jax.tree.map(operand, values)
 
 
 def is_tracing() -> bool:

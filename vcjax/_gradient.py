@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from vcjax._checks import check_constants
-from vcjax._compiled import ONE_MODULE, compiled
+from vcjax._compiled import ONE_MODULE, compiled, operands
 from vcjax._data_checks.watch import watch
 from vcjax._devices import Devices, copied, device_mesh
 from vcjax._geometry.jump import dual_basis, total_gradient
@@ -187,7 +186,7 @@ def internal_gradient(
 def _separate(call, casing, B, chunk_size, target_chunk_size, sign):
     check_evaluation(call, casing, GradientCasing, "vcjax.prepare_gradient", B)
     tiles = resolve_tiles(call, "GRADB", chunk_size, target_chunk_size)
-    return _gradient(casing, copied(jnp.asarray(B), casing.devices), tiles, sign)
+    return _gradient(casing, copied(operands(B), casing.devices), tiles, sign)
 
 
 @compiled(ONE_MODULE, static_argnums=(2, 3))

@@ -18,7 +18,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float
 
 from vcjax._checks import check_constants, check_points
-from vcjax._compiled import ONE_THREAD, compiled, is_tracing
+from vcjax._compiled import ONE_THREAD, compiled, is_tracing, operands
 from vcjax._data_checks.watch import watch
 from vcjax._devices import Devices, copied, device_mesh, over_targets
 from vcjax._errors import errors_named
@@ -282,7 +282,7 @@ def _evaluate(call: str, quantity: Callable, casing, B, points, sizes) -> OffSur
         missed = _missed(casing.rule, np.asarray(B), np)
         evaluate = partial(_at_points, quantity, tiles, casing, B, missed=missed)
         return in_groups(evaluate, np.asarray(points))
-    everywhere = copied((jnp.asarray(B), jnp.asarray(points)), casing.devices)
+    everywhere = copied(operands((B, points)), casing.devices)
     return _at_points(quantity, tiles, casing, *everywhere)
 
 

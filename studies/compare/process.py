@@ -84,14 +84,14 @@ def _vcjax(given: SimpleNamespace, inputs: Any) -> Callable:
         casing = jax.block_until_ready(vcjax.prepare_off_surface(rule, X))
         return lambda: np.asarray(vcjax.field_at(casing, B, points).external)
 
-    def external_square(X, rule):
+    def external_square(X, B, rule):
         return (vcjax.external_field(vcjax.prepare(rule, X), B) ** 2).sum()
 
-    derivative = jax.jit(jax.grad(external_square), static_argnums=1)
+    derivative = jax.jit(jax.grad(external_square), static_argnums=2)
 
     def gradient_in_X() -> Callable:
         rule = vcjax.choose(X, B, given.digits, **symmetry, **targets)
-        return lambda: np.asarray(derivative(X, rule))
+        return lambda: np.asarray(derivative(X, B, rule))
 
     return {
         "B": field,

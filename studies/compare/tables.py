@@ -10,10 +10,16 @@ from jaxmeter import bytes_text
 from studies.harness import Row, measured, read_rows, table
 
 _CASE = "operation", "digits", "threads"
+# Digits in the tables of all times. The table of equal errors uses further digits.
+_DIGITS = "3", "6", "9", "12"
 HEADER = (
     *_CASE, "whole process", "with the cache", "whole C++", "compile time", "further set-up",
     "further evaluation", "evaluation in C++", "peak memory", "memory of C++", "error",
     "error of C++",
+)  # fmt: skip
+EQUAL_ERRORS = (
+    "operation", "digits of C++", "threads", "error of C++", "digits of vcjax", "error",
+    "further evaluation", "set-up and evaluation",
 )  # fmt: skip
 
 
@@ -24,18 +30,59 @@ def table_of(rows: Sequence[Row]) -> str:
     ----------
     rows : measured on one processor.
     """
-    cases: dict[tuple, dict[str, list[Row]]] = {}
+    lines = [[*case, *_cells(programs)] for case, programs in _cases(rows).items()]
+    return table(HEADER, lines, left=3)
+
+
+def equal_errors(rows: Sequence[Row]) -> str:
+    """Return a Markdown table that compares programs at equal errors.
+
+    Each row of C++ is compared with the fewest digits at which the error of vcjax is not larger.
+
+    Parameters
+    ----------
+    rows : measured on one processor.
+    """
+    lines = []
+    for case, programs in _cases(rows).items():
+        operation, digits, threads = case
+        error = _of(programs, "C++", "error_relative")
+        enough = [
+            (int(other[1]), found)
+            for other, found in _cases(rows).items()
+            if (other[0], other[2]) == (operation, threads)
+            and _of(found, "vcjax", "error_relative") <= error
+        ]
+        if enough:
+            fewest, found = min(enough, key=lambda one: one[0])
+            once, further = (
+                _of(programs, "C++", "evaluation_seconds")
+                / sum(_of(found, "vcjax", name) for name in names)
+                for names in (("setup_seconds", "evaluation_seconds"), ("evaluation_seconds",))
+            )
+            ours = _of(found, "vcjax", "error_relative")
+            cells = f"{error:.1e}", fewest, f"{ours:.1e}", f"{further:.1f}", f"{once:.1f}"
+            lines.append([operation, digits, threads, *cells])
+    return table(EQUAL_ERRORS, lines, left=3)
+
+
+def _cases(rows: Sequence[Row]) -> dict[tuple[str, ...], dict[str, list[Row]]]:
+    """Return the rows by operation, digits and threads, and then by program."""
+    cases: dict[tuple[str, ...], dict[str, list[Row]]] = {}
     for row in rows:
         programs = cases.setdefault(tuple(str(row[name]) for name in _CASE), {})
         programs.setdefault(row["program"], []).append(row)
-    return table(HEADER, [[*case, *_cells(programs)] for case, programs in cases.items()], left=3)
+    return cases
+
+
+def _of(programs: dict[str, list[Row]], program: str, name: str) -> float:
+    found = [row[name] for row in programs.get(program, ()) if row[name] not in ("", None)]
+    combine = max if name == "error_relative" else median
+    return combine(map(float, found)) if found else float("nan")
 
 
 def _cells(programs: dict[str, list[Row]]) -> list[str]:
-    def of(program: str, name: str) -> float:
-        found = [row[name] for row in programs.get(program, ()) if row[name] not in ("", None)]
-        combine = max if name == "error_relative" else median
-        return combine(map(float, found)) if found else float("nan")
+    of = partial(_of, programs)
 
     def seconds(program: str, name: str, places: int) -> str:
         return _text(of(program, name), lambda value: f"{value:.{places}f} s")
@@ -63,10 +110,16 @@ def by_processor(rows: Sequence[Row]) -> dict[str, str]:
     return {name: table_of([row for row in rows if row["processor"] == name]) for name in names}
 
 
-def _on(maker: str) -> str:
-    found = by_processor(read_rows(measured("compare", "rows.csv")))
-    (text,) = (text for name, text in found.items() if name.startswith(maker))
-    return text
+def _rows(processor: str) -> list[Row]:
+    rows = read_rows(measured("compare", "rows.csv"))
+    return [row for row in rows if processor in row["processor"]]
 
 
-TABLES = {f"compare {name}": partial(_on, name) for name in ("Intel", "AMD")}
+def _main_table(processor: str) -> str:
+    return table_of([row for row in _rows(processor) if row["digits"] in _DIGITS])
+
+
+TABLES = {
+    **{f"compare {name}": partial(_main_table, name) for name in ("Zen 5", "Intel", "Zen 3")},
+    "compare equal errors": lambda: equal_errors(_rows("Zen 5")),
+}

@@ -50,6 +50,21 @@ def test_each_processor_has_a_table():
     }
 
 
+def test_programs_are_compared_at_the_fewest_digits_whose_error_is_not_larger():
+    rows = [
+        row("C++", digits="9", error_relative=1e-7, evaluation_seconds=6.0),
+        row("C++", digits="3", error_relative=1e-12, evaluation_seconds=6.0),
+        row("vcjax", digits="9", error_relative=1e-9, evaluation_seconds=2.0),
+        row("vcjax", digits="10", error_relative=1e-11, evaluation_seconds=3.0),
+        row("vcjax", digits="8", error_relative=9e-8, setup_seconds=0.5, evaluation_seconds=1.0),
+        row("vcjax", digits="7", error_relative=2e-7, evaluation_seconds=0.1),
+        row("vcjax", digits="6", threads="2", error_relative=1e-8, evaluation_seconds=0.1),
+    ]
+    (line,) = tables.equal_errors(rows).splitlines()[2:]
+    cells = ["B", "9", "1", "1.0e-07", "8", "9.0e-08", "6.0", "4.0"]
+    assert [cell.strip() for cell in line.split("|")[1:-1]] == cells
+
+
 @pytest.mark.parametrize("threads", [0, 10**6])
 def test_more_threads_than_processors_and_none_are_refused(threads, tmp_path):
     with pytest.raises(StudyError, match=f"--threads {threads}; give a number of CPUs from 1"):

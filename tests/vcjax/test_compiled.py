@@ -5,7 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from vcjax import _compiled
+import vcjax
+from tests.vcjax.common import toroidal_field
+from vcjax import _compiled, problems
 
 X = np.linspace(0.0, 1.0, 3)
 
@@ -40,3 +42,20 @@ def test_long_vectors_are_asked_for_with_avx512_only(monkeypatch, avx512):
     assert options == ({"xla_cpu_prefer_vector_width": 512} if avx512 else {})
     program = _compiled.compiled(options)(lambda x: x**2)
     np.testing.assert_array_equal(program(X), X**2)
+
+
+def test_xla_does_not_compute_with_captured_arrays_while_it_compiles():
+    surface = problems.circular_torus(major_radius=1.0, minor_radius=0.3)
+    x = surface.points(6, 24, half_period=False)
+    B = toroidal_field(x)
+    rule = vcjax.choose(x, B, 2, nfp=1)
+
+    def field(x, B):
+        return vcjax.external_field(vcjax.prepare(rule, x), B)
+
+    def products(function, *args):
+        return jax.jit(function).lower(*args).compile().as_text().count(" dot(")
+
+    given = products(field, x, B)
+    assert given == products(lambda x: field(x, B), x) == products(lambda B: field(x, B), B)
+    np.testing.assert_array_equal(jax.jit(lambda x: field(x, B))(x), jax.jit(field)(x, B))

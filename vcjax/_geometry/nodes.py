@@ -16,6 +16,7 @@ from jax import lax
 from jax.core import Tracer
 from jaxtyping import Array, Float, Int
 
+from vcjax._compiled import operands
 from vcjax._errors import VcjaxError, errors_named
 from vcjax._geometry.resample import as_rows, resampled
 from vcjax._quadrature.rule import Rule
@@ -74,8 +75,8 @@ def set_up(call: str, function: Callable, rule: Rule, *values: Any) -> Any:
     with errors_named(call):
         if on_host(*values):
             found = function(rule, *jax.tree.map(np.asarray, values), np)
-            return jax.device_put(found)
-        return _traced(function, rule, *values)
+            return operands(found)
+        return _traced(function, rule, *operands(values))
 
 
 def on_host(*values: Any) -> bool:
