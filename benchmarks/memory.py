@@ -1,4 +1,4 @@
-"""Temporary memory of small problems, as reported by the compiler."""
+"""Temporary memory of a field and its gradient, as reported by the compiler."""
 
 from __future__ import annotations
 

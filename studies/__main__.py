@@ -35,6 +35,7 @@ STUDIES = {
         "vcjax against the C++ package, cold and in the steady state",
     ),
     "accuracy": ("studies.accuracy.study", "errors and error estimates, by shape and digits"),
+    "patches": ("studies.accuracy.patches", "errors without patches, by distance"),
     "fleet": ("studies.fleet.study", "size and cost of a fleet of a million records"),
     "chunks": ("studies.chunks.study", "the best tile sizes on this machine"),
     "docs": ("studies.docs", "rewrite the tables of docs/ from the committed rows"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from studies.accuracy import page as accuracy
+from studies.accuracy import patches
 from studies.chunks import tables as chunks
 from studies.closure import study as closure
 from studies.compare import tables as compare
@@ -17,6 +18,7 @@ from studies.trust import page as trust
 
 TABLES = {
     **accuracy.TABLES,
+    **patches.TABLES,
     **trust.TABLES,
     **detection.TABLES,
     **edits.TABLES,

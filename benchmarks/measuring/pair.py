@@ -216,11 +216,12 @@ def measure_times(
     clock: Callable[[], float] = time.monotonic,
     load: Callable[[], float | None] = jaxmeter.load_1min,
 ) -> None:
-    """Measure the times of changed operations, then of the cases, then of the operations again.
+    """Measure the times of the cases, and of the operations whose programs changed.
 
-    The operations get all seconds but those in which the cases can be tested, and at least half.
-    The cases get the rest, because only cases show compile times. If time is left after the cases,
-    the operations get their missing rounds.
+    The first round of the cases shows how long their rounds take. Then the operations are measured.
+    Of the seconds that are left they get those that the cases do not need for a test, and at least
+    half. The other rounds of the cases follow. If time is left after them, the operations get their
+    missing rounds.
     """
     until = clock() + seconds
     operations: Sequence[TimedSide] = ()

@@ -62,7 +62,7 @@ def shape_rows(
 
 
 def _on_surface(shape: Shape, field: str, digits: int) -> Iterator[Row]:
-    data, outside, inside = _data(shape, field, digits + EXTRA_DIGITS["field"])
+    data, outside, inside = data_of(shape, field, digits + EXTRA_DIGITS["field"])
     casing = vcjax.prepare(_rule(shape, data, digits), data.X)
     targets = _targets(shape)
     scale = np.linalg.norm(data.B, axis=-1).max()
@@ -73,7 +73,7 @@ def _on_surface(shape: Shape, field: str, digits: int) -> Iterator[Row]:
 
 
 def _gradient(shape: Shape, field: str, digits: int) -> Iterator[Row]:
-    data, outside, inside = _data(shape, field, digits + EXTRA_DIGITS["gradient"])
+    data, outside, inside = data_of(shape, field, digits + EXTRA_DIGITS["gradient"])
     casing = vcjax.prepare_gradient(_rule(shape, data, digits, gradient=True), data.X)
     targets, known = _targets(shape), problems.magnetic_field_gradient
     truths = [
@@ -89,34 +89,13 @@ def _gradient(shape: Shape, field: str, digits: int) -> Iterator[Row]:
 
 def _off_surface(shape: Shape, field: str, digits: int, gradient: bool = False) -> Iterator[Row]:
     extra = EXTRA_DIGITS["off gradient" if gradient else "off"]
-    data, outside, inside = _data(shape, field, digits + extra)
+    data, outside, inside = data_of(shape, field, digits + extra)
     rule = vcjax.choose_off_surface(data.X, data.B, digits, **data.symmetry, gradient=gradient)
     casing = vcjax.prepare_off_surface(rule, data.X)
     points, places = _points(shape)
-    at, known = (
-        (vcjax.gradient_at, problems.magnetic_field_gradient)
-        if gradient
-        else (vcjax.field_at, problems.magnetic_field)
-    )
-    found = jax.tree.map(np.asarray, at(casing, data.B, points))
-    is_inside = _is_inside(shape, points, places)
-    scale = np.linalg.norm(data.B, axis=-1).max()
-    # The data determine the external part only inside, and the internal part only outside.
-    errors = np.full(len(points), np.inf)
-    for here, part, currents in (
-        (is_inside, found.external, outside),
-        (~is_inside, found.internal, inside),
-    ):
-        truth = known(currents, points[here]) if currents else np.zeros(part[here].shape)
-        size = np.abs((part[here] - truth).reshape(here.sum(), -1))
-        errors[here] = np.nan_to_num(np.linalg.norm(size, axis=1), nan=np.inf) / scale
-    if gradient:
-        targets = _targets(shape)
-        truth = sum(known(currents, targets) for currents in (outside, inside) if currents)
-        unit = scale / np.abs(truth).max()
-        errors, estimates = errors * unit, found.error * unit
-    else:
-        estimates = found.error
+    is_inside = is_inside_of(shape, points, places["side"] < 0, places["distance"])
+    currents = outside, inside
+    errors, estimates = errors_off_surface(shape, casing, data.B, points, is_inside, currents)
     for distance in DISTANCES:
         for side in ("inside", "outside"):
             here = (places["distance"] == distance) & (is_inside == (side == "inside"))
@@ -126,6 +105,38 @@ def _off_surface(shape: Shape, field: str, digits: int, gradient: bool = False) 
                 least = (estimates[here] / np.maximum(errors[here], 1e-300)).min()
                 row |= dict(least_ratio=float(least), distance=distance, side=side)
                 yield row | _sizes(rule, data)
+
+
+def errors_off_surface(shape: Shape, casing, B, points, is_inside, currents):
+    """Return the errors of fields, or of gradients, at n points, and their estimates, (n,) each.
+
+    Fields are relative to max |B|, gradients to max |grad B|.
+
+    Parameters
+    ----------
+    casing : its rule says whether gradients are evaluated.
+    is_inside : (n,) whether a point is inside the surface.
+    currents : pair of the currents outside and inside the surface.
+    """
+    gradient = casing.rule.gradient
+    at, known = (
+        (vcjax.gradient_at, problems.magnetic_field_gradient)
+        if gradient
+        else (vcjax.field_at, problems.magnetic_field)
+    )
+    found = jax.tree.map(np.asarray, at(casing, B, points))
+    scale = unit = np.linalg.norm(B, axis=-1).max()
+    if gradient:
+        targets = _targets(shape)
+        scale = np.abs(sum(known(some, targets) for some in currents if some)).max()
+    # The data determine the external part only inside, and the internal part only outside.
+    errors = np.full(len(points), np.inf)
+    parts = (is_inside, found.external), (~is_inside, found.internal)
+    for (here, part), some in zip(parts, currents, strict=True):
+        truth = known(some, points[here]) if some else np.zeros(part[here].shape)
+        size = np.abs((part[here] - truth).reshape(here.sum(), -1))
+        errors[here] = np.nan_to_num(np.linalg.norm(size, axis=1), nan=np.inf) / scale
+    return errors, found.error * unit / scale
 
 
 def _off_surface_gradient(shape: Shape, field: str, digits: int) -> Iterator[Row]:
@@ -179,7 +190,7 @@ def _targets(shape: Shape):
     return vcjax.surface_points(X, **symmetry, nphi=shape.rows(TARGETS[0]), ntheta=TARGETS[1])
 
 
-def _data(shape: Shape, field: str, digits: int):
+def data_of(shape: Shape, field: str, digits: int):
     """Return data with B resolved to `digits` digits, and the currents outside and inside."""
     outside, inside = shape.currents(field)
     tolerance = max(10.0**-digits, _FINEST)
@@ -245,8 +256,14 @@ def _tails(B: np.ndarray, shape: Shape):
 
 
 @lru_cache
-def _frame(name: str):
-    """Return points of the surface and their outward unit normals, shape (n, 3) each."""
+def frame(name: str):
+    """Return points of the surface, their outward unit normals, and the lengths of tangents.
+
+    Returns
+    -------
+    points, normals : (n, 3) each.
+    lengths : (2, n) lengths of dX/dphi and dX/dtheta.
+    """
     shape = shapes()[name]
     options: dict[str, Any] = dict(nphi=4, ntheta=24, **_symmetry(shape))
     x = vcjax.surface_points(shape.points(), **options)
@@ -254,12 +271,13 @@ def _frame(name: str):
     normal = np.cross(*along)
     normal *= np.sign((normal * x).sum()) / np.linalg.norm(normal, axis=2, keepdims=True)
     i, j = zip(*PLACES, strict=True)
-    return np.asarray(x)[i, j], np.asarray(normal)[i, j]
+    lengths = np.linalg.norm(along, axis=3)
+    return np.asarray(x)[i, j], np.asarray(normal)[i, j], lengths[:, i, j]
 
 
 def _points(shape: Shape):
     """Return points off the surface, shape (n, 3), with the distance and side of each point."""
-    x, normal = _frame(shape.name)
+    x, normal, _ = frame(shape.name)
     points, distances, sides = [], [], []
     for distance in DISTANCES:
         for side in (-1.0, 1.0):
@@ -268,19 +286,28 @@ def _points(shape: Shape):
             sides += [side] * len(x)
     points = np.concatenate(points)
     places = dict(distance=np.array(distances), side=np.array(sides))
-    # Leave out points that are close to the z axis, in a narrow hole in which currents flow.
-    keep = np.hypot(points[:, 0], points[:, 1]) > 0.05
+    keep = is_off_axis(points)
     return points[keep], {key: value[keep] for key, value in places.items()}
 
 
-def _is_inside(shape: Shape, points, places) -> np.ndarray:
+def is_off_axis(points: np.ndarray) -> np.ndarray:
+    """Return whether each point is far from the z axis, where currents flow in narrow holes."""
+    return np.hypot(points[:, 0], points[:, 1]) > 0.05
+
+
+def is_inside_of(shape: Shape, points, placed_inside, distances) -> np.ndarray:
     """Return whether each point is inside the surface, shape (n,).
 
     Points next to the surface are on the side where they were placed. Other points are inside if
     the cross-section winds around them.
+
+    Parameters
+    ----------
+    distances : (n,) distances from the surface points at which the points were placed, in minor
+        radii.
     """
-    inside = places["side"] < 0
-    for k in np.flatnonzero(places["distance"] > 0.02):
+    inside = placed_inside.copy()
+    for k in np.flatnonzero(distances > 0.02):
         x, y, z = points[k]
         r, height = _section_through(shape, np.arctan2(y, x))
         angle = np.unwrap(np.arctan2(height - z, r - np.hypot(x, y)))

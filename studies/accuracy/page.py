@@ -50,37 +50,34 @@ def _rows() -> Any:
     return pd.read_csv(measured("accuracy", "rows.csv"))
 
 
-def worst_errors(*quantities: str) -> str:
-    """Return a table of the largest error in units of 10^-digits, by shape, quantity and digits."""
+def worst_errors(quantity: str) -> str:
+    """Return a table of the largest error in units of 10^-digits, by shape and digits."""
     rows = _rows()
-    header, columns = [], []
-    for quantity in quantities:
-        some = rows[rows["quantity"] == quantity]
-        name = f"{QUANTITIES[quantity]}, " if len(quantities) > 1 else ""
-        for digits in sorted(some["digits"].unique()):
-            header.append(f"{name}d = {digits}")
-            of_digits = some[some["digits"] == digits]
-            columns.append(of_digits.groupby("shape", sort=False)["over"].max())
+    groups = rows[rows["quantity"] == quantity].groupby("digits")
+    columns = [some.groupby("shape", sort=False)["over"].max() for _, some in groups]
     lines = [
         (shape, *(_number(column.get(shape)) for column in columns))
         for shape in rows["shape"].unique()
     ]
-    return table(("shape", *header), lines)
+    return table(("shape", *_digits_of(groups)), lines)
 
 
-def by_distance() -> str:
+def by_distance(quantity: str) -> str:
     """Return a table of the largest error off the surface in units of 10^-digits, by distance."""
     rows = _rows()
-    rows = rows[rows["distance"].notna()]
-    groups = rows.groupby(["quantity", "digits"])
-    header = [f"{QUANTITIES[quantity]}, d = {digits}" for quantity, digits in groups.groups]
+    rows = rows[rows["quantity"] == quantity]
+    groups = rows.groupby("digits")
     worst = [some.groupby(["distance", "side"])["over"].max() for _, some in groups]
     lines = [
         (f"{distance:g}", side, *(_number(one.get((distance, side))) for one in worst))
         for distance in sorted(rows["distance"].unique(), reverse=True)
         for side in ("inside", "outside")
     ]
-    return table(("distance, minor radii", "side", *header), lines, left=2)
+    return table(("distance, minor radii", "side", *_digits_of(groups)), lines, left=2)
+
+
+def _digits_of(groups: Any) -> list[str]:
+    return [f"d = {digits}" for digits in groups.groups]
 
 
 def estimates() -> str:
@@ -115,7 +112,9 @@ def _number(value: Any) -> str:
 TABLES = {
     "accuracy field": partial(worst_errors, "field"),
     "accuracy gradient": partial(worst_errors, "gradient"),
-    "accuracy off": partial(worst_errors, "off", "off gradient"),
-    "accuracy distance": by_distance,
+    "accuracy off": partial(worst_errors, "off"),
+    "accuracy off gradient": partial(worst_errors, "off gradient"),
+    "accuracy distance": partial(by_distance, "off"),
+    "accuracy distance gradient": partial(by_distance, "off gradient"),
     "accuracy estimates": estimates,
 }

@@ -46,6 +46,8 @@ def equal_errors(rows: Sequence[Row]) -> str:
     lines = []
     for case, programs in _cases(rows).items():
         operation, digits, threads = case
+        if digits not in _DIGITS:
+            continue
         error = _of(programs, "C++", "error_relative")
         enough = [
             (int(other[1]), found)

@@ -17,5 +17,5 @@ def test_currents_lie_on_the_side_that_they_are_given_for(name):
                 if isinstance(source, CentralConductor):
                     continue
                 points, _ = source.curve(2 * np.pi * np.arange(12) / 12)
-                far = dict(distance=np.full(12, 1.0), side=np.ones(12))
-                assert (measure._is_inside(shape, points, far) == expected).all()
+                found = measure.is_inside_of(shape, points, np.zeros(12, bool), np.ones(12))
+                assert (found == expected).all()

@@ -97,10 +97,7 @@ def transforms(
         given = points, sources, normals, values, nodes.turns
         return far_sum(FIELD, rule, tiles, *given, punctured, used)
 
-    # Without a patch the error of the far sum is about exp(-2 pi d/h) at the distance d, and its
-    # gradient is 2 pi/h times as large. Next to a convex surface the error falls more slowly.
-    negligible = 1.1 * rule.cutoff**2 + (7.0 if rule.gradient else 4.0)
-    needed = foot.nodes_away < negligible / (2 * np.pi)
+    needed = foot.nodes_away < reach_of_patches(rule)
     if used is not None:
         needed = needed & (jnp.arange(len(points)) < used)
     near = _near_parts(rule, nodes, points, foot, needed, test_field, punctured, used)
@@ -134,6 +131,15 @@ def transform_gradients(
 
     slopes, found = jax.vmap(along, out_axes=(1, None))(jnp.eye(3))
     return found, slopes
+
+
+def reach_of_patches(rule: Rule) -> float:
+    """Return the distance from the surface, in node spacings, below which a point has a patch.
+
+    Without a patch the error of the far sum is about exp(-2 pi d/h) at the distance d, and its
+    gradient is 2 pi/h times as large. Next to a convex surface the error falls more slowly.
+    """
+    return (1.1 * rule.cutoff**2 + (7.0 if rule.gradient else 4.0)) / (2 * np.pi)
 
 
 def known_field(

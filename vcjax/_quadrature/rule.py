@@ -19,9 +19,11 @@ _LARGEST_CUTOFF = 10.0
 class Rule:
     """Sizes and constants of a quadrature: an immutable, hashable object made by `vcjax.choose`.
 
-    For points off the surface, `vcjax.choose_off_surface` makes the rule. Every point of the target
-    grid is the centre of a patch, an ellipse of quadrature nodes on which the singular near part of
-    the kernel is integrated in polar coordinates.
+    A patch is an ellipse of quadrature nodes on which the singular near part of the kernel is
+    integrated in polar coordinates. Every point of the target grid is the centre of a patch.
+
+    For points off the surface, `vcjax.choose_off_surface` makes the rule. The centre of a patch is
+    then the nearest point of the surface, and the target grid has no meaning.
 
     Attributes
     ----------
@@ -34,7 +36,8 @@ class Rule:
     patch_phi, patch_theta : semi-axes of a patch, in quadrature nodes.
     margin : number of nodes beyond each side of a patch that the interpolation to polar nodes may
         use.
-    radial_count, angular_count : numbers of radii and angles of the polar nodes of a patch.
+    radial_count, angular_count : numbers of radii and angles of the polar nodes of a patch. Radii
+        in the core are not counted.
     lagrange_count : largest number of points of the local Lagrange interpolation; even.
     cutoff : largest product of the near kernel's cut-off rate alpha and the radius of a patch. The
         near kernel ends at this radius.

@@ -25,7 +25,7 @@ _SHEETS, _CROSSINGS = (16, 72), (24, 120)
 # Points more than this angle in theta apart lie on different sheets.
 _OTHER_SHEET = 1.0
 # Between points closer in theta than this angle, the surface bends too much for tangent planes.
-_BENT_SHEET = 0.3
+_BENT_SHEET = 0.25
 _MOST_NODES = 20_000
 
 

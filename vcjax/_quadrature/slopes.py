@@ -63,7 +63,7 @@ class Slopes:
 
     @property
     def length(self) -> float:
-        """Return max |B| over the largest component of grad B, in the unit of the surface."""
+        """Return max |B| divided by the largest component of grad B, in the unit of the surface."""
         return self.spectrum.largest / self.steepest
 
     def nodes(self, by_modes: np.ndarray, digits: int, lagrange_count: int) -> np.ndarray:

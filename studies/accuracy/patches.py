@@ -1,0 +1,137 @@
+"""Measure errors without patches, by the distance from the surface: docs/equations.md.
+
+    python -m studies patches                    # measure 3 and 6 digits; rerun to resume
+    python -m studies patches --digits 3 --shapes QA
+    python -m studies patches --save             # replace committed rows by measured rows
+
+`vcjax._kernels.off_surface.reach_of_patches` is the distance beyond which a point needs no patch.
+The study places points at 0.7 to 1.3 times this distance, on both sides of the surface, and
+evaluates them without patches. The data and the exact results are those of ``python -m studies
+accuracy``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import jax
+import numpy as np
+import pandas as pd
+
+import vcjax
+from benchmarks.measuring.checkout import code_version
+from studies.accuracy import measure
+from studies.accuracy.shapes import FIELDS, Shape, shapes
+from studies.harness import RESULTS, Row, in_worker, measured, read_rows, table, write_rows
+from vcjax._geometry.foot import Periods, filled_count, nearest
+from vcjax._kernels.off_surface import reach_of_patches
+
+SHARES = (0.7, 0.8, 0.9, 1.0, 1.1, 1.3)
+"""Distances at which points are placed, over the reach of patches."""
+EDGES = (0.7, 0.85, 1.0, 1.15, 1.5)
+"""Edges of the columns of the table, in the same unit."""
+_COLUMNS = "shape", "field", "quantity", "digits", "from_share", "over", "code"
+_NO_CUTOFF = 1e-3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of this study to its parser."""
+    parser.add_argument("--shapes", nargs="+", choices=tuple(shapes()), default=tuple(shapes()))
+    parser.add_argument("--digits", nargs="+", type=int, default=(3, 6))
+    parser.add_argument("--save", action="store_true", help="replace the committed rows")
+    parser.add_argument("--out", type=Path, default=RESULTS / "accuracy" / "patches.jsonl")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure the rows that the file does not contain yet, or save the rows with ``--save``."""
+    if options.save:
+        rows = [{name: row[name] for name in _COLUMNS} for row in read_rows(options.out)]
+        write_rows(measured("accuracy", "patches.csv"), rows)
+        return 0
+    code = code_version()
+    done = {(row["shape"], str(row["digits"])) for row in read_rows(options.out)}
+    for shape in options.shapes:
+        digits = [d for d in options.digits if (shape, str(d)) not in done]
+        if digits:
+            print(f"{shape}, {digits} digits", flush=True)
+            flags = {"XLA_FLAGS": "--xla_backend_optimization_level=0", "JAX_PLATFORMS": "cpu"}
+            given = dict(shape=shape, digits=digits, code=code)
+            in_worker(rows_of, options.out, given, env=flags)
+    return 0
+
+
+def rows_of(shape: str, digits: Sequence[int], code: str) -> Iterator[Row]:
+    """Yield the rows of a shape: the largest error at each range of distances."""
+    jax.config.update("jax_enable_x64", True)
+    for d in digits:
+        rows = []
+        for quantity in ("off", "off gradient"):
+            for field in FIELDS:
+                fixed = dict(shape=shape, field=field, quantity=quantity, digits=d, code=code)
+                rows += [
+                    fixed | row for row in _without_patches(shapes()[shape], field, quantity, d)
+                ]
+        yield from rows
+        jax.clear_caches()
+
+
+def _without_patches(shape: Shape, field: str, quantity: str, digits: int) -> Iterator[Row]:
+    data, *currents = measure.data_of(shape, field, digits + measure.EXTRA_DIGITS[quantity])
+    gradient = quantity == "off gradient"
+    rule = vcjax.choose_off_surface(data.X, data.B, digits, **data.symmetry, gradient=gradient)
+    bare = replace(rule, cutoff=_NO_CUTOFF)
+    casing = vcjax.prepare_off_surface(bare, data.X)
+    points, is_inside = _points(shape, rule)
+    away = _nodes_away(casing, points)
+    errors, _ = measure.errors_off_surface(shape, casing, data.B, points, is_inside, currents)
+    has_none = away > reach_of_patches(bare)
+    share = away / reach_of_patches(rule)
+    for first, last in zip(EDGES, EDGES[1:], strict=False):
+        here = has_none & (share >= first) & (share < last)
+        if here.any():
+            yield dict(from_share=first, over=float(f"{errors[here].max() * 10.0**digits:.3g}"))
+
+
+def _points(shape: Shape, rule: vcjax.Rule):
+    """Return points off the surface (n, 3), and whether each is inside the surface."""
+    x, normal, lengths = measure.frame(shape.name)
+    spacing = (lengths * np.array(rule.spacing)[:, None]).max(axis=0)
+    points, sides, distances = [], [], []
+    for share in SHARES:
+        for side in (-1.0, 1.0):
+            distance = share * reach_of_patches(rule) * spacing
+            points.append(x + side * distance[:, None] * normal)
+            sides.append(np.full(len(x), side))
+            distances.append(distance / shape.minor_radius)
+    points, sides, distances = map(np.concatenate, (points, sides, distances))
+    keep = measure.is_off_axis(points)
+    points, placed_inside, distances = points[keep], sides[keep] < 0, distances[keep]
+    return points, measure.is_inside_of(shape, points, placed_inside, distances)
+
+
+def _nodes_away(casing: vcjax.OffSurfaceCasing, points: np.ndarray) -> np.ndarray:
+    """Return the distances of n points from the surface in node spacings, (n,)."""
+    fill = filled_count(len(points)) - len(points)
+    filled = np.pad(points, ((0, fill), (0, 0)), mode="edge")
+    surface = Periods(casing.nodes[:3], casing.turns)
+    found = jax.jit(nearest, static_argnums=2)(filled, surface, casing.rule)
+    return np.asarray(found.nodes_away)[: len(points)]
+
+
+def largest_errors() -> str:
+    """Return a table of the largest error in units of 10^-digits, by the range of distances."""
+    rows = pd.read_csv(measured("accuracy", "patches.csv"))
+    ranges = list(zip(EDGES, EDGES[1:], strict=False))
+    lines = []
+    for (quantity, digits), some in rows.groupby(["quantity", "digits"]):
+        worst = some.groupby("from_share")["over"].max()
+        name = "gradient" if quantity == "off gradient" else "field"
+        lines.append([name, digits, *(f"{worst[first]:.2g}" for first, _ in ranges)])
+    header = [f"{first:g} to {last:g}" for first, last in ranges]
+    return table(("quantity", "digits", *header), lines)
+
+
+TABLES = {"accuracy patches": largest_errors}
