@@ -134,7 +134,7 @@ def errors_off_surface(shape: Shape, casing, B, points, is_inside, currents):
     parts = (is_inside, found.external), (~is_inside, found.internal)
     for (here, part), some in zip(parts, currents, strict=True):
         truth = known(some, points[here]) if some else np.zeros(part[here].shape)
-        size = np.abs((part[here] - truth).reshape(here.sum(), -1))
+        size = (part[here] - truth).reshape(here.sum(), 9 if gradient else 3)
         errors[here] = np.nan_to_num(np.linalg.norm(size, axis=1), nan=np.inf) / scale
     return errors, found.error * unit / scale
 
