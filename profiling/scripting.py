@@ -124,8 +124,8 @@ def existing(target: str) -> Path | None:
     if jaxmeter.is_target(target):
         return None
     raise JaxmeterError(
-        f"got target={target!r}, which is neither an existing file or folder nor of the form "
-        "'package.module:function'; give one of these"
+        f"got target={target!r}, which is no existing file or folder and names no function; give "
+        "the path of a file or folder, or 'package.module:function' or 'file.py:function'"
     )
 
 

@@ -16,6 +16,7 @@ from jaxtyping import Array, Float
 
 from vcjax._casing import Casing
 from vcjax._checks import check_casing, check_jax, check_vectors
+from vcjax._compiled import operands
 from vcjax._data_checks.watch import check_evaluated, watch_alike
 from vcjax._errors import VcjaxError
 from vcjax._geometry.nodes import one_period
@@ -90,7 +91,7 @@ class DenseOperator:
             raise VcjaxError(f"{call} got B of shape {B.shape}; give at least one field.")
         check_vectors(call, "B", B.reshape(-1, *B.shape[-2:]), given_shape=B.shape)
         check_evaluated(call, self, B, first_only=True)
-        return _apply(self, jnp.asarray(B))
+        return _apply(self, operands(B))
 
 
 def dense_operator(

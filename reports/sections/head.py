@@ -51,7 +51,7 @@ def _machine(environment: Row) -> tuple[str, str]:
 
 
 def _load(environment: Row) -> tuple[str, str]:
-    """Return the maximum load before a process, and a note if other programs were running."""
+    """Return the largest load measured before a process, and a note about it."""
     load, cpus = environment["load_1min_before_highest"], environment["cpus_available_count"]
     if pd.isna(load):
         return "unknown", ""

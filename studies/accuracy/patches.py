@@ -13,13 +13,13 @@ accuracy``.
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import jax
 import numpy as np
-import pandas as pd
 
 import vcjax
 from benchmarks.measuring.checkout import code_version
@@ -89,7 +89,7 @@ def _without_patches(shape: Shape, field: str, quantity: str, digits: int) -> It
     errors, _ = measure.errors_off_surface(shape, casing, data.B, points, is_inside, currents)
     has_none = away > reach_of_patches(bare)
     share = away / reach_of_patches(rule)
-    for first, last in zip(EDGES, EDGES[1:], strict=False):
+    for first, last in itertools.pairwise(EDGES):
         here = has_none & (share >= first) & (share < last)
         if here.any():
             yield dict(from_share=first, over=float(f"{errors[here].max() * 10.0**digits:.3g}"))
@@ -123,15 +123,15 @@ def _nodes_away(casing: vcjax.OffSurfaceCasing, points: np.ndarray) -> np.ndarra
 
 def largest_errors() -> str:
     """Return a table of the largest error in units of 10^-digits, by the range of distances."""
-    rows = pd.read_csv(measured("accuracy", "patches.csv"))
-    ranges = list(zip(EDGES, EDGES[1:], strict=False))
-    lines = []
-    for (quantity, digits), some in rows.groupby(["quantity", "digits"]):
-        worst = some.groupby("from_share")["over"].max()
-        name = "gradient" if quantity == "off gradient" else "field"
-        lines.append([name, digits, *(f"{worst[first]:.2g}" for first, _ in ranges)])
-    header = [f"{first:g} to {last:g}" for first, last in ranges]
-    return table(("quantity", "digits", *header), lines)
+    worst: dict[tuple[str, int], dict[float, float]] = {}
+    for row in read_rows(measured("accuracy", "patches.csv")):
+        name = "gradient" if row["quantity"] == "off gradient" else "field"
+        errors = worst.setdefault((name, int(row["digits"])), {})
+        first = float(row["from_share"])
+        errors[first] = max(errors.get(first, 0.0), float(row["over"]))
+    lines = [[*case, *(f"{errors[at]:.2g}" for at in EDGES[:-1])] for case, errors in worst.items()]
+    header = [f"{first:g} to {last:g}" for first, last in itertools.pairwise(EDGES)]
+    return table(("quantity", "digits", *header), sorted(lines))
 
 
 TABLES = {"accuracy patches": largest_errors}
