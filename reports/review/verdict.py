@@ -71,7 +71,7 @@ class Review:
 
     @property
     def broken(self) -> tuple[LostCase, ...]:
-        """Cases that succeeded at BASE and fail more often at HEAD; each such case fails the review."""
+        """Cases that succeeded at BASE and fail more often at HEAD; each fails the review."""
         return tuple(entry for entry in self.lost if entry.is_regression)
 
     @property
