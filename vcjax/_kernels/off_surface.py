@@ -136,10 +136,14 @@ def transform_gradients(
 def reach_of_patches(rule: Rule) -> float:
     """Return the distance from the surface, in node spacings, below which a point has a patch.
 
-    Without a patch the error of the far sum is about exp(-2 pi d/h) at the distance d, and its
-    gradient is 2 pi/h times as large. Next to a convex surface the error falls more slowly.
+    Without a patch the error of the far sum is about exp(-2 pi s) at a distance of s spacings, and
+    the error of its gradient is 2 pi/h times as large for the spacing h. Outside a circle of n
+    nodes both fall more slowly, like (1 + 2 pi s/n)^-n.
     """
-    return (1.1 * rule.cutoff**2 + (7.0 if rule.gradient else 4.0)) / (2 * np.pi)
+    if not rule.gradient:
+        return (1.1 * rule.cutoff**2 + 4.0) / (2 * np.pi)
+    nodes = rule.quad_ntheta
+    return nodes / (2 * np.pi) * float(np.expm1((1.1 * rule.cutoff**2 + 7.0) / nodes))
 
 
 def known_field(
