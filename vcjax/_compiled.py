@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import jax.experimental
+import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.core import Tracer
@@ -77,17 +78,19 @@ def compiled(
 
 
 def operands(values: Any) -> Any:
-    """Convert arrays to JAX arrays; XLA does not compute with them while it compiles.
+    """Convert arrays to JAX arrays; XLA does not compute with concrete ones while it compiles.
 
     A concrete array is a constant of the function that JAX is tracing. XLA computes what depends on
     constants alone while it compiles, and for products of matrices this takes seconds. Behind an
-    optimisation barrier it leaves a constant alone.
+    optimisation barrier it leaves a constant alone. If the traced function has already converted or
+    changed the array, the array is traced and gets no barrier.
     """
 
     def operand(value: Any) -> Any:
         if isinstance(value, Tracer):
             return value
-        array = jax.device_put(value)
+        # Unlike `jax.device_put`, this copies NumPy arrays, which the caller may overwrite.
+        array = jnp.asarray(value)
         return lax.optimization_barrier(array) if isinstance(array, Tracer) else array
 
     return jax.tree.map(operand, values)

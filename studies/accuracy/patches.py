@@ -49,10 +49,11 @@ def run(options: argparse.Namespace) -> int:
     """Measure the rows that the file does not contain yet, or save the rows with ``--save``."""
     if options.save:
         rows = [{name: row[name] for name in _COLUMNS} for row in read_rows(options.out)]
-        write_rows(measured("accuracy", "patches.csv"), rows)
+        file, newer = measured("accuracy", "patches.csv"), {_key(row) for row in rows}
+        write_rows(file, [*(row for row in read_rows(file) if _key(row) not in newer), *rows])
         return 0
     code = code_version()
-    done = {(row["shape"], str(row["digits"])) for row in read_rows(options.out)}
+    done = {_key(row) for row in read_rows(options.out) if row["code"] == code}
     for shape in options.shapes:
         digits = [d for d in options.digits if (shape, str(d)) not in done]
         if digits:
@@ -61,6 +62,10 @@ def run(options: argparse.Namespace) -> int:
             given = dict(shape=shape, digits=digits, code=code)
             in_worker(rows_of, options.out, given, env=flags)
     return 0
+
+
+def _key(row: Row) -> tuple[str, str]:
+    return row["shape"], str(row["digits"])
 
 
 def rows_of(shape: str, digits: Sequence[int], code: str) -> Iterator[Row]:
@@ -129,7 +134,10 @@ def largest_errors() -> str:
         errors = worst.setdefault((name, int(row["digits"])), {})
         first = float(row["from_share"])
         errors[first] = max(errors.get(first, 0.0), float(row["over"]))
-    lines = [[*case, *(f"{errors[at]:.2g}" for at in EDGES[:-1])] for case, errors in worst.items()]
+    lines = [
+        [*case, *(f"{errors.get(at, 0.0):.2g}" for at in EDGES[:-1])]
+        for case, errors in worst.items()
+    ]
     header = [f"{first:g} to {last:g}" for first, last in itertools.pairwise(EDGES)]
     return table(("quantity", "digits", *header), sorted(lines))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import vcjax
-from tests.vcjax.common import toroidal_field
+from tests.vcjax.common import casing_of, small_torus, toroidal_field
 from vcjax import _compiled, problems
 
 X = np.linspace(0.0, 1.0, 3)
@@ -61,3 +61,23 @@ def test_xla_does_not_compute_with_captured_arrays_while_it_compiles():
     given = products(field, x, B)
     assert given == products(lambda x: field(x, B), x) == products(lambda B: field(x, B), B)
     np.testing.assert_array_equal(jax.jit(lambda x: field(x, B))(x), jax.jit(field)(x, B))
+
+
+def test_a_casing_and_a_field_of_jax_can_both_be_captured():
+    casing, B = casing_of(small_torus(), 3), jnp.asarray(small_torus().B)
+    expected = vcjax.external_field(casing, B)
+    found = jax.jit(lambda factor: factor * vcjax.external_field(casing, B))(1.0)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_field_may_be_overwritten_after_the_call():
+    casing, B = casing_of(small_torus(), 3), small_torus().B
+    expected = np.asarray(vcjax.external_field(casing, B))
+    memory = np.empty(B.nbytes + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    aligned = memory[start : start + B.nbytes].view(float).reshape(B.shape)
+    for _ in range(10):
+        aligned[...] = B
+        found = vcjax.external_field(casing, aligned)
+        aligned[...] = 0.0
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)

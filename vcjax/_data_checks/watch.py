@@ -82,7 +82,8 @@ def check_evaluated(call: str, watched: Any, B, *, first_only: bool = False) -> 
     surface = None if isinstance(B, Tracer) else _watched.get(watched)
     if surface is None or (surface.checked and (first_only or not is_near(B))):
         return
-    field = np.asarray(B.reshape(-1, *B.shape[-3:])[0])
+    # Under tracing, a reshaped array of JAX would be traced.
+    field = np.asarray(B).reshape(-1, *B.shape[-3:])[0]
     digest = hash(field.tobytes())
     if digest in surface.checked or not field.any():
         return

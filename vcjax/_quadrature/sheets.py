@@ -49,7 +49,7 @@ class Sheets:
         grid are 2 pi rho apart.
 
     If a ball that touches the surface next to q, on another cross-section, is smaller, its radius
-    takes the place of rho in `along_phi` and `nodes`.
+    takes the place of rho in `nodes`, and in `along_phi` if `separation` is finite.
     """
 
     separation: np.ndarray
@@ -133,7 +133,8 @@ def sheets_of(samples: np.ndarray, nfp: int, *, both_sides: bool) -> Sheets:
     with np.errstate(divide="ignore"):
         # The distance between the lines of a grid is the width of its cells across the lines.
         nodes = [area / length / least for length in lengths[::-1]]
-        found = separation, lengths[0] / least, lengths[1] / rho, *nodes
+        closer = np.where(np.isfinite(separation), least, rho)
+        found = separation, lengths[0] / closer, lengths[1] / rho, *nodes
     separation, along_phi, along_theta, *nodes = (v.ravel()[order] for v in found)
     return Sheets(separation, along_phi, along_theta, np.stack(nodes))
 
