@@ -68,6 +68,27 @@ def equal_errors(rows: Sequence[Row]) -> str:
     return table(EQUAL_ERRORS, lines, left=3)
 
 
+def factors(rows: Sequence[Row]) -> str:
+    """Return a Markdown table: how many times as fast as C++ a further evaluation is.
+
+    Each cell has the least and the largest factor of all digits.
+    """
+    found: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for processor in dict.fromkeys(row["processor"] for row in rows):
+        of_processor = [row for row in rows if row["processor"] == processor]
+        for (operation, _, threads), programs in _cases(of_processor).items():
+            times = [_of(programs, name, "evaluation_seconds") for name in ("C++", "vcjax")]
+            if times[0] == times[0]:
+                line = found.setdefault((processor, threads), {})
+                line.setdefault(operation, []).append(times[0] / times[1])
+    names = "B", "grad B", "off surface"
+    lines = [
+        [*case, *(f"{min(line[name]):.1f} to {max(line[name]):.1f}" for name in names)]
+        for case, line in found.items()
+    ]
+    return table(("processor", "threads", *names), lines, left=2)
+
+
 def _cases(rows: Sequence[Row]) -> dict[tuple[str, ...], dict[str, list[Row]]]:
     """Return the rows by operation, digits and threads, and then by program."""
     cases: dict[tuple[str, ...], dict[str, list[Row]]] = {}
@@ -123,5 +144,6 @@ def _main_table(processor: str) -> str:
 
 TABLES = {
     **{f"compare {name}": partial(_main_table, name) for name in ("Zen 5", "Intel", "Zen 3")},
+    "compare factors": lambda: factors([row for row in _rows("") if row["digits"] in _DIGITS]),
     "compare equal errors": lambda: equal_errors(_rows("Zen 5")),
 }

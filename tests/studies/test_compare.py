@@ -65,6 +65,18 @@ def test_programs_are_compared_at_the_fewest_digits_whose_error_is_not_larger():
     assert [cell.strip() for cell in line.split("|")[1:-1]] == cells
 
 
+def test_factors_have_the_least_and_the_largest_of_all_digits():
+    rows = [
+        row(program, digits=d, operation=name, processor="P", evaluation_seconds=seconds)
+        for name in ("B", "grad B", "off surface")
+        for program, d, seconds in (("C++", "3", 6.0), ("vcjax", "3", 2.0), ("C++", "6", 8.0))
+    ]
+    rows += [{**one, "program": "vcjax", "evaluation_seconds": 1.0} for one in rows[2::3]]
+    rows.append(row("vcjax", operation="gradient in X", processor="P"))
+    (line,) = tables.factors(rows).splitlines()[2:]
+    assert line == "| P | 1 | 3.0 to 8.0 | 3.0 to 8.0 | 3.0 to 8.0 |"
+
+
 @pytest.mark.parametrize("threads", [0, 10**6])
 def test_more_threads_than_processors_and_none_are_refused(threads, tmp_path):
     with pytest.raises(StudyError, match=f"--threads {threads}; give a number of CPUs from 1"):

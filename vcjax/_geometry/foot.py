@@ -95,7 +95,7 @@ def nearest(points: Float[Array, "n 3"], surface: Periods, rule: Rule, used: Any
     used : number of points to process, counted from the first; it may be traced. If None, all
         points are processed.
     """
-    # Next to a thin section, steps of a third of a patch along theta miss the nearest sheet.
+    # Next to a thin section, longer steps along theta can miss the nearest sheet.
     stride = -(-rule.patch_phi // 4), max(1, rule.patch_theta // 4)
     starts = _nearest_nodes(points, surface, stride, rule, used)
 
