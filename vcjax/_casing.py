@@ -14,10 +14,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from vcjax._checks import check_constants
-from vcjax._compiled import ONE_MODULE, compiled, operands
+from vcjax._compiled import operands
 from vcjax._data_checks.watch import watch
 from vcjax._devices import Devices, copied, device_mesh
 from vcjax._geometry.nodes import at_targets, one_period, set_up, surface_nodes
+from vcjax._groups import by_rows, row_groups
 from vcjax._kernels.far import FIELD
 from vcjax._kernels.near import combine_field, field_weights_at
 from vcjax._options import (
@@ -30,11 +31,13 @@ from vcjax._options import (
 from vcjax._prepared import (
     Kernels,
     PreparedTargets,
+    Rows,
     apply_operator,
     check_evaluation,
     check_preparation,
     near_fields,
     on_nodes,
+    on_rows,
     source_fields,
 )
 from vcjax._pytree import pytree
@@ -173,23 +176,27 @@ def internal_field(
 def _separate(call, casing, B, sizes, far_dtype, sign):
     check_evaluation(call, casing, Casing, "vcjax.prepare", B)
     dtype = resolve_far_dtype(call, casing.rule, far_dtype)
-    tiles = resolve_tiles(call, "B", *sizes, dtype=dtype)
-    return _field(casing, copied(operands(B), casing.devices), tiles, sign)
+    groups = row_groups(casing, B)
+    tiles = resolve_tiles(call, "B", *sizes, dtype=dtype, grouped=bool(groups))
+    return _field(groups, casing, copied(operands(B), casing.devices), tiles, sign)
 
 
-@compiled(ONE_MODULE, static_argnums=(2, 3))
-def _field(casing: Casing, B, tiles: Tiles, sign: float):
+@by_rows(static_argnums=(3, 4))
+def _field(rows: Rows, casing: Casing, B, tiles: Tiles, sign: float):
     nodes = on_nodes(casing, B)
-    here = at_targets(one_period(nodes, casing.rule), casing.rule)
-    total = 0.5 * here + sign * casing_operator(casing, nodes, tiles)
+    here = on_rows(at_targets(one_period(nodes, casing.rule), casing.rule), rows)
+    total = 0.5 * here + sign * casing_operator(casing, nodes, tiles, rows)
     return total.transpose(1, 2, 0)
 
 
-def casing_operator(casing: Casing, nodes: Float[Array, "3 row column"], tiles: Tiles):
+def casing_operator(
+    casing: Casing, nodes: Float[Array, "3 row column"], tiles: Tiles, rows: Rows = None
+):
     """Return T[B] at the targets in laboratory components, shape (3, tphi, ttheta).
 
     Parameters
     ----------
     nodes : B on the nodes of one period and of the rule's overlap, in laboratory components.
+    rows : see `Rows`.
     """
-    return apply_operator(_KERNELS, casing, nodes, tiles)
+    return apply_operator(_KERNELS, casing, nodes, tiles, rows)

@@ -8,6 +8,10 @@ All these derivatives form the matrix D, and both gradients follow from D:
     D = sum_a e^a (x) d_a B + n (x) d,   d = sum_a e^a (n.d_a B) - n sum_a e^a.d_a B,
     grad B_ext = D/2 + FP grad T[B],   grad B_int = D/2 - FP grad T[B] = D - grad B_ext.
 
+Both gradients are symmetric matrices without trace, because both fields have neither curl nor
+divergence on the vacuum side. Only this part of D and of the integral is kept. If currents cross
+the surface, the integral has another part too, which is left out.
+
 The sign (x) denotes the tensor product. FP denotes Hadamard's finite part of the integral at points
 of the surface. Nothing is extrapolated from points off the surface.
 """
@@ -20,22 +24,25 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from vcjax._checks import check_constants
-from vcjax._compiled import ONE_MODULE, compiled, operands
+from vcjax._compiled import operands
 from vcjax._data_checks.watch import watch
 from vcjax._devices import Devices, copied, device_mesh
-from vcjax._geometry.jump import dual_basis, total_gradient
+from vcjax._geometry.jump import dual_basis, symmetric_traceless, total_gradient
 from vcjax._geometry.nodes import at_targets, one_period, set_up, surface_nodes
 from vcjax._geometry.resample import as_rows, resampled
+from vcjax._groups import by_rows, row_groups
 from vcjax._kernels.gradient import GRADIENT, combine_gradient, gradient_weights_at
 from vcjax._options import GRADIENT_PARTS, Tiles, resolve_near, resolve_tiles
 from vcjax._prepared import (
     Kernels,
     PreparedTargets,
+    Rows,
     apply_operator,
     check_evaluation,
     check_preparation,
     near_fields,
     on_nodes,
+    on_rows,
     source_fields,
     warn_of_field_rule,
 )
@@ -139,8 +146,8 @@ def external_gradient(
 ) -> Float[Array, "trg_nphi trg_ntheta 3 3"]:
     """Return the gradient of the field of the currents outside the surface, at the targets.
 
-    The gradient is linear in B, and differentiable in B and in the casing. See `vcjax._gradient`
-    for the equations.
+    The gradient is linear in B, and differentiable in B and in the casing. It is symmetric and has
+    no trace. See `vcjax._gradient` for the equations.
 
     Parameters
     ----------
@@ -185,34 +192,36 @@ def internal_gradient(
 
 def _separate(call, casing, B, chunk_size, target_chunk_size, sign):
     check_evaluation(call, casing, GradientCasing, "vcjax.prepare_gradient", B)
-    tiles = resolve_tiles(call, "GRADB", chunk_size, target_chunk_size)
-    return _gradient(casing, copied(operands(B), casing.devices), tiles, sign)
+    groups, sizes = row_groups(casing, B), (chunk_size, target_chunk_size)
+    tiles = resolve_tiles(call, "GRADB", *sizes, grouped=bool(groups))
+    return _gradient(groups, casing, copied(operands(B), casing.devices), tiles, sign)
 
 
-@compiled(ONE_MODULE, static_argnums=(2, 3))
-def _gradient(casing: GradientCasing, B, tiles: Tiles, sign: float):
-    jump = surface_gradient(casing, B)
-    total = 0.5 * jump + sign * gradient_operator(casing, on_nodes(casing, B), tiles)
+@by_rows(static_argnums=(3, 4))
+def _gradient(rows: Rows, casing: GradientCasing, B, tiles: Tiles, sign: float):
+    jump = surface_gradient(casing, B, rows)
+    total = 0.5 * jump + sign * gradient_operator(casing, on_nodes(casing, B), tiles, rows)
     return total.transpose(2, 3, 0, 1)
 
 
 def gradient_operator(
-    casing: GradientCasing, nodes: Float[Array, "3 row column"], tiles: Tiles
+    casing: GradientCasing, nodes: Float[Array, "3 row column"], tiles: Tiles, rows: Rows = None
 ) -> Float[Array, "3 3 tphi ttheta"]:
     """Return FP grad T[B] at the targets, in laboratory components.
 
     Parameters
     ----------
     nodes : B on the nodes of one period and of the rule's overlap, in laboratory components.
+    rows : see `Rows`.
     """
-    return apply_operator(_KERNELS, casing, nodes, tiles)
+    return symmetric_traceless(apply_operator(_KERNELS, casing, nodes, tiles, rows))
 
 
 @jax.named_scope("surface_gradient")
 def surface_gradient(
-    casing: GradientCasing, B: Float[Array, "a b 3"]
+    casing: GradientCasing, B: Float[Array, "a b 3"], rows: Rows = None
 ) -> Float[Array, "3 3 tphi ttheta"]:
-    """Return the matrix D, defined in the module's docstring, at the targets.
+    """Return the matrix D, defined in the module's docstring, at the targets in `rows`.
 
     D does not depend on the sign of the normal.
     """
@@ -223,4 +232,6 @@ def surface_gradient(
         resampled(as_rows(B), casing.field_phi_slope, theta),
         resampled(as_rows(B), phi, casing.field_theta_slope),
     )
-    return total_gradient(casing.dual_basis, slopes)
+    slopes = [on_rows(slope, rows) for slope in slopes]
+    basis = casing.dual_basis if rows is None else casing.dual_basis[:, :, rows]
+    return total_gradient(basis, slopes)

@@ -1,14 +1,19 @@
-"""Evaluate any number of points with one program, in groups that run in parallel on CPUs."""
+"""Evaluate points or rows of targets in groups that run in parallel on CPUs.
+
+XLA divides single operations among the processors. The operations of a tile are too small for this.
+"""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import wraps
 from typing import Any
 
 import jax
 import numpy as np
 
-from vcjax._compiled import enable_x64
+from vcjax._compiled import ONE_MODULE, ONE_MODULE_ONE_THREAD, compiled, enable_x64, is_tracing
+from vcjax._geometry.nodes import on_host
 
 _LEAST_GROUP = 64
 """Least number of points in groups that run in parallel, except the last group."""
@@ -21,7 +26,7 @@ def in_groups(evaluate: Callable, points: np.ndarray) -> Any:
     """Evaluate points in groups of equal size, so that one program serves any number of points.
 
     A group is filled up with copies of its last point. On CPUs the groups run in parallel, each on
-    one processor: the loops of the program are too small to share.
+    one processor.
 
     Parameters
     ----------
@@ -38,24 +43,80 @@ def in_groups(evaluate: Callable, points: np.ndarray) -> Any:
         filled = np.pad(group, ((0, _GROUP - len(group)), (0, 0)), mode="edge")
         return evaluate(filled, used=np.asarray(len(group)))
 
-    def in_thread(first):
+    found = _in_parallel(one_group, range(0, count, most), processors)
+    found = [jax.tree.map(lambda v: np.asarray(v)[:most], group) for group in found]
+    return _joined(found, count)
+
+
+def row_groups(casing: Any, *values: Any) -> list[np.ndarray]:
+    """Divide the target rows of a casing into groups of equal size, one for each processor.
+
+    The last group is filled up with copies of the last row. The list is empty if the rows are not
+    divided: inside a transformation of JAX, on accelerators, with `devices`, or if there are fewer
+    rows than processors.
+    """
+    count, processors = casing.rule.trg_shape[0], _processors()
+    concrete = on_host(casing, *values) and not is_tracing()
+    is_cpu = jax.default_backend() == "cpu" and casing.devices is None
+    if not concrete or not is_cpu or count < processors:
+        return []
+    each = -(-count // processors)
+    rows = [np.arange(first, first + each) for first in range(0, count, each)]
+    return [np.minimum(group, count - 1) for group in rows]
+
+
+def by_rows(static_argnums: tuple[int, ...]) -> Callable[[Callable], Callable]:
+    """Return a decorator that compiles a function of target rows and evaluates it in groups.
+
+    The function is called as ``function(rows, casing, ...)``; its results have the rows as their
+    first axis. The decorated function is called with the result of `row_groups` in place of `rows`.
+    Without groups, it calls the function with None in place of the rows.
+    """
+
+    def decorator(function: Callable) -> Callable:
+        whole = compiled(ONE_MODULE, static_argnums)(function)
+        part = compiled(ONE_MODULE_ONE_THREAD, static_argnums)(function)
+
+        @wraps(function)
+        def call(groups: Sequence[np.ndarray], casing, *args):
+            if not groups:
+                return whole(None, casing, *args)
+            if len(groups) == 1:
+                return part(groups[0], casing, *args)
+            found = _in_parallel(lambda rows: part(rows, casing, *args), groups, len(groups))
+            return _joined(found, casing.rule.trg_shape[0])
+
+        return call
+
+    return decorator
+
+
+def _in_parallel(one_group: Callable, groups: Sequence[Any], processors: int) -> list[Any]:
+    """Call a function for each group, in as many threads as there are processors."""
+
+    def in_thread(group):
         with enable_x64(True):  # a setting of this thread
-            return jax.block_until_ready(one_group(first))
+            return jax.block_until_ready(one_group(group))
 
     # The call for the first group compiles the program, and returns before the group is evaluated.
-    found, others = [one_group(0)], range(most, count, most)
+    found, others = [one_group(groups[0])], groups[1:]
     if processors == 1:
-        found += map(one_group, others)
-    else:
-        with ThreadPoolExecutor(processors) as pool:
-            found += pool.map(in_thread, others)
+        return found + [one_group(group) for group in others]
+    with ThreadPoolExecutor(processors) as pool:
+        return found + list(pool.map(in_thread, others))
 
-    def joined(*groups):
-        return np.concatenate([np.asarray(group)[:most] for group in groups])[:count]
 
-    # Concatenate on the host: a slice or `jnp.asarray` on the device would compile a program for
-    # each number of points.
-    return jax.device_put(jax.tree.map(joined, *found))
+def _joined(groups: Sequence[Any], count: int) -> Any:
+    """Concatenate the results of groups along their first axis, and keep the first `count`.
+
+    Arrays are joined on the host: a slice or `jnp.asarray` on the device would compile a program
+    for each number of points.
+    """
+
+    def joined(*parts):
+        return np.concatenate([np.asarray(part) for part in parts])[:count]
+
+    return jax.device_put(jax.tree.map(joined, *groups))
 
 
 def _processors() -> int:

@@ -30,12 +30,13 @@ from vcjax._quadrature.rule import Rule
 
 Operator = Literal["B", "BOFF", "GRADB"]
 
-# (sources, targets) of a tile. On one CPU thread the time depends little on these sizes. Several
-# threads share a tile, and tiles of about a thousand targets take 15 to 20 % less time than tiles
-# of a few hundred (docs/chunks.md). Derivatives of the field are slower if a tile is too large for
-# the cache. Sizes for other devices are not measured; they are large enough to occupy a whole
-# device.
+# (sources, targets) of a tile. "grouped" is for direct calls on CPUs, where one processor computes
+# a tile: tiles that fit into its cache take least time. Inside a transformation of JAX, all
+# processors share a tile, and tiles of about a thousand targets take 15 to 20 % less time than
+# tiles of a few hundred (docs/chunks.md). Sizes for other devices are not measured; they are large
+# enough to occupy a whole device.
 _AUTO: dict[str, dict[Operator, tuple[int, int]]] = {
+    "grouped": {"B": (512, 256), "BOFF": (2048, 320), "GRADB": (512, 256)},
     "cpu": {"B": (512, 1280), "BOFF": (2048, 320), "GRADB": (1024, 1280)},
     "gpu": {"B": (16384, 1024), "BOFF": (16384, 1024), "GRADB": (1024, 8192)},
     "tpu": {"B": (8192, 1024), "BOFF": (8192, 1024), "GRADB": (1024, 4096)},
@@ -66,6 +67,9 @@ class Setting(NamedTuple):
 class Config:
     """The tile sizes that ``"auto"`` stands for in the current environment; prints as a table.
 
+    On CPUs these are the sizes of direct calls. Inside ``jit`` and other transformations, tiles on
+    the surface have more targets; see ``docs/chunks.md``.
+
     Attributes
     ----------
     backend : JAX's default backend, "cpu", "gpu" or "tpu".
@@ -90,7 +94,8 @@ def config() -> Config:
     VcjaxError : if an environment variable is set to something other than tile sizes.
     """
     operators: tuple[Operator, ...] = ("B", "BOFF", "GRADB")
-    chunks = {k: v for operator in operators for k, v in _sizes("config", operator).items()}
+    grouped = jax.default_backend() == "cpu"
+    chunks = {k: v for name in operators for k, v in _sizes("config", name, grouped).items()}
     return Config(jax.default_backend(), MappingProxyType(chunks))
 
 
@@ -100,14 +105,19 @@ def resolve_tiles(
     chunk_size: int | str,
     target_chunk_size: int | str,
     dtype: str = "float64",
+    grouped: bool = False,
 ) -> Tiles:
     """Return the tiles of a call, with ``"auto"`` replaced by the size in force.
+
+    Parameters
+    ----------
+    grouped : whether targets are evaluated in groups, each on one processor (`vcjax._groups`).
 
     Raises
     ------
     VcjaxError : if a size, given or from the environment, is not a positive integer.
     """
-    sources, targets = _sizes(call, operator).values()
+    sources, targets = _sizes(call, operator, grouped).values()
     return Tiles(
         _size(call, "chunk_size", chunk_size, sources.value),
         _size(call, "target_chunk_size", target_chunk_size, targets.value),
@@ -249,12 +259,13 @@ def _size(call: str, name: str, value: int | str, auto: int) -> int:
     return auto
 
 
-def _sizes(call: str, operator: Operator) -> dict[str, Setting]:
+def _sizes(call: str, operator: Operator, grouped: bool) -> dict[str, Setting]:
     """Return the tile sizes of sources and targets, in this order, each with its origin.
 
     The keys are the names of the environment variables that may set them.
     """
-    auto = _AUTO.get(jax.default_backend(), _AUTO["gpu"])[operator]
+    platform = "grouped" if grouped else jax.default_backend()
+    auto = _AUTO.get(platform, _AUTO["gpu"])[operator]
     name = f"VCJAX_CHUNK_{operator}"
     both = _from_environment(call, name, 2) or [Setting(size, "auto") for size in auto]
     names = f"{name}_SRC", f"{name}_TRG"

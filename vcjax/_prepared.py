@@ -8,11 +8,12 @@ the surface. Fields and gradients differ only in their `Kernels`.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import jax.numpy as jnp
+from jax import lax
 from jax.sharding import Mesh
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from vcjax._checks import check_casing, check_jax, check_rule, check_vectors
 from vcjax._compiled import LESS_OPTIMISED, compiled
@@ -81,6 +82,10 @@ class PreparedTargets(Prepared):
     near_weights: Float[Array, "tphi ttheta k patch"] | None
     near_recipe: tuple = ()
     near_block: int = field(default=1, metadata={"static": True})
+
+
+Rows: TypeAlias = Int[Array, " some"] | None
+"""Indices of the target rows that a program evaluates, which may be traced; None for all rows."""
 
 
 class Kernels(NamedTuple):
@@ -172,7 +177,11 @@ def on_nodes(casing: Prepared, B: Float[Array, "a b 3"]) -> Float[Array, "3 row 
 
 
 def apply_operator(
-    kernels: Kernels, casing: PreparedTargets, B: Float[Array, "3 row column"], tiles: Tiles
+    kernels: Kernels,
+    casing: PreparedTargets,
+    B: Float[Array, "3 row column"],
+    tiles: Tiles,
+    rows: Rows = None,
 ) -> Float[Array, "*components tphi ttheta"]:
     """Apply an operator to a field; return laboratory components of the values at the targets.
 
@@ -181,20 +190,35 @@ def apply_operator(
     kernels : the kernels of the operator.
     B : the field on the nodes of one period and of the rule's overlap, from `on_nodes`.
     tiles : how the far field is summed.
+    rows : see `Rows`; the result then has these rows only. Without devices only.
     """
     rule, rank = casing.rule, kernels.far.rank
-    targets = at_targets(casing.sources, rule).reshape(3, -1).T
+    targets = on_rows(at_targets(casing.sources, rule), rows).reshape(3, -1).T
     far_part = partial(far_sum, kernels.far, rule, tiles)
     sources = casing.sources, casing.area_normals, one_period(B, rule), casing.turns
-    count = rule.target_count
-    far = over_targets(far_part, casing.devices, targets, *sources, count=count, axis=rank)
+    far = over_targets(far_part, casing.devices, targets, *sources, count=len(targets), axis=rank)
 
-    def near_part(rows, B, nodes, *recipe):
-        weights = kernels.weights_at(nodes, *recipe, rule=rule) if recipe else rows[1]
-        return apply_weights(kernels.combine, B, weights, rule, rows[0], casing.near_block)
+    def near_part(given, B, nodes, *recipe):
+        rows, weights = given
+        if recipe:
+            weights = kernels.weights_at(nodes, *recipe, rule=rule)
+        elif weights is None:
+            weights = partial(_kept_weights, casing.near_weights)
+        return apply_weights(kernels.combine, B, weights, rule, rows, casing.near_block)
 
-    rows, count = (target_rows(rule), casing.near_weights), rule.trg_shape[0]
+    given = (target_rows(rule), casing.near_weights) if rows is None else (rows, None)
     recipe = casing.nodes, *casing.near_recipe
-    near = over_targets(near_part, casing.devices, rows, B, *recipe, count=count)
+    near = over_targets(near_part, casing.devices, given, B, *recipe, count=len(given[0]))
     near = jnp.moveaxis(near, (0, 1), (-2, -1))
     return far.reshape(near.shape) + near
+
+
+def on_rows(values: Array, rows: Rows) -> Array:
+    """Return the given rows of values (k, tphi, ttheta) at the targets."""
+    return values if rows is None else values[:, rows]
+
+
+def _kept_weights(weights: Array, row, columns) -> Array:
+    """Return the stored near weights (t, k, patch) of consecutive targets in one row."""
+    sizes = 1, len(columns), *weights.shape[2:]
+    return lax.dynamic_slice(weights, (row, columns[0], 0, 0), sizes)[0].astype(float)

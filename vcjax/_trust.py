@@ -17,7 +17,9 @@ from vcjax._errors import VcjaxError, errors_named
 from vcjax._geometry import resample
 from vcjax._geometry.nodes import at_targets, one_period
 from vcjax._gradient import GradientCasing, gradient_operator, surface_gradient
+from vcjax._groups import by_rows, row_groups
 from vcjax._options import Tiles, resolve_tiles
+from vcjax._prepared import Rows, on_rows
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.slopes import missed_slope
 from vcjax._quadrature.spectrum import unresolved
@@ -51,9 +53,12 @@ def self_test(
     check_jax(call)
     if isinstance(casing, GradientCasing):
         check_casing(call, casing, GradientCasing, "vcjax.prepare_gradient")
-        return _test_gradient(casing, resolve_tiles(call, "GRADB", *sizes))
-    check_casing(call, casing, Casing, "vcjax.prepare")
-    return _test_field(casing, resolve_tiles(call, "B", *sizes))
+        operator, test = "GRADB", _test_gradient
+    else:
+        check_casing(call, casing, Casing, "vcjax.prepare")
+        operator, test = "B", _test_field
+    groups = row_groups(casing)
+    return test(groups, casing, resolve_tiles(call, operator, *sizes, grouped=bool(groups)))
 
 
 def error_estimate(
@@ -130,21 +135,22 @@ def _missed_slopes(samples: np.ndarray, lengths: np.ndarray, rule: Rule) -> floa
 _total_gradient = compiled(ONE_MODULE)(surface_gradient)
 
 
-@compiled(ONE_MODULE, static_argnums=(1,))
-def _test_field(casing: Casing, tiles: Tiles):
+@by_rows(static_argnums=(2,))
+def _test_field(rows: Rows, casing: Casing, tiles: Tiles):
     violations = []
     for nodes in _external_fields(casing):
-        here = at_targets(one_period(nodes, casing.rule), casing.rule)
-        violation = casing_operator(casing, nodes, tiles) - 0.5 * here
+        here = on_rows(at_targets(one_period(nodes, casing.rule), casing.rule), rows)
+        violation = casing_operator(casing, nodes, tiles, rows) - 0.5 * here
         violations.append(jnp.linalg.norm(violation, axis=0))
     return jnp.maximum(*violations)
 
 
-@compiled(ONE_MODULE, static_argnums=(1,))
-def _test_gradient(casing: GradientCasing, tiles: Tiles):
+@by_rows(static_argnums=(2,))
+def _test_gradient(rows: Rows, casing: GradientCasing, tiles: Tiles):
     vertical, toroidal = _external_fields(casing)
-    of_toroidal = gradient_operator(casing, toroidal, tiles) - 0.5 * _toroidal_gradient(casing)
-    violations = gradient_operator(casing, vertical, tiles), of_toroidal
+    known = 0.5 * _toroidal_gradient(casing, rows)
+    of_toroidal = gradient_operator(casing, toroidal, tiles, rows) - known
+    violations = gradient_operator(casing, vertical, tiles, rows), of_toroidal
     return jnp.maximum(*(jnp.sqrt((v**2).sum(axis=(0, 1))) for v in violations))
 
 
@@ -159,13 +165,13 @@ def _external_fields(casing: Casing | GradientCasing):
     return vertical, jnp.stack([-y, x, zero]) * (radius.min() / radius**2)
 
 
-def _toroidal_gradient(casing: GradientCasing) -> Float[Array, "3 3 tphi ttheta"]:
-    """Return the gradient of the toroidal field b of `_external_fields`, at the targets.
+def _toroidal_gradient(casing: GradientCasing, rows: Rows) -> Float[Array, "3 3 tphi ttheta"]:
+    """Return the gradient of the toroidal field b of `_external_fields`, at the targets in `rows`.
 
     Its index order is [i, k] = d_i b_k.
     """
     radius = jnp.hypot(casing.sources[0], casing.sources[1]).min()
-    x, y, _ = at_targets(casing.sources, casing.rule)
+    x, y, _ = on_rows(at_targets(casing.sources, casing.rule), rows)
     zero = jnp.zeros_like(x)
     along, across = 2 * x * y, (y - x) * (y + x)
     rows = [[along, across, zero], [across, -along, zero], [zero, zero, zero]]

@@ -1,6 +1,5 @@
 """How calls off the surface behave: caps, counts of points, transformations, names in errors."""
 
-import os
 from typing import Any
 
 import jax
@@ -87,13 +86,6 @@ def test_groups_in_threads_give_each_point_its_own_result(
     for some, whole in zip(call, found, strict=True):
         expected = np.resize(whole, (count, *np.shape(whole)[1:]))
         np.testing.assert_allclose(some, expected, rtol=1e-12)
-
-
-def test_a_default_device_is_used_by_all_groups(monkeypatch):
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(8), raising=False)
-    assert _groups._processors() == 8
-    with jax.default_device(jax.devices()[0]):
-        assert _groups._processors() == 1
 
 
 def test_a_traced_call_has_the_numbers_of_a_concrete_one(casing, problem, found):

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 
 def dual_basis(x_phi, x_theta, xp: Any):
     """Return the dual tangents of phi and theta, and the unit normal.
@@ -45,4 +47,15 @@ def total_gradient(basis, slopes):
         e * (normal * slope).sum(axis=0) - normal * (e * slope).sum(axis=0)
         for e, slope in zip(dual, slopes, strict=True)
     )
-    return D + normal[:, None] * across
+    return symmetric_traceless(D + normal[:, None] * across)
+
+
+def symmetric_traceless(gradient):
+    """Return the symmetric part of a gradient (3, 3, n, m), less its trace.
+
+    The gradient of a field without divergence and curl is symmetric and has no trace. The other
+    parts of a computed gradient are errors.
+    """
+    even = 0.5 * (gradient + gradient.swapaxes(0, 1))
+    third = (even[0, 0] + even[1, 1] + even[2, 2]) / 3
+    return even - third * np.eye(3)[:, :, None, None]

@@ -133,9 +133,11 @@ def _source_blocks(sources, area_normals, B, largest: int, rule: Rule):
         parts = values.reshape(k, n // high, high, m // wide, wide)
         return parts.transpose(1, 3, 0, 2, 4).reshape(-1, k, high * wide)
 
-    # Incomplete blocks are padded with nodes of density 0.
-    points = cut(jnp.pad(sources, fill, mode="edge"))
-    densities = cut(jnp.pad(dot_and_cross(components(area_normals), components(B)), fill))
+    # Blocks are padded with nodes of density 0, to a multiple of the length of a vector.
+    more = ((0, 0), (0, 0), (0, -high * wide % 8))
+    points = jnp.pad(cut(jnp.pad(sources, fill, mode="edge")), more, mode="edge")
+    densities = jnp.pad(dot_and_cross(components(area_normals), components(B)), fill)
+    densities = jnp.pad(cut(densities), more)
     centres = points.mean(axis=2)
     return centres, points - centres[:, :, None], densities
 

@@ -8,11 +8,20 @@ gradient is a sum of
 
     d_i (r_m / r^3) A_mk = {r^2 A_ik - 3 r_i r_m A_mk} / r^5.
 
+The gradient of a field without divergence and curl is symmetric and has no trace. Let <a, b> be the
+symmetric part of a_i b_k less its trace. This part of the numerator is 3 <r, s r - r x F>, because
+A_ik is a trace and an antisymmetric matrix. The rest is left out: summed over the whole surface it
+is zero if no current crosses the surface.
+
 The numerator is a polynomial in x and y. The contribution of a block of sources to a tile of
-targets is therefore the matrix of w = 1/r^5, (targets, sources), times a matrix of 32 columns. If c
+targets is therefore the matrix of w = 1/r^5, (targets, sources), times a matrix of 17 columns. If c
 is the centre of the block, y' = y - c and g = s y' - y' x F, the columns are
 
-    q,  q y'^2,  q y'_i  with q = (s, F),  and  g,  y'_i g.
+    s,  F,  h = 2 s y' - 3/2 y' x F,  and the five components of each of <y', F> and <y', g>.
+
+With x' = x - c, and with the rows S_i of <y', F>, the numerator is 3 times the sum over sources of
+
+    <x', s x' - x' x F - h>  +  the symmetric part of (x' x S_i)_k  +  <y', g>.
 
 If (size of the block / r)^2 is 10^k, the expansion of squared distances loses k digits. With a
 centre that is far from all sources, such as the origin, it would lose seven digits. Therefore each
@@ -52,43 +61,56 @@ _LARGEST_BLOCK = 1024
 """Largest number of nodes in a block up to 7 digits; see `_block_limit`."""
 
 
-def _moments(y: Float[Array, "3 n"], densities: Float[Array, "4 n"]) -> Float[Array, "32 n"]:
+def _moments(y: Float[Array, "3 n"], densities: Float[Array, "4 n"]) -> Float[Array, "17 n"]:
     s, *F = components(densities)
-    g = stacked([s * a - b for a, b in zip(components(y), cross(components(y), F), strict=True)])
-    square = (y**2).sum(axis=0)
-    by_offset = [(y[:, None] * v).reshape(-1, y.shape[1]) for v in (densities, g)]
-    return jnp.concatenate([densities, densities * square, g, *by_offset])
+    at = components(y)
+    crossed = cross(at, F)
+    g = [s * a - b for a, b in zip(at, crossed, strict=True)]
+    h = [2 * s * a - 1.5 * b for a, b in zip(at, crossed, strict=True)]
+    return stacked([s, *F, *h, *_five(at, F), *_five(at, g)])
 
 
-def _combine(x: Float[Array, "3 t"], m: Float[Array, "32 t"]) -> Float[Array, "3 3 t"]:
+def _combine(x: Float[Array, "3 t"], m: Float[Array, "17 t"]) -> Float[Array, "3 3 t"]:
     """Return the gradient [i, k] at targets from the weighted moments m of a block of sources.
 
     The targets x are relative to the block's centre.
     """
-    q, q_square, g = m[:4], m[4:8], m[8:11]
-    q_offset, g_offset = m[11:23].reshape(3, 4, -1), m[23:32].reshape(3, 3, -1)
-    # r^2 q = (x - y)^2 q, and r x F - s r = x x F - s x + g.
-    s, a, b, c = components(
-        (x**2).sum(axis=0) * q - 2 * (x[:, None] * q_offset).sum(axis=0) + q_square
-    )
-    crossed = stacked(cross(components(x), components(q[1:]))) - q[0] * x + g
-    q_rows = components(q_offset, 1)
-    other = stacked(cross([v[None] for v in components(x)], q_rows[1:]), axis=1)
-    other = other - q_rows[0][:, None] * x + g_offset
-    # A_i = e_i x F - s e_i has the components -s, -F_l, F_j along i, j, l, in cyclic order.
-    isotropic = stacked([-s, -c, b, c, -s, -a, -b, a, -s]).reshape(3, 3, -1)
-    return isotropic - 3 * (x[:, None] * crossed - other)
+    at, (s, *rest) = components(x), components(m)
+    F, h = rest[:3], rest[3:6]
+    crossed = [cross(at, row) for row in _matrix(rest[6:11])]
+    direct = [s * a - b - c for a, b, c in zip(at, cross(at, F), h, strict=True)]
+    turned = [0.5 * (crossed[i][k] + crossed[k][i]) for i, k in _FIVE]
+    parts = zip(_five(at, direct), turned, rest[11:], strict=True)
+    rows = _matrix([3 * (a + b + c) for a, b, c in parts])
+    return stacked([value for row in rows for value in row]).reshape(3, 3, -1)
+
+
+_FIVE = (0, 0), (1, 1), (0, 1), (0, 2), (1, 2)
+"""Indices of the components xx, yy, xy, xz, yz of a symmetric matrix without trace."""
+
+
+def _five(a: Sequence[Array], b: Sequence[Array]) -> list[Array]:
+    """Return the five components of <a, b>, see the module's docstring."""
+    third = dot(a, b) / 3
+    return [0.5 * (a[i] * b[k] + a[k] * b[i]) - (third if i == k else 0) for i, k in _FIVE]
+
+
+def _matrix(five: Sequence[Array]) -> list[list[Array]]:
+    """Return the rows of the symmetric matrix without trace that has these five components."""
+    xx, yy, xy, xz, yz = five
+    return [[xx, xy, xz], [xy, yy, yz], [xz, yz, -xx - yy]]
 
 
 def _block_limit(digits: int) -> int:
     """Return the largest number of nodes in a block, for gradients with this number of digits.
 
-    The result is 575, 182 and 64 for 8, 9 and 10 digits. Relative to max |grad B|, blocks of 1024,
-    480 and 240 nodes were measured to add rounding errors of 3.6e-9, 7e-10 and 1e-10 on a rotating
-    ellipse of 8 : 1. Smaller blocks take more time: on W7-X 240 nodes take 1.1 times as long as
-    1024, and 64 nodes take 1.3 times as long.
+    The result is 1024 up to 7 digits, then 512, 128 and 64. Relative to max |grad B|, blocks of
+    1024, 512, 128 and 64 nodes were measured to add rounding errors of 7e-9, 2.5e-9, 1.5e-10 and
+    6e-11 on a rotating ellipse of 8 : 1. Smaller blocks take more time: on W7-X 128 nodes take 1.2
+    times as long as 1024, and 64 nodes take 1.4 times as long.
     """
-    return min(_LARGEST_BLOCK, max(64, int(1024 * 10.0 ** ((7.5 - digits) / 2))))
+    blocks = int(_LARGEST_BLOCK * 10.0 ** ((7.5 - digits) / 2)) // 64
+    return 64 * min(max(blocks, 1), _LARGEST_BLOCK // 64)
 
 
 GRADIENT = Kernel("far_gradient", 5, _moments, _combine, rank=2, block_limit=_block_limit)

@@ -30,6 +30,9 @@ from jaxtyping import Array, Float
 
 from vcjax._compiled import has_avx512
 
+_COLUMNS = 16
+"""Largest number of columns in one product of matrices. XLA multiplies up to 16 columns fastest."""
+
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
 def pair_weights(
@@ -37,8 +40,9 @@ def pair_weights(
 ) -> Float[Array, "t n"]:
     """Return 1/r^power for targets x and sources y, but 0 where r^2 is at most `punctured`."""
     square = _squares(x, y)
-    apart = square > punctured
-    return jnp.where(apart, _inverse_power(jnp.where(apart, square, 1), power), 0)
+    # The inverse power is infinite at distance 0. It is not selected there, and `_pair_weights_jvp`
+    # does not differentiate it.
+    return jnp.where(square > punctured, _inverse_power(square, power), 0)
 
 
 @pair_weights.defjvp
@@ -87,7 +91,8 @@ def _squares_along(x, y, dx, dy):
 @jax.custom_jvp
 def pair_product(w: Float[Array, "t n"], moments: Float[Array, "k n"]) -> Float[Array, "t k"]:
     """Return the sums over sources of ``w * moments``, for each target and each of k moments."""
-    return _product(w, moments, 1, 1)
+    parts = [moments[k : k + _COLUMNS] for k in range(0, len(moments), _COLUMNS)]
+    return jnp.concatenate([_product(w, part, 1, 1) for part in parts], axis=1)
 
 
 @pair_product.defjvp

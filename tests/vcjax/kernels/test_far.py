@@ -12,6 +12,7 @@ from vcjax import Rule
 from vcjax._geometry.resample import rotation
 from vcjax._kernels import far, pairs
 from vcjax._kernels.far import FIELD, block_shape, far_sum
+from vcjax._kernels.gradient import GRADIENT
 from vcjax._kernels.pairs import pair_product, pair_weights
 from vcjax._options import Tiles
 
@@ -57,6 +58,26 @@ def test_far_field_equals_the_plain_sum_whatever_the_tiles(tiles):
     result = far_sum(FIELD, RULE, Tiles(*tiles), *given)
     expected = plain_sum(targets, sources, normals, B, 3)
     np.testing.assert_allclose(result.T, expected, rtol=1e-11, atol=1e-11 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("tiles", [(7, 5), (10_000, 10_000)])
+def test_far_gradient_is_the_symmetric_derivative_of_the_far_field_without_its_trace(tiles):
+    rng = np.random.default_rng(3)
+    grids = rng.normal(size=(3, 3, 5, 10)) + np.array([4.0, 0, 0])[:, None, None]
+    targets = jnp.asarray(rng.normal(size=(4, 3)) + [4.0, 0, 0])
+    turns = np.moveaxis(rotation(2 * np.pi / 3 * np.arange(3)), 2, 0)
+    given = [jnp.asarray(v) for v in (*grids, turns)]
+    result = far_sum(GRADIENT, RULE, Tiles(*tiles), targets, *given)
+
+    def at(x):
+        return far_sum(FIELD, RULE, Tiles(*tiles), x[None], *given)[:, 0]
+
+    slopes = jax.vmap(jax.jacfwd(at))(targets)
+    even = 0.5 * (slopes + slopes.swapaxes(1, 2))
+    expected = even - np.trace(even, axis1=1, axis2=2)[:, None, None] * np.eye(3) / 3
+    scale = np.abs(expected).max()
+    assert np.abs(even - slopes).max() > 0.1 * scale  # random densities have currents that cross
+    np.testing.assert_allclose(np.moveaxis(result, 2, 0), expected, atol=1e-12 * scale)
 
 
 @pytest.mark.parametrize("largest", [1, 7, 512, 10**6])
