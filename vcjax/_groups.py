@@ -34,7 +34,7 @@ def in_groups(evaluate: Callable, points: np.ndarray) -> Any:
         first `count` points are used. It returns a tuple of arrays with one entry for each point.
     points : (n, 3)
     """
-    count, processors = len(points), _processors()
+    count, processors = len(points), processor_count()
     turns = -(-count // (processors * _GROUP))
     most = min(_GROUP, max(-(-count // (processors * turns)), _LEAST_GROUP))
 
@@ -55,7 +55,7 @@ def row_groups(casing: Any, *values: Any) -> list[np.ndarray]:
     divided: inside a transformation of JAX, on accelerators, with `devices`, or if there are fewer
     rows than processors.
     """
-    count, processors = casing.rule.trg_shape[0], _processors()
+    count, processors = casing.rule.trg_shape[0], processor_count()
     concrete = on_host(casing, *values) and not is_tracing()
     is_cpu = jax.default_backend() == "cpu" and casing.devices is None
     if not concrete or not is_cpu or count < processors:
@@ -119,8 +119,8 @@ def _joined(groups: Sequence[Any], count: int) -> Any:
     return jax.device_put(jax.tree.map(joined, *groups))
 
 
-def _processors() -> int:
-    """Return the number of processors among which groups of points are divided.
+def processor_count() -> int:
+    """Return the number of processors among which groups are divided.
 
     It is 1 on accelerators, and if a default device is set, which other threads would not use.
     """

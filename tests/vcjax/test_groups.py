@@ -29,7 +29,7 @@ def casings(problem):
 
 
 def use_processors(monkeypatch, count):
-    monkeypatch.setattr(_groups, "_processors", lambda: count)
+    monkeypatch.setattr(_groups, "processor_count", lambda: count)
 
 
 @pytest.mark.parametrize("processors", [1, 2, 4])
@@ -71,6 +71,6 @@ def test_other_threads_compile_nothing(casings, problem, monkeypatch):
 
 def test_a_default_device_is_used_by_all_groups(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(8), raising=False)
-    assert _groups._processors() == 8
+    assert _groups.processor_count() == 8
     with jax.default_device(jax.devices()[0]):
-        assert _groups._processors() == 1
+        assert _groups.processor_count() == 1

@@ -81,7 +81,7 @@ def test_all_numbers_of_points_share_a_program(casing, problem, found):
 def test_groups_in_threads_give_each_point_its_own_result(
     casing, problem, found, monkeypatch, processors, count
 ):
-    monkeypatch.setattr(_groups, "_processors", lambda: processors)
+    monkeypatch.setattr(_groups, "processor_count", lambda: processors)
     call = vcjax.field_at(casing, problem.B, np.resize(POINTS, (count, 3)))
     for some, whole in zip(call, found, strict=True):
         expected = np.resize(whole, (count, *np.shape(whole)[1:]))

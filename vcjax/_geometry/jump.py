@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 
 def dual_basis(x_phi, x_theta, xp: Any):
     """Return the dual tangents of phi and theta, and the unit normal.
@@ -58,4 +56,5 @@ def symmetric_traceless(gradient):
     """
     even = 0.5 * (gradient + gradient.swapaxes(0, 1))
     third = (even[0, 0] + even[1, 1] + even[2, 2]) / 3
-    return even - third * np.eye(3)[:, :, None, None]
+    identity = gradient.__array_namespace__().eye(3, dtype=gradient.dtype)
+    return even - third * identity[:, :, None, None]

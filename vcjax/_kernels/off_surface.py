@@ -16,6 +16,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float
 
 from vcjax._geometry.foot import Foot, Periods
+from vcjax._geometry.jump import symmetric_traceless
 from vcjax._geometry.nodes import one_period
 from vcjax._geometry.patch import PatchInterpolation
 from vcjax._kernels.far import FIELD, far_sum
@@ -116,8 +117,8 @@ def transform_gradients(
     Returns
     -------
     Transforms : T of the field and of the test field.
-    slopes : (n, 3, 2, 3) with [:, i] = d_i of the values of T. The quadrature is
-        differentiated with fixed nodes and feet.
+    slopes : (n, 3, 2, 3) with [:, i] = d_i of the values of T, symmetric and without trace, as
+        gradients of vacuum fields are. The quadrature is differentiated with fixed nodes and feet.
     """
 
     def along(direction):
@@ -129,8 +130,9 @@ def transform_gradients(
         found = transforms(rule, tiles, nodes, x, foot, used)
         return found.values, found
 
-    slopes, found = jax.vmap(along, out_axes=(1, None))(jnp.eye(3))
-    return found, slopes
+    slopes, found = jax.vmap(along, out_axes=(3, None))(jnp.eye(3))
+    # Axes of `slopes`: point, field, component, direction.
+    return found, symmetric_traceless(slopes.transpose(3, 2, 0, 1)).transpose(2, 0, 3, 1)
 
 
 def reach_of_patches(rule: Rule) -> float:
