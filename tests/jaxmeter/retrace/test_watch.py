@@ -1,6 +1,7 @@
 """Traces within a block are counted by function, with the lines and the causes."""
 
 import functools
+import os
 import sys
 import threading
 
@@ -166,6 +167,15 @@ def test_functions_of_jax_are_summed_up():
     assert report.functions and all(function.is_jax for function in report.functions)
     assert report.suggestions == ()
     assert "  of JAX itself: " in jaxmeter.table(report)
+
+
+def test_a_package_with_a_name_like_jax_is_not_jax():
+    package: dict = {}
+    code = "def solve(x):\n    return x + 9.0"
+    exec(compile(code, os.path.dirname(jax.__file__) + "opt/solve.py", "exec"), package)
+    with jaxmeter.watch() as watched:
+        jax.jit(package["solve"])(X)
+    assert not own(watched)["solve"].is_jax
 
 
 def test_a_block_that_compiles_nothing_reports_zeros():

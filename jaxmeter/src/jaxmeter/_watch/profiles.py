@@ -30,7 +30,7 @@ class Slowest:
         call = seen.call
         if call is None or call.signature is None or seen.explanation.kind == "JAX's own":
             return
-        key = seen.name, seen.defined
+        key = seen.group.name, seen.group.defined
         least = min((seconds for seconds, _ in self._kept.values()), default=0.0)
         earlier = self._kept.get(key, (least if len(self._kept) >= self._count else 0.0, None))
         if seen.seconds <= earlier[0]:
