@@ -111,7 +111,7 @@ def test_events_become_stages_kernels_and_passes():
         ("other", ""): 2.0,
     }
     assert found.passes["algsimp"] == pytest.approx(0.5)
-    assert not found.unpaired
+    assert found.unpaired_count == 0
 
 
 def test_a_kernel_without_a_task_has_the_time_of_the_main_thread():

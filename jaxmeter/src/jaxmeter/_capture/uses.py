@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Literal
 
 from jaxmeter._capture.constants import closed_over
-from jaxmeter._program.jaxprs import JIT, inner, scan_counts, sub_jaxprs
+from jaxmeter._program.jaxprs import inner, scan_counts, sub_jaxprs
 from jaxmeter._program.places import is_installed, is_ours
 from jaxmeter._records.audit import Use
 
@@ -54,7 +54,7 @@ def _walk(
         used = {index: key for index, key in used.items() if key is not None}
         carried: set[int] = set()
         for sub, operands in passed_operands(equation):
-            if equation.primitive.name in JIT:
+            if equation.primitive.name == "jit":
                 # For an array that is passed to a jitted function, report the line that passes the
                 # array: the lines inside belong to the first trace, perhaps of another call.
                 operands = range(0)

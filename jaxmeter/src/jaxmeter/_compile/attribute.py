@@ -167,8 +167,6 @@ def compile_rows(
     rows = []
     for (stage, kernel), seconds in stages.seconds.items():
         shares = kernels.shares(kernel) if kernel else shared.get(stage, {})
-        if stage == "other":
-            shares = {}
         basis: Basis = "measured" if kernel else "by instructions"
         if stage == "constant folding":
             basis = "by estimate"
@@ -183,20 +181,18 @@ def rows_of(
 
     If ``shares`` is empty, return one row without an origin.
     """
-    rows = []
-    for origin, share in (shares or {_UNKNOWN: 1.0}).items():
-        rows.append(
-            CompileRow(
-                stage=stage,
-                seconds=seconds * share,
-                basis=basis if origin.source else "unattributed",
-                source=origin.source,
-                kernel=kernel,
-                scope=origin.scope,
-                primitive=origin.primitive,
-            )
+    return [
+        CompileRow(
+            stage=stage,
+            seconds=seconds * share,
+            basis=basis if origin.source else "unattributed",
+            source=origin.source,
+            kernel=kernel,
+            scope=origin.scope,
+            primitive=origin.primitive,
         )
-    return rows
+        for origin, share in (shares or {_UNKNOWN: 1.0}).items()
+    ]
 
 
 def _shares(origins: Iterable[Origin]) -> Shares:

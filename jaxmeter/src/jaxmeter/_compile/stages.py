@@ -34,9 +34,9 @@ class StageSeconds(NamedTuple):
     """Seconds by stage and kernel. The kernel is empty unless the work is for a single kernel."""
     passes: dict[str, float]
     """Seconds of each HLO pass."""
-    unpaired: frozenset[str]
-    """Kernels whose task was not found. A single such kernel is left out: the main thread may have
-    compiled it without a task."""
+    unpaired_count: int
+    """The number of kernels whose task was not found. A single such kernel is not counted: the main
+    thread may have compiled it without a task."""
 
 
 def kernel_of(module: str) -> str:
@@ -77,9 +77,8 @@ def stage_seconds(recording: Recording) -> StageSeconds:
             passes[name] += spent
             name = ""
         seconds[stage, name] += spent
-    return StageSeconds(
-        dict(seconds), dict(passes), frozenset(unpaired if len(unpaired) > 1 else ())
-    )
+    unpaired_count = len(unpaired) if len(unpaired) > 1 else 0
+    return StageSeconds(dict(seconds), dict(passes), unpaired_count)
 
 
 def _is_main(events: Sequence[Interval]) -> bool:
@@ -102,9 +101,7 @@ def _without_emitters_parts(events: Sequence[Interval]) -> list[Interval]:
 
 
 def _works(events: Sequence[Interval], owners: Mapping[int, str]) -> list[Work]:
-    return innermost(
-        Work(event.thread, event.start, event.end, _key(event, owners)) for event in events
-    )
+    return innermost([Work(e.thread, e.start, e.end, _key(e, owners)) for e in events])
 
 
 def _key(event: Interval, owners: Mapping[int, str]) -> _Key:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
+
+import numpy as np
+
+from jaxmeter._trace import intervals
 
 
 class Work(NamedTuple):
@@ -16,33 +20,16 @@ class Work(NamedTuple):
     key: Hashable
 
 
-def innermost(works: Iterable[Work]) -> list[Work]:
+def innermost(works: Sequence[Work]) -> list[Work]:
     """Return the pieces of work of one thread, cut so that they do not overlap.
 
     Each moment belongs to the innermost piece that contains it.
     """
-    cut: list[Work] = []
-    stack: list[Work] = []
-    now = 0.0
-
-    def advance(until: float) -> None:
-        nonlocal now
-        while stack:
-            top = stack[-1]
-            end = min(top.end, until)
-            if end > now:
-                cut.append(top._replace(start=now, end=end))
-                now = end
-            if top.end > until:
-                return
-            stack.pop()
-
-    for work in sorted(works, key=lambda work: (work.start, -work.end)):
-        advance(work.start)
-        now = max(now, work.start)
-        stack.append(work)
-    advance(float("inf"))
-    return cut
+    starts, ends = (np.array([getattr(work, at) for work in works]) for at in ("start", "end"))
+    return [
+        works[at]._replace(start=start, end=end)
+        for at, start, end in intervals.innermost(starts, ends)
+    ]
 
 
 def divide(

@@ -28,10 +28,8 @@ def describe_program(closed_jaxpr: Any, compiled: jax.stages.Compiled | None = N
 
 def describe_compiled(compiled: jax.stages.Compiled) -> Program:
     """Return the size of a compiled program; its jaxpr is not needed."""
-    cost: Any = compiled.cost_analysis()
-    if isinstance(cost, (list, tuple)):  # a list with one item, in some versions of JAX
-        cost = cost[0] if cost else None
-    flops, accessed = ((cost or {}).get(name) for name in ("flops", "bytes accessed"))
+    cost = compiled.cost_analysis() or {}
+    flops, accessed = (cost.get(name) for name in ("flops", "bytes accessed"))
     program = Program(
         flops=None if flops is None else float(flops),
         accessed_bytes=None if accessed is None else float(accessed),

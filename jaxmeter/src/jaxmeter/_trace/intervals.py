@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 
@@ -24,34 +26,37 @@ def self_times(starts: np.ndarray, durations: np.ndarray) -> tuple[np.ndarray, f
         rounding.
     busy : length of the union of all events.
     """
-    ends = starts + durations
-    result = np.zeros(len(starts))
-    order = np.lexsort((-durations, starts))
-    begin, end = starts[order].tolist(), ends[order].tolist()
-    own = [0.0] * len(begin)
+    own = np.zeros(len(starts))
+    for at, start, end in innermost(starts, starts + durations):
+        own[at] += end - start
+    return own, union(starts, durations)
+
+
+def innermost(starts: np.ndarray, ends: np.ndarray) -> Iterator[tuple[int, float, float]]:
+    """Yield the pieces of time in which one event of a thread is the innermost event.
+
+    Each piece is the position of the event, the start and the end of the piece. `self_times`
+    defines the innermost event. `starts` and `ends` have shape (n,) and the same unit.
+    """
+    order = np.lexsort((-ends, starts))
+    begin, end = starts.tolist(), ends.tolist()
     stack: list[int] = []
     now = float("-inf")
-
-    def advance(at: float) -> None:
-        """Add the time until `at` to the innermost events, and drop the events that ended."""
-        nonlocal now
+    for at in (*order.tolist(), None):
+        begins = float("inf") if at is None else begin[at]
+        # The time until this event belongs to the events under way; drop those that ended.
         while stack:
             top = stack[-1]
-            until = min(end[top], at)
+            until = min(end[top], begins)
             if until > now:
-                own[top] += until - now
+                yield top, now, until
                 now = until
-            if end[top] > at:
-                return
+            if end[top] > begins:
+                break
             stack.pop()
-
-    for index, at in enumerate(begin):
-        advance(at)
-        now = max(now, at)
-        stack.append(index)
-    advance(float("inf"))
-    result[order] = own
-    return result, union(starts, durations)
+        if at is not None:
+            now = max(now, begins)
+            stack.append(at)
 
 
 def union(starts: np.ndarray, durations: np.ndarray) -> float:

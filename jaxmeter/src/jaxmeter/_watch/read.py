@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from jaxmeter._records.compile import CompileProfile
 from jaxmeter._records.files import TEXT_BYTES, read_file
@@ -22,6 +24,7 @@ from jaxmeter._records.run import (
     WatchedRun,
 )
 from jaxmeter._render.units import place_text
+from jaxmeter._trace.intervals import innermost, union
 from jaxmeter._watch.savings import savings
 from jaxmeter.errors import FileError
 
@@ -59,6 +62,8 @@ def read_run(
             elif event["event"] == "profiled":
                 profiled = max(profiled, event["seconds"])  # processes may end together
     compiles.sort(key=lambda one: one.intervals[-1].end_seconds)
+    spans = [(part.start_seconds, part.end_seconds) for one in compiles for part in one.intervals]
+    starts, ends = np.array(spans).reshape(-1, 2).T
     return WatchedRun(
         command=tuple(command),
         exit_code=exit_code,
@@ -68,7 +73,7 @@ def read_run(
         compiles=tuple(compiles),
         savings=savings(compiles),
         profiles=tuple(profiles),
-        busy_seconds=_union([i for one in compiles for i in one.intervals]),
+        busy_seconds=union(starts, ends - starts),
     )
 
 
@@ -200,32 +205,17 @@ def _compile(draft: _Draft, process: int, id: str, own: float, began: float) -> 
 
 def _own_seconds(drafts: list[_Draft]) -> list[float]:
     """Return the seconds of each compile, without the time of other compiles that ran inside."""
+    stages: dict[int, list[tuple[int, float, float]]] = defaultdict(list)
+    for number, draft in enumerate(drafts):
+        for event in draft.events:
+            start = event["time"] - event["seconds"]
+            stages[event["thread"]].append((number, start, event["time"]))
     own = [0.0] * len(drafts)
-    stages = [
-        (event["thread"], event["time"] - event["seconds"], event["time"], number)
-        for number, draft in enumerate(drafts)
-        for event in draft.events
-    ]
-    stages.sort(key=lambda stage: (stage[0], stage[1], -stage[2]))
-    open_stages: list[tuple[int, float, float, int]] = []
-    for stage in stages:
-        thread, start, end, number = stage
-        while open_stages and (open_stages[-1][0] != thread or open_stages[-1][2] <= start):
-            open_stages.pop()
-        own[number] += end - start
-        if open_stages:
-            outer = open_stages[-1]
-            own[outer[3]] -= min(end, outer[2]) - start
-        open_stages.append(stage)
-    return [max(seconds, 0.0) for seconds in own]
-
-
-def _union(intervals: Iterable[RunInterval]) -> float:
-    total, reached = 0.0, float("-inf")
-    for one in sorted(intervals, key=lambda one: one.start_seconds):
-        total += max(0.0, one.end_seconds - max(one.start_seconds, reached))
-        reached = max(reached, one.end_seconds)
-    return total
+    for of_thread in stages.values():
+        numbers, starts, ends = zip(*of_thread, strict=True)
+        for at, start, end in innermost(np.array(starts), np.array(ends)):
+            own[numbers[at]] += end - start
+    return own
 
 
 def _line_of(stack: list[Any]) -> str:
