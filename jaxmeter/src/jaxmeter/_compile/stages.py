@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from jaxmeter._compile.pairing import TASK, pair
 from jaxmeter._compile.record import Interval, Recording
-from jaxmeter._compile.timeline import Work, divide, innermost
+from jaxmeter._compile.timeline import Work, divide
 from jaxmeter._records.compile import Stage
+from jaxmeter._trace.innermost import innermost
 
 _EMITTER = "FusionCompiler::Compile"
 _FOLDING = "constant_folding"
@@ -101,7 +102,10 @@ def _without_emitters_parts(events: Sequence[Interval]) -> list[Interval]:
 
 
 def _works(events: Sequence[Interval], owners: Mapping[int, str]) -> list[Work]:
-    return innermost([Work(e.thread, e.start, e.end, _key(e, owners)) for e in events])
+    """Return the work of one thread; each moment belongs to the innermost event."""
+    events = sorted(events, key=lambda event: (event.start, -event.end))
+    pieces = innermost([event.start for event in events], [event.end for event in events])
+    return [Work(start, end, _key(events[at], owners)) for at, start, end in pieces]
 
 
 def _key(event: Interval, owners: Mapping[int, str]) -> _Key:

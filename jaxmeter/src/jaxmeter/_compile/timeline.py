@@ -6,30 +6,13 @@ from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from jaxmeter._trace import intervals
-
 
 class Work(NamedTuple):
     """A piece of a thread's work, from ``start`` to ``end`` in seconds, that counts for ``key``."""
 
-    thread: str
     start: float
     end: float
     key: Hashable
-
-
-def innermost(works: Sequence[Work]) -> list[Work]:
-    """Return the pieces of work of one thread, cut so that they do not overlap.
-
-    Each moment belongs to the innermost piece that contains it.
-    """
-    starts, ends = (np.array([getattr(work, at) for work in works]) for at in ("start", "end"))
-    return [
-        works[at]._replace(start=start, end=end)
-        for at, start, end in intervals.innermost(starts, ends)
-    ]
 
 
 def divide(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
+
+from jaxmeter._trace.innermost import innermost
 
 
 def self_times(starts: np.ndarray, durations: np.ndarray) -> tuple[np.ndarray, float]:
@@ -26,37 +26,12 @@ def self_times(starts: np.ndarray, durations: np.ndarray) -> tuple[np.ndarray, f
         rounding.
     busy : length of the union of all events.
     """
+    ends = starts + durations
+    order = np.lexsort((-durations, starts))
     own = np.zeros(len(starts))
-    for at, start, end in innermost(starts, starts + durations):
-        own[at] += end - start
+    for at, start, end in innermost(starts[order].tolist(), ends[order].tolist()):
+        own[order[at]] += end - start
     return own, union(starts, durations)
-
-
-def innermost(starts: np.ndarray, ends: np.ndarray) -> Iterator[tuple[int, float, float]]:
-    """Yield the pieces of time in which one event of a thread is the innermost event.
-
-    Each piece is the position of the event, the start and the end of the piece. `self_times`
-    defines the innermost event. `starts` and `ends` have shape (n,) and the same unit.
-    """
-    order = np.lexsort((-ends, starts))
-    begin, end = starts.tolist(), ends.tolist()
-    stack: list[int] = []
-    now = float("-inf")
-    for at in (*order.tolist(), None):
-        begins = float("inf") if at is None else begin[at]
-        # The time until this event belongs to the events under way; drop those that ended.
-        while stack:
-            top = stack[-1]
-            until = min(end[top], begins)
-            if until > now:
-                yield top, now, until
-                now = until
-            if end[top] > begins:
-                break
-            stack.pop()
-        if at is not None:
-            now = max(now, begins)
-            stack.append(at)
 
 
 def union(starts: np.ndarray, durations: np.ndarray) -> float:

@@ -10,8 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from jaxmeter._records.compile import CompileProfile
 from jaxmeter._records.files import TEXT_BYTES, read_file
 from jaxmeter._records.retraces import Difference
@@ -24,7 +22,7 @@ from jaxmeter._records.run import (
     WatchedRun,
 )
 from jaxmeter._render.units import place_text
-from jaxmeter._trace.intervals import innermost, union
+from jaxmeter._trace.innermost import innermost
 from jaxmeter._watch.savings import savings
 from jaxmeter.errors import FileError
 
@@ -62,8 +60,6 @@ def read_run(
             elif event["event"] == "profiled":
                 profiled = max(profiled, event["seconds"])  # processes may end together
     compiles.sort(key=lambda one: one.intervals[-1].end_seconds)
-    spans = [(part.start_seconds, part.end_seconds) for one in compiles for part in one.intervals]
-    starts, ends = np.array(spans).reshape(-1, 2).T
     return WatchedRun(
         command=tuple(command),
         exit_code=exit_code,
@@ -73,7 +69,7 @@ def read_run(
         compiles=tuple(compiles),
         savings=savings(compiles),
         profiles=tuple(profiles),
-        busy_seconds=union(starts, ends - starts),
+        busy_seconds=_busy_seconds(compiles),
     )
 
 
@@ -205,17 +201,25 @@ def _compile(draft: _Draft, process: int, id: str, own: float, began: float) -> 
 
 def _own_seconds(drafts: list[_Draft]) -> list[float]:
     """Return the seconds of each compile, without the time of other compiles that ran inside."""
-    stages: dict[int, list[tuple[int, float, float]]] = defaultdict(list)
+    stages: dict[int, list[tuple[float, float, int]]] = defaultdict(list)
     for number, draft in enumerate(drafts):
         for event in draft.events:
             start = event["time"] - event["seconds"]
-            stages[event["thread"]].append((number, start, event["time"]))
+            stages[event["thread"]].append((start, event["time"], number))
     own = [0.0] * len(drafts)
     for of_thread in stages.values():
-        numbers, starts, ends = zip(*of_thread, strict=True)
-        for at, start, end in innermost(np.array(starts), np.array(ends)):
+        of_thread.sort(key=lambda stage: (stage[0], -stage[1]))
+        starts, ends, numbers = zip(*of_thread, strict=True)
+        for at, start, end in innermost(starts, ends):
             own[numbers[at]] += end - start
     return own
+
+
+def _busy_seconds(compiles: list[RunCompile]) -> float:
+    parts = [part for one in compiles for part in one.intervals]
+    parts.sort(key=lambda part: part.start_seconds)
+    pieces = innermost([p.start_seconds for p in parts], [p.end_seconds for p in parts])
+    return sum(end - start for _, start, end in pieces)
 
 
 def _line_of(stack: list[Any]) -> str:
