@@ -27,11 +27,13 @@ def self_times(starts: np.ndarray, durations: np.ndarray) -> tuple[np.ndarray, f
     busy : length of the union of all events.
     """
     ends = starts + durations
+    result = np.zeros(len(starts))
     order = np.lexsort((-durations, starts))
-    own = np.zeros(len(starts))
+    own = [0.0] * len(starts)
     for at, start, end in innermost(starts[order].tolist(), ends[order].tolist()):
-        own[order[at]] += end - start
-    return own, union(starts, durations)
+        own[at] += end - start
+    result[order] = own
+    return result, union(starts, durations)
 
 
 def union(starts: np.ndarray, durations: np.ndarray) -> float:
