@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import jax
 
+from jaxmeter._records.files import temporary_folder
 from jaxmeter._trace.trace import Trace, read_trace, trace_file
 
 _WINDOW = "jaxmeter_compile"
@@ -59,8 +58,8 @@ def record_compile(lowered: jax.stages.Lowered) -> Recording:
     was_enabled = getattr(jax.config, _CACHE)
     jax.config.update(_CACHE, False)
     try:
-        with tempfile.TemporaryDirectory(prefix="jaxmeter-") as folder:
-            traced, dumped = Path(folder, "trace"), Path(folder, "dump")
+        with temporary_folder() as folder:
+            traced, dumped = folder / "trace", folder / "dump"
             with jax.profiler.trace(str(traced), profiler_options=options):
                 with jax.profiler.TraceAnnotation(_WINDOW):
                     began, clock = time.time_ns(), time.perf_counter()

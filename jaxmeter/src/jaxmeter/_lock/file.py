@@ -54,8 +54,11 @@ def section_name() -> str:
     from jaxmeter._measure.environment import host_environment, jax_environment
 
     found = jax_environment()
-    options = {name: found["jax_options"].get(name, usual) for name, usual in _SETTINGS.items()}
-    named = [f"{name}={value}" for name, value in options.items() if value != _SETTINGS[name]]
+    named = [
+        f"{name}={found['jax_options'][name]}"
+        for name, default in _SETTINGS.items()
+        if found["jax_options"].get(name, default) != default
+    ]
     if flags := " ".join(host_environment().xla_flags.split()):
         named.append(f"XLA_FLAGS={flags}")
     return ", ".join((f"jax {found['jax']}", found["backend"], *named))
