@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from jaxmeter._compile.pairing import TASK, pair
 from jaxmeter._compile.record import Interval, Recording
-from jaxmeter._compile.stages import kernel_of, stage_seconds
-from jaxmeter._compile.timeline import Work, divide
+from jaxmeter._compile.stages import Work, divide, kernel_of, stage_seconds
 from jaxmeter._trace.innermost import innermost
 
 
@@ -23,8 +22,8 @@ def test_the_innermost_work_has_each_moment():
 def test_workers_share_a_moment_and_the_main_thread_counts_while_they_rest():
     workers = [Work(1, 5, "x"), Work(3, 7, "y")]
     main = [Work(0, 9, "waits")]
-    divided = divide(workers, main, 10, "rest")
-    assert divided == {"waits": 1 + 2, "x": 2 + 1, "y": 1 + 2, "rest": 1}
+    divided = divide(workers, main, 10)
+    assert divided == {"waits": 1 + 2, "x": 2 + 1, "y": 1 + 2, ("other", ""): 1}
 
 
 NOTHING: Any = None  # no compiled program is read
@@ -36,7 +35,7 @@ def test_divided_seconds_sum_to_the_elapsed_time(workers, main):
     working, waiting = (
         [Work(at, at + long, key) for at, long, key in spans] for spans in (workers, main)
     )
-    divided = divide(working, waiting, 10.0, "rest")
+    divided = divide(working, waiting, 10.0)
     assert sum(divided.values()) == pytest.approx(10.0)
     assert min(divided.values()) >= 0
 

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from jaxmeter._compile.pairing import TASK, pair
 from jaxmeter._compile.record import Interval, Recording
-from jaxmeter._compile.timeline import Work, divide
 from jaxmeter._records.compile import Stage
 from jaxmeter._trace.innermost import innermost
 
@@ -40,6 +39,14 @@ class StageSeconds(NamedTuple):
     thread may have compiled it without a task."""
 
 
+class Work(NamedTuple):
+    """A piece of a thread's work, from ``start`` to ``end`` in seconds, that counts for ``key``."""
+
+    start: float
+    end: float
+    key: Any
+
+
 def kernel_of(module: str) -> str:
     """Return the name of the kernel that a module of the compiler contains."""
     return _MODULE.sub("", module)
@@ -47,26 +54,22 @@ def kernel_of(module: str) -> str:
 
 def stage_seconds(recording: Recording) -> StageSeconds:
     """Split up the elapsed time of a compile by stage, kernel and pass."""
-    by_thread: dict[str, list[Interval]] = defaultdict(list)
-    for event in recording.events:
-        by_thread[event.thread].append(event)
-    # The events of a thread that only waits for the compile of another thread are not counted.
-    main = [events for events in by_thread.values() if _is_main(events)]
-    pools = [
-        events
-        for events in by_thread.values()
-        if not _is_main(events) and any(event.name in (TASK, _EMITTER) for event in events)
-    ]
-    tasks = [event for events in (*main, *pools) for event in events if event.name == TASK]
+    tasks = [event for event in recording.events if event.name == TASK]
     paired = pair(tasks, recording.objects)
     owners = {id(tasks[at]): kernel_of(module) for at, module in paired.items()}
     unpaired = [kernel_of(module) for module in recording.objects.keys() - paired.values()]
-    divided: Any = divide(
-        [work for events in pools for work in _works(_of_pool(events), owners)],
-        [work for events in main for work in _works(_without_emitters_parts(events), owners)],
-        recording.seconds,
-        _REST,
-    )
+    by_thread: dict[str, list[Interval]] = defaultdict(list)
+    for event in recording.events:
+        by_thread[event.thread].append(event)
+    main: list[Work] = []
+    workers: list[Work] = []
+    for events in by_thread.values():
+        if any(event.name.startswith(("CpuCompiler::", "HLO passes")) for event in events):
+            main += _works(_without_emitters_parts(events), owners)
+        else:  # only tasks and emitters are work; threads may also wait for another thread
+            parts = [event for event in events if event.name in (TASK, _EMITTER)]
+            workers += _works(parts, owners)
+    divided = divide(workers, main, recording.seconds)
     # The last kernel may be compiled by the main thread itself, without a task.
     inline = divided.pop(_INLINE, 0.0)
     for key in [("LLVM", kernel) for kernel in unpaired] or [_REST]:
@@ -80,14 +83,6 @@ def stage_seconds(recording: Recording) -> StageSeconds:
         seconds[stage, name] += spent
     unpaired_count = len(unpaired) if len(unpaired) > 1 else 0
     return StageSeconds(dict(seconds), dict(passes), unpaired_count)
-
-
-def _is_main(events: Sequence[Interval]) -> bool:
-    return any(event.name.startswith(("CpuCompiler::", "HLO passes")) for event in events)
-
-
-def _of_pool(events: Sequence[Interval]) -> list[Interval]:
-    return [event for event in events if event.name in (TASK, _EMITTER)]
 
 
 def _without_emitters_parts(events: Sequence[Interval]) -> list[Interval]:
@@ -121,3 +116,42 @@ def _key(event: Interval, owners: Mapping[int, str]) -> _Key:
         return _IN_BACKEND[event.name], ""
     is_call = "::" in event.name or event.name == "CompileCpuExecutable"
     return _REST if is_call else ("HLO passes", event.name.partition(" (")[0])
+
+
+def divide(
+    workers: Sequence[Work], main: Sequence[Work], seconds: float
+) -> defaultdict[Any, float]:
+    """Return the seconds of each key. The seconds of all keys sum to the elapsed time.
+
+    Moments without any work have the key ``("other", "")``.
+
+    Parameters
+    ----------
+    workers : sequence of Work
+        The work of the threads that compile kernels. If several threads work at a moment, the
+        moment is divided equally among them.
+    main : sequence of Work
+        The work of the thread that waits for these threads. It counts only while no worker
+        works.
+    seconds : float
+        The elapsed time.
+    """
+    ends = [(at, 0, work) for work in workers for at in (work.start, work.end)]
+    ends += [(at, 1, work) for work in main for at in (work.start, work.end)]
+    ends.sort(key=lambda end: end[0])
+    active: tuple[dict[int, Work], dict[int, Work]] = {}, {}
+    found: defaultdict[Any, float] = defaultdict(float)
+    now = 0.0
+    for at, kind, work in ends:
+        at = min(max(at, 0.0), seconds)
+        if at > now:
+            working = active[0] or active[1]
+            for other in working.values():
+                found[other.key] += (at - now) / len(working)
+            if not working:
+                found[_REST] += at - now
+            now = at
+        if active[kind].pop(id(work), None) is None:
+            active[kind][id(work)] = work
+    found[_REST] += max(seconds - now, 0.0)
+    return found

@@ -98,8 +98,7 @@ class Recorder(Watch):
     def profile(self) -> None:
         """Stop recording, and profile the slowest compiles."""
         _until_the_end.close()
-        if self.slowest is not None:
-            self.slowest.profile(self.write)
+        self.slowest.profile(self.write)
 
     def noticing(self, clear: Callable[[], None]) -> Callable[[], None]:
         """Wrap `jax.clear_caches` so that each call is also recorded as an event."""
