@@ -13,13 +13,13 @@ from jaxmeter._compile.stages import Work, divide, kernel_of, stage_seconds
 from jaxmeter._trace.innermost import innermost
 
 
-def test_the_innermost_work_has_each_moment():
+def test_each_moment_belongs_to_the_innermost_event():
     outer, inner, core = 0, 1, 2
     pieces = [(outer, 0, 2), (inner, 2, 3), (core, 3, 4), (inner, 4, 6), (outer, 6, 10)]
     assert list(innermost([0, 2, 3], [10, 6, 4])) == pieces
 
 
-def test_workers_share_a_moment_and_the_main_thread_counts_while_they_rest():
+def test_workers_share_a_moment_and_the_main_thread_counts_while_no_worker_works():
     workers = [Work(1, 5, "x"), Work(3, 7, "y")]
     main = [Work(0, 9, "waits")]
     divided = divide(workers, main, 10)

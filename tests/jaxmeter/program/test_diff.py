@@ -1,4 +1,4 @@
-"""Two programs are compared by their operations; the differences are shown and nothing else."""
+"""Two programs are compared by their operations; only the differences are shown."""
 
 import dataclasses
 
@@ -42,14 +42,14 @@ def test_programs_with_other_captured_values_are_not_the_same():
     assert jaxmeter.table(found) == ("<lambda> -> <lambda>: the same except for captured values")
 
 
-def test_an_operation_that_the_compiler_removes_differs_in_the_jaxpr_alone():
+def test_an_operation_that_the_compiler_removes_changes_only_the_jaxpr():
     found = jaxmeter.diff(step, lambda w, x: (step(w, x), jnp.cos(w))[0], W, X)
     assert found.same
     assert changed(found.primitives) == {} or changed(found.primitives) == {"cos": (0, 1)}
     assert found.opcodes == found.fusions == ()
 
 
-def test_an_added_operation_shows_in_every_count():
+def test_an_added_operation_changes_every_count():
     found = jaxmeter.diff(step, lambda w, x: jnp.tanh(step(w, x)), W, X)
     assert found.same is False
     assert changed(found.primitives) == {"tanh": (0, 1)}
@@ -90,7 +90,7 @@ def test_a_split_fusion_is_shown_with_both_parts_and_a_merged_one_too():
     assert (back.kind, set(back.before), back.now) == ("merged", set(fusion.now), fusion.before)
 
 
-def test_a_captured_array_shows_in_bytes_and_among_the_constants():
+def test_a_captured_array_changes_the_bytes_and_the_constants():
     found = jaxmeter.diff(step, lambda w, x: step(w, x) + TABLE, W, X)
     assert changed(found.arrays) == {"f64[64]": (0, 1)}
     sizes = changed(found.sizes)

@@ -96,7 +96,7 @@ Used values:
 """
 
 
-def test_a_known_buffer_assignment_is_read_right():
+def test_the_buffers_of_a_known_assignment_are_read():
     read, source = buffers.buffers_in(ASSIGNMENT, ())
     found = {(one.kind, one.bytes, one.instruction, one.offset_bytes) for one in read}
     assert source == "assignment"

@@ -160,7 +160,7 @@ def test_nested_functions_are_part_of_the_outer():
     assert {name: one.traces_count for name, one in own(watched).items()} == {"outer": 1}
 
 
-def test_functions_of_jax_are_summed_up():
+def test_functions_of_jax_are_counted_together():
     with jaxmeter.watch() as watched:
         jnp.where(jnp.ones(17) > 0, 1.0, 2.0)
     report = watched.report
@@ -192,7 +192,7 @@ def test_a_function_that_was_deleted_is_not_mistaken_for_a_new_one():
     with jaxmeter.watch() as watched:
         for _ in range(3):
             jit_lambda()(X)
-            jax.clear_caches()  # so that the next may get the same address
+            jax.clear_caches()  # so that the next function may get the same address
     assert own(watched)["<lambda>"].objects_count == 3
 
 

@@ -121,20 +121,11 @@ def _key(event: Interval, owners: Mapping[int, str]) -> _Key:
 def divide(
     workers: Sequence[Work], main: Sequence[Work], seconds: float
 ) -> defaultdict[Any, float]:
-    """Return the seconds of each key. The seconds of all keys sum to the elapsed time.
+    """Return the seconds of each key. They sum to ``seconds``, the elapsed time.
 
-    Moments without any work have the key ``("other", "")``.
-
-    Parameters
-    ----------
-    workers : sequence of Work
-        The work of the threads that compile kernels. If several threads work at a moment, the
-        moment is divided equally among them.
-    main : sequence of Work
-        The work of the thread that waits for these threads. It counts only while no worker
-        works.
-    seconds : float
-        The elapsed time.
+    ``workers`` is the work of the threads that compile kernels. If several threads work at a
+    moment, the moment is divided equally among them. ``main`` is the work of the thread that waits
+    for the workers; it counts only while no worker works. The rest has the key ("other", "").
     """
     ends = [(at, 0, work) for work in workers for at in (work.start, work.end)]
     ends += [(at, 1, work) for work in main for at in (work.start, work.end)]

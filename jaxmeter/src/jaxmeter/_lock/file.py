@@ -162,17 +162,10 @@ def check(
     now: Mapping[str, Quantities],
     margins: Mapping[str, float],
 ) -> LockCheck:
-    """Compare the measured quantities of functions with the locked quantities.
+    """Compare the quantities ``now`` of functions with the ``locked`` quantities of a section.
 
-    Parameters
-    ----------
-    section : str
-        The name of the section.
-    locked, now : mapping
-        The quantities of each function by name: in the lock file, and as measured now.
-    margins : mapping
-        For each quantity by name, the relative difference up to which it counts as unchanged. A
-        quantity without a margin must be equal.
+    ``margins`` has, for a quantity by name, the relative difference up to which it counts as
+    unchanged. A quantity without a margin must be equal.
     """
     changes = []
     for function in sorted(locked.keys() | now.keys()):

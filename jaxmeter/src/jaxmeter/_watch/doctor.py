@@ -16,14 +16,8 @@ _FOLDER_OPTION = "JAX_COMPILATION_CACHE_DIR"
 def diagnose_cache(command: Sequence[str], folder: Path) -> CacheDiagnosis:
     """Run a program twice with a new persistent cache, and return the times and the cache misses.
 
-    The cache keeps every compiled program. If the first run fails, there is no second run.
-
-    Parameters
-    ----------
-    command : sequence of str
-        The program and its arguments.
-    folder : Path
-        An empty folder for the cache and for the events of both runs.
+    The cache keeps every compiled program. If the first run fails, there is no second run. `folder`
+    must be empty; it gets the cache and the events of both runs.
 
     Raises
     ------

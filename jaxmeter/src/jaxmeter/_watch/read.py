@@ -33,18 +33,9 @@ Event = dict[str, Any]
 def read_run(
     folder: Path, command: Iterable[str], exit_code: int, began: float, ended: float
 ) -> WatchedRun:
-    """Return the record of a run from the events that its processes wrote.
+    """Return the record of a run from the events that its processes wrote into files in `folder`.
 
-    Parameters
-    ----------
-    folder : Path
-        The folder with a file of events for each process.
-    command : iterable of str
-        The program and its arguments.
-    exit_code : int
-        The exit code of the program.
-    began, ended : float
-        The times at which the program began and ended, in seconds since 1970.
+    `began` and `ended` are the times of the program's start and end, in seconds since 1970.
     """
     processes: list[RunProcess] = []
     compiles: list[RunCompile] = []

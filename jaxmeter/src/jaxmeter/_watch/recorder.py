@@ -198,7 +198,8 @@ def _stack(frame: FrameType) -> list[tuple[str, int, str, bool]]:
     library's innermost line comes before them. If the stack has no line of the program, the three
     innermost lines of libraries are returned.
     """
-    places = [(*place, is_installed(place.file)) for place in places_of_frame(frame)]
+    found = places_of_frame(frame)
+    places = [(at.file, at.line, at.function, is_installed(at.file)) for at in found]
     own = [place for place in places if not place[3]]
     libraries = [place for place in places[: 1 if own else 3] if place[3]]
     return [*libraries, *own[:_FRAMES_COUNT]]
