@@ -9,7 +9,6 @@ import pytest
 
 import jaxmeter
 from jaxmeter import Case, Fusion, Inventory, ProgramDiff
-from jaxmeter._program.inventory import _fusion_changes
 
 W, X = jnp.ones((64, 64)), jnp.ones(64)
 TABLE = jnp.asarray(np.random.default_rng(0).normal(size=64))
@@ -102,10 +101,9 @@ def test_fusions_are_grouped_by_the_operations_that_they_share():
         return Fusion("kLoop", "f64[3]", operations)
 
     def kinds(before, now):
-        return {
-            change.kind: (len(change.before), len(change.now))
-            for change in _fusion_changes(before, now)
-        }
+        programs = (Inventory("step", "", fusions=fusions) for fusions in (before, now))
+        changes = jaxmeter.diff(*programs).fusions
+        return {change.kind: (len(change.before), len(change.now)) for change in changes}
 
     ab, a, b, c, d = (fusion(*names) for names in ("ab", "a", "b", "c", "d"))
     assert kinds((ab, c), (c, ab)) == {}
