@@ -48,7 +48,7 @@ def _audit(shell: Any, source: str) -> jaxmeter.Audit:
     body, last = _divided("audit", source)
     _run(shell, source, body)
     code = compile(ast.fix_missing_locations(ast.Expression(last)), _file(shell, source), "eval")
-    return jaxmeter.audit(eval(code, shell.user_ns, {_CASE: _case}))
+    return jaxmeter.audit(eval(code, shell.user_ns, {_CASE: case_of_call}))
 
 
 def _measure(shell: Any, source: str) -> jaxmeter.Record:
@@ -113,10 +113,7 @@ with open({file!r}, "rb") as stream:
 {sources}
 """
 _MODULE = """
-import jaxmeter
-
-def {case}(fn, /, *args, **kwargs):
-    return jaxmeter.Case(fn, args, kwargs)
+from jaxmeter._notebook import case_of_call as {case}
 
 {body}
 
@@ -125,7 +122,8 @@ def case():
 """
 
 
-def _case(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Case:
+def case_of_call(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Case:
+    """Return the case of a call; the call in a cell is replaced by a call of this function."""
     return Case(fn, args, kwargs)
 
 

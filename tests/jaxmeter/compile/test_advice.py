@@ -1,4 +1,4 @@
-"""Advice names the rule and the line of a slow program, and a program that follows it has none."""
+"""Advice names the line of a slow program; a program that follows the advice gets none."""
 
 import jax
 import jax.numpy as jnp
@@ -63,7 +63,7 @@ def test_advice_is_given_for_the_slow_program_and_not_for_the_changed_one(rule):
     assert rule not in {one.rule for one in changed.advice}
 
 
-def test_a_chain_that_fuses_to_one_kernel_is_left_alone():
+def test_a_chain_that_fuses_to_one_kernel_gets_no_advice():
     def chain(x):
         for k in range(16):
             x = jnp.sin(x) * (k + 1.0)
@@ -89,7 +89,7 @@ def rounds(x):
 """
 
 
-def test_what_a_package_repeats_for_each_leaf_is_no_loop_of_the_user():
+def test_a_loop_of_a_package_over_the_leaves_of_a_pytree_gets_no_advice():
     package: dict = {}
     exec(compile(OPTIMIZER, "/usr/lib/python3/site-packages/optimizer.py", "exec"), package)
     leaves = {f"w{n}": jnp.ones(n) for n in range(8, 20)}

@@ -9,22 +9,21 @@ from hypothesis import strategies as st
 
 from jaxmeter._compile.pairing import TASK, pair
 from jaxmeter._compile.record import Interval, Recording
-from jaxmeter._compile.stages import kernel_of, stage_seconds
-from jaxmeter._compile.timeline import Work, divide, innermost
+from jaxmeter._compile.stages import Work, divide, kernel_of, stage_seconds
+from jaxmeter._trace.innermost import innermost
 
 
-def test_the_innermost_work_has_each_moment():
-    works = [Work("t", 0, 10, "outer"), Work("t", 2, 6, "inner"), Work("t", 3, 4, "core")]
-    cut = [(work.start, work.end, work.key) for work in innermost(works)]
-    expected = [(0, 2, "outer"), (2, 3, "inner"), (3, 4, "core"), (4, 6, "inner")]
-    assert cut == [*expected, (6, 10, "outer")]
+def test_each_moment_belongs_to_the_innermost_event():
+    outer, inner, core = 0, 1, 2
+    pieces = [(outer, 0, 2), (inner, 2, 3), (core, 3, 4), (inner, 4, 6), (outer, 6, 10)]
+    assert list(innermost([0, 2, 3], [10, 6, 4])) == pieces
 
 
-def test_workers_share_a_moment_and_the_main_thread_counts_while_they_rest():
-    workers = [Work("a", 1, 5, "x"), Work("b", 3, 7, "y")]
-    main = [Work("m", 0, 9, "waits")]
-    divided = divide(workers, main, 10, "rest")
-    assert divided == {"waits": 1 + 2, "x": 2 + 1, "y": 1 + 2, "rest": 1}
+def test_workers_share_a_moment_and_the_main_thread_counts_while_no_worker_works():
+    workers = [Work(1, 5, "x"), Work(3, 7, "y")]
+    main = [Work(0, 9, "waits")]
+    divided = divide(workers, main, 10)
+    assert divided == {"waits": 1 + 2, "x": 2 + 1, "y": 1 + 2, ("other", ""): 1}
 
 
 NOTHING: Any = None  # no compiled program is read
@@ -34,9 +33,9 @@ SPANS = st.tuples(st.floats(0, 9), st.floats(0.01, 9), st.sampled_from("abc"))
 @given(st.lists(SPANS, max_size=8), st.lists(SPANS, max_size=4))
 def test_divided_seconds_sum_to_the_elapsed_time(workers, main):
     working, waiting = (
-        [Work(key, at, at + long, key) for at, long, key in spans] for spans in (workers, main)
+        [Work(at, at + long, key) for at, long, key in spans] for spans in (workers, main)
     )
-    divided = divide(working, waiting, 10.0, "rest")
+    divided = divide(working, waiting, 10.0)
     assert sum(divided.values()) == pytest.approx(10.0)
     assert min(divided.values()) >= 0
 
@@ -111,7 +110,7 @@ def test_events_become_stages_kernels_and_passes():
         ("other", ""): 2.0,
     }
     assert found.passes["algsimp"] == pytest.approx(0.5)
-    assert not found.unpaired
+    assert found.unpaired_count == 0
 
 
 def test_a_kernel_without_a_task_has_the_time_of_the_main_thread():

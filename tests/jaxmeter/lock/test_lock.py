@@ -1,4 +1,4 @@
-"""The lock file holds exact quantities; every difference is found, named and printed as lines."""
+"""The lock file has exact quantities, and each difference is named and printed as a new line."""
 
 import re
 import tomllib
@@ -62,7 +62,7 @@ def test_a_margin_holds_for_its_quantity_in_both_directions(now, is_within):
     assert check(SECTION, LOCKED, measured, {"traces": 0.5}).changes
 
 
-def test_the_new_lines_are_those_to_paste_and_stand_in_every_rendering():
+def test_every_rendering_contains_the_new_lines_to_paste():
     now = {"m:f": {"temp_bytes": 120, "traces": 1}, 'm:"h"\x7f': {"traces": 1}}
     found = check(SECTION, LOCKED, now, {})
     assert tomllib.loads(found.lines) == {
@@ -97,7 +97,7 @@ def test_writing_a_section_keeps_the_others_and_sorts_all(tmp_path):
         ("[jax]\ntraces = 1", "got jax={'traces': 1}; give lines such as"),
     ],
 )
-def test_what_is_no_lock_file_is_an_error(tmp_path, text, message):
+def test_a_file_that_is_no_lock_file_is_an_error(tmp_path, text, message):
     file = tmp_path / LOCK_FILE
     file.write_text(text)
     with pytest.raises(JaxmeterError, match=message):
@@ -143,7 +143,7 @@ def test_the_command_writes_checks_and_names_what_changed(write_module, tmp_path
             "jaxpr_equations_count": 2,
         }.items()
     )
-    # Quantities of tests stay, and are not compared by the command.
+    # The command keeps the quantities of tests and does not compare them.
     write_lock(file, section, written | {"tests/test_a.py::test_it f": {"traces": 1}})
     assert main(["lock", "--check"]) == 0
     assert "2 functions as locked" in capsys.readouterr().out
@@ -154,17 +154,17 @@ def test_the_command_writes_checks_and_names_what_changed(write_module, tmp_path
     assert re.search(r":step +captured_bytes +8 +1,600 +\S+ % +regression", printed)
     assert re.search(r":other +new\n", printed) and re.search(r":gone +missing\n", printed)
     assert "captured_bytes = 1600\n" in printed
-    # Alone, a function is compared alone, and written alone.
+    # Only the functions on the command line are compared and written.
     assert main(["lock", f"{name}:step", "--check"]) == 1
     assert "gone" not in capsys.readouterr().out
     assert main(["lock", f"{name}:step"]) == 0
     assert main(["lock", f"{name}:step", "--check"]) == 0
     file.write_text(file.read_text().replace("captured_bytes = 1600", "captured_bytes = 2000"))
-    assert main(["lock", f"{name}:step", "--check"]) == 1  # an improvement nobody claimed
+    assert main(["lock", f"{name}:step", "--check"]) == 1  # an improvement that is not in the file
     assert "improvement" in capsys.readouterr().out
     pyproject.write_text("[tool.jaxmeter.lock]\nmargins = {captured_bytes = 0.2}\n")
     assert main(["lock", f"{name}:step", "--check"]) == 0
-    # Without a list of functions those of the file are checked.
+    # Without a list of functions, the functions of the file are checked.
     file.write_text(file.read_text().replace(f"{name}:gone", f"{name}:other"))
     capsys.readouterr()
     assert main(["lock", "--check"]) == 0
@@ -178,7 +178,7 @@ def test_the_command_writes_checks_and_names_what_changed(write_module, tmp_path
     assert "if the function was removed, delete its lines in jaxmeter.lock.toml" in error
 
 
-def test_a_version_without_a_section_is_bad_usage_said_plainly(write_module, tmp_path, capsys):
+def test_a_version_without_a_section_is_bad_usage(write_module, tmp_path, capsys):
     name = write_module(FUNCTIONS)
     write_lock(tmp_path / LOCK_FILE, "jax 0.1, tpu", {f"{name}:step": {"traces": 1}})
     assert main(["lock", "--check", f"{name}:step"]) == 2
@@ -193,7 +193,7 @@ def test_a_version_without_a_section_is_bad_usage_said_plainly(write_module, tmp
     assert "lock: got no functions, and jaxmeter.lock.toml has none" in capsys.readouterr().err
 
 
-def test_the_section_names_what_changes_programs(monkeypatch):
+def test_the_section_names_the_settings_that_change_programs(monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", " --xla_a=1  --xla_b=2 ")
     parts = section_name().split(", ")
     assert parts[0].startswith("jax 0.")

@@ -35,7 +35,7 @@ ENTRY %main (x: f64[3]) -> (f64[3], f64[3]) {
 """
 
 
-def test_a_known_text_is_read_right():
+def test_the_instructions_of_a_known_text_are_read():
     p, sine, x, constant, fusion, call, root = instructions(HLO)
     assert (p.computation, sine.computation, x.computation) == ("fused", "fused", "main")
     assert (sine.opcode, sine.shape, sine.bytes) == ("sine", "f64[3]", 24)
@@ -54,7 +54,7 @@ class FakeCompiled:
         return None
 
 
-def test_a_known_text_is_counted_right():
+def test_the_instructions_of_a_known_text_are_counted():
     program = describe_program(jax.make_jaxpr(jnp.sin)(1.0), FakeCompiled())  # pyright: ignore
     assert (program.hlo_instructions_count, program.fusions_count) == (7, 1)
     assert program.flops is None

@@ -1,8 +1,8 @@
-"""Sequences of calls, with the calls that trace and their causes known by construction.
+"""Sequences of calls whose traces and causes are known by construction.
 
-The first call of each sequence traces. The truth of every further call is None if nothing is traced
-or compiled. Otherwise it has the causes, each as ``kind of argument: before -> now``, with a mark
-if the call only compiles.
+The first call of each sequence traces. The truth of each later call is None if nothing is traced or
+compiled. Otherwise it lists the causes, each as ``kind of argument: before -> now``. It begins with
+`COMPILED_ONLY` if the call compiles without a trace.
 """
 
 import functools
@@ -99,11 +99,6 @@ SITUATIONS = {
         [(X,), (Y,), (X,), (jnp.ones((3, 4)),), (Y,)],
         *("shape of x: (3,) -> (4,)", None, "shape of x: (3,) -> (3, 4)", None),
     ),
-    "only the branch taken": calls_of(
-        lambda x: jnp.sin(x) if x.ndim == 1 else jnp.cos(x),
-        [(X,), (SQUARE,), (X,), (Y,), (Y,), (SQUARE,)],
-        *("shape of x: (3,) -> (2, 2)", None, "shape of x: (3,) -> (4,)", None, None),
-    ),
     "dtype": calls_of(
         scaled,
         [(X,), (X.astype(f32),), (np.ones(3, f32),)],
@@ -114,7 +109,7 @@ SITUATIONS = {
     ),
     "weak type": calls_of(
         scaled,
-        # The second is weak, without a dtype.
+        # The second value has no dtype, so it is weakly typed.
         [(X, n) for n in (2.0, jnp.asarray(2.0), jnp.asarray(2.0, "float64"), np.float64(2), 4.0)],
         *(None, "weak type of factor: weak float64 -> strong float64", None, None),
     ),
@@ -140,6 +135,12 @@ SITUATIONS = {
         [(X, Settings(2)), (X, Settings(2)), (X, Settings(3))],
         *(None, "static value of settings: Settings(size=2) -> Settings(size=3)"),
         static_argnames="settings",
+    ),
+    "an item of a static tuple": calls_of(
+        lambda x, sizes: x,
+        [(X, (1, (2, "a"))), (X, (1, (2, "b"))), (X, (3, (2, "b")))],
+        *("static value of sizes[1][1]: 'a' -> 'b'", "static value of sizes[0]: 1 -> 3"),
+        static_argnames="sizes",
     ),
     "a static object made again": calls_of(
         lambda x, plain: x,
@@ -197,11 +198,6 @@ SITUATIONS = {
         "structure of layer: PyTreeDef(CustomNode(Layer[(1,)], [*])) -> "
         "PyTreeDef(CustomNode(Layer[(2,)], [*]))",
         "shape of layer.weights: (3,) -> (4,)",
-    ),
-    "an attribute of a user's class": calls_of(
-        applied,
-        [(Layer(X),), (Layer(Y),), (Layer(X),)],
-        *("shape of layer.weights: (3,) -> (4,)", None),
     ),
     "None and an array": calls_of(
         lambda x, mask: x, [(X, None), (X, X)], "structure of mask: nothing -> float64[3]"

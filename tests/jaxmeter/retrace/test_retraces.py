@@ -161,15 +161,6 @@ def test_values_that_cannot_be_compared_are_different():
     assert (difference.kind, difference.argument) == ("static value", "x")
 
 
-def test_the_changed_item_of_a_static_tuple_is_named():
-    calls = [(X, (1, (2, "a"))), (X, (1, (2, "b"))), (X, (3, (2, "b")))]
-    report = jaxmeter.retraces(lambda x, sizes: x, calls, static_argnames="sizes")
-    assert further(report) == (
-        "static value of sizes[1][1]: 'a' -> 'b'",
-        "static value of sizes[0]: 1 -> 3",
-    )
-
-
 def test_another_static_attribute_of_an_argument_has_its_own_advice():
     report = jaxmeter.retraces(applied, [(Layer(X, 1),), (Layer(X, 2),)])
     (cause,) = report.calls[1].causes

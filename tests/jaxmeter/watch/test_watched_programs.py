@@ -1,4 +1,4 @@
-"""A watched program runs unchanged, and its compiles are known with lines, causes and times."""
+"""A watched program runs unchanged, and its compiles are recorded with lines and causes."""
 
 import os
 import re
@@ -162,9 +162,9 @@ def test_each_compile_of_a_crashed_and_forked_program_has_its_line_and_cause(pla
 
 def test_an_interrupted_program_leaves_its_compiles(plain):
     (plain / "endless.py").write_text(ENDLESS)
-    # A shell that starts the tests in the background has them, and all they start, ignore SIGINT.
-    heed = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
-    start = [sys.executable, "-c", heed + "os.execv(sys.executable, sys.argv[1:])"]
+    # If a shell started the tests in the background, they and their children ignore SIGINT.
+    interruptible = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+    start = [sys.executable, "-c", interruptible + "os.execv(sys.executable, sys.argv[1:])"]
     command = [*start, sys.executable, "-m", "jaxmeter", "watch", "endless.py"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -204,16 +204,16 @@ def test_a_program_without_jax_that_prints_much_is_run_as_it_is(plain, capfd, mo
 
 
 @pytest.mark.parametrize(
-    ("command", "line", "is_run_by_us"),
+    ("command", "line", "is_run_by_python"),
     [("a.py", "#!/bin/sh", True), ("./a.py", "", True), ("./a.py", "#!/bin/sh", False)],
 )
-def test_an_executable_script_is_run_as_a_shell_would_or_by_this_python(
-    command, line, is_run_by_us, plain
+def test_a_script_is_run_by_this_python_unless_it_is_a_path_with_a_shebang_line(
+    command, line, is_run_by_python, plain
 ):
     (plain / "a.py").write_text(f"{line}\n")
     (plain / "a.py").chmod(0o755)
-    us = [sys.executable] if is_run_by_us else []
-    assert launch._argv([command, "b"], "watch") == [*us, command, "b"]
+    python = [sys.executable] if is_run_by_python else []
+    assert launch._argv([command, "b"], "watch") == [*python, command, "b"]
 
 
 def test_the_cache_is_measured_and_each_miss_has_its_reason(plain, capfd):

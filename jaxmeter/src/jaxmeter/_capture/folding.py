@@ -14,7 +14,7 @@ from typing import Any
 
 from jaxmeter._capture.constants import closed_over
 from jaxmeter._capture.uses import passed_operands, use_of
-from jaxmeter._program.jaxprs import JIT, inner
+from jaxmeter._program.jaxprs import inner
 from jaxmeter._records.audit import Folding, Use
 from jaxmeter._render.units import type_text
 
@@ -77,7 +77,7 @@ def _on_constants(
         for sub, operands in passed_operands(equation):
             passed = zip(inner(sub).invars, operands, strict=False)
             held = {variable for variable, index in passed if constant[index] and name != "while"}
-            line = caller or (use_of(equation) if name in JIT else None)
+            line = caller or (use_of(equation) if name == "jit" else None)
             yield from _on_constants(sub, held, line, is_embedded)
         alone = all(
             held_here or hasattr(atom, "val") or atom in fixed
@@ -90,7 +90,7 @@ def _on_constants(
             fixed.update(equation.outvars)
         else:
             known.update(equation.outvars)
-            if name not in JIT:
+            if name != "jit":
                 yield equation, caller or use_of(equation)
 
 

@@ -9,13 +9,10 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Literal
 
 from jaxmeter._capture.constants import closed_over
-from jaxmeter._program.jaxprs import JIT, inner, scan_counts, sub_jaxprs
-from jaxmeter._program.places import is_installed, is_ours
+from jaxmeter._program.jaxprs import inner, scan_counts, sub_jaxprs
+from jaxmeter._program.places import Place, author_place, places_of_equation
 from jaxmeter._records.audit import Use
 
-_FRAMES_COUNT_LIMIT = 100
-# As jax.extend.source_info_util.summarize writes a frame: /path/to/file.py:12:8 (outer.inner)
-_FRAME = re.compile(r"(?P<file>.*?):(?P<line>\d+)(?::\d+)? \((?P<function>.*)\)")
 _DEFINED = re.compile(r"(?P<function>.*?) at (?P<file>.*):(?P<line>\d+)")
 _DECORATORS_LINES_COUNT_LIMIT = 50
 
@@ -54,7 +51,7 @@ def _walk(
         used = {index: key for index, key in used.items() if key is not None}
         carried: set[int] = set()
         for sub, operands in passed_operands(equation):
-            if equation.primitive.name in JIT:
+            if equation.primitive.name == "jit":
                 # For an array that is passed to a jitted function, report the line that passes the
                 # array: the lines inside belong to the first trace, perhaps of another call.
                 operands = range(0)
@@ -95,26 +92,15 @@ def passed_operands(equation: Any) -> Iterator[tuple[Any, range]]:
 
 
 def use_of(equation: Any) -> Use | None:
-    """Return the source line of an equation, or None if JAX does not report the line."""
-    import jax.extend.source_info_util  # imports Pallas, which takes 50 ms
+    """Return the source line of an equation, or None if JAX does not report the line.
 
-    summary = jax.extend.source_info_util.summarize(equation.source_info, _FRAMES_COUNT_LIMIT)
-    frames = []
-    for text in reversed(summary.splitlines()):  # the innermost frame comes last
-        match = _FRAME.fullmatch(text)
-        if match is None or is_ours(match["file"]):
-            break  # the remaining frames are callers of jaxmeter
-        frames.append(match)
-    if not frames:
+    If an installed package made the equation, return the line that calls the package.
+    """
+    places = places_of_equation(equation)
+    place = author_place(places)
+    if place is None:
         return None
-    use = _use_at(frames[0], "used")
-    if not is_installed(use.file):
-        return use
-    # The line is in an installed package; the user can change the line that calls the package.
-    for match in frames:
-        if not is_installed(match["file"]):
-            return _use_at(match, "used", f"{use.file}:{use.line}")
-    return use
+    return _use_at(place, "used", "" if place == places[0] else places[0].source)
 
 
 def _returned(jaxpr: Any) -> Use | None:
@@ -127,7 +113,7 @@ def _returned(jaxpr: Any) -> Use | None:
     match = _DEFINED.fullmatch(getattr(information, "func_src_info", None) or "")
     if match is None:
         return None
-    use = _use_at(match, "returned")
+    use = _use_at(Place(match["file"], int(match["line"]), match["function"]), "returned")
     if use.text.startswith("@"):  # the first line of the function is a decorator
         for line in range(use.line, use.line + _DECORATORS_LINES_COUNT_LIMIT):
             text = linecache.getline(use.file, line).strip()
@@ -136,7 +122,6 @@ def _returned(jaxpr: Any) -> Use | None:
     return use
 
 
-def _use_at(match: re.Match[str], how: Literal["used", "returned"], within: str = "") -> Use:
-    file, line = match["file"], int(match["line"])
-    text = linecache.getline(file, line).strip()
-    return Use(file, line, match["function"], text, how, within)
+def _use_at(place: Place, how: Literal["used", "returned"], within: str = "") -> Use:
+    text = linecache.getline(place.file, place.line).strip()
+    return Use(*place, text, how, within)

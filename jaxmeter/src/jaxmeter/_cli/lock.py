@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> tuple[LockCheck, bool]:
     # Make the cases before the section name: a target's module may set options of JAX.
     cases = {target: _case(target, is_locked=not named) for target in targets}
     name = section_name()
-    section = section_of("lock", file, name) if options.check else read_lock(file).get(name, {})
+    section = section_of(file, name) if options.check else read_lock(file).get(name, {})
     now = {target: _quantities(target, case) for target, case in cases.items()}
     # Keep tests, because pytest measures them, and functions that the command line leaves out.
     kept = {

@@ -80,10 +80,9 @@ class Kernels:
 
         XLA leaves some instructions without a source line, such as the parts of a cumulative sum.
         If these are at most half of the kernel's instructions, they are not counted. Otherwise they
-        all get the first origin that is found in this kernel, then in the kernels that it reads,
-        then in the kernels that read it, then in the neighbours of these kernels. An origin is
-        found from an instruction with a line, or from an opcode that had only one origin before
-        optimisation.
+        all get the first origin that is found: in this kernel, in the kernels that it reads, in the
+        kernels that read it, and then in the neighbours of these kernels. An origin is found from
+        an instruction with a line, or from an opcode that had only one origin before optimisation.
         """
         counts = Counter(map(self.origin, self.inside(kernel)))
         unknown = sum(count for origin, count in counts.items() if not origin.source)
@@ -140,15 +139,8 @@ def compile_rows(
 ) -> list[CompileRow]:
     """Return the rows of a compile. Their seconds sum to the seconds of the stages.
 
-    Parameters
-    ----------
-    stages : StageSeconds
-        The seconds to attribute.
-    kernels : Kernels
-        The kernels of the program. The seconds of the HLO passes are divided over the program's
-        instructions before optimisation.
-    foldings : iterable of Folding
-        Estimated folding times. The seconds of constant folding are divided in proportion to them.
+    The seconds of the HLO passes are divided over the instructions before optimisation. The seconds
+    of constant folding are divided in proportion to the estimated times of ``foldings``.
     """
     all_kernels = [name for _, name in stages.seconds if name]
     compiled = [part for name in dict.fromkeys(all_kernels) for part in kernels.inside(name)]
@@ -167,8 +159,6 @@ def compile_rows(
     rows = []
     for (stage, kernel), seconds in stages.seconds.items():
         shares = kernels.shares(kernel) if kernel else shared.get(stage, {})
-        if stage == "other":
-            shares = {}
         basis: Basis = "measured" if kernel else "by instructions"
         if stage == "constant folding":
             basis = "by estimate"
@@ -183,20 +173,18 @@ def rows_of(
 
     If ``shares`` is empty, return one row without an origin.
     """
-    rows = []
-    for origin, share in (shares or {_UNKNOWN: 1.0}).items():
-        rows.append(
-            CompileRow(
-                stage=stage,
-                seconds=seconds * share,
-                basis=basis if origin.source else "unattributed",
-                source=origin.source,
-                kernel=kernel,
-                scope=origin.scope,
-                primitive=origin.primitive,
-            )
+    return [
+        CompileRow(
+            stage=stage,
+            seconds=seconds * share,
+            basis=basis if origin.source else "unattributed",
+            source=origin.source,
+            kernel=kernel,
+            scope=origin.scope,
+            primitive=origin.primitive,
         )
-    return rows
+        for origin, share in (shares or {_UNKNOWN: 1.0}).items()
+    ]
 
 
 def _shares(origins: Iterable[Origin]) -> Shares:

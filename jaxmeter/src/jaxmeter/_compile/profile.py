@@ -19,8 +19,8 @@ from jaxmeter._compile.stages import stage_seconds
 from jaxmeter._compile.trace_lines import Equations, Sampler
 from jaxmeter._measure.case import Case, case_of, name_of
 from jaxmeter._measure.failures import beginning_in_users_code
-from jaxmeter._measure.staging import Staged, fresh, prepared, trace
-from jaxmeter._program.places import Place, author_place
+from jaxmeter._measure.staging import fresh, prepared, trace
+from jaxmeter._program.places import author_place
 from jaxmeter._records.compile import CompiledLine, CompileProfile, CompileRow, Stage
 
 
@@ -63,14 +63,14 @@ def compile_profile(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) ->
     with sampler.sampling():
         traced = trace("compile_profile", jitted, case)
     traced_at = time.perf_counter()
-    program = Staged(traced.jaxpr, traced.lower())
+    jaxpr, lowered = traced.jaxpr, traced.lower()
     lowered_at = time.perf_counter()
-    equations = Equations(program.jaxpr)
-    recording = record_compile(program.lowered)
+    equations = Equations(jaxpr)
+    recording = record_compile(lowered)
     stages = stage_seconds(recording)
     kernels = Kernels(recording.compiled.as_text() or "", recording.before, equations)
-    arrays = captured_values(program.jaxpr)
-    folded = foldings(program.jaxpr, lambda array: identity(array) in arrays, 0.0)
+    arrays = captured_values(jaxpr)
+    folded = foldings(jaxpr, lambda array: identity(array) in arrays, 0.0)
     rows = [
         *_trace_rows(sampler, equations, traced_at - start),
         *_rows_by_equations("lower", equations, lowered_at - traced_at),
@@ -95,8 +95,8 @@ def compile_profile(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) ->
         kernels=tuple(described),
         passes=dict(sorted(stages.passes.items(), key=lambda item: -item[1])),
         stacks=_stacks(equations, sampler),
-        advice=advice(rows, described, equations, program.jaxpr),
-        unpaired_kernels_count=len(stages.unpaired),
+        advice=advice(rows, described, equations, jaxpr),
+        unpaired_kernels_count=stages.unpaired_count,
     )
 
 
@@ -110,7 +110,7 @@ def _trace_rows(sampler: Sampler, equations: Equations, seconds: float) -> list[
         return _rows_by_equations("trace", equations, seconds)
     shares: dict[Origin, float] = defaultdict(float)
     for stack, spent in sampler.stacks.items():
-        place = author_place(list(stack))
+        place = author_place(stack)
         shares[Origin("" if place is None else place.source, "", "")] += spent / total
     return rows_of("trace", seconds, shares, "measured")
 
@@ -175,12 +175,9 @@ def _stacks(equations: Equations, sampler: Sampler) -> dict[str, tuple[str, ...]
     """Return the chain of calls that leads to each source line, the outermost call first."""
     found: dict[str, tuple[str, ...]] = {}
     for places in (*equations.stacks.values(), *sampler.stacks):
-        author = author_place(list(places))
+        author = author_place(places)
         if author is not None:
-            outer = places[list(places).index(author) :]
-            found.setdefault(author.source, tuple(_frame(place) for place in reversed(outer)))
+            outer = reversed(places[places.index(author) :])
+            calls = tuple(f"{place.function} {place.source}" for place in outer)
+            found.setdefault(author.source, calls)
     return found
-
-
-def _frame(place: Place) -> str:
-    return f"{place.function} {place.source}"

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import jax
-import numpy as np
 
-from jaxmeter._trace.trace import Line, Trace, read_trace, trace_file
+from jaxmeter._records.files import temporary_folder
+from jaxmeter._trace.trace import Trace, read_trace, trace_file
 
 _WINDOW = "jaxmeter_compile"
 _CACHE = "jax_enable_compilation_cache"
@@ -59,8 +58,8 @@ def record_compile(lowered: jax.stages.Lowered) -> Recording:
     was_enabled = getattr(jax.config, _CACHE)
     jax.config.update(_CACHE, False)
     try:
-        with tempfile.TemporaryDirectory(prefix="jaxmeter-") as folder:
-            traced, dumped = Path(folder, "trace"), Path(folder, "dump")
+        with temporary_folder() as folder:
+            traced, dumped = folder / "trace", folder / "dump"
             with jax.profiler.trace(str(traced), profiler_options=options):
                 with jax.profiler.TraceAnnotation(_WINDOW):
                     began, clock = time.time_ns(), time.perf_counter()
@@ -83,26 +82,19 @@ def _events(trace: Trace) -> Iterator[Interval]:
 
     The last tasks of the compiler's threads may end a little after the compile.
     """
-    window = next(interval for line in trace.lines for interval in _intervals(trace, line, _WINDOW))
-    for line in trace.lines:
-        for event in _intervals(trace, line):
-            if event.name != _WINDOW and window.start <= event.start < window.end:
-                yield Interval(
-                    event.thread,
-                    event.name,
-                    event.start - window.start,
-                    event.end - window.start,
-                    event.kernel,
-                )
-
-
-def _intervals(trace: Trace, line: Line, name: str | None = None) -> Iterator[Interval]:
-    chosen = range(len(line.starts))
-    if name is not None:
-        code = trace.names.index(name) if name in trace.names else -1
-        chosen = np.flatnonzero(line.names == code).tolist()
-    for at in chosen:
-        start = float(line.starts[at])
-        module = str(line.notes.get(at, {}).get("module", ""))
-        end = start + float(line.durations[at])
-        yield Interval(line.name, trace.names[line.names[at]], start, end, module)
+    every = [
+        Interval(
+            line.name,
+            trace.names[line.names[at]],
+            float(line.starts[at]),
+            float(line.starts[at] + line.durations[at]),
+            str(line.notes.get(at, {}).get("module", "")),
+        )
+        for line in trace.lines
+        for at in range(len(line.starts))
+    ]
+    window = next(event for event in every if event.name == _WINDOW)
+    for event in every:
+        if event is not window and window.start <= event.start < window.end:
+            start, end = event.start - window.start, event.end - window.start
+            yield dataclasses.replace(event, start=start, end=end)

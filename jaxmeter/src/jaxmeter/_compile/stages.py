@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from jaxmeter._compile.pairing import TASK, pair
 from jaxmeter._compile.record import Interval, Recording
-from jaxmeter._compile.timeline import Work, divide, innermost
 from jaxmeter._records.compile import Stage
+from jaxmeter._trace.innermost import innermost
 
 _EMITTER = "FusionCompiler::Compile"
 _FOLDING = "constant_folding"
@@ -34,9 +34,17 @@ class StageSeconds(NamedTuple):
     """Seconds by stage and kernel. The kernel is empty unless the work is for a single kernel."""
     passes: dict[str, float]
     """Seconds of each HLO pass."""
-    unpaired: frozenset[str]
-    """Kernels whose task was not found. A single such kernel is left out: the main thread may have
-    compiled it without a task."""
+    unpaired_count: int
+    """The number of kernels whose task was not found. A single such kernel is not counted: the main
+    thread may have compiled it without a task."""
+
+
+class Work(NamedTuple):
+    """A piece of a thread's work, from ``start`` to ``end`` in seconds, that counts for ``key``."""
+
+    start: float
+    end: float
+    key: Any
 
 
 def kernel_of(module: str) -> str:
@@ -46,26 +54,22 @@ def kernel_of(module: str) -> str:
 
 def stage_seconds(recording: Recording) -> StageSeconds:
     """Split up the elapsed time of a compile by stage, kernel and pass."""
-    by_thread: dict[str, list[Interval]] = defaultdict(list)
-    for event in recording.events:
-        by_thread[event.thread].append(event)
-    # The events of a thread that only waits for the compile of another thread are not counted.
-    main = [events for events in by_thread.values() if _is_main(events)]
-    pools = [
-        events
-        for events in by_thread.values()
-        if not _is_main(events) and any(event.name in (TASK, _EMITTER) for event in events)
-    ]
-    tasks = [event for events in (*main, *pools) for event in events if event.name == TASK]
+    tasks = [event for event in recording.events if event.name == TASK]
     paired = pair(tasks, recording.objects)
     owners = {id(tasks[at]): kernel_of(module) for at, module in paired.items()}
     unpaired = [kernel_of(module) for module in recording.objects.keys() - paired.values()]
-    divided: Any = divide(
-        [work for events in pools for work in _works(_of_pool(events), owners)],
-        [work for events in main for work in _works(_without_emitters_parts(events), owners)],
-        recording.seconds,
-        _REST,
-    )
+    by_thread: dict[str, list[Interval]] = defaultdict(list)
+    for event in recording.events:
+        by_thread[event.thread].append(event)
+    main: list[Work] = []
+    workers: list[Work] = []
+    for events in by_thread.values():
+        if any(event.name.startswith(("CpuCompiler::", "HLO passes")) for event in events):
+            main += _works(_without_emitters_parts(events), owners)
+        else:  # only tasks and emitters are work; threads may also wait for another thread
+            parts = [event for event in events if event.name in (TASK, _EMITTER)]
+            workers += _works(parts, owners)
+    divided = divide(workers, main, recording.seconds)
     # The last kernel may be compiled by the main thread itself, without a task.
     inline = divided.pop(_INLINE, 0.0)
     for key in [("LLVM", kernel) for kernel in unpaired] or [_REST]:
@@ -77,17 +81,8 @@ def stage_seconds(recording: Recording) -> StageSeconds:
             passes[name] += spent
             name = ""
         seconds[stage, name] += spent
-    return StageSeconds(
-        dict(seconds), dict(passes), frozenset(unpaired if len(unpaired) > 1 else ())
-    )
-
-
-def _is_main(events: Sequence[Interval]) -> bool:
-    return any(event.name.startswith(("CpuCompiler::", "HLO passes")) for event in events)
-
-
-def _of_pool(events: Sequence[Interval]) -> list[Interval]:
-    return [event for event in events if event.name in (TASK, _EMITTER)]
+    unpaired_count = len(unpaired) if len(unpaired) > 1 else 0
+    return StageSeconds(dict(seconds), dict(passes), unpaired_count)
 
 
 def _without_emitters_parts(events: Sequence[Interval]) -> list[Interval]:
@@ -102,9 +97,10 @@ def _without_emitters_parts(events: Sequence[Interval]) -> list[Interval]:
 
 
 def _works(events: Sequence[Interval], owners: Mapping[int, str]) -> list[Work]:
-    return innermost(
-        Work(event.thread, event.start, event.end, _key(event, owners)) for event in events
-    )
+    """Return the work of one thread; each moment belongs to the innermost event."""
+    events = sorted(events, key=lambda event: (event.start, -event.end))
+    pieces = innermost([event.start for event in events], [event.end for event in events])
+    return [Work(start, end, _key(events[at], owners)) for at, start, end in pieces]
 
 
 def _key(event: Interval, owners: Mapping[int, str]) -> _Key:
@@ -120,3 +116,33 @@ def _key(event: Interval, owners: Mapping[int, str]) -> _Key:
         return _IN_BACKEND[event.name], ""
     is_call = "::" in event.name or event.name == "CompileCpuExecutable"
     return _REST if is_call else ("HLO passes", event.name.partition(" (")[0])
+
+
+def divide(
+    workers: Sequence[Work], main: Sequence[Work], seconds: float
+) -> defaultdict[Any, float]:
+    """Return the seconds of each key. They sum to ``seconds``, the elapsed time.
+
+    ``workers`` is the work of the threads that compile kernels. If several threads work at a
+    moment, the moment is divided equally among them. ``main`` is the work of the thread that waits
+    for the workers; it counts only while no worker works. The rest has the key ("other", "").
+    """
+    ends = [(at, 0, work) for work in workers for at in (work.start, work.end)]
+    ends += [(at, 1, work) for work in main for at in (work.start, work.end)]
+    ends.sort(key=lambda end: end[0])
+    active: tuple[dict[int, Work], dict[int, Work]] = {}, {}
+    found: defaultdict[Any, float] = defaultdict(float)
+    now = 0.0
+    for at, kind, work in ends:
+        at = min(max(at, 0.0), seconds)
+        if at > now:
+            working = active[0] or active[1]
+            for other in working.values():
+                found[other.key] += (at - now) / len(working)
+            if not working:
+                found[_REST] += at - now
+            now = at
+        if active[kind].pop(id(work), None) is None:
+            active[kind][id(work)] = work
+    found[_REST] += max(seconds - now, 0.0)
+    return found

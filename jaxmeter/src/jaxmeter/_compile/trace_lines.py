@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from jaxmeter._program.jaxprs import JIT, inner, sub_jaxprs
+from jaxmeter._program.jaxprs import inner, sub_jaxprs
 from jaxmeter._program.places import (
     Place,
     author_place,
@@ -128,7 +128,7 @@ class Equations:
             if name in ("concatenate", "stack"):
                 self.concatenated[line] = max(self.concatenated[line], len(equation.invars))
             for sub in sub_jaxprs(equation):
-                inside = line if caller or (name in JIT and _is_jax(sub)) else None
+                inside = line if caller or (name == "jit" and _is_jax(sub)) else None
                 counts.update(self._count(sub, inside))
         self._known[key] = counts
         return counts

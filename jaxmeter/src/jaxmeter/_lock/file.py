@@ -54,8 +54,11 @@ def section_name() -> str:
     from jaxmeter._measure.environment import host_environment, jax_environment
 
     found = jax_environment()
-    options = {name: found["jax_options"].get(name, usual) for name, usual in _SETTINGS.items()}
-    named = [f"{name}={value}" for name, value in options.items() if value != _SETTINGS[name]]
+    named = [
+        f"{name}={found['jax_options'][name]}"
+        for name, default in _SETTINGS.items()
+        if found["jax_options"].get(name, default) != default
+    ]
     if flags := " ".join(host_environment().xla_flags.split()):
         named.append(f"XLA_FLAGS={flags}")
     return ", ".join((f"jax {found['jax']}", found["backend"], *named))
@@ -71,7 +74,9 @@ def read_lock(file: Path) -> dict[str, Section]:
     """
     found: dict[str, Section] = {}
     for name, functions in read_toml(file).items():
-        if not isinstance(functions, dict) or not all(map(_is_table, functions.values())):
+        if not isinstance(functions, dict) or not all(
+            isinstance(quantities, dict) for quantities in functions.values()
+        ):
             raise JaxmeterError(
                 f"{file}: got {name}={functions!r:.80}; give lines such as traces = 1 under a "
                 'heading ["jax 0.10.2, cpu"."module:function"], as jaxmeter lock writes them'
@@ -86,12 +91,8 @@ def read_lock(file: Path) -> dict[str, Section]:
     return found
 
 
-def _is_table(value: object) -> bool:
-    return isinstance(value, dict)
-
-
-def section_of(call: str, file: Path, name: str) -> Section:
-    """Return a section of a lock file.
+def section_of(file: Path, name: str) -> Section:
+    """Return the section of a lock file that ``jaxmeter lock --check`` needs.
 
     Raises
     ------
@@ -107,7 +108,7 @@ def section_of(call: str, file: Path, name: str) -> Section:
             there = f"{file.name} has no section of this name (its sections: {listed})"
             other = ", or use the version and settings of JAX that one of the sections names"
         raise JaxmeterError(
-            f"{call}: got {name!r} as the version, backend and settings of JAX, but {there}; run "
+            f"lock: got {name!r} as the version, backend and settings of JAX, but {there}; run "
             f"jaxmeter lock without --check to write this section{other}"
         )
     return sections[name]
@@ -122,11 +123,11 @@ def write_lock(file: Path, name: str, section: Section) -> None:
         If the file exists and is not a lock file, or cannot be written.
     """
     sections = read_lock(file) | {name: section}
-    blocks = [[_HEADING]]
+    blocks = [_HEADING]
     for section_name, functions in sorted(sections.items()):
         for function, quantities in sorted(functions.items()):
-            blocks.append(list(lock_lines(section_name, function, quantities)))
-    write_file(file, "\n\n".join("\n".join(block) for block in blocks) + "\n")
+            blocks.append("\n".join(lock_lines(section_name, function, quantities)))
+    write_file(file, "\n\n".join(blocks) + "\n")
 
 
 def read_settings(pyproject: Path) -> tuple[tuple[str, ...], dict[str, float]]:
@@ -161,17 +162,10 @@ def check(
     now: Mapping[str, Quantities],
     margins: Mapping[str, float],
 ) -> LockCheck:
-    """Compare the measured quantities of functions with the locked quantities.
+    """Compare the quantities ``now`` of functions with the ``locked`` quantities of a section.
 
-    Parameters
-    ----------
-    section : str
-        The name of the section.
-    locked, now : mapping
-        The quantities of each function by name: in the lock file, and as measured now.
-    margins : mapping
-        For each quantity by name, the relative difference up to which it counts as unchanged. A
-        quantity without a margin must be equal.
+    ``margins`` has, for a quantity by name, the relative difference up to which it counts as
+    unchanged. A quantity without a margin must be equal.
     """
     changes = []
     for function in sorted(locked.keys() | now.keys()):

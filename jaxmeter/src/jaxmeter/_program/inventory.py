@@ -21,7 +21,7 @@ from jaxmeter._measure.staging import staged
 from jaxmeter._program.hlo import MOVING_OPCODES, Instruction, bodies, instructions
 from jaxmeter._program.jaxprs import inner, sub_jaxprs
 from jaxmeter._program.places import Place, author_place, places_of_equation
-from jaxmeter._program.program import describe_compiled, describe_program
+from jaxmeter._program.program import describe_program
 from jaxmeter._records.inventory import (
     Change,
     Fusion,
@@ -87,7 +87,7 @@ def _inventory(
     return Inventory(
         name=name,
         jax=jax.__version__,
-        program=describe_compiled(compiled) if jaxpr is None else describe_program(jaxpr, compiled),
+        program=describe_program(jaxpr, compiled),
         memory=Memory(**compiler_account(compiled)),
         **found,
     )
@@ -316,16 +316,8 @@ def _operations(fusion: Fusion) -> tuple[str, str, list[str]]:
 
 
 def _kind_of_change(gone: int, come: int) -> Any:
-    match (min(gone, 2), min(come, 2)):
-        case (0, _):
-            return "appeared"
-        case (_, 0):
-            return "vanished"
-        case (1, 1):
-            return "changed"
-        case (1, _):
-            return "split"
-        case (_, 1):
-            return "merged"
-        case _:
-            return "regrouped"
+    if not gone or not come:
+        return "vanished" if gone else "appeared"
+    if gone == 1:
+        return "changed" if come == 1 else "split"
+    return "merged" if come == 1 else "regrouped"

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-JIT = ("jit", "pjit")
-"""The names of the primitive of a nested jitted function, in different versions of JAX."""
-
 
 def inner(jaxpr: Any) -> Any:
     """Return the open jaxpr of a jaxpr that may be closed or open.

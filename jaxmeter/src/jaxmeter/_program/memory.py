@@ -25,7 +25,7 @@ from jaxmeter._measure.phases import fresh_arguments
 from jaxmeter._measure.staging import staged
 from jaxmeter._program.buffers import compiled_with_buffers
 from jaxmeter._records.memory import Allocator, MemoryUse, Tradeoff, TradeoffPoint
-from jaxmeter._records.record import Memory, Record
+from jaxmeter._records.record import Memory
 from jaxmeter.errors import JaxmeterError
 
 _BUFFERS_KEPT_COUNT = 100
@@ -126,7 +126,6 @@ def tradeoff(
     *,
     repeat: int = 10,
     max_seconds: float | None = None,
-    measured: Callable[[Case], Record] | None = None,
 ) -> Tradeoff:
     """Measure a function for several choices of parameters, to find the best choices in time and
     memory.
@@ -139,8 +138,6 @@ def tradeoff(
         The choices, such as ``[{"chunk": 16}, {"chunk": 64}]``.
     repeat, max_seconds : int, float or None
         The number of samples and the time limit for each choice, as in `jaxmeter.measure`.
-    measured : callable, optional
-        A function that measures a case in place of `jaxmeter.measure`; for tests.
 
     Returns
     -------
@@ -155,7 +152,6 @@ def tradeoff(
     Exception
         Any exception of ``make``.
     """
-    measured = measured or (lambda case: measure(case, repeat=repeat, max_seconds=max_seconds))
     points: list[TradeoffPoint] = []
     failures: list[TradeoffPoint] = []
     name = ""
@@ -174,7 +170,7 @@ def tradeoff(
         name = name_of(case.fn)
         plain = {key: value if _is_plain(value) else str(value) for key, value in params.items()}
         try:
-            record = measured(case)
+            record = measure(case, repeat=repeat, max_seconds=max_seconds)
         except Exception as error:
             failure = f"{type(error).__name__}: {error}".strip().splitlines()[0]
             failures.append(TradeoffPoint(plain, None, None, False, failure))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import sysconfig
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import jax
 import jaxlib
 
-_OURS = str(Path(__file__).parents[1])
+# The separator at the end keeps apart packages such as jax and jaxopt.
+_OURS = os.path.join(Path(__file__).parents[1], "")
 _INSTALLED = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
 _TREES = inspect.getfile(jax.tree_util.tree_flatten)
-_JAX = tuple(os.path.dirname(str(package.__file__)) for package in (jax, jaxlib))
+_JAX = tuple(os.path.join(package.__path__[0], "") for package in (jax, jaxlib))
 _STANDARD_LIBRARY = (sysconfig.get_path("stdlib"), "<frozen")
 
 
@@ -104,7 +105,7 @@ def places_of_frame(frame: FrameType | None) -> list[Place]:
     return user_places(places)
 
 
-def author_place(places: list[Place]) -> Place | None:
+def author_place(places: Sequence[Place]) -> Place | None:
     """Return the innermost line outside installed packages: a line that the user can change.
 
     If all lines are in installed packages, return the innermost line; None if there are no lines.

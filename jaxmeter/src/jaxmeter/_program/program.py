@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import jax
@@ -13,36 +12,24 @@ from jaxmeter._records.record import Program
 
 
 def describe_program(closed_jaxpr: Any, compiled: jax.stages.Compiled | None = None) -> Program:
-    """Return the size of a program.
+    """Return the size of a program; quantities that are not known are None.
 
     Parameters
     ----------
-    closed_jaxpr : jax.extend.core.ClosedJaxpr
-        The traced program.
+    closed_jaxpr : jax.extend.core.ClosedJaxpr, optional
+        The traced program. Without it, the equations of the jaxpr are not counted.
     compiled : jax.stages.Compiled, optional
-        The same program, compiled. Without it, only the equations of the jaxpr are counted.
+        The same program, compiled. Without it, only the equations are counted.
     """
-    program = Program() if compiled is None else describe_compiled(compiled)
-    return dataclasses.replace(program, jaxpr_equations_count=equations_count(closed_jaxpr))
-
-
-def describe_compiled(compiled: jax.stages.Compiled) -> Program:
-    """Return the size of a compiled program; its jaxpr is not needed."""
-    cost: Any = compiled.cost_analysis()
-    if isinstance(cost, (list, tuple)):  # a list with one item, in some versions of JAX
-        cost = cost[0] if cost else None
-    flops, accessed = ((cost or {}).get(name) for name in ("flops", "bytes accessed"))
-    program = Program(
-        flops=None if flops is None else float(flops),
-        accessed_bytes=None if accessed is None else float(accessed),
-    )
-    text = compiled.as_text()
-    if not text:  # a backend that keeps no HLO
-        return program
-    opcodes = [instruction.opcode for instruction in instructions(text)]
-    return dataclasses.replace(
-        program,
-        hlo_instructions_count=len(opcodes),
-        fusions_count=opcodes.count("fusion"),
-        hlo_fingerprint=fingerprint(text),
-    )
+    found: dict[str, Any] = {}
+    if closed_jaxpr is not None:
+        found["jaxpr_equations_count"] = equations_count(closed_jaxpr)
+    if compiled is not None:
+        cost = compiled.cost_analysis() or {}
+        found |= {"flops": cost.get("flops"), "accessed_bytes": cost.get("bytes accessed")}
+        if text := compiled.as_text():  # some backends keep no HLO
+            opcodes = [instruction.opcode for instruction in instructions(text)]
+            found["hlo_instructions_count"] = len(opcodes)
+            found["fusions_count"] = opcodes.count("fusion")
+            found["hlo_fingerprint"] = fingerprint(text)
+    return Program(**found)

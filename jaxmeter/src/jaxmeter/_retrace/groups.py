@@ -9,26 +9,15 @@ import types
 import weakref
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-import jax
-
 from jaxmeter._capture.functions import cells, unwrapped
+from jaxmeter._program import places
 from jaxmeter._records.retraces import Difference, Place, WatchedFunction
 from jaxmeter._retrace.signatures import Signature, causes
 
-JAX_FOLDER = str(Path(jax.__file__).parent)
 _LOOPS = ("scan", "while", "cond")
-
-
-class CallingLine(NamedTuple):
-    """The source line that led to a trace or a compile, and the function that contains it."""
-
-    file: str
-    line: int
-    function: str
 
 
 class Call(NamedTuple):
@@ -59,8 +48,9 @@ class Group:
 
     name: str
     code: types.CodeType | None
-    traced_at: Counter[CallingLine] = dataclasses.field(default_factory=Counter)
-    compiled_at: Counter[CallingLine] = dataclasses.field(default_factory=Counter)
+    traced_at: Counter[places.Place] = dataclasses.field(default_factory=Counter)
+    """The number of traces by the line that led to them."""
+    compiled_at: Counter[places.Place] = dataclasses.field(default_factory=Counter)
     cache_hits_count: int = 0
     trace_seconds: float = 0.0
     compile_seconds: float = 0.0
@@ -71,7 +61,7 @@ class Group:
     `_wrapping`."""
     calls: list[tuple[int, Signature]] = dataclasses.field(default_factory=list)
     """Each call that was traced or compiled, with the position of its function in `objects`."""
-    loops: list[tuple[CallingLine, Signature]] = dataclasses.field(default_factory=list)
+    loops: list[tuple[places.Place, Signature]] = dataclasses.field(default_factory=list)
     """Each call of a loop, such as `jax.lax.scan`, outside of any jit, with its source line."""
     causes: dict[Difference, None] = dataclasses.field(default_factory=dict)
 
@@ -84,7 +74,7 @@ class Group:
     @property
     def is_jax(self) -> bool:
         """Whether the function is defined in JAX itself."""
-        return self.code is not None and self.code.co_filename.startswith(JAX_FOLDER)
+        return self.code is not None and places.is_jax(self.code.co_filename)
 
     def number_of(self, fn: Any) -> int:
         """Return the position of a function in `objects`; append the function if it is new."""
@@ -97,7 +87,7 @@ class Group:
             self.objects.append(None)
         return len(self.objects) - 1
 
-    def explain(self, call: Call | None, at: CallingLine, *, traced: bool) -> Explanation:
+    def explain(self, call: Call | None, at: places.Place, *, traced: bool) -> Explanation:
         """Explain the trace or compile that a call led to, and add the causes to `causes`.
 
         `at` is the calling line. `traced` is True for a trace, and False for a compile.
@@ -123,7 +113,7 @@ class Group:
         self.causes.update(dict.fromkeys(found))
         return Explanation("again" if same or found else "first", found)
 
-    def _explain_loop(self, now: Signature, at: CallingLine) -> Explanation:
+    def _explain_loop(self, now: Signature, at: places.Place) -> Explanation:
         """Explain the trace of a loop outside of any jit.
 
         If an earlier call at the same line had the same arguments, the loop was traced again
@@ -138,7 +128,7 @@ class Group:
 
     def report(self) -> WatchedFunction:
         """Return the counts, times, calling lines and causes as plain data."""
-        places = tuple(
+        calls = tuple(
             Place(
                 *at,
                 text=linecache.getline(at.file, at.line).strip(),
@@ -157,7 +147,7 @@ class Group:
             objects_count=len(self.objects) or None,
             trace_seconds=self.trace_seconds,
             compile_seconds=self.compile_seconds,
-            places=places,
+            places=calls,
             causes=tuple(self.causes),
         )
 
@@ -178,9 +168,7 @@ def _wrapping(fn: Any) -> Iterator[types.CodeType]:
     if isinstance(fn, types.FunctionType):
         yield fn.__code__
         for _, held in cells(fn):
-            if isinstance(held, types.FunctionType) and held.__code__.co_filename.startswith(
-                JAX_FOLDER
-            ):
+            if isinstance(held, types.FunctionType) and places.is_jax(held.__code__.co_filename):
                 yield held.__code__
 
 

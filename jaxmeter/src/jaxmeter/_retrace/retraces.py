@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import jax
@@ -78,10 +79,9 @@ def retraces(
             f"retraces: got calls of type {type(calls).__name__}; give a list with the "
             "arguments of each call, such as [(x,), (y,)]"
         )
-    log = _CallLog(name_of(fn), prepared(Case(fn, jit_options=jit_options)), clock)
-    for given in itertools.chain(first, calls):
-        log.call(*call_arguments(given, len(log.calls)))
-    return Retraces(log.name, tuple(log.calls), jax.__version__)
+    case = prepared(Case(fn, jit_options=jit_options))
+    traced = _traced_calls(case, itertools.chain(first, calls), clock)
+    return Retraces(name_of(fn), tuple(traced), jax.__version__)
 
 
 def call_arguments(given: Any, number: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -97,32 +97,26 @@ def call_arguments(given: Any, number: int) -> tuple[tuple[Any, ...], dict[str, 
     return split_call(given)
 
 
-class _CallLog:
-    """A function, and a record of the traces and compiles in each of its calls."""
-
-    def __init__(self, name: str, case: Case, clock: Clock) -> None:
-        self.name, self.fn, self.clock = name, case.fn, clock
-        self.traced_name = name_of(case.fn)
-        self.jitted, self.counter = fresh(case)
-        self.static = static_arguments(getattr(self.jitted, "_jit_info", None))
-        self.calls: list[TracedCall] = []
-        self.earlier: list[Signature] = []
-
-    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Call the function, and append the traces, compiles and causes of the call to `calls`."""
-        number = len(self.calls)
-        now = signature(self.fn, args, kwargs, self.static)
-        if self.counter is not None:
-            self.counter.count = 0
+def _traced_calls(case: Case, calls: Iterable[Any], clock: Clock) -> Iterator[TracedCall]:
+    """Make each call of a prepared case, and yield its traces, compiles and causes."""
+    fn, traced_name = case.fn, name_of(case.fn)
+    jitted, counter = fresh(case)
+    static = static_arguments(getattr(jitted, "_jit_info", None))
+    earlier: list[Signature] = []
+    for number, given in enumerate(calls):
+        args, kwargs = call_arguments(given, number)
+        now = signature(fn, args, kwargs, static)
+        if counter is not None:
+            counter.count = 0
         with listening(Events()) as events:
             try:
-                _, seconds = timed(self.clock, lambda: self.jitted(*args, **kwargs))
+                seconds = timed(clock, functools.partial(jitted, *args, **kwargs))[1]
             except Exception as error:
                 where = f" in call {number}"
-                raise_from_call("retraces", self.fn, args, kwargs, error, where=where)
-        if events.traced and self.traced_name not in events.traced:
-            self.traced_name = events.traced[-1]  # other libraries name their functions differently
-        counted = counts(events, self.traced_name, self.counter)
+                raise_from_call("retraces", fn, args, kwargs, error, where=where)
+        if events.traced and traced_name not in events.traced:
+            traced_name = events.traced[-1]  # other libraries name their functions differently
+        counted = counts(events, traced_name, counter)
         call = TracedCall(
             number=number,
             executions_count=counted.python_executions_count,
@@ -133,8 +127,8 @@ class _CallLog:
             nearest=None,
             causes=(),
         )
-        if self.earlier and (call.traced or call.compiled):
-            nearest, found = causes(now, self.earlier)
+        if earlier and (call.traced or call.compiled):
+            nearest, found = causes(now, earlier)
             call = dataclasses.replace(call, nearest=nearest, causes=found or (UNKNOWN,))
-        self.earlier.append(now)
-        self.calls.append(call)
+        earlier.append(now)
+        yield call

@@ -26,6 +26,8 @@ from jaxmeter._render.units import type_text
 
 _TEXT_CHARACTERS = 80
 _CONTEXT_CHARACTERS = 20
+_GROUPS = {"placement": 1, "static number": 2, "option": 3}
+"""The group of each kind of difference; all other kinds are differences of arguments, group 0."""
 _SEVERITY = {"weak type": 0, "structure": 2, "form": 3}
 """Weights of the kinds of difference; all other kinds have weight 1. If two earlier calls have
 equally many differences from a call, the earlier call with the smaller sum of weights is nearer."""
@@ -122,16 +124,15 @@ def causes(now: Signature, earlier: list[Signature]) -> tuple[int, tuple[Differe
     """
     ranked = []
     for number, before in enumerate(earlier):
-        levels = [
-            tuple(compare(now, before))
-            for compare in (_arguments, _placements, _numbers, _changed_options)
-        ]
-        own = levels[0]
+        groups: list[list[Difference]] = [[], [], [], []]
+        for difference in (*_arguments(now, before), *_changed_options(now, before)):
+            groups[_GROUPS.get(difference.kind, 0)].append(difference)
+        own, *others = groups
         severity = sum(_SEVERITY.get(difference.kind, 1) for difference in own)
-        others = [] if own else [len(level) for level in levels[1:]]
-        ranked.append((len(own), severity, others, -number, levels))
-    *_, number, levels = min(ranked)
-    return -number, next((level for level in levels if level), ())
+        counts = [] if own else [len(group) for group in others]
+        ranked.append((len(own), severity, counts, -number, groups))
+    *_, number, groups = min(ranked)
+    return -number, tuple(next(filter(None, groups), ()))
 
 
 def _argument(name: str, value: Any, form: str, is_static: bool) -> Argument:
@@ -220,6 +221,11 @@ def _leaves(path: str, before: Leaf, now: Leaf) -> Iterator[Difference]:
     elif before.weak_type != now.weak_type:
         old, new = (f"{'weak' if one.weak_type else 'strong'} {one.dtype}" for one in (before, now))
         yield Difference("weak type", path, old, new)
+    if before.placement != now.placement:
+        old, new = (one.placement or "on the host" for one in (before, now))
+        yield Difference("placement", path, old, new)
+    if None not in (before.number, now.number) and before.number != now.number:
+        yield Difference("static number", path, repr(before.number), repr(now.number))
 
 
 def _statics(path: str, before: Any, now: Any) -> Iterator[Difference]:
@@ -260,28 +266,6 @@ def _made_again(before: Any, now: Any) -> bool:
         return code is getattr(now, "__code__", None)
     # Objects that are compared by identity are unequal even if their content is the same.
     return type(before) is type(now) and type(now).__eq__ is object.__eq__
-
-
-def _placements(now: Signature, before: Signature) -> Iterator[Difference]:
-    for path, old, new in _common_leaves(now, before):
-        if old.placement != new.placement:
-            old, new = (one.placement or "on the host" for one in (old, new))
-            yield Difference("placement", path, old, new)
-
-
-def _numbers(now: Signature, before: Signature) -> Iterator[Difference]:
-    for path, old, new in _common_leaves(now, before):
-        if None not in (old.number, new.number) and old.number != new.number:
-            yield Difference("static number", path, repr(old.number), repr(new.number))
-
-
-def _common_leaves(now: Signature, before: Signature) -> Iterator[tuple[str, Leaf, Leaf]]:
-    for name in before.arguments.keys() & now.arguments.keys():
-        new_parts = now.arguments[name].parts
-        for path, old in before.arguments[name].parts.items():
-            new = new_parts.get(path)
-            if isinstance(old, Leaf) and isinstance(new, Leaf):
-                yield path, old, new
 
 
 def _changed_options(now: Signature, before: Signature) -> Iterator[Difference]:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import sysconfig
 import types
 from collections.abc import Hashable, Iterator
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -15,17 +13,14 @@ import jax.core
 
 from jaxmeter._measure.counts import Listener, listening
 from jaxmeter._measure.jits import attribute_of_jit
+from jaxmeter._program.places import Place, author_place, is_jax, is_ours, is_python
 from jaxmeter._records.retraces import Watched
-from jaxmeter._retrace.groups import JAX_FOLDER, Call, CallingLine, Explanation, Group, code_of
+from jaxmeter._retrace.groups import Call, Explanation, Group, code_of
 from jaxmeter._retrace.signatures import signature, static_arguments
 
-_OURS = str(Path(__file__).parents[1])
 _LIBRARY_FRAMES_COUNT = 12
 """How many frames to search, from `jax.jit` outwards, for the library function that called
 `jax.jit`. Some of these frames belong to JAX."""
-_INSTALLED = tuple(
-    {sysconfig.get_path(name) for name in ("purelib", "platlib", "stdlib", "platstdlib")}
-)
 
 
 @contextlib.contextmanager
@@ -52,20 +47,15 @@ class Seen(NamedTuple):
     """A trace, a lowering or a compile that has just ended."""
 
     stage: Literal["trace", "lower", "compile"]
-    name: str
-    """The name of the function."""
-    defined: str
-    """Where the function is defined, as ``file:line``; empty if it is not known."""
+    group: Group
+    """The function, with its earlier traces and compiles."""
     seconds: float
     frames: list[types.FrameType]
     """The frames of the stack, from the innermost function of JAX outwards."""
     call: Call | None
     """The call that led to the trace, lowering or compile; None if the call is not known."""
-    explanation: Explanation
+    explanation: Explanation = Explanation("not known")
     is_hit: bool = False
-
-
-_NOT_KNOWN = Explanation("not known")
 
 
 class Watch(Listener):
@@ -95,13 +85,14 @@ class Watch(Listener):
         group.trace_seconds += seconds
         at = _line(frames)
         group.traced_at[at] += 1
-        self._tell("trace", group, call, frames, seconds, group.explain(call, at, traced=True))
+        why = group.explain(call, at, traced=True)
+        self.on_seen(Seen("trace", group, seconds, frames, call, why))
 
     def on_lowering(self, fun_name: str, seconds: float) -> None:
         frames = _frames()
         group, call = self._group(_function_name(fun_name), frames)
         group.compile_seconds += seconds
-        self._tell("lower", group, call, frames, seconds)
+        self.on_seen(Seen("lower", group, seconds, frames, call))
 
     def on_compile(self, fun_name: str, seconds: float, *, is_hit: bool) -> None:
         frames = _frames()
@@ -113,23 +104,7 @@ class Watch(Listener):
         else:
             group.compiled_at[at] += 1
         why = group.explain(call, at, traced=False)
-        self._tell("compile", group, call, frames, seconds, why, is_hit=is_hit)
-
-    def _tell(
-        self,
-        stage: Literal["trace", "lower", "compile"],
-        group: Group,
-        call: Call | None,
-        frames: list[types.FrameType],
-        seconds: float,
-        explanation: Explanation = _NOT_KNOWN,
-        *,
-        is_hit: bool = False,
-    ) -> None:
-        defined = group.defined
-        self.on_seen(
-            Seen(stage, group.name, defined, seconds, frames, call, explanation, is_hit=is_hit)
-        )
+        self.on_seen(Seen("compile", group, seconds, frames, call, why, is_hit))
 
     def _group(self, name: str, frames: list[types.FrameType]) -> tuple[Group, Call | None]:
         call = _call(frames)
@@ -148,7 +123,7 @@ def _frames() -> list[types.FrameType]:
     frames = []
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
-        if frames or not frame.f_code.co_filename.startswith(_OURS):
+        if frames or not is_ours(frame.f_code.co_filename):
             frames.append(frame)
         frame = frame.f_back
     return frames
@@ -156,7 +131,7 @@ def _frames() -> list[types.FrameType]:
 
 def _call(frames: list[types.FrameType]) -> Call | None:
     for number, frame in enumerate(frames):
-        if not frame.f_code.co_filename.startswith(JAX_FOLDER):
+        if not is_jax(frame.f_code.co_filename):
             continue
         names = frame.f_locals
         information = names.get("ji", names.get("jit_info"))
@@ -194,19 +169,15 @@ def _library_call(
     return None
 
 
-def _line(frames: list[types.FrameType]) -> CallingLine:
+def _line(frames: list[types.FrameType]) -> Place:
     """Return the innermost source line on the stack that is not in an installed package.
 
     If there is no such line, return the innermost line of a package other than JAX and jaxmeter.
     """
-    others = [
-        frame for frame in frames if not frame.f_code.co_filename.startswith((JAX_FOLDER, _OURS))
-    ]
-    own = [frame for frame in others if not frame.f_code.co_filename.startswith(_INSTALLED)]
-    frame = next(iter(own or others), None)
-    if frame is None:
-        return CallingLine("", 0, "")
-    return CallingLine(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+    places = [Place(f.f_code.co_filename, f.f_lineno or 0, f.f_code.co_name) for f in frames]
+    places = [place for place in places if not (is_jax(place.file) or is_ours(place.file))]
+    own = [place for place in places if not is_python(place.file)]
+    return author_place(own or places) or Place("", 0, "")
 
 
 def _function_name(program: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from jaxmeter._trace.innermost import innermost
+
 
 def self_times(starts: np.ndarray, durations: np.ndarray) -> tuple[np.ndarray, float]:
     """Return the self time of each event of a thread, and the time with any event under way.
@@ -27,29 +29,9 @@ def self_times(starts: np.ndarray, durations: np.ndarray) -> tuple[np.ndarray, f
     ends = starts + durations
     result = np.zeros(len(starts))
     order = np.lexsort((-durations, starts))
-    begin, end = starts[order].tolist(), ends[order].tolist()
-    own = [0.0] * len(begin)
-    stack: list[int] = []
-    now = float("-inf")
-
-    def advance(at: float) -> None:
-        """Add the time until `at` to the innermost events, and drop the events that ended."""
-        nonlocal now
-        while stack:
-            top = stack[-1]
-            until = min(end[top], at)
-            if until > now:
-                own[top] += until - now
-                now = until
-            if end[top] > at:
-                return
-            stack.pop()
-
-    for index, at in enumerate(begin):
-        advance(at)
-        now = max(now, at)
-        stack.append(index)
-    advance(float("inf"))
+    own = [0.0] * len(starts)
+    for at, start, end in innermost(starts[order].tolist(), ends[order].tolist()):
+        own[at] += end - start
     result[order] = own
     return result, union(starts, durations)
 

@@ -41,39 +41,34 @@ class CacheEvents:
 
     def taken(self, *, is_hit: bool) -> dict[str, Any]:
         """Return how the cache handled the compile that just ended, and forget its events."""
-        found = self._found
-        self._local.found = {}
+        found = dict(vars(self._local))  # of this thread
+        vars(self._local).clear()
         if is_hit:
             outcome, reason = "hit", ""
         elif why_off := _why_off():
             outcome, reason = "off", why_off
-        elif found.get("requested"):
-            outcome = "written" if found.get("written") else "not written"
-            reason = "" if found.get("written") else found.get("reason", _NO_REASON)
-        else:
+        elif "requested" not in found:
             outcome, reason = "off", _TOO_LATE
+        elif "written" in found:
+            outcome, reason = "written", ""
+        else:
+            outcome, reason = "not written", found.get("reason", _NO_REASON)
         kept = {name: found[name] for name in ("key", "parts") if name in found}
         return {"outcome": outcome, "reason": reason, **kept}
 
-    @property
-    def _found(self) -> dict[str, Any]:
-        if not hasattr(self._local, "found"):
-            self._local.found = {}
-        return self._local.found
-
     def _on_event(self, event: str, **_: Any) -> None:
         if event == _REQUEST:
-            self._found["requested"] = True
+            self._local.requested = True
 
     def _on_message(self, text: str) -> None:
         if part := _PART.match(text):
-            self._found.setdefault("parts", {})[part[1]] = part[2]
+            vars(self._local).setdefault("parts", {})[part[1]] = part[2]
         if key := _KEY.search(text):
-            self._found["key"] = key[1]
+            self._local.key = key[1]
         if reason := _REASON.match(text):
-            self._found["reason"] = reason[1]
+            self._local.reason = reason[1]
         if text.startswith("Writing "):
-            self._found["written"] = True
+            self._local.written = True
 
 
 class _Reader(logging.Filter):

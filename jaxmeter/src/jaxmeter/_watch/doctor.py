@@ -10,22 +10,14 @@ from jaxmeter._records.cache import CacheDiagnosis, CachedProgram
 from jaxmeter._records.run import RunCompile, WatchedRun
 from jaxmeter._watch.launch import watch_program
 
-KEYS_OPTION = "JAXMETER_WATCH_KEYS"
-"""If this environment variable is set, the recorder keeps a hash of each part of a cache key."""
 _FOLDER_OPTION = "JAX_COMPILATION_CACHE_DIR"
 
 
 def diagnose_cache(command: Sequence[str], folder: Path) -> CacheDiagnosis:
     """Run a program twice with a new persistent cache, and return the times and the cache misses.
 
-    The cache keeps every compiled program. If the first run fails, there is no second run.
-
-    Parameters
-    ----------
-    command : sequence of str
-        The program and its arguments.
-    folder : Path
-        An empty folder for the cache and for the events of both runs.
+    The cache keeps every compiled program. If the first run fails, there is no second run. `folder`
+    must be empty; it gets the cache and the events of both runs.
 
     Raises
     ------
@@ -38,7 +30,7 @@ def diagnose_cache(command: Sequence[str], folder: Path) -> CacheDiagnosis:
         "JAX_ENABLE_COMPILATION_CACHE": "true",
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-        KEYS_OPTION: "1",
+        "JAXMETER_WATCH_KEYS": "1",  # keep a hash of each part of a cache key
     }
     first = _watched(command, folder / "first", variables)
     sizes = [file.stat().st_size for file in cache.glob("*-cache")]

@@ -24,7 +24,7 @@ def watch_program(
     command: Sequence[str],
     folder: Path,
     *,
-    variables: Mapping[str, str] | None = None,
+    variables: Mapping[str, str],
     call: str = "watch",
 ) -> WatchedRun:
     """Run a program to its end, and return the record of its compiles.
@@ -49,7 +49,7 @@ def watch_program(
     argv = _argv(command, call)
     environment = {
         **os.environ,
-        **(variables or {}),
+        **variables,
         "JAXMETER_WATCH_FOLDER": str(folder.resolve()),
         "JAXMETER_WATCH_SOURCE": str(Path(jaxmeter.__file__).parents[1]),
         "PYTHONPATH": os.pathsep.join(

@@ -30,17 +30,15 @@ class Slowest:
         call = seen.call
         if call is None or call.signature is None or seen.explanation.kind == "JAX's own":
             return
-        key = seen.name, seen.defined
-        least = min((seconds for seconds, _ in self._kept.values()), default=0.0)
-        earlier = self._kept.get(key, (least if len(self._kept) >= self._count else 0.0, None))
-        if seen.seconds <= earlier[0]:
+        key = seen.group.name, seen.group.defined
+        if key in self._kept and seen.seconds <= self._kept[key][0]:
             return
         args, kwargs = jax.tree.map(_without_values, (call.args, dict(call.kwargs)))
         numbers, names = call.static
         options = {"static_argnums": tuple(numbers), "static_argnames": tuple(names)}
         options = {name: value for name, value in options.items() if value}
         self._kept[key] = seen.seconds, Case(call.fn, args, kwargs, jit_options=options)
-        while len(self._kept) > self._count:
+        if len(self._kept) > self._count:
             del self._kept[min(self._kept, key=lambda key: self._kept[key][0])]
 
     def forget(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +22,7 @@ from jaxmeter._records.run import (
     WatchedRun,
 )
 from jaxmeter._render.units import place_text
+from jaxmeter._trace.innermost import innermost
 from jaxmeter._watch.savings import savings
 from jaxmeter.errors import FileError
 
@@ -32,18 +33,9 @@ Event = dict[str, Any]
 def read_run(
     folder: Path, command: Iterable[str], exit_code: int, began: float, ended: float
 ) -> WatchedRun:
-    """Return the record of a run from the events that its processes wrote.
+    """Return the record of a run from the events that its processes wrote into files in `folder`.
 
-    Parameters
-    ----------
-    folder : Path
-        The folder with a file of events for each process.
-    command : iterable of str
-        The program and its arguments.
-    exit_code : int
-        The exit code of the program.
-    began, ended : float
-        The times at which the program began and ended, in seconds since 1970.
+    `began` and `ended` are the times of the program's start and end, in seconds since 1970.
     """
     processes: list[RunProcess] = []
     compiles: list[RunCompile] = []
@@ -68,7 +60,7 @@ def read_run(
         compiles=tuple(compiles),
         savings=savings(compiles),
         profiles=tuple(profiles),
-        busy_seconds=_union([i for one in compiles for i in one.intervals]),
+        busy_seconds=_busy_seconds(compiles),
     )
 
 
@@ -200,32 +192,25 @@ def _compile(draft: _Draft, process: int, id: str, own: float, began: float) -> 
 
 def _own_seconds(drafts: list[_Draft]) -> list[float]:
     """Return the seconds of each compile, without the time of other compiles that ran inside."""
+    stages: dict[int, list[tuple[float, float, int]]] = defaultdict(list)
+    for number, draft in enumerate(drafts):
+        for event in draft.events:
+            start = event["time"] - event["seconds"]
+            stages[event["thread"]].append((start, event["time"], number))
     own = [0.0] * len(drafts)
-    stages = [
-        (event["thread"], event["time"] - event["seconds"], event["time"], number)
-        for number, draft in enumerate(drafts)
-        for event in draft.events
-    ]
-    stages.sort(key=lambda stage: (stage[0], stage[1], -stage[2]))
-    open_stages: list[tuple[int, float, float, int]] = []
-    for stage in stages:
-        thread, start, end, number = stage
-        while open_stages and (open_stages[-1][0] != thread or open_stages[-1][2] <= start):
-            open_stages.pop()
-        own[number] += end - start
-        if open_stages:
-            outer = open_stages[-1]
-            own[outer[3]] -= min(end, outer[2]) - start
-        open_stages.append(stage)
-    return [max(seconds, 0.0) for seconds in own]
+    for of_thread in stages.values():
+        of_thread.sort(key=lambda stage: (stage[0], -stage[1]))
+        starts, ends, numbers = zip(*of_thread, strict=True)
+        for at, start, end in innermost(starts, ends):
+            own[numbers[at]] += end - start
+    return own
 
 
-def _union(intervals: Iterable[RunInterval]) -> float:
-    total, reached = 0.0, float("-inf")
-    for one in sorted(intervals, key=lambda one: one.start_seconds):
-        total += max(0.0, one.end_seconds - max(one.start_seconds, reached))
-        reached = max(reached, one.end_seconds)
-    return total
+def _busy_seconds(compiles: list[RunCompile]) -> float:
+    parts = [part for one in compiles for part in one.intervals]
+    parts.sort(key=lambda part: part.start_seconds)
+    pieces = innermost([p.start_seconds for p in parts], [p.end_seconds for p in parts])
+    return sum(end - start for _, start, end in pieces)
 
 
 def _line_of(stack: list[Any]) -> str:

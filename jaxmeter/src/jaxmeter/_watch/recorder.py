@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import functools
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Hashable
@@ -39,8 +40,7 @@ def record(events: Any) -> None:
         from jaxmeter._watch.profiles import Slowest  # it takes a while to import
 
         recorder.slowest = Slowest(count)
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=recorder.slowest.forget)
+        os.register_at_fork(after_in_child=recorder.slowest.forget)
         atexit.register(recorder.profile)  # runs before JAX's own exit handler
     events.write("jax", version=jax.__version__)
 
@@ -81,15 +81,15 @@ class Recorder(Watch):
         self.write(
             seen.stage,
             thread=threading.get_ident(),
-            name=seen.name,
-            defined=seen.defined,
+            name=seen.group.name,
+            defined=seen.group.defined,
             seconds=seen.seconds,
             why=seen.explanation.kind,
             causes=[
                 [cause.kind, cause.argument, cause.before, cause.now]
                 for cause in seen.explanation.causes
             ],
-            stack=_stack(seen.frames[0] if seen.frames else None),
+            stack=_stack(seen.frames[0]),
             recorder_seconds=self.spent_seconds,  # spent on earlier events, not on this event
             **details,
         )
@@ -98,8 +98,7 @@ class Recorder(Watch):
     def profile(self) -> None:
         """Stop recording, and profile the slowest compiles."""
         _until_the_end.close()
-        if self.slowest is not None:
-            self.slowest.profile(self.write)
+        self.slowest.profile(self.write)
 
     def noticing(self, clear: Callable[[], None]) -> Callable[[], None]:
         """Wrap `jax.clear_caches` so that each call is also recorded as an event."""
@@ -107,13 +106,13 @@ class Recorder(Watch):
         @functools.wraps(clear)
         def cleared() -> None:
             clear()
-            self.write("cleared", stack=_stack())
+            self.write("cleared", stack=_stack(sys._getframe(1)))
 
         return cleared
 
     def _program(self, seen: Seen) -> dict[str, Any]:
         """Return the size of the program that is being lowered, and its captured arrays."""
-        jaxpr = _local("closed_jaxpr", seen.frames)
+        jaxpr = _jaxpr_in(seen.frames)
         if jaxpr is None:
             self._problem(f"JAX {jax.__version__} does not show programs and captured arrays")
             return {}
@@ -124,7 +123,7 @@ class Recorder(Watch):
             "captured_bytes": total,
             "captured_count": len(values),
         }
-        key = seen.name, seen.defined, total
+        key = seen.group.name, seen.group.defined, total
         if total >= _LARGE_BYTES and key not in self.searched:
             self.searched.add(key)
             found["captured"] = _captured(seen.call, jaxpr, values)
@@ -161,7 +160,12 @@ def _captured(call: Call | None, jaxpr: Any, values: dict[Hashable, Any]) -> lis
                 paths.setdefault(key, holder.path)
             if len(paths) == len(largest):
                 break
-    uses = uses_of(jaxpr, lambda array: _known_key(array, largest))
+
+    def key_of(array: Any) -> Hashable | None:
+        key = identity(array) if hasattr(array, "shape") else None
+        return key if key in largest else None
+
+    uses = uses_of(jaxpr, key_of)
     described = []
     for key in largest:
         _, array = values[key]
@@ -178,42 +182,24 @@ def _captured(call: Call | None, jaxpr: Any, values: dict[Hashable, Any]) -> lis
     return described
 
 
-def _known_key(array: Any, keys: list[Hashable]) -> Hashable | None:
-    if not hasattr(array, "shape"):
-        return None
-    key = identity(array)
-    return key if key in keys else None
-
-
-def _local(name: str, frames: list[FrameType]) -> Any:
-    """Return the variable `name` of the innermost function of JAX that has such a variable.
-
-    Return None if there is no such function.
-    """
+def _jaxpr_in(frames: list[FrameType]) -> Any:
+    """Return the jaxpr that JAX is lowering, from the innermost function of JAX that has a variable
+    ``closed_jaxpr``; None if there is no such function."""
     for frame in frames:
-        if is_jax(frame.f_code.co_filename) and name in frame.f_code.co_varnames:
-            return frame.f_locals.get(name)
+        if is_jax(frame.f_code.co_filename) and "closed_jaxpr" in frame.f_code.co_varnames:
+            return frame.f_locals.get("closed_jaxpr")
     return None
 
 
-def _stack(frame: FrameType | None = None) -> list[list[Any]]:
-    """Return the lines of the stack to show, each as a list [file, line, function, is_library].
+def _stack(frame: FrameType) -> list[tuple[str, int, str, bool]]:
+    """Return the lines of the stack to show, each as (file, line, function, is_library).
 
     The lines of the program come in order, the innermost first. If a library called JAX, the
     library's innermost line comes before them. If the stack has no line of the program, the three
     innermost lines of libraries are returned.
     """
-    if frame is None:
-        import sys
-
-        frame = sys._getframe(2)
-    places = places_of_frame(frame)
-    own = [place for place in places if not is_installed(place.file)]
-    library = [place for place in places if is_installed(place.file)]
-    shown = library[: 1 if own else 3]
-    if own and places and places[0] in own:
-        shown = []
-    return [
-        *([place.file, place.line, place.function, True] for place in shown),
-        *([place.file, place.line, place.function, False] for place in own[:_FRAMES_COUNT]),
-    ]
+    found = places_of_frame(frame)
+    places = [(at.file, at.line, at.function, is_installed(at.file)) for at in found]
+    own = [place for place in places if not place[3]]
+    libraries = [place for place in places[: 1 if own else 3] if place[3]]
+    return [*libraries, *own[:_FRAMES_COUNT]]

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from jaxmeter._records.run import RunCompile, Saving
 from jaxmeter._render.units import place_text
 
+_JIT_SUGGESTION = (
+    "put the operations that run outside of jit into one jitted function; then only this function "
+    "is compiled"
+)
 _CACHE_SUGGESTION = (
     "set JAX_COMPILATION_CACHE_DIR, and JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS below its "
     "default of 1; measure the saving with jaxmeter cache"
@@ -28,18 +33,11 @@ def savings(compiles: Sequence[RunCompile]) -> tuple[Saving, ...]:
         elif one.is_jax:
             outside[_place(one)].append(one)
     found = [
-        Saving("compiled again", f"{name}: {what}", _own(group), _count(group), suggestion)
+        _saving("compiled again", f"{name}: {what}", group, suggestion)
         for (name, _, what, suggestion), group in again.items()
     ]
     found += [
-        Saving(
-            "outside of jit",
-            f"operations outside of jit at {place}",
-            _own(group),
-            _count(group),
-            "put the operations that run outside of jit into one jitted function; then only this "
-            "function is compiled",
-        )
+        _saving("outside of jit", f"operations outside of jit at {place}", group, _JIT_SUGGESTION)
         for place, group in outside.items()
     ]
     found.sort(key=lambda one: -one.seconds)
@@ -73,10 +71,7 @@ def _place(one: RunCompile) -> str:
     return place_text(one.author.source)
 
 
-def _count(group: Iterable[RunCompile]) -> int:
-    """Return how many programs of a group were compiled, or read from the persistent cache."""
-    return sum(one.cache != "" for one in group)
-
-
-def _own(group: Iterable[RunCompile]) -> float:
-    return sum(one.own_seconds for one in group)
+def _saving(kind: Any, what: str, group: list[RunCompile], suggestion: str) -> Saving:
+    compiled = [one for one in group if one.cache]  # or read from the persistent cache
+    seconds = sum(one.own_seconds for one in group)
+    return Saving(kind, what, seconds, len(compiled), suggestion)

@@ -111,7 +111,6 @@ if __name__ == "sitecustomize" and _FOLDER:
     _events = Events()
     _events.start()
     atexit.register(lambda: _events.write("end"))
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=lambda: _events.start(forked=True))
+    os.register_at_fork(after_in_child=lambda: _events.start(forked=True))
     sys.meta_path.insert(0, _JaxFinder(_events))  # pyright: ignore[reportArgumentType]
     _run_hidden()

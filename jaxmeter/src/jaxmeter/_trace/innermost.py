@@ -1,0 +1,33 @@
+"""Find the innermost of nested events at each moment, without importing NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+
+def innermost(starts: Sequence[float], ends: Sequence[float]) -> Iterator[tuple[int, float, float]]:
+    """Yield the pieces of time in which one event of a thread is the innermost event.
+
+    Each piece is the position of the event, the start and the end of the piece. Pieces do not
+    overlap. The innermost event is the event under way that began last.
+
+    Parameters
+    ----------
+    starts, ends : sequence of float
+        The n events, sorted by their starts. Of events that begin together, the longest is first.
+    """
+    stack: list[int] = []
+    now = float("-inf")
+    for at in range(len(starts) + 1):
+        begin = starts[at] if at < len(starts) else float("inf")
+        # The time until this event begins belongs to the events under way.
+        while stack:
+            until = min(ends[stack[-1]], begin)
+            if until > now:
+                yield stack[-1], now, until
+                now = until
+            if ends[stack[-1]] > begin:
+                break
+            stack.pop()
+        now = max(now, begin)
+        stack.append(at)
