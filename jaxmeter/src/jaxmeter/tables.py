@@ -29,11 +29,7 @@ from jaxmeter._tables.nsys import nsys_version as nsys_version
 from jaxmeter._tables.nsys import read_nsys as read_nsys
 from jaxmeter._tables.nsys_tables import NO_RANGES as NO_RANGES
 from jaxmeter._tables.nsys_tables import nsys_tables as nsys_tables
-from jaxmeter._tables.schemas import REAL as REAL
 from jaxmeter._tables.schemas import SCHEMAS as SCHEMAS
-from jaxmeter._tables.schemas import TEXT as TEXT
-from jaxmeter._tables.schemas import TRUTH as TRUTH
-from jaxmeter._tables.schemas import WHOLE as WHOLE
 from jaxmeter._tables.schemas import Schema as Schema
 from jaxmeter._tables.schemas import documentation as documentation
 from jaxmeter._tables.schemas import frame as frame

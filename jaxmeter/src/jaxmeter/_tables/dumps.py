@@ -16,34 +16,27 @@ from jaxmeter._measure.case import Case
 from jaxmeter._measure.staging import staged
 from jaxmeter._program.hlo import module_name
 from jaxmeter._records.files import TEXT_BYTES, read_file
-from jaxmeter._tables.schemas import REAL, TEXT, TRUTH, WHOLE, frame, schema
+from jaxmeter._tables.schemas import frame, schema
 from jaxmeter.errors import FileError, JaxmeterError
 
 schema(
     "dump_diff",
     "Each row is a difference between two dumps. The largest growth in bytes is first. XLA may "
-    "rename instructions in every compile. Buffers and fusions are therefore matched by operation, "
-    "named scope and source line (buffers also by kind), and constants by shape and value.",
-    {
-        "what": (TEXT, "`size`, `buffer`, `opcode`, `fusion`, `constant`, `precision`, `call`"),
-        "item": (
-            TEXT,
-            "properties by which the rows were matched; for `size`, the name of the quantity",
-        ),
-        "before_count": (WHOLE, "number of matching items before"),
-        "now_count": (WHOLE, "number of matching items now"),
-        "before_bytes": (WHOLE, "size of matching items before, bytes"),
-        "now_bytes": (WHOLE, "size of matching items now, bytes"),
-        "change_bytes": (WHOLE, "now_bytes less before_bytes"),
-        "ratio": (
-            REAL,
-            "now_bytes divided by before_bytes; if before_bytes is missing or zero, now_count "
-            "divided by before_count",
-        ),
-        "before_shape": (TEXT, "shape of the first matching item before, usually the largest"),
-        "now_shape": (TEXT, "shape of the first matching item now, usually the largest"),
-        "is_same_program": (TRUTH, "whether both dumps are of modules with the same name"),
-    },
+    "rename instructions in every compile. Buffers and fusions are therefore matched by "
+    "operation, named scope and source line (buffers also by kind), and constants by shape and "
+    "value.",
+    what="`size`, `buffer`, `opcode`, `fusion`, `constant`, `precision`, `call`",
+    item="properties by which the rows were matched; for `size`, the name of the quantity",
+    before_count="number of matching items before",
+    now_count="number of matching items now",
+    before_bytes="size of matching items before, bytes",
+    now_bytes="size of matching items now, bytes",
+    change_bytes="now_bytes less before_bytes",
+    ratio="now_bytes divided by before_bytes; if before_bytes is missing or zero, now_count "
+    "divided by before_count",
+    before_shape="shape of the first matching item before, usually the largest",
+    now_shape="shape of the first matching item now, usually the largest",
+    is_same_program="whether both dumps are of modules with the same name",
 )
 
 _AFTER = re.compile(

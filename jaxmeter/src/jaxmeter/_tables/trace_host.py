@@ -9,7 +9,7 @@ from collections import defaultdict
 import numpy as np
 import pandas as pd
 
-from jaxmeter._tables.schemas import REAL, TEXT, WHOLE, frame, most, schema
+from jaxmeter._tables.schemas import frame, most, schema
 from jaxmeter._trace.intervals import self_times
 from jaxmeter._trace.trace import Trace
 
@@ -17,29 +17,23 @@ schema(
     "trace_annotations",
     "Each row sums the events on host threads with the same name and keywords. Operations are not "
     "included. `jax.profiler.TraceAnnotation` and the runtime write such events.",
-    {
-        "name": (TEXT, "name of the event"),
-        "keywords": (TEXT, "keywords as JSON; empty if there are none"),
-        "kind": (TEXT, "`annotation`, `step`, or `python` for a frame of the interpreter"),
-        "count": (WHOLE, "number of events"),
-        "total_seconds": (REAL, "duration of all events, seconds"),
-        "self_seconds": (
-            REAL,
-            "duration of all events, without the time of other listed events inside them, seconds",
-        ),
-    },
+    name="name of the event",
+    keywords="keywords as JSON; empty if there are none",
+    kind="`annotation`, `step`, or `python` for a frame of the interpreter",
+    count="number of events",
+    total_seconds="duration of all events, seconds",
+    self_seconds="duration of all events, without the time of other listed events inside them, "
+    "seconds",
 )
 schema(
     "trace_phases",
-    "Each row is the time that a host thread spent in one phase of JAX's work. The names of events "
-    "and threads show the phase; the phase of operations is `execute`. If such events are nested, "
-    "the time belongs to the phase of the innermost event.",
-    {
-        "phase": (TEXT, "`trace`, `lower`, `compile`, `dispatch`, `transfer`, `wait`, `execute`"),
-        "thread": (TEXT, "name of the thread, or of the pool to which it belongs"),
-        "seconds": (REAL, "time, seconds; summed over the threads of a pool"),
-        "events_count": (WHOLE, "number of events that belong to the phase"),
-    },
+    "Each row is the time that a host thread spent in one phase of JAX's work. The names of "
+    "events and threads show the phase; the phase of operations is `execute`. If such events are "
+    "nested, the time belongs to the phase of the innermost event.",
+    phase="`trace`, `lower`, `compile`, `dispatch`, `transfer`, `wait`, `execute`",
+    thread="name of the thread, or of the pool to which it belongs",
+    seconds="time, seconds; summed over the threads of a pool",
+    events_count="number of events that belong to the phase",
 )
 
 # An event belongs to the first phase with a pattern that matches its name. The names of Python
