@@ -131,7 +131,7 @@ def _ranges(capture: NsysCapture) -> pd.DataFrame:
     """Return the finished NVTX ranges: text, kind, thread, start and end in nanoseconds."""
     rows = [
         {
-            "text": text if isinstance(text := row.get("text"), str) else _string(capture, row),
+            "text": _text(capture, row),
             "range_kind": _RANGE_KINDS[row["eventType"]],
             "thread": _number(row.get("globalTid")),
             "start": int(row["start"]),
@@ -143,8 +143,9 @@ def _ranges(capture: NsysCapture) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["text", "range_kind", "thread", "start", "end"])
 
 
-def _string(capture: NsysCapture, row: Mapping[Any, Any]) -> str:
-    return capture.strings.get(_number(row.get("textId")), "")
+def _text(capture: NsysCapture, row: Mapping[Any, Any]) -> str:
+    text = row.get("text")
+    return text if isinstance(text, str) else capture.strings.get(_number(row.get("textId")), "")
 
 
 def _optional(value: Any) -> int | None:
@@ -282,7 +283,7 @@ def _nvtx(ranges: pd.DataFrame, known: Known) -> pd.DataFrame:
     ranges["self_seconds"] = ranges["total_seconds"]
     for _, rows in ranges[ranges["range_kind"] == "push"].groupby("thread"):
         starts = rows["start"].to_numpy(dtype=float)
-        own, _ = self_times(starts, rows["end"].to_numpy(dtype=float) - starts)
+        own = self_times(starts, rows["end"].to_numpy(dtype=float) - starts)
         ranges.loc[rows.index, "self_seconds"] = own * 1e-9
     table = ranges.groupby(["text", "range_kind"], sort=False).agg(
         count=("text", "size"),

@@ -64,7 +64,7 @@ def annotation_table(trace: Trace) -> pd.DataFrame:
         if line.is_device:
             continue
         chosen = np.flatnonzero(line.ops < 0)
-        own, _ = self_times(line.starts[chosen], line.durations[chosen])
+        own = self_times(line.starts[chosen], line.durations[chosen])
         for at, self_seconds in zip(chosen.tolist(), own.tolist(), strict=True):
             note = line.notes.get(at)
             keywords = "" if not note else json.dumps(note, sort_keys=True, default=str)
@@ -104,7 +104,7 @@ def phase_table(trace: Trace) -> pd.DataFrame:
             phase[:] = _NAMES.index("compile")
         phase[line.ops >= 0] = _NAMES.index("execute")
         shown = np.flatnonzero(phase >= 0)
-        own, _ = self_times(line.starts[shown], line.durations[shown])
+        own = self_times(line.starts[shown], line.durations[shown])
         for number in set(phase[shown].tolist()):
             chosen = phase[shown] == number
             sums[_NAMES[number], _POOL.sub("", line.name)] += (own[chosen].sum(), chosen.sum())

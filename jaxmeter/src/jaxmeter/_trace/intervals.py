@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 
-def self_times(starts: np.ndarray, durations: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return the self time of each event of a thread, and the time with any event under way.
+def self_times(starts: np.ndarray, durations: np.ndarray) -> np.ndarray:
+    """Return the self time of each event of a thread.
 
     The self time of an event is the time during which it is the innermost event. At every moment
     the innermost event is the event under way that began last; of events that began together, it is
@@ -20,9 +20,8 @@ def self_times(starts: np.ndarray, durations: np.ndarray) -> tuple[np.ndarray, f
 
     Returns
     -------
-    self : (n,) self times, in the order and unit of `durations`; their sum is ``busy`` up to
-        rounding.
-    busy : length of the union of all events.
+    (n,) self times, in the order and unit of `durations`. Their sum is the `union` of the events,
+    up to rounding.
     """
     ends = starts + durations
     result = np.zeros(len(starts))
@@ -51,7 +50,7 @@ def self_times(starts: np.ndarray, durations: np.ndarray) -> tuple[np.ndarray, f
         stack.append(index)
     advance(float("inf"))
     result[order] = own
-    return result, union(starts, durations)
+    return result
 
 
 def union(starts: np.ndarray, durations: np.ndarray) -> float:
