@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,9 +16,9 @@ from jaxmeter._measure.accounting import compiler_account
 from jaxmeter._measure.case import Case
 from jaxmeter._measure.staging import staged
 from jaxmeter._program.hlo import module_name
-from jaxmeter._records.files import TEXT_BYTES, read_file
+from jaxmeter._records.files import TEXT_BYTES, file_errors, read_file
 from jaxmeter._tables.schemas import frame, schema
-from jaxmeter.errors import FileError, JaxmeterError
+from jaxmeter.errors import JaxmeterError
 
 schema(
     "dump_diff",
@@ -93,14 +94,9 @@ def dump_program(
     Exception
         Any exception of tracing or compiling.
     """
-    try:
+    with file_errors("dump_program", folder, "give a folder that can be written"):
         folder.mkdir(parents=True, exist_ok=True)
         is_empty = not any(folder.iterdir())
-    except OSError as error:
-        raise JaxmeterError(
-            f"dump_program: got folder={str(folder)!r} ({error.strerror or error}); give a folder "
-            "that can be written"
-        ) from None
     if not is_empty:
         raise JaxmeterError(
             f"dump_program: got folder={str(folder)!r}, which is not empty; give a new folder"
@@ -144,12 +140,8 @@ def read_dump(
         If the folder has no such program, if it has several programs and `module` is not given, or
         if the folder or a file cannot be read.
     """
-    try:
+    with file_errors("dump", folder, "give a folder that can be read"):
         paths = sorted(folder.iterdir()) if folder.is_dir() else []
-    except OSError as error:
-        raise JaxmeterError(
-            f"dump: got {str(folder)!r} ({error.strerror or error}); give a folder that can be read"
-        ) from None
     found = {}
     for path in paths:
         match = _AFTER.match(path.name)
@@ -183,7 +175,7 @@ def read_dump(
         folder,
         name,
         before=_text(folder / f"{stem}.before_optimizations.txt"),
-        after=_text(after),
+        after=dump_text(after),
         assignment=_text(after.with_name(f"{after.stem}-buffer-assignment.txt")),
         passes=tuple(passes),
         analysed_temp_bytes=analysed_temp_bytes,
@@ -191,10 +183,7 @@ def read_dump(
 
 
 def _text(path: Path) -> str:
-    try:
-        return dump_text(path)
-    except FileNotFoundError:
-        return ""
+    return dump_text(path) if os.path.lexists(path) else ""
 
 
 def dump_text(path: Path) -> str:
@@ -202,22 +191,11 @@ def dump_text(path: Path) -> str:
 
     Raises
     ------
-    FileNotFoundError
-        If the file does not exist.
     JaxmeterError
         If the file cannot be read, or is too large.
     """
-    try:
+    with file_errors("dump", path, "give a dump with readable files"):
         return read_file(path, TEXT_BYTES).decode("utf-8", "replace")
-    except FileNotFoundError:
-        raise
-    except FileError as error:
-        raise JaxmeterError(f"dump: {error}") from None
-    except OSError as error:
-        raise JaxmeterError(
-            f"dump: cannot read {str(path)!r} ({error.strerror or error}); give a dump with "
-            "readable files"
-        ) from None
 
 
 _SIZES = (

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from jaxmeter._records.files import check_file
-from jaxmeter.errors import FileError, JaxmeterError
+from jaxmeter._records.files import check_file, file_errors
+from jaxmeter.errors import JaxmeterError
 
 INSTALL_NSYS = (
     "nsys is not installed here; install Nsight Systems (developer.nvidia.com/nsight-systems, "
@@ -171,8 +171,9 @@ def read_nsys(path: Path) -> NsysCapture:
     JaxmeterError
         If the file is not an SQLite file of nsys, cannot be read, is truncated or is too large.
     """
-    try:
+    with file_errors("nsys", path, "give a .sqlite file that nsys exported"):
         check_file(path, _FILE_BYTES)
+    try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as base:
             _guard(base)
             listed = base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
@@ -184,13 +185,6 @@ def read_nsys(path: Path) -> NsysCapture:
                 if table in names:
                     about = _pairs(base, "name", table)
                     break
-    except FileError as error:
-        raise JaxmeterError(f"nsys: {error}") from None
-    except OSError as error:
-        raise JaxmeterError(
-            f"nsys: got {str(path)!r} ({error.strerror or error}); give a .sqlite file that nsys "
-            "exported"
-        ) from None
     except (sqlite3.Error, ValueError, OverflowError) as error:
         raise JaxmeterError(
             f"nsys: got {str(path)!r}, which cannot be read ({error}); if it is truncated or not "

@@ -12,7 +12,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from jaxmeter._measure.environment import host_environment
-from jaxmeter._records.files import write_file
+from jaxmeter._records.files import file_errors, write_file
 from jaxmeter._records.record import Environment
 from jaxmeter.errors import JaxmeterError
 
@@ -155,23 +155,18 @@ def save(
 
     Raises
     ------
-    JaxmeterError, FileError
-        If the folder cannot be made, or a file cannot be written.
+    JaxmeterError
+        If the folder cannot be written.
     """
     environment = environment or host_environment()
     entries = {"environment": environment.to_data(), **(notes or {})}
     text = json.dumps(entries, indent=1, default=str) + "\n"
-    try:
+    with file_errors("save", folder, "give a folder that can be written"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise JaxmeterError(
-            f"save: got folder={str(folder)!r} ({error.strerror or error}); give a folder that can "
-            "be written"
-        ) from None
-    for name, table in tables.items():
-        write_file(folder / f"{name}.parquet", table.to_parquet())
-        write_file(folder / f"{name}.csv", table.to_csv(index=False))
-    write_file(folder / "environment.json", text)
+        for name, table in tables.items():
+            write_file(folder / f"{name}.parquet", table.to_parquet())
+            write_file(folder / f"{name}.csv", table.to_csv(index=False))
+        write_file(folder / "environment.json", text)
     return folder
 
 
