@@ -37,6 +37,12 @@ def case(n, text="x"):
     import numpy as np
     return jaxmeter.Case(lambda x: x + len(text), (np.ones(n, "float32"),))
 """
+MOVING = """
+import os
+os.chdir("elsewhere")
+def double(x): return 2 * x
+def jaxmeter_arguments(name): return (1.0,)
+"""
 
 
 def run_audit(name, *options):
@@ -171,6 +177,19 @@ def test_prints_of_the_function_go_to_standard_error(module, capsys):
     printed = capsys.readouterr()
     assert json.loads(printed.out)["name"] == "prints"
     assert "hello" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "file"),
+    [("audit", ["--json", "a.json"], "a.json"), ("lock", [], "jaxmeter.lock.toml")],
+)
+def test_a_module_that_changes_the_folder_does_not_change_where_files_are_written(
+    command, options, file, write_module, tmp_path
+):
+    (tmp_path / "elsewhere").mkdir()
+    name = write_module(MOVING)
+    assert main([command, f"{name}:double", *options]) == 0
+    assert (tmp_path / file).is_file()
 
 
 def test_a_reader_that_closes_the_pipe_is_no_error(module, tmp_path, monkeypatch, capsys):

@@ -26,9 +26,6 @@ from jaxmeter._records.run import WatchedRun
 from jaxmeter._render.run.page import run_page
 from jaxmeter._watch.launch import watch_program
 
-PRINTS_TO_ERRORS = True
-"""Print to standard error, because the program prints to standard output."""
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_program(parser)
