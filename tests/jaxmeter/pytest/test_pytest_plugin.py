@@ -26,6 +26,11 @@ def step(x):
 def scale(x, factor=1.0):
     return factor * x
 
+
+class Unequal:
+    __hash__ = lambda self: next(numbers)
+    __eq__ = lambda self, other: False
+
 """
 
 
@@ -109,10 +114,6 @@ def test_too_many(jaxmeter):
 
 def test_a_function_that_is_always_retraced_is_shown_by_its_count(run):
     result = run("""
-class Unequal:
-    __hash__ = lambda self: next(numbers)
-    __eq__ = lambda self, other: False
-
 fn = lambda x, s: x + 1.0
 
 def test_plain(jaxmeter):
@@ -282,10 +283,6 @@ def test_a_marked_test_that_measures_nothing_fails(run):
 
 def test_a_function_that_is_always_retraced_keeps_its_other_quantities(run):
     result = run("""
-class Unequal:
-    __hash__ = lambda self: next(numbers)
-    __eq__ = lambda self, other: False
-
 def test_it(jaxmeter):
     case = Case(lambda x, s: weights @ x, (x, Unequal()), {}, {"static_argnums": 1})
     locked = jaxmeter(case).locked()
