@@ -212,11 +212,11 @@ def _passes(dump: Dump) -> pd.DataFrame:
             "instructions_count": len(opcodes),
             "fusions_count": opcodes.count("fusion"),
         }
-        if rows:
-            for what in ("instructions", "fusions"):
-                row[f"{what}_change_count"] = row[f"{what}_count"] - rows[-1][f"{what}_count"]
         rows.append(row)
-    return frame("dump_passes", rows)
+    table = frame("dump_passes", rows)
+    for what in ("instructions", "fusions"):
+        table[f"{what}_change_count"] = table[f"{what}_count"].diff()
+    return table
 
 
 def _described(instruction: Instruction) -> dict[str, Any]:

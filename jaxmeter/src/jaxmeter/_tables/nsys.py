@@ -45,6 +45,7 @@ _TABLES = {
     "CUPTI_ACTIVITY_KIND_DRIVER": ("driver", *_CALL),
 }
 _TEXTS = {"NVTX_EVENTS": ("text",)}
+_METADATA = ("META_DATA_EXPORT", "EXPORT_META_DATA")  # since nsys 2023; before 2023
 _FILE_BYTES = 2**31
 _MOST_COPIED_BYTES = 2**50  # in one copy; sums of larger copies would not fit into 64 bits
 _MOST_ROWS_COUNT = 4_000_000
@@ -180,11 +181,8 @@ def read_nsys(path: Path) -> NsysCapture:
             names = sorted(str(row[0]) for row in listed)
             frames = {ours: _frame(base, theirs, names) for theirs, (ours, *_) in _TABLES.items()}
             strings = _pairs(base, "id", "StringIds") if "StringIds" in names else {}
-            about = {}
-            for table in ("META_DATA_EXPORT", "EXPORT_META_DATA"):  # since nsys 2023; before 2023
-                if table in names:
-                    about = _pairs(base, "name", table)
-                    break
+            metadata = [name for name in _METADATA if name in names]
+            about = _pairs(base, "name", metadata[0]) if metadata else {}
     except (sqlite3.Error, ValueError, OverflowError) as error:
         raise JaxmeterError(
             f"nsys: got {str(path)!r}, which cannot be read ({error}); if it is truncated or not "

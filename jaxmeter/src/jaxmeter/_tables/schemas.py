@@ -83,7 +83,7 @@ def frame(name: str, rows: Any) -> pd.DataFrame:
     ----------
     name : str
         The name of a table in `SCHEMAS`.
-    rows : iterable of mapping, mapping of columns, or DataFrame
+    rows : iterable of mapping, or DataFrame
         The values. A column that is left out is filled with missing values.
 
     Raises
@@ -97,7 +97,7 @@ def frame(name: str, rows: Any) -> pd.DataFrame:
             f"frame: got name={name!r}; give the name of a schema: {', '.join(sorted(SCHEMAS))}"
         )
     known = SCHEMAS[name].columns
-    given = pd.DataFrame(rows if isinstance(rows, (Mapping, pd.DataFrame)) else list(rows))
+    given = pd.DataFrame(rows if isinstance(rows, pd.DataFrame) else list(rows))
     unknown = [column for column in given.columns if column not in known]
     if unknown:
         raise JaxmeterError(
