@@ -310,7 +310,7 @@ def test_bad_usage_found_by_another_process_is_bad_usage_here(monkeypatch, capsy
 @pytest.mark.parametrize(
     ("message", "line"),
     [
-        # As XLA quotes what a callback raised, and equinox its own error.
+        # XLA quotes the error of a callback; equinox quotes its own error.
         ("INTERNAL: callback: Traceback:\n  File ...\nValueError: mine\n", "ValueError: mine"),
         ("Above is the stack.\nequinox.EquinoxRuntimeError: mine\n\n1) Set", "EquinoxRunt"),
         ("one\ntwo: three", "step: one"),

@@ -1,4 +1,4 @@
-"""Artefacts that no tool wrote cause one message, within bounded memory and time."""
+"""Files that no profiler or compiler wrote cause one message, in bounded memory and time."""
 
 import os
 import sqlite3
@@ -91,7 +91,7 @@ def test_a_wrong_schema_is_named(statements, message, tmp_path):
         jt.nsys_tables(jt.read_nsys(path))
 
 
-def test_texts_that_are_no_text_do_not_stop_a_capture(tmp_path):
+def test_strings_of_wrong_types_do_not_stop_a_capture(tmp_path):
     path = written_by(
         tmp_path / "a.sqlite",
         "CREATE TABLE StringIds (id, value); "
@@ -150,7 +150,7 @@ def test_a_trace_of_endless_empty_events_is_refused_before_it_is_unpacked(tmp_pa
         b"\x0a\xff\xff\xff\xff\x0f",
     ],
 )
-def test_bytes_that_are_no_trace_end_in_a_message(content, tmp_path):
+def test_a_file_with_other_bytes_than_a_trace_ends_in_a_message(content, tmp_path):
     path = tmp_path / "host.xplane.pb"
     path.write_bytes(content)
     with pytest.raises(JaxmeterError, match="host.xplane.pb"):

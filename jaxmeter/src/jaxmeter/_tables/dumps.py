@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,7 @@ _PASS = re.compile(
 )
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Dump:
     """An XLA dump of one program.
 
@@ -60,8 +60,8 @@ class Dump:
     assignment : text of XLA's buffer assignment; empty if it was not dumped.
     passes : number, pipeline and name of each pass, and the file with the HLO after the pass, in
         the order of execution.
-    analysed_temp_bytes : size of the temporaries that `memory_analysis()` reports; None if it is
-        not known.
+    analysed_temp_bytes : size of the temporaries that `memory_analysis()` reports; None for a dump
+        that `read_dump` read, because a dump does not contain it.
     """
 
     folder: Path
@@ -107,7 +107,8 @@ def dump_program(
     if by_pass:
         options["xla_dump_hlo_pass_re"] = ".*"
     compiled = program.compile(compiler_options=options)
-    return read_dump(folder, analysed_temp_bytes=compiler_account(compiled)["temp_bytes"])
+    temp_bytes = compiler_account(compiled)["temp_bytes"]
+    return dataclasses.replace(read_dump(folder), analysed_temp_bytes=temp_bytes)
 
 
 def hlo_of(case: Case) -> dict[str, str]:
@@ -119,9 +120,7 @@ def hlo_of(case: Case) -> dict[str, str]:
     return {module_name(text): text} if text else {}
 
 
-def read_dump(
-    folder: Path, module: str | None = None, *, analysed_temp_bytes: int | None = None
-) -> Dump:
+def read_dump(folder: Path, module: str | None = None) -> Dump:
     """Read a dump made by `dump_program` or by ``XLA_FLAGS=--xla_dump_to=FOLDER``.
 
     Parameters
@@ -131,8 +130,6 @@ def read_dump(
     module : str, optional
         The name of the program, such as ``jit_f``. It is needed if the folder has several programs.
         If several programs have this name, the last program is read.
-    analysed_temp_bytes : int, optional
-        The size of the temporaries that `memory_analysis()` reports. A dump does not contain it.
 
     Raises
     ------
@@ -178,7 +175,6 @@ def read_dump(
         after=dump_text(after),
         assignment=_text(after.with_name(f"{after.stem}-buffer-assignment.txt")),
         passes=tuple(passes),
-        analysed_temp_bytes=analysed_temp_bytes,
     )
 
 
@@ -223,34 +219,35 @@ def diff_dumps(before: Mapping[str, pd.DataFrame], now: Mapping[str, pd.DataFram
         The tables of each dump, from `dump_tables`. The dumps may be, for example, of two chunk
         sizes or of two commits.
     """
-    old, new = (tables["dump"].to_dict("records")[0] for tables in (before, now))
-    rows = []
-    for name in _SIZES:
-        unit = "bytes" if name.endswith("_bytes") else "count"
-        rows.append(_compared("size", name, {unit: old[name]}, {unit: new[name]}))
-    for what, table, keys, size in _TABLES:
-        olds, news = (_grouped(tables[table], keys, size) for tables in (before, now))
-        for key in dict.fromkeys([*olds, *news]):
-            item = " ".join(part for part in key if part)
-            rows.append(_compared(what, item, olds.get(key, _NONE), news.get(key, _NONE)))
+    old, new = _items(before), _items(now)
+    rows = [
+        _compared(*key, old.get(key, _NONE), new.get(key, _NONE))
+        for key in dict.fromkeys([*old, *new])
+    ]
     changed = [row for row in rows if row is not None]
     changed.sort(key=lambda row: -(row.get("change_bytes") or 0))
-    same = old["module"] == new["module"]
+    same = before["dump"]["module"].tolist() == now["dump"]["module"].tolist()
     return frame("dump_diff", [{**row, "is_same_program": same} for row in changed])
 
 
-def _grouped(
-    table: pd.DataFrame, keys: tuple[str, ...], size: str
-) -> dict[tuple[str, ...], dict[str, Any]]:
-    """Return the count, the bytes and the first shape of each group of rows with equal keys."""
-    found: dict[tuple[str, ...], dict[str, Any]] = {}
-    if "stage" in table:
-        table = table[table["stage"] == "after"]  # type: ignore[assignment]
-    for row in table.to_dict("records"):
-        key = tuple(row[name] for name in keys)
-        group = found.setdefault(key, {**_NONE, "shape": row.get("shape", "")})
-        group["count"] += row.get("count", 1)
-        group["bytes"] += row[size]
+def _items(tables: Mapping[str, pd.DataFrame]) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the properties of each item of a dump by the item's columns ``what`` and ``item``.
+
+    A size has a count or bytes. Any other item has the count, the bytes and the first shape of the
+    rows with equal keys.
+    """
+    (total,) = tables["dump"].to_dict("records")
+    found: dict[tuple[str, str], dict[str, Any]] = {
+        ("size", name): {name.rpartition("_")[2]: total[name]} for name in _SIZES
+    }
+    for what, table, keys, size in _TABLES:
+        for row in tables[table].to_dict("records"):
+            if row.get("stage") == "before":
+                continue
+            item = " ".join(filter(None, (row[name] for name in keys)))
+            group = found.setdefault((what, item), {**_NONE, "shape": row.get("shape", "")})
+            group["count"] += row.get("count", 1)
+            group["bytes"] += row[size]
     return found
 
 

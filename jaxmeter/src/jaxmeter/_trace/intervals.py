@@ -8,11 +8,11 @@ import numpy as np
 def self_times(starts: np.ndarray, durations: np.ndarray) -> np.ndarray:
     """Return the self time of each event of a thread.
 
-    The self time of an event is the time during which it is the innermost event. At every moment
-    the innermost event is the event under way that began last; of events that began together, it is
-    the shortest. For nested events, the self time is the duration of the event less the durations
-    of the events directly inside. For events that overlap without nesting, no moment is counted
-    twice.
+    The self time of an event is the time during which it is the innermost event. The innermost
+    event at a moment is the event under way that began last. If several events began together, the
+    shortest of them is the innermost. For nested events, the self time is the duration of the event
+    less the durations of the events directly inside. For events that overlap without nesting, no
+    moment is counted twice.
 
     Parameters
     ----------

@@ -27,8 +27,8 @@ from jaxmeter.errors import JaxmeterError
 _MARKS = ("ThreadpoolListener::", "end: ")
 # Lines of devices that repeat the events of other lines, in older and newer versions of JAX.
 _DERIVED = {"Steps", "XLA Modules", "Framework Ops", "Framework Name Scope", "Source code"}
-# The version of JAX from which on `ProfileData` raises an error for a file that is not a trace.
-# Older versions abort the process.
+# Since this version of JAX, `ProfileData` raises an error for a file that is not a trace. Older
+# versions abort the process.
 _RAISES = (0, 8, 3)
 # Statistics that the notes leave out: some identify the operation, the others are not used.
 _READ = {"hlo_op", "hlo_module", "program_id", "run_id", "device_ordinal"}
