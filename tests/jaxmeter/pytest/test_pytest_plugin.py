@@ -275,6 +275,20 @@ def test_marked_tests_are_compared_with_the_lock_file(run, pytester):
     )
 
 
+def test_a_test_that_is_run_again_is_locked_once(run, pytester):
+    pytester.makeconftest("""
+from _pytest.runner import runtestprotocol
+
+def pytest_runtest_protocol(item, nextitem):
+    for _ in range(2):
+        runtestprotocol(item, nextitem=nextitem)
+        item._initrequest()  # as pytest-rerunfailures does
+    return True
+""")
+    run(LOCKED, options=["--jaxmeter-lock"]).assert_outcomes(passed=6)
+    assert "test_scale scale (2)" not in (pytester.path / "jaxmeter.lock.toml").read_text()
+
+
 def test_a_marked_test_that_measures_nothing_fails(run):
     result = run("\n@pytest.mark.jaxmeter_lock\ndef test_it(): pass\n")
     result.assert_outcomes(failed=1)

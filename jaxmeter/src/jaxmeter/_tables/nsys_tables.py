@@ -281,7 +281,8 @@ def _memcpy(capture: NsysCapture) -> pd.DataFrame:
 def _nvtx(ranges: pd.DataFrame, known: Known) -> pd.DataFrame:
     ranges = ranges.assign(total_seconds=(ranges["end"] - ranges["start"]) * 1e-9)
     ranges["self_seconds"] = ranges["total_seconds"]
-    for _, rows in ranges[ranges["range_kind"] == "push"].groupby("thread"):
+    pushed = cast(pd.DataFrame, ranges[ranges["range_kind"] == "push"])
+    for _, rows in pushed.groupby("thread"):
         starts = rows["start"].to_numpy(dtype=float)
         own = self_times(starts, rows["end"].to_numpy(dtype=float) - starts)
         ranges.loc[rows.index, "self_seconds"] = own * 1e-9
