@@ -1,5 +1,6 @@
 """Each command prints its result, writes it to files, and shows success by its exit code."""
 
+import dataclasses
 import json
 import os
 import re
@@ -108,6 +109,18 @@ def test_memory_has_a_limit_and_does_not_run_a_function_given_by_shapes(module, 
     assert "largest buffers" in capsys.readouterr().out
     if use.memory.temp_bytes:
         assert main([*target, "--limit", str(use.memory.temp_bytes - 1)]) == 1
+
+
+def test_memory_refuses_a_limit_for_sizes_that_the_compiler_does_not_report(
+    module, monkeypatch, capsys
+):
+    use = jaxmeter.memory(lambda x: x, 1.0)
+    unknown = dataclasses.replace(use, memory=jaxmeter.Memory())
+    monkeypatch.setattr(jaxmeter, "memory", lambda case: unknown)
+    target = ["memory", f"{module()}:power", "-a", "f64[3]"]
+    assert main(target) == 0
+    assert main([*target, "--limit", "10"]) == 2
+    assert "does not report the size of temporaries" in capsys.readouterr().err
 
 
 def test_memory_runs_a_case_for_its_peaks(module, capsys):
