@@ -20,7 +20,7 @@ ROWS = (
     Row(("same", "1"), (Code("a | b"),)),
     Row(("different", "1,000"), (Code("one"), ("two:", Code("`three`")))),
     Row(("", "")),
-    Row(("", "2"), ("x", "y", "z")),
+    Row(("", "2"), ("x", "y", Code("z\nz"))),
 )
 SHEET = Sheet(
     "step: good",
@@ -44,7 +44,7 @@ def test_markdown_keeps_its_columns_and_code_and_has_every_row():
         "| same | 1 | `a \\| b` |",
         "| different | 1,000 | `one`<br>two: ```three``` |",
         "|  |  |  |",
-        "|  | 2 | x<br>y<br>z |",
+        "|  | 2 | x<br>y<br>`z z` |",
         *("", "Only a title:", "", "| hidden |", "| --- |", "| row |"),
         *("", "On cpu.", "", "Suggestions:", "", "- pass x as an argument"),
     ]

@@ -224,7 +224,9 @@ def _more(count: int, what: str, indent: str = "") -> list[str]:
 
 
 def pieces(text: Text) -> list[str]:
-    return [piece for piece in ((text,) if isinstance(text, str) else text) if piece]
+    """Return the strings of a text, each without line breaks, which would break a table."""
+    parts = (text,) if isinstance(text, str) else text
+    return [type(part)(" ".join(part.splitlines())) for part in parts if part]
 
 
 def _plain(text: Text) -> str:
