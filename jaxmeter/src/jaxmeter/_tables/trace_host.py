@@ -39,18 +39,13 @@ schema(
 # An event belongs to the first phase with a pattern that matches its name. The names of Python
 # frames begin with $.
 _PHASES = {
-    phase: re.compile(pattern)
-    for phase, pattern in {
-        "wait": r"block_until_ready|try_to_block|\(wait for|::Await",
-        "trace": r"^\$\S*pjit\.py:\d+ _trace_for_jit|trace_to_jaxpr",
-        "lower": r"lower_sharding_computation|lower_jaxpr_to_module|_pjit_lower",
-        "compile": r"backend_compile|compile_or_get_cached|Client::Compile|Compiler::|^Codegen$",
-        "transfer": (
-            r"DevicePut|BufferFromHost|CopyTo|TransferTo|TransferFrom|^[HD]2[HD]\b|[Mm]emcpy"
-            r"|batched_device_put"
-        ),
-        "dispatch": r"^PjitFunction\(|ExecuteHelper|ExecuteSharded|ExecutePrepare",
-    }.items()
+    "wait": r"block_until_ready|try_to_block|\(wait for|::Await",
+    "trace": r"^\$\S*pjit\.py:\d+ _trace_for_jit|trace_to_jaxpr",
+    "lower": r"lower_sharding_computation|lower_jaxpr_to_module|_pjit_lower",
+    "compile": r"backend_compile|compile_or_get_cached|Client::Compile|Compiler::|^Codegen$",
+    "transfer": r"DevicePut|BufferFromHost|CopyTo|TransferTo|TransferFrom|^[HD]2[HD]\b|[Mm]emcpy"
+    r"|batched_device_put",
+    "dispatch": r"^PjitFunction\(|ExecuteHelper|ExecuteSharded|ExecutePrepare",
 }
 _NAMES = [*_PHASES, "execute"]
 _COMPILING_THREADS = re.compile(r"codegen|[Cc]ompiler")
@@ -118,4 +113,4 @@ def phase_table(trace: Trace) -> pd.DataFrame:
 def _phase(name: str) -> int:
     """Return the position of an event's phase in `_NAMES`; -1 if the event belongs to no phase."""
     patterns = enumerate(_PHASES.values())
-    return next((number for number, pattern in patterns if pattern.search(name)), -1)
+    return next((number for number, pattern in patterns if re.search(pattern, name)), -1)
