@@ -185,15 +185,13 @@ def _ops(trace: Trace, instructions: Ops) -> pd.DataFrame:
             for values in (line.durations, line.op_self)
         )
         sums[line.plane] += (counts, counts > 0, totals, selves)
+    described = ("opcode", "scope", "op_name", "source")
     whole = sum(of_plane[3].sum() for of_plane in sums.values()) or 1.0
     rows = [
         {
             "program": program,
             "op": op,
-            "opcode": instruction.opcode if instruction else "",
-            "scope": instruction.scope if instruction else "",
-            "op_name": instruction.op_name if instruction else "",
-            "source": instruction.source if instruction else "",
+            **{name: getattr(instruction, name) if instruction else "" for name in described},
             "is_inherited": instruction.is_inherited if instruction else None,
             "device": plane,
             "count": int(count),
