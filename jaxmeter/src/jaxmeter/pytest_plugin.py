@@ -1,7 +1,7 @@
-"""The pytest plugin with the fixture ``jaxmeter``, which measures functions.
+"""Add the fixture ``jaxmeter`` to pytest, which measures functions.
 
-The plugin compares the measured quantities with budgets and with the lock file. JAX is imported
-when the fixture is first used, not when pytest starts.
+The plugin compares the measured quantities with budgets and with the lock file. The first use of
+the fixture imports JAX; the start of pytest does not.
 """
 
 from __future__ import annotations
@@ -116,10 +116,12 @@ def jaxmeter(request: pytest.FixtureRequest) -> Callable[..., Metered]:
     of pyproject.toml or by the mark ``jaxmeter_budget``.
     """
     budget = budget_for(request.node.nodeid, request.config.stash[_BUDGETS])
-    for mark in reversed(
-        list(request.node.iter_markers(_MARK))
-    ):  # the mark of the test itself comes last
+    # The mark of the test itself comes last, after the marks of its class and module.
+    for mark in reversed(list(request.node.iter_markers(_MARK))):
         budget |= checked_budget(f"@pytest.mark.{_MARK}", mark.kwargs)
+
+    measured: list[Metered] = []
+    request.node.stash[_MEASURED] = measured  # a test that is run again starts with an empty list
 
     def meter(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) -> Metered:
         from jaxmeter._pytest.metered import Metered
@@ -127,7 +129,7 @@ def jaxmeter(request: pytest.FixtureRequest) -> Callable[..., Metered]:
         case = case_of("jaxmeter", fn, args, kwargs)
         traces = {"traces": budget.get("traces")}
         metered = Metered(case, after_call=lambda metered: _check(metered, traces))
-        request.node.stash.setdefault(_MEASURED, []).append(metered)
+        measured.append(metered)
         _check(metered, budget)
         return metered
 

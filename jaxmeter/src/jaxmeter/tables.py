@@ -6,10 +6,7 @@ column, and `schema` registers another table. ``python -m jaxmeter.tables`` prin
 in Markdown.
 """
 
-from jaxmeter._program.hlo import Instruction as Instruction
 from jaxmeter._program.hlo import hlo_file as hlo_file
-from jaxmeter._program.hlo import named_instructions as named_instructions
-from jaxmeter._program.hlo import named_scopes as named_scopes
 from jaxmeter._tables.compile_tables import compile_tables as compile_tables
 from jaxmeter._tables.dump_tables import dump_tables as dump_tables
 from jaxmeter._tables.dumps import Dump as Dump
@@ -29,11 +26,7 @@ from jaxmeter._tables.nsys import nsys_version as nsys_version
 from jaxmeter._tables.nsys import read_nsys as read_nsys
 from jaxmeter._tables.nsys_tables import NO_RANGES as NO_RANGES
 from jaxmeter._tables.nsys_tables import nsys_tables as nsys_tables
-from jaxmeter._tables.schemas import REAL as REAL
 from jaxmeter._tables.schemas import SCHEMAS as SCHEMAS
-from jaxmeter._tables.schemas import TEXT as TEXT
-from jaxmeter._tables.schemas import TRUTH as TRUTH
-from jaxmeter._tables.schemas import WHOLE as WHOLE
 from jaxmeter._tables.schemas import Schema as Schema
 from jaxmeter._tables.schemas import documentation as documentation
 from jaxmeter._tables.schemas import frame as frame
@@ -41,7 +34,6 @@ from jaxmeter._tables.schemas import save as save
 from jaxmeter._tables.schemas import schema as schema
 from jaxmeter._tables.trace_tables import trace_tables as trace_tables
 from jaxmeter._tables.xprof import xprof_tables as xprof_tables
-from jaxmeter._trace.intervals import self_times as self_times
 from jaxmeter._trace.trace import Trace as Trace
 from jaxmeter._trace.trace import capture as capture
 from jaxmeter._trace.trace import read_trace as read_trace

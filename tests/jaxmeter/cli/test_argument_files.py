@@ -83,7 +83,7 @@ def test_python_objects_are_not_unpickled_by_npz(tmp_path):
         lambda path: path.write_bytes(b""),
     ],
 )
-def test_what_is_no_file_of_arguments_ends_in_a_message(make, read, tmp_path):
+def test_a_file_without_arguments_ends_in_a_message(make, read, tmp_path):
     path = tmp_path / "arguments"
     make(path)
     with pytest.raises(JaxmeterError, match="got '.*arguments'.*; give a (regular )?file"):

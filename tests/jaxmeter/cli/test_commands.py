@@ -1,5 +1,6 @@
 """Each command prints its result, writes it to files, and shows success by its exit code."""
 
+import dataclasses
 import json
 import os
 import re
@@ -36,6 +37,12 @@ import jaxmeter
 def case(n, text="x"):
     import numpy as np
     return jaxmeter.Case(lambda x: x + len(text), (np.ones(n, "float32"),))
+"""
+MOVING = """
+import os
+os.chdir("elsewhere")
+def double(x): return 2 * x
+def jaxmeter_arguments(name): return (1.0,)
 """
 
 
@@ -102,6 +109,18 @@ def test_memory_has_a_limit_and_does_not_run_a_function_given_by_shapes(module, 
     assert "largest buffers" in capsys.readouterr().out
     if use.memory.temp_bytes:
         assert main([*target, "--limit", str(use.memory.temp_bytes - 1)]) == 1
+
+
+def test_memory_refuses_a_limit_for_sizes_that_the_compiler_does_not_report(
+    module, monkeypatch, capsys
+):
+    use = jaxmeter.memory(lambda x: x, 1.0)
+    unknown = dataclasses.replace(use, memory=jaxmeter.Memory())
+    monkeypatch.setattr(jaxmeter, "memory", lambda case: unknown)
+    target = ["memory", f"{module()}:power", "-a", "f64[3]"]
+    assert main(target) == 0
+    assert main([*target, "--limit", "10"]) == 2
+    assert "does not report the size of temporaries" in capsys.readouterr().err
 
 
 def test_memory_runs_a_case_for_its_peaks(module, capsys):
@@ -171,6 +190,19 @@ def test_prints_of_the_function_go_to_standard_error(module, capsys):
     printed = capsys.readouterr()
     assert json.loads(printed.out)["name"] == "prints"
     assert "hello" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "file"),
+    [("audit", ["--json", "a.json"], "a.json"), ("lock", [], "jaxmeter.lock.toml")],
+)
+def test_a_module_that_changes_the_folder_does_not_change_where_files_are_written(
+    command, options, file, write_module, tmp_path
+):
+    (tmp_path / "elsewhere").mkdir()
+    name = write_module(MOVING)
+    assert main([command, f"{name}:double", *options]) == 0
+    assert (tmp_path / file).is_file()
 
 
 def test_a_reader_that_closes_the_pipe_is_no_error(module, tmp_path, monkeypatch, capsys):
@@ -291,7 +323,7 @@ def test_bad_usage_found_by_another_process_is_bad_usage_here(monkeypatch, capsy
 @pytest.mark.parametrize(
     ("message", "line"),
     [
-        # As XLA quotes what a callback raised, and equinox its own error.
+        # XLA quotes the error of a callback; equinox quotes its own error.
         ("INTERNAL: callback: Traceback:\n  File ...\nValueError: mine\n", "ValueError: mine"),
         ("Above is the stack.\nequinox.EquinoxRuntimeError: mine\n\n1) Set", "EquinoxRunt"),
         ("one\ntwo: three", "step: one"),

@@ -4,9 +4,14 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from jaxmeter._program.hlo import fingerprint, instructions, named_instructions, strip_hlo
+from jaxmeter._program.hlo import (
+    fingerprint,
+    instructions,
+    named_instructions,
+    named_scopes,
+    strip_hlo,
+)
 from jaxmeter._program.program import describe_program
-from jaxmeter.tables import named_scopes
 
 HLO = """HloModule jit_f, is_scheduled=true
 

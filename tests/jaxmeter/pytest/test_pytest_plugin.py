@@ -26,6 +26,11 @@ def step(x):
 def scale(x, factor=1.0):
     return factor * x
 
+
+class Unequal:
+    __hash__ = lambda self: next(numbers)
+    __eq__ = lambda self, other: False
+
 """
 
 
@@ -109,10 +114,6 @@ def test_too_many(jaxmeter):
 
 def test_a_function_that_is_always_retraced_is_shown_by_its_count(run):
     result = run("""
-class Unequal:
-    __hash__ = lambda self: next(numbers)
-    __eq__ = lambda self, other: False
-
 fn = lambda x, s: x + 1.0
 
 def test_plain(jaxmeter):
@@ -274,6 +275,20 @@ def test_marked_tests_are_compared_with_the_lock_file(run, pytester):
     )
 
 
+def test_a_test_that_is_run_again_is_locked_once(run, pytester):
+    pytester.makeconftest("""
+from _pytest.runner import runtestprotocol
+
+def pytest_runtest_protocol(item, nextitem):
+    for _ in range(2):
+        runtestprotocol(item, nextitem=nextitem)
+        item._initrequest()  # as pytest-rerunfailures does
+    return True
+""")
+    run(LOCKED, options=["--jaxmeter-lock"]).assert_outcomes(passed=6)
+    assert "test_scale scale (2)" not in (pytester.path / "jaxmeter.lock.toml").read_text()
+
+
 def test_a_marked_test_that_measures_nothing_fails(run):
     result = run("\n@pytest.mark.jaxmeter_lock\ndef test_it(): pass\n")
     result.assert_outcomes(failed=1)
@@ -282,10 +297,6 @@ def test_a_marked_test_that_measures_nothing_fails(run):
 
 def test_a_function_that_is_always_retraced_keeps_its_other_quantities(run):
     result = run("""
-class Unequal:
-    __hash__ = lambda self: next(numbers)
-    __eq__ = lambda self, other: False
-
 def test_it(jaxmeter):
     case = Case(lambda x, s: weights @ x, (x, Unequal()), {}, {"static_argnums": 1})
     locked = jaxmeter(case).locked()

@@ -186,11 +186,13 @@ def test_a_record_names_the_largest_captured_arrays_and_counts_the_rest():
 
 
 def test_a_record_of_a_failure_shows_it_first():
-    failure = Failure("compile", "Timeout", "was in compile after 8 s")
-    lines = table(Record("mine", "timeout", failure=failure)).splitlines()
+    failure = Failure("compile", "Timeout", "was in compile after 8 s\nwith | so far")
+    record = Record("mine", "timeout", failure=failure)
+    lines = table(record).splitlines()
     assert lines[2].split() == ["status", "timeout"]
     assert lines[3].split() == ["failure", "Timeout", "in", "compile"]
-    assert lines[4].strip() == "was in compile after 8 s"
+    assert [line.strip() for line in lines[4:]] == failure.message.splitlines()
+    assert "was in compile after 8 s<br>with \\| so far |" in markdown(record)
 
 
 def test_a_calibration_has_two_digits_and_its_spread():

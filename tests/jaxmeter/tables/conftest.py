@@ -21,20 +21,10 @@ def layered(w, x):
 
 
 @pytest.fixture(scope="session")
-def case():
-    return Case(layered, (W, W))
-
-
-@pytest.fixture(scope="session")
-def trace_folder(case, tmp_path_factory):
+def trace(tmp_path_factory):
     folder = tmp_path_factory.mktemp("traces")
-    jt.capture(case, folder, repeat=2, cold=True)
-    return folder
-
-
-@pytest.fixture(scope="session")
-def trace(trace_folder):
-    return jt.read_trace(jt.trace_file(trace_folder))
+    jt.capture(Case(layered, (W, W)), folder, repeat=2, cold=True)
+    return jt.read_trace(jt.trace_file(folder))
 
 
 @pytest.fixture(scope="session")

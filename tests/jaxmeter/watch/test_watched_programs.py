@@ -200,7 +200,7 @@ def test_a_program_without_jax_that_prints_much_is_run_as_it_is(plain, capfd, mo
     (plain / "file").touch()
     assert main(["watch", "--out", "file", "program.py"]) == 2  # and the program has not run
     errors = capfd.readouterr().err
-    assert "got --out file (File exists)" in errors and "a_module" not in errors
+    assert "watch: --out: got 'file' (File exists)" in errors and "a_module" not in errors
 
 
 @pytest.mark.parametrize(

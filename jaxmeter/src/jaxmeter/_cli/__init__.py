@@ -1,1 +1,1 @@
-"""The subcommands of ``jaxmeter``, one file each."""
+"""Define the subcommands of ``jaxmeter``, one file each."""

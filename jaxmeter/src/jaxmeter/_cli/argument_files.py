@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import pickle
 import zipfile
@@ -18,6 +19,20 @@ FILE_BYTES = 2**33
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
+@contextlib.contextmanager
+def _errors(option: str, file: str, advice: str) -> Iterator[None]:
+    """Raise a `JaxmeterError` that names the option if a ``with`` block cannot read a file."""
+    try:
+        yield
+    except FileError as error:
+        raise JaxmeterError(f"{option}: {error}") from None
+    # Unpickling may raise any exception. For hostile files, numpy, zipfile and zlib raise
+    # exceptions that are not documented.
+    except Exception as error:
+        text = " ".join(str(error).split()) or type(error).__name__
+        raise JaxmeterError(f"{option}: got {file!r} ({text[:300]}); {advice}") from error
+
+
 def arguments_of_npz(file: str) -> Arguments:
     """Return the arrays of an npz file as positional and named arguments.
 
@@ -31,7 +46,8 @@ def arguments_of_npz(file: str) -> Arguments:
     """
     import numpy as np
 
-    try:
+    advice = "give a file that np.savez(file, x, name=y) wrote, of at most 8 GiB"
+    with _errors("--npz", file, advice):
         check_file(file, FILE_BYTES)
         for name, size in _unpacked_bytes(file):
             if size > FILE_BYTES:
@@ -40,15 +56,6 @@ def arguments_of_npz(file: str) -> Arguments:
                 )
         with np.load(file) as data:
             arrays = dict(data)
-    except FileError as error:
-        raise JaxmeterError(f"--npz: {error}") from None
-    # For hostile files, numpy, zipfile and zlib raise exceptions that are not documented.
-    except Exception as error:
-        text = " ".join(str(error).split()) or type(error).__name__
-        raise JaxmeterError(
-            f"--npz: got {file!r} ({text[:300]}); give a file that np.savez(file, x, name=y) "
-            "wrote, of at most 8 GiB"
-        ) from None
     args = []
     while (name := f"arr_{len(args)}") in arrays:
         args.append(arrays.pop(name))
@@ -89,16 +96,12 @@ def arguments_of_pickle(file: str) -> Arguments:
     JaxmeterError
         If the file cannot be read or unpickled, or does not contain a tuple.
     """
-    try:
+    advice = (
+        "give a file that pickle.dump((args, kwargs), file) wrote, with classes that can be "
+        "imported here"
+    )
+    with _errors("--pickle", file, advice):
         content = pickle.loads(read_file(file, FILE_BYTES))
-    except FileError as error:
-        raise JaxmeterError(f"--pickle: {error}") from None
-    except Exception as error:  # unpickling may raise anything
-        text = " ".join(str(error).split()) or type(error).__name__
-        raise JaxmeterError(
-            f"--pickle: got {file!r} ({text[:300]}); give a file that "
-            "pickle.dump((args, kwargs), file) wrote, with classes that can be imported here"
-        ) from error
     if not isinstance(content, tuple):
         raise JaxmeterError(
             f"--pickle: got {type(content).__name__} in {file!r}; pickle a tuple of arguments, or "

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 
-from jaxmeter._cli.watch import PRINTS_TO_ERRORS as PRINTS_TO_ERRORS
 from jaxmeter._cli.watch import add_program
 from jaxmeter._records.cache import CacheDiagnosis
 from jaxmeter._records.files import temporary_folder

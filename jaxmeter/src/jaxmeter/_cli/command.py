@@ -41,6 +41,8 @@ COMMANDS = {
     "memory": "the largest buffers, and the peak memory of a run",
     "calibrate": "compile time per embedded megabyte on this machine",
 }
+_RUNNING_A_PROGRAM = ("watch", "cache")
+"""Commands that print to standard error, because the program prints to standard output."""
 TARGET_HELP = (
     "package.module:function or file.py:function. Without --arg, --npz, --pickle and --no-args, "
     f"the arguments come from {ARGUMENTS_HOOK}(name) in the module. If the module does not define "
@@ -73,16 +75,18 @@ def run_command(command: str, argv: Sequence[str]) -> int:
         help="write the result as Markdown; with -, print it instead of the tables",
     )
     options = parser.parse_args(argv)
-    sys.path.insert(0, os.getcwd())  # as python -m does
+    here = os.getcwd()
+    sys.path.insert(0, here)  # as python -m does
     try:
         if options.json == "-" and options.markdown == "-":
             raise JaxmeterError(
                 f"{name}: got - for both --json and --markdown; give one of them a file"
             )
-        # Output that the function prints is not part of the result.
-        with contextlib.redirect_stdout(sys.stderr):
+        # Output that the function prints is not part of the result. The module of the function may
+        # change the current folder.
+        with contextlib.redirect_stdout(sys.stderr), contextlib.chdir(here):
             result, is_good = module.run(options)
-        prints = sys.stderr if getattr(module, "PRINTS_TO_ERRORS", False) else sys.stdout
+        prints = sys.stderr if command in _RUNNING_A_PROGRAM else sys.stdout
         with contextlib.redirect_stdout(prints):
             _write(options, result)
     except JaxmeterError as error:
@@ -92,7 +96,7 @@ def run_command(command: str, argv: Sequence[str]) -> int:
         _print_error(name, options, error)
         return 3
     finally:
-        sys.path.remove(os.getcwd())
+        sys.path.remove(here)
     # An int is the exit code itself.
     return is_good if type(is_good) is int else {True: 0, False: 1, None: 3}[is_good]
 

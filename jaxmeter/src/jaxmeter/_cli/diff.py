@@ -10,9 +10,8 @@ import argparse
 
 import jaxmeter
 from jaxmeter._cli.command import add_target_options, using_case, write_answer
-from jaxmeter._records.files import read_file
+from jaxmeter._records.files import file_errors, read_file
 from jaxmeter._records.inventory import Inventory, ProgramDiff
-from jaxmeter.errors import JaxmeterError
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -36,12 +35,7 @@ def run(options: argparse.Namespace) -> tuple[ProgramDiff, bool]:
 
 def _inventory(target: str, options: argparse.Namespace) -> Inventory:
     if target.endswith(".json"):
-        try:
+        with file_errors("diff", target, "give a file that jaxmeter diff --save wrote"):
             return Inventory.from_json(read_file(target))
-        except OSError as error:
-            raise JaxmeterError(
-                f"diff: got {target!r} ({error.strerror or error}); give a file that jaxmeter diff "
-                "--save wrote"
-            ) from None
     with using_case("diff", target, options, "compiling") as case:
         return jaxmeter.inventory(case)

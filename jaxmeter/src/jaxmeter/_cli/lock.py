@@ -11,6 +11,7 @@ a function that is missing in the file or in the list; 2 bad usage, or no sectio
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
@@ -57,8 +58,10 @@ def run(options: argparse.Namespace) -> tuple[LockCheck, bool]:
             f"lock: got no functions, and {file} has none; name package.module:function, or list "
             "functions = [...] under [tool.jaxmeter.lock] in pyproject.toml"
         )
-    # Make the cases before the section name: a target's module may set options of JAX.
-    cases = {target: _case(target, is_locked=not named) for target in targets}
+    # Make the cases before the section name: a target's module may set options of JAX. The module
+    # may also change the current folder.
+    with contextlib.chdir("."):
+        cases = {target: _case(target, is_locked=not named) for target in targets}
     name = section_name()
     section = section_of(file, name) if options.check else read_lock(file).get(name, {})
     now = {target: _quantities(target, case) for target, case in cases.items()}

@@ -12,6 +12,7 @@ import argparse
 import jaxmeter
 from jaxmeter._cli.command import add_target_options, using_case
 from jaxmeter._records.memory import MemoryUse
+from jaxmeter.errors import JaxmeterError
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -22,5 +23,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> tuple[MemoryUse, bool]:
     with using_case("memory", options.target, options, "compiling or running") as case:
         use = jaxmeter.memory(case)
-    temporaries = use.memory.temp_bytes or 0
-    return use, options.limit is None or temporaries <= options.limit
+    if options.limit is None:
+        return use, True
+    if use.memory.temp_bytes is None:
+        raise JaxmeterError(
+            f"memory: got --limit {options.limit}, but the compiler for {use.backend} does not "
+            "report the size of temporaries; leave --limit out"
+        )
+    return use, use.memory.temp_bytes <= options.limit

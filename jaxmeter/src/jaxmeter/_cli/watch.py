@@ -20,15 +20,11 @@ from typing import Annotated
 from msgspec import Meta
 
 from jaxmeter._cli.command import write_answer
-from jaxmeter._records.files import temporary_folder
+from jaxmeter._records.files import file_errors, temporary_folder
 from jaxmeter._records.plain_data import checked
 from jaxmeter._records.run import WatchedRun
 from jaxmeter._render.run.page import run_page
 from jaxmeter._watch.launch import watch_program
-from jaxmeter.errors import JaxmeterError
-
-PRINTS_TO_ERRORS = True
-"""Print to standard error, because the program prints to standard output."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -58,13 +54,8 @@ def add_program(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> tuple[WatchedRun, int]:
     folder = Path(options.out).absolute()
-    try:
+    with file_errors("watch: --out", options.out, "give a folder in which files can be written"):
         folder.mkdir(parents=True, exist_ok=True)  # before the program runs for hours
-    except OSError as error:
-        raise JaxmeterError(
-            f"watch: got --out {options.out} ({error.strerror}); give a folder in which files "
-            "can be written"
-        ) from None
     checked("watch", "--profile", options.profile, Annotated[int, Meta(ge=0)])
     with temporary_folder("jaxmeter-watch-") as events:
         variables = {"JAXMETER_WATCH_PROFILES": str(options.profile)}

@@ -61,9 +61,9 @@ class LockedTests:
         file = self.root / LOCK_FILE
         sections = read_lock(file)
         section = sections.get(name_now, {})
-        locked = {name: one for name, one in section.items() if name.startswith(f"{test} ")}
+        locked = {name: section[name] for name in section if name.startswith(f"{test} ")}
         if self.is_writing:
-            kept = {name: one for name, one in section.items() if name not in locked}
+            kept = {name: section[name] for name in section if name not in locked}
             write_lock(file, name_now, kept | now)
             return None
         if name_now not in sections:

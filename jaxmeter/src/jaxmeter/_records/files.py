@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from jaxmeter.errors import FileError
+from jaxmeter.errors import FileError, JaxmeterError
 
 RECORD_BYTES = 2**24
 """The maximum size of a file with a record, an audit or an inventory: 16 MiB."""
@@ -67,6 +67,21 @@ def check_file(path: str | Path, limit_bytes: int) -> None:
         In the same cases as `read_file`.
     """
     _check_regular(path, os.stat(path), limit_bytes)
+
+
+@contextlib.contextmanager
+def file_errors(call: str, path: str | Path, advice: str) -> Iterator[None]:
+    """Raise a `JaxmeterError` that names the call if a ``with`` block cannot use a file or folder.
+
+    ``advice`` says what to give instead, such as ``give a file of HLO text``.
+    """
+    try:
+        yield
+    except FileError as error:
+        raise JaxmeterError(f"{call}: {error}") from None
+    except OSError as error:
+        reason = error.strerror or error
+        raise JaxmeterError(f"{call}: got {os.fspath(path)!r} ({reason}); {advice}") from None
 
 
 def _check_regular(path: str | Path, found: os.stat_result, limit_bytes: int) -> None:

@@ -29,13 +29,15 @@ def compile_sheet(profile: CompileProfile) -> Sheet:
     columns = ("trace:", "lower:", "compile:", "equations:", "kernels:")
     rest = sum(entry.seconds for entry in profile.rows if not entry.source)
     lines = [_line(line, profile.seconds) for line in profile.lines]
-    unattributed = row("(unattributed)", seconds_text(rest), _share(rest, profile.seconds))
-    lines.append(row(*unattributed.cells, *("" for _ in columns)))
+    # The row is in its place by time, but always among the rows that a terminal shows.
+    at = min(sum(line.seconds >= rest for line in profile.lines), _LINES_COUNT - 1)
+    numbers = seconds_text(rest), _share(rest, profile.seconds), *("" for _ in columns)
+    lines.insert(at, row("(unattributed)", *numbers))
     tables = (
         Table(("stage", "time:", "share:", "known by"), _stages(profile)),
         Table(
             ("line", "time:", "share:", *columns),
-            _by_time(lines, profile, rest),
+            lines,
             details="code",
             limit=_LINES_COUNT,
         ),
@@ -78,14 +80,6 @@ def _stages(profile: CompileProfile) -> list[Row]:
             )
             rows.append(row(stage, seconds_text(seconds), _share(seconds, profile.seconds), bases))
     return rows
-
-
-def _by_time(lines: list[Row], profile: CompileProfile, rest: float) -> list[Row]:
-    """Sort the unattributed row, which is the last of `lines`, into its place by time."""
-    *known, unattributed = lines
-    at = sum(line.seconds >= rest for line in profile.lines)
-    at = min(at, _LINES_COUNT - 1)  # always among the rows that a terminal shows
-    return [*known[:at], unattributed, *known[at:]]
 
 
 def _line(line: CompiledLine, total: float) -> Row:

@@ -17,6 +17,7 @@ _PHASES = {
     "first call": "phases.first_call_seconds",
 }
 _CONSTANTS = {"captured": "captured", "embedded": "embedded", "hidden arguments": "hidden_argument"}
+_ARRAYS_COUNT = 10
 _SIZES = {
     "Python executions": "counts.python_executions_count",
     "traces": "counts.traces_count",
@@ -37,7 +38,10 @@ def record_sheet(record: Record) -> Sheet:
 
     The steady-state runs are summarised by their median, minimum and maximum.
     """
-    table = Table(("quantity", "value"), list(_rows(record)), limit=1000, details_limit=10)
+    message = "" if record.failure is None else record.failure.message
+    details_limit = max(_ARRAYS_COUNT, len(message.splitlines()))
+    rows = list(_rows(record))
+    table = Table(("quantity", "value"), rows, limit=1000, details_limit=details_limit)
     notes = devices_notes(record.memory.devices_count)
     return Sheet(record.name, record.status == "ok", (table,), notes)
 
@@ -45,7 +49,8 @@ def record_sheet(record: Record) -> Sheet:
 def _rows(record: Record) -> Iterator[Row]:
     yield row("status", record.status)
     if (failure := record.failure) is not None:
-        yield row("failure", f"{failure.kind} in {failure.phase}", details=[failure.message])
+        lines = failure.message.splitlines()
+        yield row("failure", f"{failure.kind} in {failure.phase}", details=lines)
     yield from quantities(record, _PHASES)
     again = [one.compile_seconds for one in record.recompiles if one.compile_seconds is not None]
     if again:

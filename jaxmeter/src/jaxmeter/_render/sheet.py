@@ -97,7 +97,7 @@ def sheet_markdown(sheet: Sheet) -> str:
         if not table.rows:
             continue
         if table.title:
-            blocks.append(f"{_capital(table.title)}:")
+            blocks.append(f"{capital(table.title)}:")
         names = columns(table)
         rows = [
             [name.rstrip(":") for name in names],
@@ -107,7 +107,7 @@ def sheet_markdown(sheet: Sheet) -> str:
             lines = [[cell] for cell in row.cells] + [list(row.details)]
             rows.append(["<br>".join(map(_markdown, cell)) for cell in lines[: len(names)]])
         blocks.append("\n".join(f"| {' | '.join(row)} |" for row in rows))
-    blocks += [f"{_capital(note)}." for note in sheet.notes]
+    blocks += [f"{capital(note)}." for note in sheet.notes]
     if sheet.suggestions:
         blocks += ["Suggestions:", "\n".join(f"- {line}" for line in sheet.suggestions)]
     if sheet.block:
@@ -224,7 +224,9 @@ def _more(count: int, what: str, indent: str = "") -> list[str]:
 
 
 def pieces(text: Text) -> list[str]:
-    return [piece for piece in ((text,) if isinstance(text, str) else text) if piece]
+    """Return the strings of a text, each without line breaks, which would break a table."""
+    parts = (text,) if isinstance(text, str) else text
+    return [type(part)(" ".join(part.splitlines())) for part in parts if part]
 
 
 def _plain(text: Text) -> str:
@@ -243,5 +245,5 @@ def _code(text: str) -> str:
     return f"{fence}{text}{fence}".replace("|", "\\|")
 
 
-def _capital(text: str) -> str:
+def capital(text: str) -> str:
     return text[0].upper() + text[1:]

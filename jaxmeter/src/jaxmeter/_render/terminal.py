@@ -81,29 +81,14 @@ def markdown(result: Any) -> str:
 
 
 def html(result: Any) -> str:
-    """Return a result as HTML for a notebook.
-
-    Raises
-    ------
-    JaxmeterError
-        If `result` is not a result of jaxmeter.
-    """
+    """Return a result as HTML for a notebook."""
     return sheet_html(_sheet("html", result))
 
 
 def show(result: Any, *, every: bool = False) -> None:
     """Print a result: in a terminal with the library rich, otherwise as plain text without colours.
 
-    Parameters
-    ----------
-    result : any result of jaxmeter
-    every : bool
-        Whether to show every row of long tables.
-
-    Raises
-    ------
-    JaxmeterError
-        If `result` is not a result of jaxmeter.
+    If `every` is true, print every row of long tables.
     """
     sheet = _sheet("show", result)
     sheet = without_limits(sheet) if every else sheet

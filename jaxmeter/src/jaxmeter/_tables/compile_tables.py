@@ -8,85 +8,57 @@ from typing import Any
 import pandas as pd
 
 from jaxmeter._records.compile import CompileProfile
-from jaxmeter._tables.schemas import REAL, TEXT, WHOLE, frame, schema
+from jaxmeter._tables.schemas import frame, schema
 
 schema(
     "compile_rows",
     "Each row is the time of one stage for one source line and kernel. The slowest row is first. "
     "The rows add up to the time of tracing, lowering and compiling.",
-    {
-        "stage": (
-            TEXT,
-            "`trace`, `lower`, `HLO passes`, `constant folding`, `emit`, `LLVM`, `other`",
-        ),
-        "seconds": (
-            REAL,
-            "elapsed time, seconds; rows that ran in parallel share the elapsed time",
-        ),
-        "basis": (
-            TEXT,
-            "`measured`, or `unattributed` if the line is not known; `by instructions`, "
-            "`by equations` or `by estimate` if only the total of several rows was measured and "
-            "is divided in proportion to their instructions, equations or estimated times",
-        ),
-        "source": (TEXT, "file and line; empty if the line is not known"),
-        "kernel": (TEXT, "name of the kernel; empty for stages before kernels exist"),
-        "scope": (TEXT, "named scopes"),
-        "primitive": (TEXT, "primitive of JAX"),
-    },
+    stage="`trace`, `lower`, `HLO passes`, `constant folding`, `emit`, `LLVM`, `other`",
+    seconds="elapsed time, seconds; rows that ran in parallel share the elapsed time",
+    basis="`measured`, or `unattributed` if the line is not known; `by instructions`, `by "
+    "equations` or `by estimate` if only the total of several rows was measured and is divided in "
+    "proportion to their instructions, equations or estimated times",
+    source="file and line; empty if the line is not known",
+    kernel="name of the kernel; empty for stages before kernels exist",
+    scope="named scopes",
+    primitive="primitive of JAX",
 )
 schema(
     "compile_lines",
     "Each row is a source line with its share of the time of every stage. The slowest line is "
     "first.",
-    {
-        "source": (TEXT, "file and line"),
-        "function": (TEXT, "name of the Python function"),
-        "text": (TEXT, "source text of the line"),
-        "seconds": (REAL, "time of all stages, seconds"),
-        "trace_seconds": (REAL, "time of tracing, from samples of the stack, seconds"),
-        "lower_seconds": (
-            REAL,
-            "time of lowering, divided among lines by their equations, seconds",
-        ),
-        "compile_seconds": (REAL, "time of compiling, seconds"),
-        "folding_seconds": (REAL, "time of constant folding, a part of compiling, seconds"),
-        "equations_count": (WHOLE, "number of equations in the jaxpr that come from the line"),
-        "kernels_count": (WHOLE, "number of kernels with instructions that come from the line"),
-        "instructions_count": (
-            WHOLE,
-            "number of HLO instructions in kernels that come from the line",
-        ),
-    },
+    source="file and line",
+    function="name of the Python function",
+    text="source text of the line",
+    seconds="time of all stages, seconds",
+    trace_seconds="time of tracing, from samples of the stack, seconds",
+    lower_seconds="time of lowering, divided among lines by their equations, seconds",
+    compile_seconds="time of compiling, seconds",
+    folding_seconds="time of constant folding, a part of compiling, seconds",
+    equations_count="number of equations in the jaxpr that come from the line",
+    kernels_count="number of kernels with instructions that come from the line",
+    instructions_count="number of HLO instructions in kernels that come from the line",
 )
 schema(
     "compile_kernels",
     "Each row is a kernel. The kernel that took longest to compile is first.",
-    {
-        "name": (TEXT, "name of the kernel's instruction in the optimised HLO"),
-        "seconds": (REAL, "time of the stages `emit` and `LLVM`, seconds"),
-        "emit_seconds": (
-            REAL,
-            "time of translating HLO into LLVM's representation, seconds",
-        ),
-        "llvm_seconds": (
-            REAL,
-            "time of optimising and generating machine code in LLVM, seconds",
-        ),
-        "instructions_count": (
-            WHOLE,
-            "number of HLO instructions in the kernel, without those that only move or name data",
-        ),
-        "operations": (TEXT, "opcodes in the kernel with their counts"),
-        "scope": (TEXT, "named scopes"),
-        "primitive": (TEXT, "primitive of JAX"),
-        "source": (TEXT, "file and line from which most instructions in the kernel come"),
-    },
+    name="name of the kernel's instruction in the optimised HLO",
+    seconds="time of the stages `emit` and `LLVM`, seconds",
+    emit_seconds="time of translating HLO into LLVM's representation, seconds",
+    llvm_seconds="time of optimising and generating machine code in LLVM, seconds",
+    instructions_count="number of HLO instructions in the kernel, without those that only move or "
+    "name data",
+    operations="opcodes in the kernel with their counts",
+    scope="named scopes",
+    primitive="primitive of JAX",
+    source="file and line from which most instructions in the kernel come",
 )
 schema(
     "compile_passes",
     "Each row is an HLO pass of the compiler. The slowest pass is first.",
-    {"name": (TEXT, "name of the pass"), "seconds": (REAL, "elapsed time, seconds")},
+    name="name of the pass",
+    seconds="elapsed time, seconds",
 )
 
 

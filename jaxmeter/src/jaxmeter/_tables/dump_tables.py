@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Collection
 from typing import Any
 
@@ -17,146 +16,108 @@ from jaxmeter._program.hlo import (
     named_instructions,
 )
 from jaxmeter._tables.dumps import Dump, dump_text
-from jaxmeter._tables.schemas import TEXT, WHOLE, frame, most, schema
+from jaxmeter._tables.schemas import frame, most, schema
 from jaxmeter.errors import JaxmeterError
 
 schema(
     "dump",
     "One row describes the whole dump.",
-    {
-        "folder": (TEXT, "folder of the dump"),
-        "module": (TEXT, "name of the program, such as `jit_f`"),
-        "instructions_before_count": (WHOLE, "number of instructions before any pass"),
-        "instructions_count": (
-            WHOLE,
-            "number of instructions of the optimised program, including those in fusions",
-        ),
-        "fusions_count": (WHOLE, "number of fusions in the optimised program"),
-        "custom_calls_count": (WHOLE, "number of calls of foreign code in the optimised program"),
-        "passes_count": (WHOLE, "number of passes that were dumped"),
-        "argument_bytes": (WHOLE, "size of the arguments in the buffer assignment, bytes"),
-        "output_bytes": (WHOLE, "size of the results in the buffer assignment, bytes"),
-        "temp_bytes": (
-            WHOLE,
-            "size of the temporaries in the buffer assignment, bytes; memory that temporaries "
-            "share is counted once",
-        ),
-        "analysed_temp_bytes": (
-            WHOLE,
-            "size of the temporaries that `memory_analysis()` reports, bytes; missing if an "
-            "existing dump was read",
-        ),
-        "largest_temp_bytes": (WHOLE, "size of the largest temporary, bytes"),
-        "largest_temp": (TEXT, "shape, operation and named scope of the largest temporary"),
-        "constant_bytes": (WHOLE, "size of the constants of the program, bytes"),
-    },
+    folder="folder of the dump",
+    module="name of the program, such as `jit_f`",
+    instructions_before_count="number of instructions before any pass",
+    instructions_count="number of instructions of the optimised program, including those in "
+    "fusions",
+    fusions_count="number of fusions in the optimised program",
+    custom_calls_count="number of calls of foreign code in the optimised program",
+    passes_count="number of passes that were dumped",
+    argument_bytes="size of the arguments in the buffer assignment, bytes",
+    output_bytes="size of the results in the buffer assignment, bytes",
+    temp_bytes="size of the temporaries in the buffer assignment, bytes; memory that temporaries "
+    "share is counted once",
+    analysed_temp_bytes="size of the temporaries that `memory_analysis()` reports, bytes; missing "
+    "if an existing dump was read",
+    largest_temp_bytes="size of the largest temporary, bytes",
+    largest_temp="shape, operation and named scope of the largest temporary",
+    constant_bytes="size of the constants of the program, bytes",
 )
 schema(
     "dump_opcodes",
     "Each row counts the instructions with one opcode, before or after optimisation.",
-    {
-        "stage": (TEXT, "`before` or `after`"),
-        "opcode": (TEXT, "kind of instruction"),
-        "count": (WHOLE, "number of instructions"),
-        "fused_count": (WHOLE, "number of instructions inside fusions"),
-        "result_bytes": (WHOLE, "size of the results of instructions outside fusions, bytes"),
-    },
+    stage="`before` or `after`",
+    opcode="kind of instruction",
+    count="number of instructions",
+    fused_count="number of instructions inside fusions",
+    result_bytes="size of the results of instructions outside fusions, bytes",
 )
 schema(
     "dump_passes",
     "Each row is a pass that changed the program, or the beginning of a pipeline. The rows are in "
     "the order of execution.",
-    {
-        "position": (WHOLE, "number of the pass in the dump"),
-        "pipeline": (TEXT, "pipeline of the pass"),
-        "name": (TEXT, "name of the pass; `pipeline-start` at the beginning of a pipeline"),
-        "instructions_count": (WHOLE, "number of instructions after the pass"),
-        "instructions_change_count": (
-            WHOLE,
-            "change of instructions_count from the previous row; negative if the pass removed "
-            "instructions",
-        ),
-        "fusions_count": (WHOLE, "number of fusions after the pass"),
-        "fusions_change_count": (
-            WHOLE,
-            "change of fusions_count from the previous row; negative if the pass removed fusions",
-        ),
-    },
+    position="number of the pass in the dump",
+    pipeline="pipeline of the pass",
+    name="name of the pass; `pipeline-start` at the beginning of a pipeline",
+    instructions_count="number of instructions after the pass",
+    instructions_change_count="change of instructions_count from the previous row; negative if "
+    "the pass removed instructions",
+    fusions_count="number of fusions after the pass",
+    fusions_change_count="change of fusions_count from the previous row; negative if the pass "
+    "removed fusions",
 )
 schema(
     "dump_fusions",
     "Each row is a fusion of the optimised program. The fusion with the largest result is first.",
-    {
-        "fusion": (TEXT, "name of the fusion"),
-        "fusion_kind": (TEXT, "`kLoop`, `kInput`, `kOutput`, `kCustom`"),
-        "shape": (TEXT, "type and shape of the result"),
-        "bytes": (WHOLE, "size of the result, bytes"),
-        "operations": (TEXT, "opcodes in the fusion, without those that only move data"),
-        "operations_count": (
-            WHOLE,
-            "number of instructions in the fusion, without those that only move data",
-        ),
-        "scope": (TEXT, "named scopes"),
-        "source": (TEXT, "file and line"),
-    },
+    fusion="name of the fusion",
+    fusion_kind="`kLoop`, `kInput`, `kOutput`, `kCustom`",
+    shape="type and shape of the result",
+    bytes="size of the result, bytes",
+    operations="opcodes in the fusion, without those that only move data",
+    operations_count="number of instructions in the fusion, without those that only move data",
+    scope="named scopes",
+    source="file and line",
 )
 schema(
     "dump_buffers",
     "Each row is a value with memory in XLA's buffer assignment or, without an assignment, the "
     "result of an instruction outside fusions. The largest value is first.",
-    {
-        "buffer_kind": (TEXT, "`argument`, `output`, `temporary`, `constant`"),
-        "bytes": (WHOLE, "size, bytes"),
-        "shape": (TEXT, "type and shape"),
-        "opcode": (TEXT, "kind of the instruction that computes the value"),
-        "scope": (TEXT, "named scopes; for an argument, its name"),
-        "source": (TEXT, "file and line"),
-        "instruction": (TEXT, "name of the instruction in the optimised HLO"),
-        "offset_bytes": (
-            WHOLE,
-            "start of a temporary within the memory of all temporaries, bytes; temporaries that "
-            "overlap are never in use at the same time",
-        ),
-    },
+    buffer_kind="`argument`, `output`, `temporary`, `constant`",
+    bytes="size, bytes",
+    shape="type and shape",
+    opcode="kind of the instruction that computes the value",
+    scope="named scopes; for an argument, its name",
+    source="file and line",
+    instruction="name of the instruction in the optimised HLO",
+    offset_bytes="start of a temporary within the memory of all temporaries, bytes; temporaries "
+    "that overlap are never in use at the same time",
 )
 schema(
     "dump_constants",
     "Each row is a constant of the optimised program. The largest constant is first.",
-    {
-        "constant": (TEXT, "name of the instruction"),
-        "shape": (TEXT, "type and shape"),
-        "bytes": (WHOLE, "size, bytes"),
-        "value": (TEXT, "value as XLA writes it, shortened"),
-        "scope": (TEXT, "named scopes"),
-        "source": (TEXT, "file and line"),
-    },
+    constant="name of the instruction",
+    shape="type and shape",
+    bytes="size, bytes",
+    value="value as XLA writes it, shortened",
+    scope="named scopes",
+    source="file and line",
 )
 schema(
     "dump_precision",
     "Each row counts the instructions of the optimised program with one named scope and one type "
     "of result.",
-    {
-        "dtype": (TEXT, "XLA's name of the type: `f64`, `f32`, `s32`, `pred`"),
-        "scope": (TEXT, "named scopes"),
-        "count": (
-            WHOLE,
-            "number of instructions, including those in fusions, without parameters, tuples, tuple "
-            "elements and bitcasts",
-        ),
-        "result_bytes": (WHOLE, "size of the results of instructions outside fusions, bytes"),
-    },
+    dtype="XLA's name of the type: `f64`, `f32`, `s32`, `pred`",
+    scope="named scopes",
+    count="number of instructions, including those in fusions, without parameters, tuples, tuple "
+    "elements and bitcasts",
+    result_bytes="size of the results of instructions outside fusions, bytes",
 )
 schema(
     "dump_custom_calls",
     "Each row is a call of foreign code, such as a library function, in the optimised program.",
-    {
-        "instruction": (TEXT, "name of the instruction"),
-        "call_target": (TEXT, "name of the function that is called"),
-        "shape": (TEXT, "type and shape of the result"),
-        "bytes": (WHOLE, "size of the result, bytes"),
-        "scope": (TEXT, "named scopes"),
-        "source": (TEXT, "file and line"),
-    },
+    instruction="name of the instruction",
+    call_target="name of the function that is called",
+    shape="type and shape of the result",
+    bytes="size of the result, bytes",
+    scope="named scopes",
+    source="file and line",
 )
 
 _VALUE_LENGTH = 60
@@ -178,15 +139,15 @@ def dump_tables(dump: Dump) -> dict[str, pd.DataFrame]:
             "and check that the compiler is not interrupted"
         )
     before, after = list(instructions(dump.before)), list(known.values())
+    # The sizes are Python's numbers, because their sum may need more than 64 bits.
+    parts = pd.DataFrame([*_parts("before", before), *_parts("after", after)], dtype=object)
     tables = {
-        "dump_opcodes": frame(
-            "dump_opcodes", [*_opcodes("before", before), *_opcodes("after", after)]
-        ),
+        "dump_opcodes": _opcodes(parts),
         "dump_passes": _passes(dump),
         "dump_fusions": _fusions(after),
         "dump_buffers": _buffers(dump, known),
         "dump_constants": _constants(after),
-        "dump_precision": _precision(after),
+        "dump_precision": _precision(parts),
         "dump_custom_calls": _custom_calls(after),
     }
     sizes = allocated_bytes(dump.assignment) if dump.assignment else {}
@@ -212,30 +173,31 @@ def dump_tables(dump: Dump) -> dict[str, pd.DataFrame]:
     return {"dump": frame("dump", [row]), **tables}
 
 
-def _opcodes(stage: str, program: Collection[Instruction]) -> list[dict[str, Any]]:
-    fused = _fused(program)
-    counts, inside, sizes = Counter(), Counter(), Counter()
-    for instruction in program:
-        counts[instruction.opcode] += 1
-        if instruction.computation in fused:
-            inside[instruction.opcode] += 1
-        else:
-            sizes[instruction.opcode] += instruction.bytes
+def _parts(stage: str, program: Collection[Instruction]) -> list[dict[str, Any]]:
+    """Return the properties by which the instructions are counted."""
+    # Results inside fusions need no memory.
+    fused = {part.calls for part in program if part.opcode == "fusion"}
     return [
         {
             "stage": stage,
-            "opcode": opcode,
-            "count": count,
-            "fused_count": inside[opcode],
-            "result_bytes": sizes[opcode],
+            "opcode": part.opcode,
+            "dtype": part.shape.partition("[")[0],
+            "scope": part.scope,
+            "is_fused": part.computation in fused,
+            "result_bytes": 0 if part.computation in fused else part.bytes,
         }
-        for opcode, count in counts.most_common()
+        for part in program
     ]
 
 
-def _fused(program: Collection[Instruction]) -> set[str]:
-    """Return the names of the computations of fusions; results inside them need no memory."""
-    return {instruction.calls for instruction in program if instruction.opcode == "fusion"}
+def _opcodes(parts: pd.DataFrame) -> pd.DataFrame:
+    sums = parts.groupby(["stage", "opcode"], sort=False).agg(
+        count=("opcode", "size"),
+        fused_count=("is_fused", "sum"),
+        result_bytes=("result_bytes", "sum"),
+    )
+    sums = sums.sort_values(["stage", "count"], ascending=False, kind="stable")
+    return frame("dump_opcodes", sums.reset_index())
 
 
 def _passes(dump: Dump) -> pd.DataFrame:
@@ -250,11 +212,11 @@ def _passes(dump: Dump) -> pd.DataFrame:
             "instructions_count": len(opcodes),
             "fusions_count": opcodes.count("fusion"),
         }
-        if rows:
-            for what in ("instructions", "fusions"):
-                row[f"{what}_change_count"] = row[f"{what}_count"] - rows[-1][f"{what}_count"]
         rows.append(row)
-    return frame("dump_passes", rows)
+    table = frame("dump_passes", rows)
+    for what in ("instructions", "fusions"):
+        table[f"{what}_change_count"] = table[f"{what}_count"].diff()
+    return table
 
 
 def _described(instruction: Instruction) -> dict[str, Any]:
@@ -307,20 +269,13 @@ def _constants(program: list[Instruction]) -> pd.DataFrame:
     return most(frame("dump_constants", rows), "bytes")
 
 
-def _precision(program: list[Instruction]) -> pd.DataFrame:
-    fused = _fused(program)
-    sums: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
-    for part in program:
-        if part.shape.startswith("(") or part.opcode in _WITHOUT_RESULT:
-            continue
-        of_type = sums[part.shape.partition("[")[0], part.scope]
-        of_type[0] += 1
-        of_type[1] += 0 if part.computation in fused else part.bytes
-    rows = [
-        {"dtype": dtype, "scope": scope, "count": count, "result_bytes": size}
-        for (dtype, scope), (count, size) in sums.items()
-    ]
-    return most(frame("dump_precision", rows), "count")
+def _precision(parts: pd.DataFrame) -> pd.DataFrame:
+    is_counted = ~parts["dtype"].str.startswith("(") & ~parts["opcode"].isin(_WITHOUT_RESULT)
+    after = parts[is_counted & (parts["stage"] == "after")]
+    sums = after.groupby(["dtype", "scope"], sort=False).agg(
+        count=("dtype", "size"), result_bytes=("result_bytes", "sum")
+    )
+    return most(frame("dump_precision", sums.reset_index()), "count")
 
 
 def _custom_calls(program: list[Instruction]) -> pd.DataFrame:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,35 +16,28 @@ from jaxmeter._measure.accounting import compiler_account
 from jaxmeter._measure.case import Case
 from jaxmeter._measure.staging import staged
 from jaxmeter._program.hlo import module_name
-from jaxmeter._records.files import TEXT_BYTES, read_file
-from jaxmeter._tables.schemas import REAL, TEXT, TRUTH, WHOLE, frame, schema
-from jaxmeter.errors import FileError, JaxmeterError
+from jaxmeter._records.files import TEXT_BYTES, file_errors, read_file
+from jaxmeter._tables.schemas import frame, schema
+from jaxmeter.errors import JaxmeterError
 
 schema(
     "dump_diff",
     "Each row is a difference between two dumps. The largest growth in bytes is first. XLA may "
-    "rename instructions in every compile. Buffers and fusions are therefore matched by operation, "
-    "named scope and source line (buffers also by kind), and constants by shape and value.",
-    {
-        "what": (TEXT, "`size`, `buffer`, `opcode`, `fusion`, `constant`, `precision`, `call`"),
-        "item": (
-            TEXT,
-            "properties by which the rows were matched; for `size`, the name of the quantity",
-        ),
-        "before_count": (WHOLE, "number of matching items before"),
-        "now_count": (WHOLE, "number of matching items now"),
-        "before_bytes": (WHOLE, "size of matching items before, bytes"),
-        "now_bytes": (WHOLE, "size of matching items now, bytes"),
-        "change_bytes": (WHOLE, "now_bytes less before_bytes"),
-        "ratio": (
-            REAL,
-            "now_bytes divided by before_bytes; if before_bytes is missing or zero, now_count "
-            "divided by before_count",
-        ),
-        "before_shape": (TEXT, "shape of the first matching item before, usually the largest"),
-        "now_shape": (TEXT, "shape of the first matching item now, usually the largest"),
-        "is_same_program": (TRUTH, "whether both dumps are of modules with the same name"),
-    },
+    "rename instructions in every compile. Buffers and fusions are therefore matched by "
+    "operation, named scope and source line (buffers also by kind), and constants by shape and "
+    "value.",
+    what="`size`, `buffer`, `opcode`, `fusion`, `constant`, `precision`, `call`",
+    item="properties by which the rows were matched; for `size`, the name of the quantity",
+    before_count="number of matching items before",
+    now_count="number of matching items now",
+    before_bytes="size of matching items before, bytes",
+    now_bytes="size of matching items now, bytes",
+    change_bytes="now_bytes less before_bytes",
+    ratio="now_bytes divided by before_bytes; if before_bytes is missing or zero, now_count "
+    "divided by before_count",
+    before_shape="shape of the first matching item before, usually the largest",
+    now_shape="shape of the first matching item now, usually the largest",
+    is_same_program="whether both dumps are of modules with the same name",
 )
 
 _AFTER = re.compile(
@@ -54,7 +48,7 @@ _PASS = re.compile(
 )
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Dump:
     """An XLA dump of one program.
 
@@ -66,8 +60,8 @@ class Dump:
     assignment : text of XLA's buffer assignment; empty if it was not dumped.
     passes : number, pipeline and name of each pass, and the file with the HLO after the pass, in
         the order of execution.
-    analysed_temp_bytes : size of the temporaries that `memory_analysis()` reports; None if it is
-        not known.
+    analysed_temp_bytes : size of the temporaries that `memory_analysis()` reports; None for a dump
+        that `read_dump` read, because a dump does not contain it.
     """
 
     folder: Path
@@ -100,14 +94,9 @@ def dump_program(
     Exception
         Any exception of tracing or compiling.
     """
-    try:
+    with file_errors("dump_program", folder, "give a folder that can be written"):
         folder.mkdir(parents=True, exist_ok=True)
         is_empty = not any(folder.iterdir())
-    except OSError as error:
-        raise JaxmeterError(
-            f"dump_program: got folder={str(folder)!r} ({error.strerror or error}); give a folder "
-            "that can be written"
-        ) from None
     if not is_empty:
         raise JaxmeterError(
             f"dump_program: got folder={str(folder)!r}, which is not empty; give a new folder"
@@ -118,7 +107,8 @@ def dump_program(
     if by_pass:
         options["xla_dump_hlo_pass_re"] = ".*"
     compiled = program.compile(compiler_options=options)
-    return read_dump(folder, analysed_temp_bytes=compiler_account(compiled)["temp_bytes"])
+    temp_bytes = compiler_account(compiled)["temp_bytes"]
+    return dataclasses.replace(read_dump(folder), analysed_temp_bytes=temp_bytes)
 
 
 def hlo_of(case: Case) -> dict[str, str]:
@@ -130,9 +120,7 @@ def hlo_of(case: Case) -> dict[str, str]:
     return {module_name(text): text} if text else {}
 
 
-def read_dump(
-    folder: Path, module: str | None = None, *, analysed_temp_bytes: int | None = None
-) -> Dump:
+def read_dump(folder: Path, module: str | None = None) -> Dump:
     """Read a dump made by `dump_program` or by ``XLA_FLAGS=--xla_dump_to=FOLDER``.
 
     Parameters
@@ -142,8 +130,6 @@ def read_dump(
     module : str, optional
         The name of the program, such as ``jit_f``. It is needed if the folder has several programs.
         If several programs have this name, the last program is read.
-    analysed_temp_bytes : int, optional
-        The size of the temporaries that `memory_analysis()` reports. A dump does not contain it.
 
     Raises
     ------
@@ -151,12 +137,8 @@ def read_dump(
         If the folder has no such program, if it has several programs and `module` is not given, or
         if the folder or a file cannot be read.
     """
-    try:
+    with file_errors("dump", folder, "give a folder that can be read"):
         paths = sorted(folder.iterdir()) if folder.is_dir() else []
-    except OSError as error:
-        raise JaxmeterError(
-            f"dump: got {str(folder)!r} ({error.strerror or error}); give a folder that can be read"
-        ) from None
     found = {}
     for path in paths:
         match = _AFTER.match(path.name)
@@ -190,18 +172,14 @@ def read_dump(
         folder,
         name,
         before=_text(folder / f"{stem}.before_optimizations.txt"),
-        after=_text(after),
+        after=dump_text(after),
         assignment=_text(after.with_name(f"{after.stem}-buffer-assignment.txt")),
         passes=tuple(passes),
-        analysed_temp_bytes=analysed_temp_bytes,
     )
 
 
 def _text(path: Path) -> str:
-    try:
-        return dump_text(path)
-    except FileNotFoundError:
-        return ""
+    return dump_text(path) if os.path.lexists(path) else ""
 
 
 def dump_text(path: Path) -> str:
@@ -209,22 +187,11 @@ def dump_text(path: Path) -> str:
 
     Raises
     ------
-    FileNotFoundError
-        If the file does not exist.
     JaxmeterError
         If the file cannot be read, or is too large.
     """
-    try:
+    with file_errors("dump", path, "give a dump with readable files"):
         return read_file(path, TEXT_BYTES).decode("utf-8", "replace")
-    except FileNotFoundError:
-        raise
-    except FileError as error:
-        raise JaxmeterError(f"dump: {error}") from None
-    except OSError as error:
-        raise JaxmeterError(
-            f"dump: cannot read {str(path)!r} ({error.strerror or error}); give a dump with "
-            "readable files"
-        ) from None
 
 
 _SIZES = (
@@ -252,34 +219,35 @@ def diff_dumps(before: Mapping[str, pd.DataFrame], now: Mapping[str, pd.DataFram
         The tables of each dump, from `dump_tables`. The dumps may be, for example, of two chunk
         sizes or of two commits.
     """
-    old, new = (tables["dump"].to_dict("records")[0] for tables in (before, now))
-    rows = []
-    for name in _SIZES:
-        unit = "bytes" if name.endswith("_bytes") else "count"
-        rows.append(_compared("size", name, {unit: old[name]}, {unit: new[name]}))
-    for what, table, keys, size in _TABLES:
-        olds, news = (_grouped(tables[table], keys, size) for tables in (before, now))
-        for key in dict.fromkeys([*olds, *news]):
-            item = " ".join(part for part in key if part)
-            rows.append(_compared(what, item, olds.get(key, _NONE), news.get(key, _NONE)))
+    old, new = _items(before), _items(now)
+    rows = [
+        _compared(*key, old.get(key, _NONE), new.get(key, _NONE))
+        for key in dict.fromkeys([*old, *new])
+    ]
     changed = [row for row in rows if row is not None]
     changed.sort(key=lambda row: -(row.get("change_bytes") or 0))
-    same = old["module"] == new["module"]
+    same = before["dump"]["module"].tolist() == now["dump"]["module"].tolist()
     return frame("dump_diff", [{**row, "is_same_program": same} for row in changed])
 
 
-def _grouped(
-    table: pd.DataFrame, keys: tuple[str, ...], size: str
-) -> dict[tuple[str, ...], dict[str, Any]]:
-    """Return the count, the bytes and the first shape of each group of rows with equal keys."""
-    found: dict[tuple[str, ...], dict[str, Any]] = {}
-    if "stage" in table:
-        table = table[table["stage"] == "after"]  # type: ignore[assignment]
-    for row in table.to_dict("records"):
-        key = tuple(row[name] for name in keys)
-        group = found.setdefault(key, {**_NONE, "shape": row.get("shape", "")})
-        group["count"] += row.get("count", 1)
-        group["bytes"] += row[size]
+def _items(tables: Mapping[str, pd.DataFrame]) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the properties of each item of a dump by the item's columns ``what`` and ``item``.
+
+    A size has a count or bytes. Any other item has the count, the bytes and the first shape of the
+    rows with equal keys.
+    """
+    (total,) = tables["dump"].to_dict("records")
+    found: dict[tuple[str, str], dict[str, Any]] = {
+        ("size", name): {name.rpartition("_")[2]: total[name]} for name in _SIZES
+    }
+    for what, table, keys, size in _TABLES:
+        for row in tables[table].to_dict("records"):
+            if row.get("stage") == "before":
+                continue
+            item = " ".join(filter(None, (row[name] for name in keys)))
+            group = found.setdefault((what, item), {**_NONE, "shape": row.get("shape", "")})
+            group["count"] += row.get("count", 1)
+            group["bytes"] += row[size]
     return found
 
 

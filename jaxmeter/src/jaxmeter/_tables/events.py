@@ -6,27 +6,25 @@ from typing import Any
 
 import pandas as pd
 
-from jaxmeter._tables.schemas import REAL, TEXT, WHOLE, frame, most, schema
+from jaxmeter._tables.schemas import frame, most, schema
 
 schema(
     "kernels",
     "Each row is a GPU kernel with one launch configuration. The kernel with the longest total "
     "time is first. The table is empty on CPUs.",
-    {
-        "kernel": (TEXT, "name of the kernel"),
-        "op": (TEXT, "instruction of the optimised HLO; empty if it is not known"),
-        "program": (TEXT, "name of the program that contains the instruction"),
-        "scope": (TEXT, "named scopes of the instruction"),
-        "device": (TEXT, "plane of the trace, or number of the GPU"),
-        "launches_count": (WHOLE, "number of launches"),
-        "total_seconds": (REAL, "duration of all launches, seconds"),
-        "mean_seconds": (REAL, "mean duration of a launch, seconds"),
-        "longest_seconds": (REAL, "duration of the longest launch, seconds"),
-        "grid": (TEXT, "number of blocks as x,y,z"),
-        "block": (TEXT, "number of threads in a block as x,y,z"),
-        "registers_count": (WHOLE, "number of registers of a thread"),
-        "shared_bytes": (WHOLE, "shared memory of a block, static and dynamic, bytes"),
-    },
+    kernel="name of the kernel",
+    op="instruction of the optimised HLO; empty if it is not known",
+    program="name of the program that contains the instruction",
+    scope="named scopes of the instruction",
+    device="plane of the trace, or number of the GPU",
+    launches_count="number of launches",
+    total_seconds="duration of all launches, seconds",
+    mean_seconds="mean duration of a launch, seconds",
+    longest_seconds="duration of the longest launch, seconds",
+    grid="number of blocks as x,y,z",
+    block="number of threads in a block as x,y,z",
+    registers_count="number of registers of a thread",
+    shared_bytes="shared memory of a block, static and dynamic, bytes",
 )
 
 

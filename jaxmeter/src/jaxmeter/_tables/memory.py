@@ -13,47 +13,34 @@ import pandas as pd
 
 from jaxmeter._program.memory import allocator, pareto_front
 from jaxmeter._records.record import Record
-from jaxmeter._tables.schemas import REAL, TEXT, TRUTH, WHOLE, frame, schema
+from jaxmeter._tables.schemas import frame, schema
 from jaxmeter.errors import JaxmeterError
 
 schema(
     "memory",
     "Each row is a choice of parameters, measured in its own processes. The fastest choice is "
     "first, and failed choices are last.",
-    {
-        "parameters": (TEXT, "the choice, as JSON"),
-        "status": (TEXT, "`ok`, `failed`, `timeout`, ..."),
-        "failure": (TEXT, "why the measurement failed"),
-        "rounds_count": (WHOLE, "number of processes"),
-        "seconds": (REAL, "median over processes of the median of steady-state runs, seconds"),
-        "least_seconds": (REAL, "smallest of the processes' medians, seconds"),
-        "largest_seconds": (REAL, "largest of the processes' medians, seconds"),
-        "argument_bytes": (WHOLE, "size of the arguments as the compiler reports it, bytes"),
-        "output_bytes": (WHOLE, "size of the results as the compiler reports it, bytes"),
-        "temp_bytes": (WHOLE, "size of the temporaries as the compiler reports it, bytes"),
-        "embedded_bytes": (WHOLE, "size of the constants embedded in the program, bytes"),
-        "compile_peak_bytes": (
-            WHOLE,
-            "peak memory of the process up to the end of compiling, above its memory before "
-            "tracing, bytes",
-        ),
-        "run_peak_bytes": (
-            WHOLE,
-            "peak memory of the process up to the last run, above its memory before tracing, bytes",
-        ),
-        "device_peak_bytes": (
-            WHOLE,
-            "peak memory of the device since the process began, bytes; missing on CPUs",
-        ),
-        "is_preallocated": (
-            TRUTH,
-            "whether JAX reserves its share of the device memory as soon as it starts",
-        ),
-        "limit_bytes": (WHOLE, "maximum memory that JAX may allocate on the device, bytes"),
-        "reserved_bytes": (WHOLE, "device memory that JAX has reserved, bytes"),
-        "error_relative": (REAL, "relative error of the result, if the case checks it"),
-        "is_front": (TRUTH, "whether every faster choice has larger temporaries"),
-    },
+    parameters="the choice, as JSON",
+    status="`ok`, `failed`, `timeout`, ...",
+    failure="why the measurement failed",
+    rounds_count="number of processes",
+    seconds="median over processes of the median of steady-state runs, seconds",
+    least_seconds="smallest of the processes' medians, seconds",
+    largest_seconds="largest of the processes' medians, seconds",
+    argument_bytes="size of the arguments as the compiler reports it, bytes",
+    output_bytes="size of the results as the compiler reports it, bytes",
+    temp_bytes="size of the temporaries as the compiler reports it, bytes",
+    embedded_bytes="size of the constants embedded in the program, bytes",
+    compile_peak_bytes="peak memory of the process up to the end of compiling, above its memory "
+    "before tracing, bytes",
+    run_peak_bytes="peak memory of the process up to the last run, above its memory before "
+    "tracing, bytes",
+    device_peak_bytes="peak memory of the device since the process began, bytes; missing on CPUs",
+    is_preallocated="whether JAX reserves its share of the device memory as soon as it starts",
+    limit_bytes="maximum memory that JAX may allocate on the device, bytes",
+    reserved_bytes="device memory that JAX has reserved, bytes",
+    error_relative="relative error of the result, if the case checks it",
+    is_front="whether every faster choice has larger temporaries",
 )
 
 _RESERVED = ("pool_bytes", "bytes_reserved")

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from jaxmeter._records.files import check_file
-from jaxmeter.errors import FileError, JaxmeterError
+from jaxmeter._records.files import check_file, file_errors
+from jaxmeter.errors import JaxmeterError
 
 INSTALL_NSYS = (
     "nsys is not installed here; install Nsight Systems (developer.nvidia.com/nsight-systems, "
@@ -45,6 +45,7 @@ _TABLES = {
     "CUPTI_ACTIVITY_KIND_DRIVER": ("driver", *_CALL),
 }
 _TEXTS = {"NVTX_EVENTS": ("text",)}
+_METADATA = ("META_DATA_EXPORT", "EXPORT_META_DATA")  # since nsys 2023; before 2023
 _FILE_BYTES = 2**31
 _MOST_COPIED_BYTES = 2**50  # in one copy; sums of larger copies would not fit into 64 bits
 _MOST_ROWS_COUNT = 4_000_000
@@ -171,26 +172,17 @@ def read_nsys(path: Path) -> NsysCapture:
     JaxmeterError
         If the file is not an SQLite file of nsys, cannot be read, is truncated or is too large.
     """
-    try:
+    with file_errors("nsys", path, "give a .sqlite file that nsys exported"):
         check_file(path, _FILE_BYTES)
+    try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as base:
             _guard(base)
             listed = base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
             names = sorted(str(row[0]) for row in listed)
             frames = {ours: _frame(base, theirs, names) for theirs, (ours, *_) in _TABLES.items()}
             strings = _pairs(base, "id", "StringIds") if "StringIds" in names else {}
-            about = {}
-            for table in ("META_DATA_EXPORT", "EXPORT_META_DATA"):  # since nsys 2023; before 2023
-                if table in names:
-                    about = _pairs(base, "name", table)
-                    break
-    except FileError as error:
-        raise JaxmeterError(f"nsys: {error}") from None
-    except OSError as error:
-        raise JaxmeterError(
-            f"nsys: got {str(path)!r} ({error.strerror or error}); give a .sqlite file that nsys "
-            "exported"
-        ) from None
+            metadata = [name for name in _METADATA if name in names]
+            about = _pairs(base, "name", metadata[0]) if metadata else {}
     except (sqlite3.Error, ValueError, OverflowError) as error:
         raise JaxmeterError(
             f"nsys: got {str(path)!r}, which cannot be read ({error}); if it is truncated or not "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -13,63 +12,48 @@ import pandas as pd
 from jaxmeter._program.hlo import Instruction, named_instructions, named_scopes
 from jaxmeter._tables.events import kernel_table
 from jaxmeter._tables.nsys import NsysCapture
-from jaxmeter._tables.schemas import REAL, TEXT, TRUTH, WHOLE, frame, most, schema
+from jaxmeter._tables.schemas import frame, most, schema
 from jaxmeter._trace.intervals import self_times
 from jaxmeter.errors import JaxmeterError
 
 schema(
     "nsys",
     "One row describes the whole capture.",
-    {
-        "path": (TEXT, "the `.sqlite` file"),
-        "version": (TEXT, "version of nsys that exported the file"),
-        "schema_version": (TEXT, "version of the tables of nsys"),
-        "kernels_count": (WHOLE, "number of kernel launches"),
-        "kernels_with_op_count": (WHOLE, "number of launches with a known operation"),
-        "kernels_with_scope_count": (WHOLE, "number of launches with a known named scope"),
-        "kernel_seconds": (
-            REAL,
-            "duration of all launches, seconds; launches on different streams may overlap",
-        ),
-        "memcpy_count": (WHOLE, "number of memory copies"),
-        "nvtx_ranges_count": (WHOLE, "number of NVTX ranges; if it is 0, see `nsys_nvtx`"),
-        "thunk_ranges_count": (WHOLE, "number of NVTX ranges that XLA wrote for its operations"),
-    },
+    path="the `.sqlite` file",
+    version="version of nsys that exported the file",
+    schema_version="version of the tables of nsys",
+    kernels_count="number of kernel launches",
+    kernels_with_op_count="number of launches with a known operation",
+    kernels_with_scope_count="number of launches with a known named scope",
+    kernel_seconds="duration of all launches, seconds; launches on different streams may overlap",
+    memcpy_count="number of memory copies",
+    nvtx_ranges_count="number of NVTX ranges; if it is 0, see `nsys_nvtx`",
+    thunk_ranges_count="number of NVTX ranges that XLA wrote for its operations",
 )
 schema(
     "nsys_memcpy",
     "Each row sums the memory copies of one kind on one device.",
-    {
-        "copy_kind": (TEXT, "`host to device`, `device to host`, `device to device`, ..."),
-        "device": (TEXT, "number of the GPU"),
-        "count": (WHOLE, "number of memory copies"),
-        "bytes": (WHOLE, "size of all copies, bytes"),
-        "total_seconds": (REAL, "duration of all copies, seconds"),
-        "bytes_per_second": (REAL, "bytes divided by total_seconds"),
-    },
+    copy_kind="`host to device`, `device to host`, `device to device`, ...",
+    device="number of the GPU",
+    count="number of memory copies",
+    bytes="size of all copies, bytes",
+    total_seconds="duration of all copies, seconds",
+    bytes_per_second="bytes divided by total_seconds",
 )
 schema(
     "nsys_nvtx",
     "Each row sums the NVTX ranges with the same text and kind. The table can be empty for two "
     "reasons: JAX on a CPU writes no ranges, and versions of the Python package nvtx newer than "
     "0.2.11 silently lose all ranges under nsys 2022 and 2023.",
-    {
-        "text": (TEXT, "text of the range"),
-        "range_kind": (
-            TEXT,
-            "`push` for push-pop ranges, which nest on a thread; `start` for start-end ranges",
-        ),
-        "count": (WHOLE, "number of ranges"),
-        "total_seconds": (REAL, "duration of all ranges, seconds"),
-        "self_seconds": (
-            REAL,
-            "duration of all ranges without the ranges inside them on the same thread, seconds; "
-            "for start-end ranges, total_seconds",
-        ),
-        "is_thunk": (TRUTH, "whether XLA wrote the range for an operation"),
-        "op": (TEXT, "instruction of the operation, if XLA wrote the range"),
-        "scope": (TEXT, "named scopes of the operation, if XLA wrote the range"),
-    },
+    text="text of the range",
+    range_kind="`push` for push-pop ranges, which nest on a thread; `start` for start-end ranges",
+    count="number of ranges",
+    total_seconds="duration of all ranges, seconds",
+    self_seconds="duration of all ranges without the ranges inside them on the same thread, "
+    "seconds; for start-end ranges, total_seconds",
+    is_thunk="whether XLA wrote the range for an operation",
+    op="instruction of the operation, if XLA wrote the range",
+    scope="named scopes of the operation, if XLA wrote the range",
 )
 
 NO_RANGES = (
@@ -147,7 +131,7 @@ def _ranges(capture: NsysCapture) -> pd.DataFrame:
     """Return the finished NVTX ranges: text, kind, thread, start and end in nanoseconds."""
     rows = [
         {
-            "text": text if isinstance(text := row.get("text"), str) else _string(capture, row),
+            "text": _text(capture, row),
             "range_kind": _RANGE_KINDS[row["eventType"]],
             "thread": _number(row.get("globalTid")),
             "start": int(row["start"]),
@@ -159,8 +143,9 @@ def _ranges(capture: NsysCapture) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["text", "range_kind", "thread", "start", "end"])
 
 
-def _string(capture: NsysCapture, row: Mapping[Any, Any]) -> str:
-    return capture.strings.get(_number(row.get("textId")), "")
+def _text(capture: NsysCapture, row: Mapping[Any, Any]) -> str:
+    text = row.get("text")
+    return text if isinstance(text, str) else capture.strings.get(_number(row.get("textId")), "")
 
 
 def _optional(value: Any) -> int | None:
@@ -277,53 +262,40 @@ def _shape(kernel: Mapping[Any, Any], what: str) -> str:
 
 
 def _memcpy(capture: NsysCapture) -> pd.DataFrame:
-    sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0, 0.0])
+    rows = []
     for row in capture.memcpy.to_dict("records"):
         number = _number(row.get("copyKind"))
         kind = _COPIES[number] if 0 <= number < len(_COPIES) else f"kind {row.get('copyKind')}"
-        of_kind = sums[kind, str(_number(row.get("deviceId")))]
-        of_kind[0] += 1
-        of_kind[1] += int(row["bytes"])
-        of_kind[2] += (int(row["end"]) - int(row["start"])) * 1e-9
-    rows = [
-        {
-            "copy_kind": kind,
-            "device": device,
-            "count": count,
-            "bytes": size,
-            "total_seconds": seconds,
-            "bytes_per_second": size / seconds if seconds else None,
-        }
-        for (kind, device), (count, size, seconds) in sums.items()
-    ]
-    return most(frame("nsys_memcpy", rows), "total_seconds")
+        seconds = (int(row["end"]) - int(row["start"])) * 1e-9
+        rows.append((kind, str(_number(row.get("deviceId"))), int(row["bytes"]), seconds))
+    # The numbers are Python's, because a sum of bytes may need more than 64 bits.
+    copies = pd.DataFrame(rows, columns=["copy_kind", "device", "bytes", "seconds"], dtype=object)
+    sums = copies.groupby(["copy_kind", "device"], sort=False).agg(
+        count=("bytes", "size"), bytes=("bytes", "sum"), total_seconds=("seconds", "sum")
+    )
+    seconds = sums["total_seconds"].astype(float)
+    sums["bytes_per_second"] = sums["bytes"] / seconds.replace(0.0, np.nan)
+    return most(frame("nsys_memcpy", sums.reset_index()), "total_seconds")
 
 
 def _nvtx(ranges: pd.DataFrame, known: Known) -> pd.DataFrame:
-    sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0.0, 0.0])
-    for key, rows in ranges.groupby(["range_kind", "thread"]):
-        kind = cast(tuple, key)[0]
+    ranges = ranges.assign(total_seconds=(ranges["end"] - ranges["start"]) * 1e-9)
+    ranges["self_seconds"] = ranges["total_seconds"]
+    pushed = cast(pd.DataFrame, ranges[ranges["range_kind"] == "push"])
+    for _, rows in pushed.groupby("thread"):
         starts = rows["start"].to_numpy(dtype=float)
-        durations = rows["end"].to_numpy(dtype=float) - starts
-        own = self_times(starts, durations)[0] if kind == "push" else durations
-        for text, whole, alone in zip(rows["text"], durations, own, strict=True):
-            of_text = sums[text, str(kind)]
-            of_text[0] += 1
-            of_text[1] += whole * 1e-9
-            of_text[2] += alone * 1e-9
-    table = []
-    for (text, kind), (count, total, own) in sums.items():
-        thunk = _notes(_THUNK, text)
-        table.append(
-            {
-                "text": text,
-                "range_kind": kind,
-                "count": count,
-                "total_seconds": total,
-                "self_seconds": own,
-                "is_thunk": bool(thunk),
-                "op": thunk.get("hlo_op", ""),
-                "scope": _scope(thunk, thunk.get("hlo_module", ""), known) if thunk else "",
-            }
-        )
+        own = self_times(starts, rows["end"].to_numpy(dtype=float) - starts)
+        ranges.loc[rows.index, "self_seconds"] = own * 1e-9
+    table = ranges.groupby(["text", "range_kind"], sort=False).agg(
+        count=("text", "size"),
+        total_seconds=("total_seconds", "sum"),
+        self_seconds=("self_seconds", "sum"),
+    )
+    table = table.reset_index()
+    thunks = [_notes(_THUNK, text) for text in table["text"]]
+    table["is_thunk"] = list(map(bool, thunks))
+    table["op"] = [thunk.get("hlo_op", "") for thunk in thunks]
+    table["scope"] = [
+        _scope(thunk, thunk.get("hlo_module", ""), known) if thunk else "" for thunk in thunks
+    ]
     return most(frame("nsys_nvtx", table), "total_seconds")

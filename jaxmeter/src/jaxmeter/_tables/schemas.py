@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from jaxmeter._measure.environment import host_environment
+from jaxmeter._records.files import file_errors, write_file
 from jaxmeter._records.record import Environment
 from jaxmeter.errors import JaxmeterError
 
-TEXT, WHOLE, REAL, TRUTH = "string", "Int64", "Float64", "boolean"
-"""The kinds of columns, as names of pandas types. Values may be missing in columns of all kinds."""
-
-_KINDS = {TEXT: "text", WHOLE: "whole", REAL: "number", TRUTH: "true or false"}
+_TEXT, _WHOLE, _REAL, _TRUTH = "string", "Int64", "Float64", "boolean"
+_KINDS = {_TEXT: "text", _WHOLE: "whole", _REAL: "number", _TRUTH: "true or false"}
+_WHOLE_ENDINGS = ("bytes", "count", "position", "step")
+_REAL_ENDINGS = ("seconds", "second", "fraction", "ratio", "occupancy", "relative")
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,8 @@ class Schema:
     title : str
         The meaning of the rows.
     columns : mapping
-        The kind and the meaning of each column, including units.
+        For each column the name of its pandas type, and its meaning with units. Values may be
+        missing in all columns.
     """
 
     title: str
@@ -41,15 +43,17 @@ SCHEMAS: dict[str, Schema] = {}
 """The schemas of all tables by the table's name."""
 
 
-def schema(name: str, title: str, columns: Mapping[str, tuple[str, str]]) -> Schema:
+def schema(name: str, title: str, /, **columns: str) -> Schema:
     """Register the schema of a table, so that `frame` and `documentation` find it.
 
     Parameters
     ----------
     name, title : str
         The name of the table, and the meaning of its rows.
-    columns : mapping
-        For each column its kind (`TEXT`, `WHOLE`, `REAL` or `TRUTH`) and its meaning.
+    **columns : str
+        The meaning of each column. The name of the column decides its type. Columns of booleans
+        begin with ``is_``. Columns of numbers end in a unit such as ``_seconds`` or ``_count``. All
+        other columns are text.
 
     Raises
     ------
@@ -58,8 +62,18 @@ def schema(name: str, title: str, columns: Mapping[str, tuple[str, str]]) -> Sch
     """
     if name in SCHEMAS:
         raise ValueError(f"schema: got name={name!r} twice; give each table its own name")
-    SCHEMAS[name] = Schema(title, dict(columns))
+    typed = {column: (_kind(column), meaning) for column, meaning in columns.items()}
+    SCHEMAS[name] = Schema(title, typed)
     return SCHEMAS[name]
+
+
+def _kind(column: str) -> str:
+    if column.startswith("is_"):
+        return _TRUTH
+    ending = column.rpartition("_")[2]
+    if ending in _WHOLE_ENDINGS:
+        return _WHOLE
+    return _REAL if ending in _REAL_ENDINGS else _TEXT
 
 
 def frame(name: str, rows: Any) -> pd.DataFrame:
@@ -69,7 +83,7 @@ def frame(name: str, rows: Any) -> pd.DataFrame:
     ----------
     name : str
         The name of a table in `SCHEMAS`.
-    rows : iterable of mapping, mapping of columns, or DataFrame
+    rows : iterable of mapping, or DataFrame
         The values. A column that is left out is filled with missing values.
 
     Raises
@@ -83,7 +97,7 @@ def frame(name: str, rows: Any) -> pd.DataFrame:
             f"frame: got name={name!r}; give the name of a schema: {', '.join(sorted(SCHEMAS))}"
         )
     known = SCHEMAS[name].columns
-    given = pd.DataFrame(rows if isinstance(rows, (Mapping, pd.DataFrame)) else list(rows))
+    given = pd.DataFrame(rows if isinstance(rows, pd.DataFrame) else list(rows))
     unknown = [column for column in given.columns if column not in known]
     if unknown:
         raise JaxmeterError(
@@ -92,10 +106,13 @@ def frame(name: str, rows: Any) -> pd.DataFrame:
         )
     table: dict[str, Any] = {}
     for column, (kind, _) in known.items():
-        values = given[column] if column in given else [None] * len(given)
+        found = given[column] if column in given else [None] * len(given)
+        values = pd.Series(found, index=given.index)
         try:
-            table[column] = pd.Series(values, index=given.index).astype(kind)  # type: ignore[call-overload]
-        except (TypeError, ValueError) as error:
+            if kind == _TEXT and is_numeric_dtype(values) and values.notna().any():
+                raise TypeError("the name of a column of numbers must end in a unit")
+            table[column] = values.astype(kind)  # type: ignore[call-overload]
+        except (TypeError, ValueError, OverflowError) as error:
             raise JaxmeterError(
                 f"frame: got values of {name}.{column} that are not {kind} ({error}); convert them"
             ) from error
@@ -144,27 +161,13 @@ def save(
     environment = environment or host_environment()
     entries = {"environment": environment.to_data(), **(notes or {})}
     text = json.dumps(entries, indent=1, default=str) + "\n"
-    try:
+    with file_errors("save", folder, "give a folder that can be written"):
         folder.mkdir(parents=True, exist_ok=True)
         for name, table in tables.items():
-            _replace(folder / f"{name}.parquet", lambda path, t=table: t.to_parquet(path))
-            _replace(folder / f"{name}.csv", lambda path, t=table: t.to_csv(path, index=False))
-        _replace(folder / "environment.json", lambda path: path.write_text(text, encoding="utf-8"))
-    except OSError as error:
-        raise JaxmeterError(
-            f"save: got folder={str(folder)!r} ({error.strerror or error}); give a folder that can "
-            "be written"
-        ) from None
+            write_file(folder / f"{name}.parquet", table.to_parquet())
+            write_file(folder / f"{name}.csv", table.to_csv(index=False))
+        write_file(folder / "environment.json", text)
     return folder
-
-
-def _replace(path: Path, write: Any) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        write(temporary)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def documentation() -> str:

@@ -9,7 +9,7 @@ from collections import defaultdict
 import numpy as np
 import pandas as pd
 
-from jaxmeter._tables.schemas import REAL, TEXT, WHOLE, frame, most, schema
+from jaxmeter._tables.schemas import frame, most, schema
 from jaxmeter._trace.intervals import self_times
 from jaxmeter._trace.trace import Trace
 
@@ -17,46 +17,35 @@ schema(
     "trace_annotations",
     "Each row sums the events on host threads with the same name and keywords. Operations are not "
     "included. `jax.profiler.TraceAnnotation` and the runtime write such events.",
-    {
-        "name": (TEXT, "name of the event"),
-        "keywords": (TEXT, "keywords as JSON; empty if there are none"),
-        "kind": (TEXT, "`annotation`, `step`, or `python` for a frame of the interpreter"),
-        "count": (WHOLE, "number of events"),
-        "total_seconds": (REAL, "duration of all events, seconds"),
-        "self_seconds": (
-            REAL,
-            "duration of all events, without the time of other listed events inside them, seconds",
-        ),
-    },
+    name="name of the event",
+    keywords="keywords as JSON; empty if there are none",
+    kind="`annotation`, `step`, or `python` for a frame of the interpreter",
+    count="number of events",
+    total_seconds="duration of all events, seconds",
+    self_seconds="duration of all events, without the time of other listed events inside them, "
+    "seconds",
 )
 schema(
     "trace_phases",
-    "Each row is the time that a host thread spent in one phase of JAX's work. The names of events "
-    "and threads show the phase; the phase of operations is `execute`. If such events are nested, "
-    "the time belongs to the phase of the innermost event.",
-    {
-        "phase": (TEXT, "`trace`, `lower`, `compile`, `dispatch`, `transfer`, `wait`, `execute`"),
-        "thread": (TEXT, "name of the thread, or of the pool to which it belongs"),
-        "seconds": (REAL, "time, seconds; summed over the threads of a pool"),
-        "events_count": (WHOLE, "number of events that belong to the phase"),
-    },
+    "Each row is the time that a host thread spent in one phase of JAX's work. The names of "
+    "events and threads show the phase; the phase of operations is `execute`. If such events are "
+    "nested, the time belongs to the phase of the innermost event.",
+    phase="`trace`, `lower`, `compile`, `dispatch`, `transfer`, `wait`, `execute`",
+    thread="name of the thread, or of the pool to which it belongs",
+    seconds="time, seconds; summed over the threads of a pool",
+    events_count="number of events that belong to the phase",
 )
 
 # An event belongs to the first phase with a pattern that matches its name. The names of Python
 # frames begin with $.
 _PHASES = {
-    phase: re.compile(pattern)
-    for phase, pattern in {
-        "wait": r"block_until_ready|try_to_block|\(wait for|::Await",
-        "trace": r"^\$\S*pjit\.py:\d+ _trace_for_jit|trace_to_jaxpr",
-        "lower": r"lower_sharding_computation|lower_jaxpr_to_module|_pjit_lower",
-        "compile": r"backend_compile|compile_or_get_cached|Client::Compile|Compiler::|^Codegen$",
-        "transfer": (
-            r"DevicePut|BufferFromHost|CopyTo|TransferTo|TransferFrom|^[HD]2[HD]\b|[Mm]emcpy"
-            r"|batched_device_put"
-        ),
-        "dispatch": r"^PjitFunction\(|ExecuteHelper|ExecuteSharded|ExecutePrepare",
-    }.items()
+    "wait": r"block_until_ready|try_to_block|\(wait for|::Await",
+    "trace": r"^\$\S*pjit\.py:\d+ _trace_for_jit|trace_to_jaxpr",
+    "lower": r"lower_sharding_computation|lower_jaxpr_to_module|_pjit_lower",
+    "compile": r"backend_compile|compile_or_get_cached|Client::Compile|Compiler::|^Codegen$",
+    "transfer": r"DevicePut|BufferFromHost|CopyTo|TransferTo|TransferFrom|^[HD]2[HD]\b|[Mm]emcpy"
+    r"|batched_device_put",
+    "dispatch": r"^PjitFunction\(|ExecuteHelper|ExecuteSharded|ExecutePrepare",
 }
 _NAMES = [*_PHASES, "execute"]
 _COMPILING_THREADS = re.compile(r"codegen|[Cc]ompiler")
@@ -70,7 +59,7 @@ def annotation_table(trace: Trace) -> pd.DataFrame:
         if line.is_device:
             continue
         chosen = np.flatnonzero(line.ops < 0)
-        own, _ = self_times(line.starts[chosen], line.durations[chosen])
+        own = self_times(line.starts[chosen], line.durations[chosen])
         for at, self_seconds in zip(chosen.tolist(), own.tolist(), strict=True):
             note = line.notes.get(at)
             keywords = "" if not note else json.dumps(note, sort_keys=True, default=str)
@@ -110,7 +99,7 @@ def phase_table(trace: Trace) -> pd.DataFrame:
             phase[:] = _NAMES.index("compile")
         phase[line.ops >= 0] = _NAMES.index("execute")
         shown = np.flatnonzero(phase >= 0)
-        own, _ = self_times(line.starts[shown], line.durations[shown])
+        own = self_times(line.starts[shown], line.durations[shown])
         for number in set(phase[shown].tolist()):
             chosen = phase[shown] == number
             sums[_NAMES[number], _POOL.sub("", line.name)] += (own[chosen].sum(), chosen.sum())
@@ -124,4 +113,4 @@ def phase_table(trace: Trace) -> pd.DataFrame:
 def _phase(name: str) -> int:
     """Return the position of an event's phase in `_NAMES`; -1 if the event belongs to no phase."""
     patterns = enumerate(_PHASES.values())
-    return next((number for number, pattern in patterns if pattern.search(name)), -1)
+    return next((number for number, pattern in patterns if re.search(pattern, name)), -1)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from jaxmeter._program.hlo import Instruction, named_instructions
 from jaxmeter._tables.events import kernel_table
-from jaxmeter._tables.schemas import REAL, TEXT, TRUTH, WHOLE, frame, most, schema
+from jaxmeter._tables.schemas import frame, most, schema
 from jaxmeter._tables.trace_host import annotation_table, phase_table
 from jaxmeter._trace.intervals import union
 from jaxmeter._trace.trace import Line, Trace
@@ -22,95 +22,69 @@ from jaxmeter.errors import JaxmeterError
 schema(
     "trace",
     "One row describes the whole trace.",
-    {
-        "path": (TEXT, "the `.xplane.pb` file"),
-        "file_bytes": (WHOLE, "size of the file, bytes"),
-        "events_count": (
-            WHOLE,
-            "number of events, including the marks that thread pools write about their own work",
-        ),
-        "op_events_count": (WHOLE, "number of events that are runs of operations of programs"),
-        "lines_count": (WHOLE, "number of threads and streams with events"),
-        "programs_count": (WHOLE, "number of programs that ran operations"),
-        "programs_with_hlo_count": (WHOLE, "number of these programs for which the HLO is known"),
-        "span_seconds": (
-            REAL,
-            "time from the start of the first event to the end of the last event, seconds",
-        ),
-        "op_self_seconds": (REAL, "self time of all operations, summed over threads, seconds"),
-        "scoped_fraction": (REAL, "share of op_self_seconds in a named scope, 0 to 1"),
-    },
+    path="the `.xplane.pb` file",
+    file_bytes="size of the file, bytes",
+    events_count="number of events, including the marks that thread pools write about their own "
+    "work",
+    op_events_count="number of events that are runs of operations of programs",
+    lines_count="number of threads and streams with events",
+    programs_count="number of programs that ran operations",
+    programs_with_hlo_count="number of these programs for which the HLO is known",
+    span_seconds="time from the start of the first event to the end of the last event, seconds",
+    op_self_seconds="self time of all operations, summed over threads, seconds",
+    scoped_fraction="share of op_self_seconds in a named scope, 0 to 1",
 )
 schema(
     "trace_ops",
     "Each row is an operation of a program on a device. The operation with the longest self time "
     "is first. Threads run at the same time, so sums over threads are not elapsed time.",
-    {
-        "program": (TEXT, "module and program number, such as `jit_f(30)`"),
-        "op": (TEXT, "name of the instruction in the optimised HLO"),
-        "opcode": (TEXT, "kind of instruction, such as `fusion`, `dot` or `while`"),
-        "scope": (TEXT, "named scopes, the outermost first, such as `far_field/tile`"),
-        "op_name": (TEXT, "JAX's name, including transformations and control flow"),
-        "source": (TEXT, "file and line"),
-        "is_inherited": (
-            TRUTH,
-            "whether op_name and source are taken from an operand, or from an operation inside "
-            "this operation",
-        ),
-        "device": (TEXT, "plane of the trace on which the operation ran"),
-        "count": (WHOLE, "number of runs"),
-        "lines_count": (WHOLE, "number of threads or streams on which the operation ran"),
-        "total_seconds": (REAL, "duration of all runs, including operations inside, seconds"),
-        "self_seconds": (
-            REAL,
-            "duration of all runs without the operations inside, such as the body of a loop, "
-            "seconds",
-        ),
-        "self_fraction": (REAL, "share of the self time of all operations, 0 to 1"),
-    },
+    program="module and program number, such as `jit_f(30)`",
+    op="name of the instruction in the optimised HLO",
+    opcode="kind of instruction, such as `fusion`, `dot` or `while`",
+    scope="named scopes, the outermost first, such as `far_field/tile`",
+    op_name="JAX's name, including transformations and control flow",
+    source="file and line",
+    is_inherited="whether op_name and source are taken from an operand, or from an operation "
+    "inside this operation",
+    device="plane of the trace on which the operation ran",
+    count="number of runs",
+    lines_count="number of threads or streams on which the operation ran",
+    total_seconds="duration of all runs, including operations inside, seconds",
+    self_seconds="duration of all runs without the operations inside, such as the body of a loop, "
+    "seconds",
+    self_fraction="share of the self time of all operations, 0 to 1",
 )
 schema(
     "trace_scopes",
     "Each row sums the operations of a named scope. The scope with the longest self time is first.",
-    {
-        "scope": (TEXT, "named scopes; empty for operations outside any scope"),
-        "ops_count": (WHOLE, "number of operations"),
-        "count": (WHOLE, "number of runs of the operations"),
-        "self_seconds": (REAL, "self time of the operations, seconds"),
-        "self_fraction": (REAL, "share of the self time of all operations, 0 to 1"),
-    },
+    scope="named scopes; empty for operations outside any scope",
+    ops_count="number of operations",
+    count="number of runs of the operations",
+    self_seconds="self time of the operations, seconds",
+    self_fraction="share of the self time of all operations, 0 to 1",
 )
 schema(
     "trace_threads",
     "Each row is a thread, or a stream of a device, with the time during which it was busy.",
-    {
-        "device": (TEXT, "plane of the trace"),
-        "thread": (TEXT, "name of the thread or stream"),
-        "events_count": (
-            WHOLE,
-            "number of events, without the marks that thread pools write about their own work",
-        ),
-        "op_events_count": (WHOLE, "number of events that are runs of operations"),
-        "busy_seconds": (REAL, "time with an event under way, including waiting, seconds"),
-        "op_busy_seconds": (REAL, "time with an operation under way, seconds"),
-        "op_self_seconds": (REAL, "sum of the self times of the thread's operations, seconds"),
-        "op_occupancy": (REAL, "op_busy_seconds divided by the span of the trace, 0 to 1"),
-    },
+    device="plane of the trace",
+    thread="name of the thread or stream",
+    events_count="number of events, without the marks that thread pools write about their own work",
+    op_events_count="number of events that are runs of operations",
+    busy_seconds="time with an event under way, including waiting, seconds",
+    op_busy_seconds="time with an operation under way, seconds",
+    op_self_seconds="sum of the self times of the thread's operations, seconds",
+    op_occupancy="op_busy_seconds divided by the span of the trace, 0 to 1",
 )
 schema(
     "trace_steps",
     "Each row is a step that `jax.profiler.StepTraceAnnotation` marks.",
-    {
-        "name": (TEXT, "name of the annotation"),
-        "step": (WHOLE, "step number"),
-        "start_seconds": (REAL, "start of the step on the clock of the trace, seconds"),
-        "duration_seconds": (REAL, "duration of the step, seconds"),
-        "op_self_seconds": (
-            REAL,
-            "self time of the operations that began in the step, summed over threads, seconds",
-        ),
-        "op_events_count": (WHOLE, "number of runs of operations that began in the step"),
-    },
+    name="name of the annotation",
+    step="step number",
+    start_seconds="start of the step on the clock of the trace, seconds",
+    duration_seconds="duration of the step, seconds",
+    op_self_seconds="self time of the operations that began in the step, summed over threads, "
+    "seconds",
+    op_events_count="number of runs of operations that began in the step",
 )
 
 _DETAIL = re.compile(r"(\w+):(\S+)")
@@ -211,15 +185,13 @@ def _ops(trace: Trace, instructions: Ops) -> pd.DataFrame:
             for values in (line.durations, line.op_self)
         )
         sums[line.plane] += (counts, counts > 0, totals, selves)
+    described = ("opcode", "scope", "op_name", "source")
     whole = sum(of_plane[3].sum() for of_plane in sums.values()) or 1.0
     rows = [
         {
             "program": program,
             "op": op,
-            "opcode": instruction.opcode if instruction else "",
-            "scope": instruction.scope if instruction else "",
-            "op_name": instruction.op_name if instruction else "",
-            "source": instruction.source if instruction else "",
+            **{name: getattr(instruction, name) if instruction else "" for name in described},
             "is_inherited": instruction.is_inherited if instruction else None,
             "device": plane,
             "count": int(count),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from jaxmeter._tables.schemas import TEXT, WHOLE, frame, schema
+from jaxmeter._tables.schemas import frame, schema
 from jaxmeter.errors import JaxmeterError
 
 _TOOLS = (
@@ -22,13 +22,11 @@ schema(
     "xprof_tools",
     "Each row is a table that xprof can make of a trace. Tables with rows are saved as "
     "`xprof_TOOL_N`, with xprof's own columns.",
-    {
-        "tool": (TEXT, "xprof's name of the tool"),
-        "program": (TEXT, "name of the program, for tools that show a single program"),
-        "table": (TEXT, "name under which the table is saved; empty if it is not saved"),
-        "status": (TEXT, "`filled`, `empty`, or the error of xprof"),
-        "rows_count": (WHOLE, "number of rows"),
-    },
+    tool="xprof's name of the tool",
+    program="name of the program, for tools that show a single program",
+    table="name under which the table is saved; empty if it is not saved",
+    status="`filled`, `empty`, or the error of xprof",
+    rows_count="number of rows",
 )
 
 Convert = Callable[[list[str], str, dict[str, Any]], Any]

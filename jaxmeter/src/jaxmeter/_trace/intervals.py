@@ -7,14 +7,14 @@ import numpy as np
 from jaxmeter._trace.innermost import innermost
 
 
-def self_times(starts: np.ndarray, durations: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return the self time of each event of a thread, and the time with any event under way.
+def self_times(starts: np.ndarray, durations: np.ndarray) -> np.ndarray:
+    """Return the self time of each event of a thread.
 
-    The self time of an event is the time during which it is the innermost event. At every moment
-    the innermost event is the event under way that began last; of events that began together, it is
-    the shortest. For nested events, the self time is the duration of the event less the durations
-    of the events directly inside. For events that overlap without nesting, no moment is counted
-    twice.
+    The self time of an event is the time during which it is the innermost event. The innermost
+    event at a moment is the event under way that began last. If several events began together, the
+    shortest of them is the innermost. For nested events, the self time is the duration of the event
+    less the durations of the events directly inside. For events that overlap without nesting, no
+    moment is counted twice.
 
     Parameters
     ----------
@@ -22,9 +22,8 @@ def self_times(starts: np.ndarray, durations: np.ndarray) -> tuple[np.ndarray, f
 
     Returns
     -------
-    self : (n,) self times, in the order and unit of `durations`; their sum is ``busy`` up to
-        rounding.
-    busy : length of the union of all events.
+    (n,) self times, in the order and unit of `durations`. Their sum is the `union` of the events,
+    up to rounding.
     """
     ends = starts + durations
     result = np.zeros(len(starts))
@@ -33,7 +32,7 @@ def self_times(starts: np.ndarray, durations: np.ndarray) -> tuple[np.ndarray, f
     for at, start, end in innermost(starts[order].tolist(), ends[order].tolist()):
         own[at] += end - start
     result[order] = own
-    return result, union(starts, durations)
+    return result
 
 
 def union(starts: np.ndarray, durations: np.ndarray) -> float:

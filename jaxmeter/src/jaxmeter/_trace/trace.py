@@ -18,7 +18,8 @@ from jax.profiler import ProfileData
 from jaxmeter._cli.arguments import with_arrays
 from jaxmeter._measure.case import Case, name_of
 from jaxmeter._measure.staging import jitted, prepared
-from jaxmeter._trace.intervals import self_times
+from jaxmeter._records.files import file_errors
+from jaxmeter._trace.intervals import self_times, union
 from jaxmeter._trace.xspace import check_whole
 from jaxmeter.errors import JaxmeterError
 
@@ -26,8 +27,8 @@ from jaxmeter.errors import JaxmeterError
 _MARKS = ("ThreadpoolListener::", "end: ")
 # Lines of devices that repeat the events of other lines, in older and newer versions of JAX.
 _DERIVED = {"Steps", "XLA Modules", "Framework Ops", "Framework Name Scope", "Source code"}
-# The version of JAX from which on `ProfileData` raises an error for a file that is not a trace.
-# Older versions abort the process.
+# Since this version of JAX, `ProfileData` raises an error for a file that is not a trace. Older
+# versions abort the process.
 _RAISES = (0, 8, 3)
 # Statistics that the notes leave out: some identify the operation, the others are not used.
 _READ = {"hlo_op", "hlo_module", "program_id", "run_id", "device_ordinal"}
@@ -136,13 +137,8 @@ def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) ->
     run = runner(case)
     if not cold:
         run()
-    try:
+    with file_errors("capture", folder, "give a folder that can be written"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise JaxmeterError(
-            f"capture: got folder={str(folder)!r} ({error.strerror or error}); give a folder that "
-            "can be written"
-        ) from None
     before = {path: path.stat().st_mtime_ns for path in _files(folder)}
     with jax.profiler.trace(str(folder)):
         for step in range(repeat):
@@ -269,6 +265,7 @@ def _read(plane: str, line: Any, names: dict, ops: dict) -> tuple[Line, int]:
     op_codes = np.array(kinds, dtype=np.int64)
     chosen = np.flatnonzero(op_codes >= 0)
     op_self = np.zeros(len(begin))
-    op_self[chosen], busy = self_times(begin[chosen], length[chosen])
+    op_self[chosen] = self_times(begin[chosen], length[chosen])
+    busy = union(begin[chosen], length[chosen])
     name_codes = np.array(codes, dtype=np.int64)
     return Line(plane, line.name, name_codes, begin, length, op_codes, notes, op_self, busy), seen

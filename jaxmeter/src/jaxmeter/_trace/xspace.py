@@ -11,12 +11,13 @@ protobuf.dev/programming-guides/encoding describes the encoding.
 
 from __future__ import annotations
 
+import itertools
 import mmap
 from collections.abc import Iterator
 from pathlib import Path
 
-from jaxmeter._records.files import check_file
-from jaxmeter.errors import FileError, JaxmeterError
+from jaxmeter._records.files import check_file, file_errors
+from jaxmeter.errors import JaxmeterError
 
 TRACE_BYTES = 2**30
 """The size of the largest trace file that is read: 1 GiB."""
@@ -33,18 +34,12 @@ def check_whole(path: Path) -> None:
         If the file is truncated, empty, too large or not a trace, has too many events, or cannot be
         read.
     """
-    try:
+    with file_errors("trace", path, "give a trace file"):
         check_file(path, TRACE_BYTES)
+    try:
         space = _mapped(path)
         planes = [sum(1 for _ in _fields(plane)) for plane in _parts(space, 1)]
-        if len(space) > _COUNTED_BYTES:
-            _check_events(path, space)
-    except FileError as error:
-        raise JaxmeterError(f"trace: {error}") from None
-    except OSError as error:
-        raise JaxmeterError(
-            f"trace: got {str(path)!r} ({error.strerror or error}); give a trace file"
-        ) from None
+        events = _events_count(space) if len(space) > _COUNTED_BYTES else 0
     except ValueError as error:
         raise JaxmeterError(
             f"trace: got {str(path)!r}, which is truncated or not a trace ({error}); trace again, "
@@ -55,23 +50,24 @@ def check_whole(path: Path) -> None:
             f"trace: got {str(path)!r}, which is empty; trace again, and check that the program is "
             "not killed"
         )
+    # An event may take only two bytes in the file, so a limit on the size of the file is not
+    # enough.
+    if events > MOST_EVENTS_COUNT:
+        raise JaxmeterError(
+            f"trace: got {str(path)!r}, which has more than {MOST_EVENTS_COUNT:,} events; trace "
+            "fewer runs"
+        )
 
 
-def _check_events(path: Path, space: memoryview) -> None:
-    """Raise an error if a trace may have more events than memory can hold.
-
-    An event may take only two bytes in the file, so a limit on the size of the file is not enough.
-    """
-    count = 0
-    for plane in _parts(space, 1):
-        for line in _parts(plane, 3):
-            for _ in _parts(line, 4):
-                count += 1
-                if count > MOST_EVENTS_COUNT:
-                    raise JaxmeterError(
-                        f"trace: got {str(path)!r}, which has more than {MOST_EVENTS_COUNT:,} "
-                        "events; trace fewer runs"
-                    )
+def _events_count(space: memoryview) -> int:
+    """Return the number of events in a trace; stop counting above the limit."""
+    events = (
+        event
+        for plane in _parts(space, 1)
+        for line in _parts(plane, 3)
+        for event in _parts(line, 4)
+    )
+    return sum(1 for _ in itertools.islice(events, MOST_EVENTS_COUNT + 1))
 
 
 def programs(path: Path, wanted: set[str]) -> dict[str, str]:

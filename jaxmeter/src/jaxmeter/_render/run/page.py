@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import html
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from html import escape
 
 from jaxmeter._records.run import Line, RunCompile, RunProcess, WatchedRun
 from jaxmeter._render.compile import compile_sheet
 from jaxmeter._render.html import sheet_html
 from jaxmeter._render.run.style import PAGE
 from jaxmeter._render.run.text import cache_text, captured_text, headline, notes
+from jaxmeter._render.sheet import capital
 from jaxmeter._render.units import count_text, place_text, seconds_text
 
 _ROWS_COUNT = 500
@@ -28,19 +29,19 @@ def run_page(run: WatchedRun) -> str:
     slowest = sorted(run.compiles, key=lambda one: -one.own_seconds)
     more = len(slowest) - _ROWS_COUNT
     return PAGE.format(
-        title=_text(f"Compiles of {shlex.join(run.command)[:100]}"),
-        command=_text(shlex.join(run.command)),
-        headline=_text(_capital(headline(run))),
-        started=_text(run.started_utc),
+        title=escape(f"Compiles of {shlex.join(run.command)[:100]}"),
+        command=escape(shlex.join(run.command)),
+        headline=escape(capital(headline(run))),
+        started=escape(run.started_utc),
         numbers="".join(_numbers(run)),
-        notes="".join(f"<li>{_text(_capital(note))}.</li>" for note in notes(run)),
+        notes="".join(f"<li>{escape(capital(note))}.</li>" for note in notes(run)),
         savings="".join(_savings(run)) or "<tr><td>Nothing was compiled twice.</td></tr>",
         timelines="".join(_timeline(run, p) for p in run.processes if p.jax),
         tree=_branches(_tree(run), sum(one.own_seconds for one in run.compiles)),
         profiles="".join(sheet_html(compile_sheet(profile)) for profile in run.profiles)
         or f"<p>{_NO_PROFILES}</p>",
         rows="".join(map(_row, slowest[:_ROWS_COUNT])),
-        more=_text(f"{more} more, the fastest, are in the JSON file." if more > 0 else ""),
+        more=escape(f"{more} more, the fastest, are in the JSON file." if more > 0 else ""),
         processes="".join(map(_process, run.processes)),
     )
 
@@ -58,7 +59,7 @@ def _numbers(run: WatchedRun) -> Iterator[str]:
         "compiled again": seconds_text(run.avoidable_seconds),
     }
     for name, value in values.items():
-        yield f"<div><b>{_text(value or '0')}</b>{_text(name)}</div>"
+        yield f"<div><b>{escape(value or '0')}</b>{escape(name)}</div>"
 
 
 def _savings(run: WatchedRun) -> Iterator[str]:
@@ -85,17 +86,17 @@ def _timeline(run: WatchedRun, process: RunProcess) -> str:
             length = seconds_text(part.end_seconds - part.start_seconds)
             boxes.append(
                 f'<rect class="{kind}" x="{1000 * start:.2f}" width="{1000 * share:.2f}" y="0" '
-                f'height="24"><title>{_text(f"{one.id}: {part.stage} {length}")}</title></rect>'
+                f'height="24"><title>{escape(f"{one.id}: {part.stage} {length}")}</title></rect>'
             )
     name = f"process {process.number}, pid {process.pid}"
     start, end = (time / run.seconds for time in (process.start_seconds, process.end_seconds))
     return (
-        f"<figure><figcaption>{_text(name)}</figcaption>"
+        f"<figure><figcaption>{escape(name)}</figcaption>"
         f'<svg viewBox="0 0 1000 24" preserveAspectRatio="none" role="img" '
-        f'aria-label="{_text(name)}"><rect class="life" x="{1000 * start:.2f}" '
+        f'aria-label="{escape(name)}"><rect class="life" x="{1000 * start:.2f}" '
         f'width="{1000 * max(end - start, 0.0):.2f}" y="0" height="24"/>'
         f'{"".join(boxes)}</svg><div class="axis"><span>0 s</span>'
-        f"<span>{_text(seconds_text(run.seconds))}</span></div></figure>"
+        f"<span>{escape(seconds_text(run.seconds))}</span></div></figure>"
     )
 
 
@@ -134,15 +135,15 @@ def _branches(node: _Node, total: float) -> str:
         share = inner.seconds / total if total else 0.0
         opened = " open" if share >= _OPEN_SHARE else ""
         parts.append(
-            f"<details{opened}><summary><b>{_text(seconds_text(inner.seconds))}</b> "
+            f"<details{opened}><summary><b>{escape(seconds_text(inner.seconds))}</b> "
             f"<i>{100 * share:.0f} %, {count_text(inner.count, 'compile')}</i>"
             f'<span class="lines">{label}</span></summary>{_branches(last, total)}</details>'
         )
     if node.compiles:
         listed = sorted(node.compiles, key=lambda one: -one.own_seconds)
         items = [
-            f"<li><b>{_text(seconds_text(one.own_seconds))}</b> <code>{_text(one.id)}</code> "
-            f"{_text(one.reason)}</li>"
+            f"<li><b>{escape(seconds_text(one.own_seconds))}</b> <code>{escape(one.id)}</code> "
+            f"{escape(one.reason)}</li>"
             for one in listed[:20]
         ]
         if len(listed) > len(items):
@@ -153,7 +154,7 @@ def _branches(node: _Node, total: float) -> str:
 
 def _line(line: Line) -> str:
     place = f"{place_text(line.source)} in {line.function}"
-    return f"<code{' class=library' * line.is_library}>{_text(place)}</code>"
+    return f"<code{' class=library' * line.is_library}>{escape(place)}</code>"
 
 
 def _row(one: RunCompile) -> str:
@@ -162,15 +163,15 @@ def _row(one: RunCompile) -> str:
     defined = f"defined at {place_text(one.defined)}" if one.defined else ""
     size = "" if one.equations_count is None else f"{one.equations_count:,}"
     cells = {
-        "id": f"<details><summary><code>{_text(one.id)}</code></summary>"
-        f"{_text(defined)}<br>{stack}</details>",
-        "line": f"<code>{_text(author)}</code>",
-        "cause": _text(one.reason),
+        "id": f"<details><summary><code>{escape(one.id)}</code></summary>"
+        f"{escape(defined)}<br>{stack}</details>",
+        "line": f"<code>{escape(author)}</code>",
+        "cause": escape(one.reason),
         "all": _number(one.own_seconds),
         **{stage: _number(one.stage_seconds(stage)) for stage in _STAGES},
         "equations": size,
-        "captured": _text(captured_text(one)),
-        "persistent cache": _text(cache_text(one)),
+        "captured": escape(captured_text(one)),
+        "persistent cache": escape(cache_text(one)),
     }
     return _row_of(cells)
 
@@ -191,21 +192,13 @@ def _process(process: RunProcess) -> str:
 
 
 def _number(seconds: float) -> str:
-    return f'<data value="{seconds:.6f}">{_text(seconds_text(seconds) if seconds else "")}</data>'
+    return f'<data value="{seconds:.6f}">{escape(seconds_text(seconds) if seconds else "")}</data>'
 
 
 def _cells(cells: dict[str, str]) -> str:
-    return _row_of({name: _text(value) for name, value in cells.items()})
+    return _row_of({name: escape(value) for name, value in cells.items()})
 
 
 def _row_of(cells: dict[str, str]) -> str:
     inside = (f'<td data-name="{name}">{value}</td>' for name, value in cells.items())
     return f"<tr>{''.join(inside)}</tr>"
-
-
-def _text(text: str) -> str:
-    return html.escape(text)
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
