@@ -56,5 +56,5 @@ def test_the_digest_names_commit_size_case_and_command(history, tmp_path):
 def test_a_time_without_measured_commits_and_an_unknown_name_are_refused(history, tmp_path):
     with pytest.raises(ReportError, match="no measured commit after 2027-01-01"):
         triage(history, "2027-01-01", tmp_path)
-    with pytest.raises(ReportError, match="git finds no commit 'v9'"):
+    with pytest.raises(ReportError, match="finds no commit 'v9'"):
         triage(history, "v9", tmp_path)
