@@ -1,9 +1,12 @@
 """Describe the content of a page before any markup: facts, sections, figures and tables."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from .svg import Drawing
 from .table import Table
+
+Outcome = Literal["passes", "regression", "improvement", "mixed", "not judged"]
 
 
 @dataclass(frozen=True)
@@ -50,12 +53,20 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A line of a verdict: an outcome in bold, coloured by `is_bad`, and the reason."""
+class Judgement:
+    """A line of a verdict: its subject, the outcome, and the main reasons."""
 
-    outcome: str
+    about: str
+    outcome: Outcome
     reason: str
-    is_bad: bool
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether the outcome needs a closer look."""
+        return self.outcome not in ("passes", "improvement")
+
+    def __str__(self) -> str:
+        return f"{self.about}: {self.outcome} – {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -64,7 +75,7 @@ class Document:
 
     Attributes
     ----------
-    judgements : tuple of Judged
+    judgements : tuple of Judgement
         Lines below the title.
     verdict : str
         The sentence below the judgements.
@@ -81,6 +92,6 @@ class Document:
     sections: tuple[Section, ...]
     footer: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
-    judgements: tuple[Judged, ...] = ()
+    judgements: tuple[Judgement, ...] = ()
     verdict: str = ""
     has_contents: bool = False

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..compile_lines import CompileLineChange, line_changes
 from ..quantities import Metric
 from ..units import bytes_, counted
 from .findings import REPORTED, Finding
@@ -92,6 +93,20 @@ def causes(commits: CommitPair, findings: Sequence[Finding]) -> tuple[Cause, ...
             here = {lines: [finding for members in here.values() for finding in members]}
         found += [Cause(kind, title, lines, tuple(members)) for lines, members in here.items()]
     return tuple(sorted(found, key=lambda cause: not cause.is_regression))
+
+
+def changed_lines(
+    commits: CommitPair, findings: Iterable[Finding]
+) -> dict[str, tuple[CompileLineChange, ...]]:
+    """Return by case the changed lines of profiled cases whose compile time or program changed."""
+    names = (*COMPILING, *PROGRAM)
+    changed = (f for f in findings if f.verdict in REPORTED and f.metric.name in names)
+    found = {}
+    for case in dict.fromkeys(name for f in changed for name in f.pooled or (f.case,)):
+        base, head = (side.compile_lines for side in commits.case(case))
+        if base and head and (changes := line_changes(base, head)):
+            found[case] = changes
+    return found
 
 
 def _case_names(findings: Sequence[Finding]) -> str:

@@ -5,19 +5,24 @@ from collections.abc import Iterator, Sequence
 
 from jaxmeter import MIN_ROUNDS_COUNT, Criteria
 
+from ..compile_lines import CompileLineChange
 from ..document.section import Fact, Figure, Section
 from ..document.svg import BOTTOM, TOP, Drawing, linear_scale
 from ..document.table import Cell, Column, Table
 from ..units import MISSING, bytes_, counted, scientific, seconds, significant
-from .causes import Cause
+from .causes import Cause, changed_lines
 from .findings import Finding
-from .lines import lines_section
 from .verdict import Review
 
 WIDTH, LEFT, RIGHT, ROW = 720.0, 330.0, 60.0, 22.0
 MAX_SHOWN_RATIO = 1.6  # longer intervals are cut, so that one noisy case does not flatten the rest
 MAX_TIMES_SHOWN = 40
 NUMBERS = ("Base", "Head", "Change")
+LINES_LEAD = (
+    "Source lines of the cases whose compile time or program changed. The times come from one "
+    "profile of each commit. They are scaled so that the whole profile takes the median time of "
+    "trace, lower and compile."
+)
 FORMATS = {
     "seconds": seconds,
     "bytes": bytes_,
@@ -86,9 +91,13 @@ def _sections(review: Review) -> Iterator[Section]:
         table = _findings_table(cause.findings, f"cause-{index}", "Findings")
         name, texts = cause_name(index, cause), _program_diffs(review, cause)
         yield Section(name, cause.title, "", cause.evidence, tables=(table,), texts=texts)
-    lines = lines_section(review)
-    if lines is not None:
-        yield lines
+    lines = changed_lines(review.commits, review.findings)
+    if lines:
+        rows = [_line_row(case, line) for case, changes in lines.items() for line in changes]
+        caption = "Lines that explain changed compile times"
+        titles = ("Case", "Line", *NUMBERS, "Equations, kernels", "Slowest kernel")
+        table = _table("compile-lines", caption, titles, rows)
+        yield Section("compile-lines", "Where compile times changed", LINES_LEAD, tables=(table,))
     primary = [f for f in review.findings if f.is_primary]
     if primary:
         tested = review.tested
@@ -176,6 +185,20 @@ def _lost_table(review: Review, *, is_regression: bool) -> Table:
     return _table(name, "Cases that cannot be compared", ("Case", "Reason"), rows)
 
 
+def _line_row(case: str, line: CompileLineChange) -> tuple[Cell, ...]:
+    change = line.change_seconds
+    sign, tone = ("+", "bad") if change > 0 else ("−", "good")
+    return (
+        _text(case),
+        Cell(line.source, note=line.text, order=line.source),
+        Cell(seconds(line.base_seconds), order=line.base_seconds),
+        Cell(seconds(line.head_seconds), order=line.head_seconds),
+        Cell(f"{sign}{seconds(abs(change))}", order=change, tone=tone),
+        Cell("; ".join(line.counts), order=len(line.counts)),
+        _text(line.kernel),
+    )
+
+
 def _text(text: str) -> Cell:
     return Cell(text, order=text)
 
@@ -194,7 +217,7 @@ def _row(finding: Finding) -> tuple[Cell, ...]:
         _number(finding, finding.base),
         _number(finding, finding.head),
         Cell(
-            _change(finding),
+            change_words(finding),
             note=interval if finding.is_tested else "",
             order=finding.ratio,
             tone=tone,
@@ -213,11 +236,13 @@ def _number(finding: Finding, value: float) -> Cell:
     return Cell(FORMATS[finding.metric.unit](value), exact=repr(value), order=value)
 
 
-def _change(finding: Finding) -> str:
+def change_words(finding: Finding) -> str:
     """Return head over base as a string, or the difference if the ratio would round to one."""
     base, head = finding.base, finding.head
     if finding.only_at:
         return f"only at {finding.only_at}"
+    if math.isnan(head):
+        return "not a number"
     if head == base:
         return "="
     if base and (finding.metric.kind != "exact" or abs(finding.ratio - 1) >= 0.005):
