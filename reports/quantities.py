@@ -103,6 +103,9 @@ KNOWN = (
     Metric("gradient_error_relative", "error", "largest error against the known gradient"),
 )
 COMPILE_PHASES = ("trace_seconds", "lower_seconds", "compile_seconds")
+COMPILING = (COMPILED, *COMPILE_PHASES)
+ERROR_FACTOR = 1.25  # a smaller ratio of two errors can be due to the order of summation
+ROUNDING = 1e-13  # smaller errors are rounding only
 
 # Beginnings of names that are not metrics: numbers of the C++ package, numbers of the machine,
 # parameters, and summaries of samples that have metrics already.
@@ -126,6 +129,11 @@ def metrics_of(names: Iterable[str]) -> tuple[Metric, ...]:
         and not (name in known or name in NOT_METRICS or name.startswith(NOT_OURS))
     ]
     return (*(metric for name, metric in known.items() if name in have), *own)
+
+
+def is_larger_error(error: float, other: float) -> bool:
+    """Return whether `error` is larger than `other`, beyond rounding and `ERROR_FACTOR`."""
+    return error > ERROR_FACTOR * max(other, ROUNDING)
 
 
 def measurement_row(stored: StoredRecord, compiles_count: int | None = 1) -> Row:

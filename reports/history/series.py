@@ -13,12 +13,12 @@ from .. import tables
 from ..commits import Commit, ordered_commits
 from ..compile_lines import CompileLines, compile_lines, line_changes, slowest_lines
 from ..errors import ReportError
-from ..quantities import COMPILE_PHASES, COMPILED, Metric, Row, metrics_of
+from ..quantities import COMPILED, COMPILING, ERROR_FACTOR, Metric, Row, metrics_of
 from ..store.load import SkippedFile, Store
 from ..store.machines import environment_names
 from ..tables import any_of, groups, last_known, numeric, rows
 from .noise import noise_threshold
-from .steps import SMALLEST_ERROR_STEP, Step, find_steps
+from .steps import Step, find_steps
 
 MOST_CHARACTERS = 240  # of a failure's message
 VERSIONS = ("Python", "numpy")
@@ -69,7 +69,7 @@ class Series:
         if self.metric.kind == "exact":
             return 0.0
         if self.metric.kind == "error":
-            return SMALLEST_ERROR_STEP
+            return ERROR_FACTOR - 1
         return noise_threshold(self.values, {step.index for step in self.steps})
 
 
@@ -192,7 +192,7 @@ def _with_lines(series: Sequence[Series], profiles: Profiles) -> Iterator[Series
         if (found := compile_lines([profiles.get((one.case, commit))], median))
     }
     for one in series:
-        if one.metric.name in (COMPILED, *COMPILE_PHASES):
+        if one.metric.name in COMPILING:
             one = replace(one, lines=_lines_at(one, lines))
         yield one
 

@@ -11,12 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..compile_lines import CompileLineChange, line_changes
-from ..quantities import Metric
+from ..quantities import COMPILING, Metric
 from ..units import bytes_, counted
 from .findings import REPORTED, Finding
 from .read import CaseResults, CommitPair
 
-COMPILING = ("trace_lower_compile_seconds", "trace_seconds", "lower_seconds", "compile_seconds")
 CONSTANTS = ("captured_bytes", "embedded_bytes", "hidden_argument_bytes")
 COUNTS = ("traces_count", "compiles_count")
 PROGRAM = {

@@ -9,8 +9,8 @@ import re
 import pytest
 
 from reports.__main__ import main
+from reports.quantities import ROUNDING
 from reports.review import Policy, make_review, read_pair, review_markdown
-from reports.review.findings import ROUNDING
 from reports.review.output import review_page
 from tests.reports.review.pairs import BASE, CLOSURE, HEAD, part, regressions, reviewed, slower
 
