@@ -13,7 +13,7 @@ from .document.section import Document, Section
 from .document.write import write_document
 from .errors import ReportError
 from .sections import accuracy, chunks, head, preparation, problems, reference
-from .store.load import SkippedFile, Store, read_store
+from .store.load import Store, read_store
 from .tables import rows
 
 INTERVALS = (
@@ -62,7 +62,7 @@ def make_report(
         `environment`.
     """
     read = read_store(store)
-    everything = common_tables(read, read.skipped)
+    everything = common_tables(read)
     measured = everything["measurements"]
     everything |= {
         "closure_versus_argument": closure.variants(measured),
@@ -77,14 +77,14 @@ def make_report(
     return assembled("vcjax, measured", place, everything, _sections(here), len(read.skipped))
 
 
-def common_tables(read: Store, skipped: tuple[SkippedFile, ...]) -> dict[str, pd.DataFrame]:
+def common_tables(read: Store) -> dict[str, pd.DataFrame]:
     """Return the tables that every report has, by name."""
     measured = tables.measurements(read)
     return {
         "measurements": measured,
         "samples": tables.samples(read),
         "captured_arrays": tables.captured_arrays(read),
-        "failures": tables.failures(measured, skipped),
+        "failures": tables.failures(measured, read.skipped),
         "environments": tables.environments(measured),
     }
 

@@ -25,7 +25,7 @@ from ..document.svg import (
 from ..document.table import problem_name
 from ..tables import groups, rows
 from ..units import BYTES, SECONDS, Unit, bytes_, seconds, unit_for
-from .summaries import OPERATIONS, PROBLEM, variant_order
+from .summaries import OPERATIONS, PROBLEM, variant_name, variant_order
 
 PICTURE_BYTES = 2**22
 ROW = 50.0
@@ -117,18 +117,18 @@ def _bars(
     )
     for index, (variant, group) in enumerate(bars.items()):
         middle = TOP + ROW * (index + 0.5)
-        panel.text(left - 8, middle + 4, _name(variant), "label", anchor="end")
+        panel.text(left - 8, middle + 4, variant_name(variant), "label", anchor="end")
         thick, small = (18.0, "") if len(group) == 1 else (12.0, " small")
         y = middle - 0.5 * len(group) * (thick + 1)
         for (word, value), label in zip(group.items(), labels[variant], strict=True):
             css = f"bar {variant} {word}".rstrip()
-            tip = f"{_name(variant)}: {label}"
+            tip = f"{variant_name(variant)}: {label}"
             panel.rect(left, y, max(x(value) - left, 1.0), thick, css, tip=tip)
             reach = max([x(value), *map(x, dots.get(variant, ()))])
             panel.text(reach + 8, y + 0.5 * thick + 4, label, f"value{small}")
             y += thick + 1
         for value in dots.get(variant, ()):
-            tip = f"{_name(variant)}, one process: {words(value)}"
+            tip = f"{variant_name(variant)}, one process: {words(value)}"
             panel.mark("circle", x(value), middle, "dot", r=3, tip=tip)
     return panel
 
@@ -153,7 +153,7 @@ def embedded(points: Any, slope: float, name: str) -> Figure:
         place = x(row["extra_bytes"] / 1e6), y(max(value, 0.0))
         panel.mark(shape, *place, f"mark {series}", r=5, tip=tip)
     shown = sorted(set(points["variant"]), key=variant_order)
-    legend = [(f"key {' '.join(_look(variant))}", _name(variant)) for variant in shown]
+    legend = [(f"key {' '.join(_look(variant))}", variant_name(variant)) for variant in shown]
     return Figure(
         f"{name}_embedded",
         "Compile time against embedded bytes",
@@ -274,10 +274,6 @@ def _linear_plot(
     across = Axis(linear_ticks(last), lambda tick: f"{tick:g}", axis)
     up = Axis(linear_ticks(top), lambda tick: f"{tick:g} {unit}")
     return plot(heading, f"{axis} against {unit}", across, up)
-
-
-def _name(variant: str) -> str:
-    return variant.replace("_", " ")
 
 
 def _look(variant: str) -> tuple[str, str]:

@@ -64,7 +64,7 @@ def make_closure_report(
         If no record can be read, a file of kept rows is damaged, or no measurement matches.
     """
     read = read_store(store)
-    everything = common_tables(read, read.skipped)
+    everything = common_tables(read)
     measured = everything["measurements"]
     everything |= {
         "closure_versus_argument": summaries.variants(measured),
@@ -135,7 +135,7 @@ def _casing(store: Path) -> Section | None:
         read = read_store(store)
     except ReportError:
         return None
-    tables = common_tables(read, ())
+    tables = common_tables(read)
     measured = tables["measurements"]
     measured = measured.loc[measured["suite"] == summaries.CASING]
     if measured.empty:

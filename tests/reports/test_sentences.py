@@ -13,7 +13,7 @@ NOISE = (1.0, 1.03, 0.98)
 
 
 def closures(root):
-    return summaries.variants(common_tables(read_store(root), ())["measurements"])
+    return summaries.variants(common_tables(read_store(root))["measurements"])
 
 
 def write_variants(made_up, root, *, closure, argument, rounds=6, **changes):

@@ -13,7 +13,7 @@ from reports.sections import accuracy, chunks, preparation, reference
 
 
 def measured(root):
-    return common_tables(read_store(root), ())["measurements"]
+    return common_tables(read_store(root))["measurements"]
 
 
 def test_ratios_to_the_argument_variant_are_paired_by_round(made_up, tmp_path):
