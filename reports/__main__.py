@@ -66,12 +66,9 @@ def closure(options: argparse.Namespace) -> int:
     from .closure.page import make_closure_report
     from .report import write_report
 
-    study = options.study
     made = make_closure_report(
-        study / "cases",
-        casing_store=options.casing_store or study / "casing",
-        audits=study / "audits",
-        picture=study / "picture.png",
+        options.study,
+        casing_store=options.casing_store,
         commit=options.commit,
         environment=options.environment,
     )

@@ -131,13 +131,7 @@ def study(made_up, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def made(study, full_store):
-    return make_closure_report(
-        study / "cases",
-        casing_store=full_store,
-        audits=study / "audits",
-        picture=study / "picture.png",
-        kept_versions=study / "none",
-    )
+    return make_closure_report(study, casing_store=full_store, kept_versions=study / "none")
 
 
 def section(made, name):
@@ -237,13 +231,15 @@ def test_rows_of_an_environment_are_kept_and_shown_where_it_is_not_measured(made
     path = versions.keep(made.tables["versions"], "py3.11-jax0.7.2", kept)
     assert path.name == "py3.11-jax0.7.2-cpu.csv" and len(pd.read_csv(path)) == 2
     newest = tmp_path / "newest"
-    shutil.copytree(study / "cases" / made.commit / made.environment_key, newest / "c" / "py3.11-x")
+    shutil.copytree(
+        study / "cases" / made.commit / made.environment_key, newest / "cases/c/py3.11-x"
+    )
     again = make_closure_report(newest, kept_versions=kept)
     (table,) = section(again, "versions").tables
     shown = {(row[0].text, row[-1].text[:4]) for row in table.rows}
     assert shown == {("0.7.2", "2026"), ("0.10.2", "here")}
     # Where the environment was measured, what was kept of it is not shown beside it.
-    both = make_closure_report(study / "cases", kept_versions=kept)
+    both = make_closure_report(study, kept_versions=kept)
     assert {row[-1].text for row in section(both, "versions").tables[0].rows} == {"here"}
 
 
@@ -307,7 +303,7 @@ def test_a_study_that_only_failed_still_has_a_page(made_up, tmp_path):
     record = made_up.failed("coronagraph_variants/n64-closure", {"size": 64, "variant": "closure"})
     record = dataclasses.replace(record, failure=Failure("compile", "Signal", "died of SIGKILL"))
     made_up.write(tmp_path / "cases", record)
-    made = make_closure_report(tmp_path / "cases")
+    made = make_closure_report(tmp_path)
     assert made.succeeded_count == 0
     assert section(made, "problems").tables[0].rows
     assert write_report(made, tmp_path / "report").exists()
@@ -315,7 +311,7 @@ def test_a_study_that_only_failed_still_has_a_page(made_up, tmp_path):
 
 def test_a_partial_study_has_the_sections_it_can_have(made_up, tmp_path):
     made_up.write(tmp_path / "cases", frame(made_up, "closure", 64, 0, repeat=3))
-    made = make_closure_report(tmp_path / "cases")
+    made = make_closure_report(tmp_path)
     assert "nothing can be said" in section(made, "closure").lead
     assert "This was not measured" in section(made, "spread").lead
     assert write_report(made, tmp_path / "report").exists()
@@ -327,12 +323,11 @@ def test_a_study_that_cannot_be_read_is_one_line_and_an_audit_its_section(
     assert main(["closure", "--study", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
     assert "measure first" in capsys.readouterr().err
     with pytest.raises(ReportError, match="nothing measured for commit 'abc'"):
-        make_closure_report(study / "cases", commit="abc")
-    audits = tmp_path / "audits"
+        make_closure_report(study, commit="abc")
     for path in (study / "audits").rglob("*.json"):
-        cut = audits / path.relative_to(study / "audits")
+        cut = tmp_path / path.relative_to(study)
         cut.parent.mkdir(parents=True)
         cut.write_text(path.read_text()[:50])
     made_up.write(tmp_path / "cases", frame(made_up, "closure", 64, 0, repeat=3))
-    made = make_closure_report(tmp_path / "cases", audits=audits)
+    made = make_closure_report(tmp_path)
     assert "cannot be read" in section(made, "audit").lead
