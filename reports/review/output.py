@@ -55,7 +55,7 @@ def review_page(review: Review) -> str:
         Document(
             title(review),
             facts(review),
-            sections(review),
+            tuple(sections(review)),
             footer=(FOOTER,),
             judgements=judgements(review),
             verdict=f"{review.outcome}. {review.verdict}",

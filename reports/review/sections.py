@@ -74,16 +74,12 @@ def _commit(review: Review, name: str, commit: str) -> Fact:
     return Fact(name, _short(commit), note)
 
 
-def sections(review: Review) -> tuple[Section, ...]:
-    """Return the sections of a review in order.
+def sections(review: Review) -> Iterator[Section]:
+    """Yield the sections of a review.
 
     The sections are on broken cases, causes, source lines, times, cases not compared, and all
     numbers.
     """
-    return tuple(_sections(review))
-
-
-def _sections(review: Review) -> Iterator[Section]:
     if review.broken:
         table = _lost_table(review, is_regression=True)
         yield Section("broken", "Broken", "", tables=(table,))
@@ -254,8 +250,7 @@ def change_words(finding: Finding) -> str:
 def times_figure(findings: Sequence[Finding], criteria: Criteria) -> Figure:
     """Draw tested times as HEAD over BASE with intervals: the `MAX_TIMES_SHOWN` largest changes."""
     ordered = sorted(findings, key=lambda f: -abs(f.ratio - 1))[:MAX_TIMES_SHOWN]
-    high = max([1.1, *(max(f.high, 1 / max(f.low, 1e-9)) for f in ordered)])
-    high = min(high, MAX_SHOWN_RATIO)
+    high = min(max([1.1, *(1 + f.reach for f in ordered)]), MAX_SHOWN_RATIO)
     x = linear_scale(2 - high, high, LEFT, WIDTH - RIGHT)
     height = TOP + ROW * len(ordered) + BOTTOM
     listed = "; ".join(f"{f.case} {f.metric.title} {significant(f.ratio)}" for f in ordered)

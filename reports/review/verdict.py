@@ -224,16 +224,14 @@ def make_review(commits: CommitPair, policy: Policy | None = None) -> Review:
     names = sorted(name for name, entry in found_lost.items() if entry is None)
     metrics = [(name, metric) for name in names for metric in _metrics(*commits.case(name))]
     noisy = [(name, metric) for name, metric in metrics if metric.kind == "noisy"]
-    exact = [
+    compared = (
         compare_exact_metric(name, metric, commits.case(name))
         for name, metric in metrics
         if metric.kind != "noisy"
-    ]
-    findings = [found for found in exact if found is not None]
+    )
+    findings = [found for found in compared if found is not None]
     for is_primary in (True, False):
-        family = [
-            (name, metric) for name, metric in noisy if (metric.name in PRIMARY) == is_primary
-        ]
+        family = [one for one in noisy if (one[1].name in PRIMARY) == is_primary]
         is_gated = policy.gate_times and is_primary
         findings += compare_times_of(family, commits, policy.criteria, is_gated=is_gated)
     with_findings = {finding.case for finding in findings}

@@ -14,7 +14,6 @@ import hashlib
 import importlib
 import os
 import re
-import secrets
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,7 +28,7 @@ from jaxmeter import Record, read_file
 
 from ..errors import ReportError
 from ..quantities import KNOWN, Row, measurement_row
-from ..whole_files import DRAFT
+from ..whole_files import draft_of
 from .load import SkippedFile, Store, StoredRecord, printable_text, read_store
 from .machines import environment_names
 from .merge import read_source, with_machines
@@ -143,17 +142,14 @@ def _add(connection: Any, path: Path, rows: Sequence[Row]) -> int:
     [(count,)] = connection.execute("SELECT count(*) FROM added").fetchall()
     if count:
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_name(f"{FILE}.{secrets.token_hex(6)}{DRAFT}")
         everything = f"FROM added UNION ALL BY NAME {old}" if path.exists() else "FROM added"
-        try:
+        with draft_of(path) as draft:
             # Sorted by case, so that a query of one series reads little.
             connection.execute(
                 f'COPY ({everything} ORDER BY "case", "commit", round_index) TO {_quoted(draft)} '
                 "(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 16384)"
             )
             draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)
     return count
 
 

@@ -153,7 +153,8 @@ def _outcome(stored: StoredRecord, into: Path, place: Path) -> str:
 def _put(content: bytes, path: Path) -> str:
     """Write a file atomically, and never over another file; return the outcome."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with draft_of(path, content) as draft, contextlib.suppress(FileExistsError):
+    with draft_of(path) as draft, contextlib.suppress(FileExistsError):
+        draft.write_bytes(content)
         os.link(draft, path)  # unlike a rename, fails if the file exists
         return COPIED
     if path.is_symlink():
