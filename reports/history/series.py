@@ -152,14 +152,14 @@ def _all_series(table: pd.DataFrame) -> Iterator[Series]:
         at = case["position"].to_numpy()
         for metric in metrics:
             values = numeric(case[metric.name]).to_numpy(dtype=float, na_value=np.nan)
-            present = was_measured(case, metric)
+            present = _was_measured(case, metric)
             if metric.kind == "error" and np.isnan(values).all():
                 continue
             if present.any():
                 yield _series(str(key["case"]), metric, at[present], values[present])
 
 
-def was_measured(case: pd.DataFrame, metric: Metric) -> np.ndarray:
+def _was_measured(case: pd.DataFrame, metric: Metric) -> np.ndarray:
     """Return whether each process measured the metric, shape (processes,).
 
     An error that is NaN was measured and counts as a result. A missing error was not measured.

@@ -4,6 +4,11 @@ import dataclasses
 import math
 import random
 
+import pytest
+
+from reports import read_store
+from reports.history import make_history
+
 COMMITS = [f"{i:02d}{0:038d}" for i in range(1, 13)]
 LAST = f"13{0:038d}"
 STEP = 7  # the first commit of the new levels
@@ -48,3 +53,15 @@ def write_failed(made_up, root):
         )
         made_up.write(root, case, i, commit=LAST)
     return root
+
+
+@pytest.fixture(scope="session")
+def stepped_store(made_up, tmp_path_factory):
+    return write_stepped(made_up, tmp_path_factory.mktemp("stepped") / "cases")
+
+
+@pytest.fixture(scope="session")
+def failed_history(made_up, tmp_path_factory):
+    """Return the history of all thirteen commits."""
+    root = tmp_path_factory.mktemp("failed") / "cases"
+    return make_history(read_store(write_failed(made_up, write_stepped(made_up, root))))

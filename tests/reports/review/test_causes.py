@@ -20,13 +20,14 @@ def captures_more(made_up):
     new = dataclasses.replace(array, shape=(8192,), bytes=65536, where="jit(_field)")
 
     def change(record):
-        constants = dataclasses.replace(
-            record.constants,
-            captured_bytes=record.constants.captured_bytes + 65536,
-            embedded_bytes=record.constants.embedded_bytes + 65536,
-            arrays=(*record.constants.arrays, new),
+        held = record.constants
+        more = part(
+            "constants",
+            captured_bytes=held.captured_bytes + 65536,
+            embedded_bytes=held.embedded_bytes + 65536,
+            arrays=(*held.arrays, new),
         )
-        return dataclasses.replace(slower(record, compile_=1.3), constants=constants)
+        return more(slower(record, compile_=1.3))
 
     return change
 

@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from jaxmeter import Constants
 from reports.quantities import Metric
 from reports.review.findings import compare_exact_metric
 from reports.review.read import CaseResults
@@ -113,13 +114,9 @@ def test_arrays_are_listed_from_the_process_that_captures_most(made_up, pair):
     assert cause.findings[0].note == "in 5 of 6 processes"
 
 
-def test_constants_missing_at_head_fail_and_no_array_is_called_gone(made_up, pair):
-    def change(record):
-        nothing = made_up.record("a/b", {}).constants
-        names = {f.name: None for f in dataclasses.fields(nothing)} | {"arrays": ()}
-        return dataclasses.replace(record, constants=dataclasses.replace(nothing, **names))
-
-    review = reviewed(pair.write(change))
+def test_constants_missing_at_head_fail_and_no_array_is_called_gone(pair):
+    names = (field.name for field in dataclasses.fields(Constants))
+    review = reviewed(pair.write(part("constants", **dict.fromkeys(names) | {"arrays": ()})))
     assert review.exit_code == 1 and [cause.kind for cause in review.causes] == ["one_sided"]
     assert "captured, embedded, hidden argument missing in 1 case" in review.verdict
 
