@@ -47,7 +47,7 @@ def lead(cases: pd.DataFrame) -> str:
 
 def sentences(cases: pd.DataFrame) -> list[str]:
     """Return sentences on captured bytes, times, cost per megabyte, memory and results."""
-    kinds = (_exactness, _ratios, _slope, _simplified, _memory, _equality, _still_captured)
+    kinds = (_exactness, _ratios, _slope, _simplified, _memory, _equality)
     return [sentence for kind in kinds for sentence in kind(cases)] + too_few(cases)
 
 
@@ -172,15 +172,6 @@ def _equality(cases: pd.DataFrame) -> Iterator[str]:
         f"{100 * pixels:.2g} % of the pixels differ, because a change in the last digit of a rate "
         "may change a random draw."
     )
-
-
-def _still_captured(cases: pd.DataFrame) -> Iterator[str]:
-    held = cases.loc[cases["variant"] == ARGUMENT, "captured_bytes"].dropna()
-    if len(held):
-        yield (
-            f"The argument variant still captures {bytes_(float(held.max()))} (maximum over "
-            f"{counted(len(held), 'problem')})."
-        )
 
 
 def _number(row: Any, name: str, otherwise: float) -> float:
