@@ -10,6 +10,7 @@ from ..units import counted
 from .causes import Cause, causes
 from .findings import (
     PRIMARY,
+    REPORTED,
     Finding,
     Verdict,
     compare_exact_metric,
@@ -143,57 +144,21 @@ class Review:
         if not self.compared_count and self.exit_code == NO_VERDICT:
             return f"Nothing could be compared{self._gaps}."
         cases = counted(self.compared_count, "case") if self.compared_count else "no case"
-        judged, changed = self._judged, self._changes
-        sentence = "; ".join([*(judged or ["No regression or improvement"]), *changed])
-        prefix = {
-            REGRESSION: "Regression: ",
-            NO_VERDICT: "No verdict on times. ",
-        }.get(self.exit_code, "")
-        return f"{prefix}{sentence}; {cases} compared{self._gaps}."
-
-    @property
-    def _judged(self) -> list[str]:
-        """Phrases on regressions and improvements; gated regressions come first."""
-        parts = []
-        for text, is_missing in (("regressed", False), ("missing", True)):
-            failing = [f for f in self.failing if bool(f.only_at) == is_missing]
-            names = ", ".join(dict.fromkeys(f.metric.title for f in failing))
-            if failing:
-                parts.append(f"{names} {text} in {counted(len({f.case for f in failing}), 'case')}")
-        if self.broken:
-            parts.append(f"{counted(len(self.broken), 'case')} broken")
-        slower = [f for f in self.slower if not f.is_gated]
-        if slower:
-            parts.append(f"{counted(len(slower), 'time')} became longer (not gated)")
-        if self.faster:
-            parts.append(f"{counted(len(self.faster), 'time')} became shorter")
-        improved = [f for f in self.of("improvement") if f.metric.kind != "noisy"]
-        if improved:
-            parts.append(f"{counted(len(improved), 'exact metric')} improved")
-        verdicts: tuple[tuple[Verdict, str], ...] = (
-            ("regression", "regressed"),
-            ("improvement", "improved"),
-        )
-        for verdict, text in verdicts:
-            noisy = [f for f in self.of(verdict) if f.metric.kind == "noisy" and not f.is_primary]
-            if noisy:
-                parts.append(f"{_names(noisy)} {text} (not gated)")
-        return parts
+        changes = self._changes
+        if not (self.broken or self.of("regression") or self.of("improvement")):
+            changes.insert(0, "No regression or improvement")
+        prefix = {REGRESSION: "Regression: ", NO_VERDICT: "No verdict on times. "}
+        said = f"{prefix.get(self.exit_code, '')}{'; '.join(changes)}"
+        return f"{said}; {cases} compared{self._gaps}."
 
     @property
     def _changes(self) -> list[str]:
-        """Phrases on numbers that changed without a verdict, or that only one commit has."""
-        changed = [f for f in self.of("changed") if not f.only_at]
-        exact = [f for f in changed if f.metric.kind == "exact"]
-        errors = [f for f in changed if f.metric.kind == "error"]
-        parts = [f"{counted(len(exact), 'exact metric')} changed"] if exact else []
-        if errors:
-            parts.append(f"{counted(len(errors), 'error')} changed within rounding")
-        for commit in ("BASE", "HEAD"):
-            alone = [f for f in self.of("changed") if f.only_at == commit]
-            if alone:
-                parts.append(f"{_names(alone)} only at {commit}")
-        return parts
+        """Phrases on all changes; cases and numbers that fail the review come first."""
+        found: dict[str, list[Finding]] = {}
+        for finding in (*self.failing, *(f for verdict in REPORTED for f in self.of(verdict))):
+            found.setdefault(_change(finding), []).append(finding)
+        broken = [f"{counted(len(self.broken), 'case')} broken"] if self.broken else []
+        return broken + [f"{_names(group)} {text} {_cases(group)}" for text, group in found.items()]
 
     @property
     def _gaps(self) -> str:
@@ -302,6 +267,18 @@ def _counts(case: CaseResults) -> tuple[int, int]:
 def _message(row: Row) -> str:
     message = f"{row['failure_kind']}: {row['failure_message']}"
     return " ".join(message.split())[:MAX_CHARACTERS]
+
+
+def _change(finding: Finding) -> str:
+    if finding.only_at:
+        return "missing" if finding.verdict == "regression" else f"only at {finding.only_at}"
+    if finding.verdict == "regression" and not finding.is_gated:
+        return "regressed (not gated)"
+    return {"regression": "regressed", "improvement": "improved"}.get(finding.verdict, "changed")
+
+
+def _cases(findings: Sequence[Finding]) -> str:
+    return f"in {counted(len({c for f in findings for c in f.pooled or (f.case,)}), 'case')}"
 
 
 def _names(findings: Sequence[Finding]) -> str:

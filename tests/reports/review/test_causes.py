@@ -93,7 +93,7 @@ def test_ten_percent_longer_calls_are_found_and_fail_only_where_times_are_gated(
     assert review.exit_code == 0 and regressions(review) == {(CLOSURE, "steady_median_seconds")}
     (cause,) = review.causes
     assert cause.kind == "unexplained" and "program is the same" in cause.evidence[0]
-    assert "1 time became longer (not gated)" in review.verdict
+    assert "steady-state median regressed (not gated) in 1 case" in review.verdict
     assert reviewed(root, gate_times=True).exit_code == 1
 
 

@@ -134,13 +134,13 @@ def test_findings_that_only_inform_are_counted_in_the_verdict(pair):
     assert review.exit_code == 0
     assert regressions(review) == {(CLOSURE, "peak_rss_bytes")}
     assert review.verdict == (
-        "peak RSS regressed (not gated); 2 exact metrics changed; other only at HEAD; "
-        "2 cases compared."
+        "peak RSS regressed (not gated) in 1 case; fusions, accessed changed in 1 case; "
+        "other only at HEAD in 1 case; 2 cases compared."
     )
 
 
 def test_missing_steady_state_times_fail_where_times_are_gated(pair):
     root = pair.write(lambda record: dataclasses.replace(slower(record), samples_seconds=()))
-    assert "steady-state median, steady-state std only at BASE" in reviewed(root).verdict
+    assert "steady-state median, steady-state std only at BASE in 1 case" in reviewed(root).verdict
     review = reviewed(root, gate_times=True)
     assert review.exit_code == 1 and "steady-state median missing in 1 case" in review.verdict
