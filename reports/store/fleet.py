@@ -18,7 +18,6 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,7 @@ from ..quantities import KNOWN, Row, measurement_row
 from ..whole_files import draft_of
 from .load import SkippedFile, Store, StoredRecord, printable_text, read_store
 from .machines import environment_names
-from .merge import read_source, with_machines
+from .merge import Merged, read_source, with_machines
 
 FILE = "records.parquet"
 PARTITIONS = ("project=", "environment=", "month=")
@@ -54,18 +53,9 @@ SCATTER = """
 """
 
 
-@dataclass(frozen=True)
-class Compacted:
-    """How many records were added, how many the fleet had already, and the refused files."""
-
-    added_count: int
-    same_count: int
-    refused: tuple[SkippedFile, ...]
-
-
 def compact(
     sources: Sequence[str | Path], into: str | Path, *, project: str, remove: bool = False
-) -> Compacted:
+) -> Merged:
     """Add records to a fleet.
 
     Parameters
@@ -107,7 +97,7 @@ def compact(
             # Keep a file that was written again after it was read: it may contain another record.
             if stored.path.stat().st_mtime < started:
                 stored.path.unlink()
-    return Compacted(added, same, tuple(refused))
+    return Merged(added, same, tuple(refused))
 
 
 def _rows(found: Sequence[StoredRecord]) -> Iterator[tuple[Path, Row]]:

@@ -21,13 +21,13 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 @dataclass(frozen=True)
 class Merged:
-    """How many records were copied, how many the store had already, and the refused files.
+    """How many records were added, how many the store or fleet had already, and the refused files.
 
-    A file is refused if it is not a record, or if another record, a link or something else is at
-    its destination.
+    A file is refused if it is not a record. A store also refuses a record if another record, a link
+    or something else is at its destination.
     """
 
-    copied_count: int
+    added_count: int
     same_count: int
     refused: tuple[SkippedFile, ...]
 

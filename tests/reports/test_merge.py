@@ -26,7 +26,7 @@ def test_records_of_one_place_and_two_machines_do_not_meet(made_up, tmp_path):
     a = store_of(made_up, tmp_path / "a")
     b = store_of(made_up, tmp_path / "b", machine="other")
     merged = merge_stores([a, b], tmp_path / "all")
-    assert (merged.copied_count, merged.same_count, merged.refused) == (4, 0, ())
+    assert (merged.added_count, merged.same_count, merged.refused) == (4, 0, ())
     records = read_store(tmp_path / "all").records
     machines = {(one.environment_key, machine_name(one.record.environment)) for one in records}
     assert len(machines) == len({key for key, _ in machines}) == 2
@@ -38,7 +38,7 @@ def test_merging_again_and_merging_the_merged_changes_nothing(made_up, tmp_path)
     merge_stores([a], tmp_path / "all")
     before = contents(tmp_path / "all")
     assert merge_stores([a], tmp_path / "all").same_count == 2
-    assert merge_stores([tmp_path / "all"], tmp_path / "more").copied_count == 2
+    assert merge_stores([tmp_path / "all"], tmp_path / "more").added_count == 2
     assert contents(tmp_path / "all") == before == contents(tmp_path / "more")
 
 
@@ -63,7 +63,7 @@ def test_a_half_written_file_stays_behind_with_its_reason(made_up, tmp_path, end
     path.rename(path.with_suffix(ending))
     merged = merge_stores([a], tmp_path / "all")
     (refused,) = merged.refused
-    assert merged.copied_count == 1
+    assert merged.added_count == 1
     assert refused.path.name == f"1{ending}" and reason in refused.reason
     assert not list((tmp_path / "all").rglob("*.tmp"))
 
@@ -91,7 +91,7 @@ def test_folders_that_are_no_commit_stay_behind(made_up, tmp_path, name):
     merged = merge_stores([a], tmp_path / "all")
     (refused,) = merged.refused
     assert refused.path.parts[0] == name and f"{name} is not a commit hash" in refused.reason
-    assert merged.copied_count == 2
+    assert merged.added_count == 2
 
 
 def test_merged_records_have_the_rights_of_any_new_file(made_up, tmp_path):
