@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ..compile_lines import CompileLineChange, line_changes
 from ..quantities import COMPILING, Metric
-from ..units import bytes_, counted
+from ..units import bytes_, counted, listed
 from .findings import REPORTED, Finding
 from .read import CaseResults, CommitPair
 
@@ -85,7 +85,7 @@ def causes(commits: CommitPair, findings: Sequence[Finding]) -> tuple[Cause, ...
         here = {lines: members for (of, lines), members in grouped.items() if of == kind}
         if kind != "constants" and len(here) > 1:  # only arrays get a section for each case
             lines = tuple(
-                f"{_case_names(members)}: {line}"
+                f"{listed((finding.case for finding in members), 1)}: {line}"
                 for evidence_lines, members in here.items()
                 for line in evidence_lines
             )
@@ -106,11 +106,6 @@ def changed_lines(
         if base and head and (changes := line_changes(base, head)):
             found[case] = changes
     return found
-
-
-def _case_names(findings: Sequence[Finding]) -> str:
-    first, *more = dict.fromkeys(finding.case for finding in findings)
-    return f"{first} and {counted(len(more), 'other')}" if more else first
 
 
 def _kind(finding: Finding, seen: Mapping[str, tuple[str, ...]]) -> str:

@@ -7,7 +7,7 @@ from jaxmeter import MIN_ROUNDS_COUNT
 
 from ..document.section import Judgement, Outcome
 from ..stats import magnitude
-from ..units import counted
+from ..units import counted, listed
 from .findings import Finding
 from .sections import change_words
 from .verdict import Review
@@ -107,9 +107,8 @@ def _largest(findings: Sequence[Finding]) -> list[str]:
     for finding in sorted(findings, key=lambda f: -magnitude(f.ratio)):
         found.setdefault(finding.metric.title, []).append(finding)
     return [
-        f"{title} {change_words(first)} in {first.case}"
-        + (f" and {counted(len(more), 'other')}" if more else "")
-        for title, (first, *more) in found.items()
+        f"{title} {change_words(group[0])} in {listed((f.case for f in group), 1)}"
+        for title, group in found.items()
     ]
 
 

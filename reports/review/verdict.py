@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from jaxmeter import Criteria
 
 from ..quantities import KNOWN, Metric, Row, metrics_of
-from ..units import counted
+from ..units import counted, listed
 from .causes import Cause, causes
 from .findings import (
     PRIMARY,
@@ -158,7 +158,7 @@ class Review:
         for finding in (*self.failing, *(f for verdict in REPORTED for f in self.of(verdict))):
             found.setdefault(_change(finding), []).append(finding)
         broken = [f"{counted(len(self.broken), 'case')} broken"] if self.broken else []
-        return broken + [f"{_names(group)} {text} {_cases(group)}" for text, group in found.items()]
+        return broken + [_phrase(text, findings) for text, findings in found.items()]
 
     @property
     def _gaps(self) -> str:
@@ -277,13 +277,8 @@ def _change(finding: Finding) -> str:
     return {"regression": "regressed", "improvement": "improved"}.get(finding.verdict, "changed")
 
 
-def _cases(findings: Sequence[Finding]) -> str:
-    return f"in {counted(len({c for f in findings for c in f.pooled or (f.case,)}), 'case')}"
-
-
-def _names(findings: Sequence[Finding]) -> str:
-    """Return the titles of the findings' metrics, such as `peak RSS, first call and 2 others`."""
-    names = list(dict.fromkeys(f.metric.title for f in findings))
-    more = len(names) - MAX_NAMES
-    others = f" and {counted(more, 'other')}" if more > 0 else ""
-    return f"{', '.join(names[:MAX_NAMES])}{others}"
+def _phrase(text: str, findings: Sequence[Finding]) -> str:
+    """Return a phrase such as `peak RSS, first call and 2 others regressed in 3 cases`."""
+    names = listed((f.metric.title for f in findings), MAX_NAMES)
+    cases = {case for f in findings for case in f.pooled or (f.case,)}
+    return f"{names} {text} in {counted(len(cases), 'case')}"
