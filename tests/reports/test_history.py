@@ -76,7 +76,7 @@ def test_one_process_that_succeeded_makes_a_point_not_a_failure(made_up, tmp_pat
     assert environment.failed == () and all(len(one.values) == 1 for one in environment.series)
 
 
-def test_a_process_without_an_environment_failed_in_that_of_its_folder(made_up, tmp_path):
+def test_a_failure_without_an_environment_is_in_the_environment_of_its_folder(made_up, tmp_path):
     case = made_up.casing_case("closure", 3)
     made_up.write(tmp_path, case, 0, commit=COMMITS[0])
     killed = dataclasses.replace(made_up.failed("other/case", {}), environment=None, failure=None)
@@ -105,7 +105,7 @@ def test_the_command_writes_the_page_and_lists_skipped_files(made_up, tmp_path, 
     assert main(["history", "--store", str(tmp_path / "nowhere")]) == 2
 
 
-def test_a_step_links_to_the_review_of_its_commit_against_the_one_before(
+def test_a_change_point_links_to_the_review_against_the_commit_before_it(
     stepped_store, history, tmp_path
 ):
     (address,) = write_reviews(history, stepped_store, tmp_path).values()
@@ -119,7 +119,7 @@ def test_a_step_links_to_the_review_of_its_commit_against_the_one_before(
     write_history(history, tmp_path, reviews=reviews)
 
 
-def test_a_review_is_made_again_only_of_other_records_or_by_other_code(
+def test_a_review_is_made_again_only_if_records_or_code_changed(
     stepped_store, history, tmp_path, monkeypatch
 ):
     root = shutil.copytree(stepped_store, tmp_path / "cases")
@@ -146,7 +146,7 @@ def test_a_review_is_made_again_only_of_other_records_or_by_other_code(
     assert [written(), written()] == [1, 0]
 
 
-def test_a_name_that_begins_another_one_still_has_its_review(made_up, tmp_path):
+def test_a_commit_has_its_review_even_if_a_longer_name_begins_with_its_name(made_up, tmp_path):
     """Measure a commit with and without an injected regression, each with and without XLA flags."""
     for day, commit in enumerate((COMMITS[0], f"{COMMITS[0]}+injected"), start=1):
         for i, flags in enumerate(("", "--xla_flag")):

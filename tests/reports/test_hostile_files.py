@@ -21,11 +21,11 @@ MEMORY_BYTES = 2**30
 BUILD = """
 import json, resource, sys
 from pathlib import Path
-# Time of the processor: that of the clock depends on what else the machine does.
+# Limit the processor time, because elapsed time depends on other programs.
 resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
 from reports.__main__ import main
 code = main(sys.argv[1:])
-# Of this program alone: ru_maxrss counts the process that started it too.
+# The peak of this program only; ru_maxrss also counts the process that started it.
 status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
 peak = int(status["VmHWM"].split()[0]) * 1024
 print(json.dumps({"code": code, "peak_bytes": peak}))
@@ -97,7 +97,7 @@ def test_every_page_is_built(command, store, tmp_path):
     assert "</html>" in text
 
 
-def test_merging_copies_what_is_good_and_names_what_is_not(store, made_up, tmp_path):
+def test_merging_copies_valid_records_and_names_the_other_files(store, made_up, tmp_path):
     merged = merge_stores([store], tmp_path / "all")
     assert merged.added_count > 50 and len(merged.refused) > 600
     assert all(len(file.reason) <= 1000 for file in merged.refused)
@@ -106,7 +106,7 @@ def test_merging_copies_what_is_good_and_names_what_is_not(store, made_up, tmp_p
 
 
 @pytest.mark.parametrize("kind", range(SPECIAL_COUNT))
-def test_merging_leaves_alone_what_lies_at_a_records_place(kind, made_up, tmp_path):
+def test_merging_keeps_any_file_at_the_destination_of_a_record(kind, made_up, tmp_path):
     made_up.write(tmp_path / "a", made_up.casing_case("closure", 3))
     first = made_up.write(tmp_path / "a", made_up.casing_case("closure", 6))
     merge_stores([tmp_path / "a"], tmp_path / "all")
@@ -120,7 +120,7 @@ def test_merging_leaves_alone_what_lies_at_a_records_place(kind, made_up, tmp_pa
     assert os.lstat(place).st_ino == before.st_ino
 
 
-def test_merging_follows_no_link_out_of_its_goal(made_up, tmp_path):
+def test_merging_follows_no_link_out_of_its_destination(made_up, tmp_path):
     made_up.write(tmp_path / "a", made_up.casing_case("closure", 3))
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "all").mkdir()
@@ -130,7 +130,7 @@ def test_merging_follows_no_link_out_of_its_goal(made_up, tmp_path):
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-def test_a_goal_without_space_is_one_line_and_leaves_no_half_file(made_up, tmp_path, monkeypatch):
+def test_a_full_destination_is_an_error_and_leaves_no_partial_file(made_up, tmp_path, monkeypatch):
     made_up.write(tmp_path / "a", made_up.casing_case("closure", 3))
 
     def full(source, goal):

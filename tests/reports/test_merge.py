@@ -22,7 +22,7 @@ def contents(root):
     return {p.relative_to(root): p.read_bytes() for p in root.rglob("*.json")}
 
 
-def test_records_of_one_place_and_two_machines_do_not_meet(made_up, tmp_path):
+def test_records_of_two_machines_with_the_same_path_get_different_paths(made_up, tmp_path):
     a = store_of(made_up, tmp_path / "a")
     b = store_of(made_up, tmp_path / "b", machine="other")
     merged = merge_stores([a, b], tmp_path / "all")
@@ -56,7 +56,7 @@ def test_another_record_at_the_same_place_is_refused_and_both_stay(made_up, tmp_
 @pytest.mark.parametrize(
     "ending, reason", [(".json", "truncated"), (".unreadable", "incomplete")], ids=str
 )
-def test_a_half_written_file_stays_behind_with_its_reason(made_up, tmp_path, ending, reason):
+def test_a_truncated_file_is_refused_with_its_reason(made_up, tmp_path, ending, reason):
     a = store_of(made_up, tmp_path / "a")
     path = next(a.rglob("1.json"))
     path.write_text(path.read_text()[:100])
@@ -68,7 +68,7 @@ def test_a_half_written_file_stays_behind_with_its_reason(made_up, tmp_path, end
     assert not list((tmp_path / "all").rglob("*.tmp"))
 
 
-def test_the_folders_of_a_pair_merge_like_the_stores_they_are(made_up, tmp_path):
+def test_the_folders_of_a_pair_are_merged_like_stores(made_up, tmp_path):
     base, head = "b" * 40, "d" * 40 + "+slower_run"
     for side, commit in (("base", base), ("head", head)):
         made_up.write(
@@ -77,7 +77,7 @@ def test_the_folders_of_a_pair_merge_like_the_stores_they_are(made_up, tmp_path)
     (tmp_path / "kept/page").mkdir()
     (tmp_path / "kept/page/review.json").write_text("{}")
     (tmp_path / "kept/pair/programs").mkdir()
-    for source in ("kept", "kept/pair"):  # what CI keeps, and what was measured
+    for source in ("kept", "kept/pair"):  # the artefact of CI, and the folder of the pair
         merged = merge_stores([tmp_path / source], tmp_path / "all")
         assert merged.refused == ()
     assert merged.same_count == 2
@@ -85,7 +85,7 @@ def test_the_folders_of_a_pair_merge_like_the_stores_they_are(made_up, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["base", "local", "123456", "a" * 41, "1234567+", "main"])
-def test_folders_that_are_no_commit_stay_behind(made_up, tmp_path, name):
+def test_folders_that_do_not_name_a_commit_are_not_copied(made_up, tmp_path, name):
     a = store_of(made_up, tmp_path / "a")
     made_up.write(a, made_up.casing_case("closure", 3), 0, commit=name)
     merged = merge_stores([a], tmp_path / "all")

@@ -21,7 +21,7 @@ def test_a_threshold_is_the_minimum_without_a_past_and_grows_with_the_noise():
     assert 0.3 < noise_threshold(loud) < 1.5
 
 
-def test_a_level_that_changed_is_no_noise():
+def test_a_changed_level_is_not_noise():
     values = [1.0] * 10 + [2.0] * 10
     assert noise_threshold(values, {10}) == MINIMUM == noise_threshold(values)
 
@@ -44,7 +44,7 @@ def test_the_digest_names_commit_size_case_and_command(failed_history, tmp_path)
     assert "Regressions" not in triage(known, "2026-11-10", tmp_path)
 
 
-def test_a_time_without_measured_commits_and_an_unknown_name_are_refused(failed_history, tmp_path):
+def test_a_date_without_later_commits_and_an_unknown_name_are_errors(failed_history, tmp_path):
     with pytest.raises(ReportError, match="no measured commit after 2027-01-01"):
         triage(failed_history, "2027-01-01", tmp_path)
     with pytest.raises(ReportError, match="finds no commit 'v9'"):

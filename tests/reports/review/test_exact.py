@@ -65,7 +65,7 @@ VARIES = "varies from process to process"
         (ERROR, [NONE] * 2, [0.5] * 2, ("changed", NEW)),
     ],
 )
-def test_no_good_process_excuses_a_bad_one(metric, base, head, expected):
+def test_a_commit_is_judged_by_its_worst_process(metric, base, head, expected):
     pair = case(metric, base), case(metric, head)
     found = compare_exact_metric("suite/case", metric, pair)
     assert (found and (found.verdict, found.note)) == expected

@@ -18,7 +18,7 @@ def lines(review):
 DOUBLED = part("memory", temp_bytes=18_000_000)
 
 
-def test_equal_commits_pass_in_both_lines_where_their_times_are_known_well_enough(pair):
+def test_equal_commits_pass_in_both_lines(pair):
     commits = read_pair(pair.write(changed=()))
     for side in (commits.base, commits.head):
         for name, case in side.cases.items():
@@ -45,7 +45,7 @@ def test_a_longer_and_a_shorter_time_are_mixed(pair):
 
 
 @pytest.mark.parametrize("load, said", [(7.8, "load 7.8; "), (0.9, "")])
-def test_times_without_a_verdict_say_why_and_which_load_they_met(pair, load, said):
+def test_times_that_are_not_judged_have_a_reason_and_the_load(pair, load, said):
     commits = read_pair(pair.write(rounds=2))
     for case in commits.head.cases.values():
         for row in case.good.values():

@@ -106,7 +106,7 @@ def test_commits_of_a_store_are_found_by_the_beginning_of_their_names(pair, tmp_
         read_commits(store, BASE, BASE[:8])
 
 
-def test_a_full_name_means_its_commit_although_another_begins_with_it(made_up, pair, tmp_path):
+def test_a_full_name_is_its_commit_even_if_a_longer_name_begins_with_it(made_up, pair, tmp_path):
     store = as_store(pair.write(rounds=1), tmp_path / "store")
     shutil.copytree(store / HEAD, store / f"{HEAD}+slower_run")
     for commit in (BASE, HEAD):
@@ -149,7 +149,7 @@ def test_cases_measured_once_raise_no_alarm_where_others_are_tested(made_up, pai
     assert "1 paired round" in review_markdown(review)
 
 
-def test_an_environment_that_one_commit_alone_has_is_reported(made_up, pair, tmp_path):
+def test_an_environment_of_only_one_commit_is_reported(made_up, pair, tmp_path):
     store = as_store(pair.write(rounds=1), tmp_path / "store")
     for commit, machine in ((BASE, "boxB"), (HEAD, "boxC")):
         shutil.copytree(store / commit / made_up.key, store / commit / machine)
@@ -162,9 +162,7 @@ def test_an_environment_that_one_commit_alone_has_is_reported(made_up, pair, tmp
     assert "#### Not compared." in text and "another environment, measured at BASE alone" in text
 
 
-def test_of_two_folders_of_an_environment_the_one_of_both_commits_is_compared(
-    made_up, pair, tmp_path
-):
+def test_the_folder_that_both_commits_have_is_compared(made_up, pair, tmp_path):
     store = as_store(pair.write(rounds=2), tmp_path / "store")
     more = store / HEAD / "another"
     shutil.copytree(store / HEAD / made_up.key, more)
