@@ -95,12 +95,6 @@ class Drawing:
         middle = 0.5 * (left + self.width - right)
         self.text(middle, self.height - 6, title, "axis", anchor="middle")
 
-    def left_axis(self, ticks: Sequence[tuple[float, str]], left: float, right: float) -> None:
-        """Draw ticks (pixel, name) and grid lines between the margins `left` and `right`."""
-        for position, name in ticks:
-            self.line(left, position, self.width - right, position, "grid")
-            self.text(left - 8, position + 4, name, "tick", anchor="end")
-
 
 @dataclass(frozen=True)
 class Axis:
@@ -151,7 +145,9 @@ def plot(
     """Return a panel with a heading and two axes, and the scales of x and y."""
     panel, x = strip(heading, description, across, right=right)
     y = up.scale(panel.height - BOTTOM, TOP)
-    panel.left_axis(up.marks(y), LEFT, right)
+    for position, name in up.marks(y):
+        panel.line(LEFT, position, panel.width - right, position, "grid")
+        panel.text(LEFT - 8, position + 4, name, "tick", anchor="end")
     return panel, x, y
 
 

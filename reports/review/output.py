@@ -58,7 +58,7 @@ def review_page(review: Review) -> str:
             tuple(sections(review)),
             footer=(FOOTER,),
             judgements=judgements(review),
-            verdict=f"{review.outcome}. {review.verdict}",
+            verdict=review.verdict,
         )
     )
 
@@ -124,8 +124,7 @@ def review_markdown(review: Review) -> str:
     lines = [f"### {escaped(title(review))}", ""]
     for one in judgements(review):
         lines += [f"**{one.about}: {one.outcome}** – {escaped(one.reason)}", ""]
-    lines += [f"{review.outcome}. {escaped(review.verdict)}", ""]
-    lines += map(fact_line, facts(review))
+    lines += [escaped(review.verdict), "", *map(fact_line, facts(review))]
     text, left = "\n".join(lines) + "\n", 0
     for part in _parts(review):
         if len(text) + len(part) > MAX_CHARACTERS:

@@ -20,7 +20,7 @@ from .findings import (
 from .read import CaseResults, CommitPair
 
 NOTHING, REGRESSION, NO_VERDICT = 0, 1, 2
-OUTCOMES = {NOTHING: "Passes", REGRESSION: "Fails", NO_VERDICT: "No verdict"}
+OUTCOMES = {NOTHING: "Passes", REGRESSION: "Fails", NO_VERDICT: "No verdict on times"}
 MAX_NAMES = 3
 MAX_REACH = 0.2  # a time that may have changed by more, unnoticed, is not judged
 MAX_CHARACTERS = 300  # of an error's message
@@ -91,11 +91,6 @@ class Review:
         return NO_VERDICT if is_untested or not self.compared_count else NOTHING
 
     @property
-    def outcome(self) -> str:
-        """The exit code in words."""
-        return OUTCOMES[self.exit_code]
-
-    @property
     def slower(self) -> tuple[Finding, ...]:
         """Primary times that became longer, gated or not."""
         return tuple(f for f in self.of("regression") if f.is_primary)
@@ -135,21 +130,20 @@ class Review:
     def flaky(self) -> dict[str, str]:
         """Cases that are compared although some of their processes failed, with the failures."""
         cases = dict.fromkeys(f.case for f in self.findings if not f.pooled)
-        messages = {case: _failure_message(*self.commits.case(case)) for case in cases}
+        messages = {case: _failures(*self.commits.case(case)) for case in cases}
         return {case: message for case, message in messages.items() if message}
 
     @property
     def verdict(self) -> str:
-        """The review in one sentence."""
+        """The review in one sentence, which begins with the exit code in words."""
         if not self.compared_count and self.exit_code == NO_VERDICT:
-            return f"Nothing could be compared{self._gaps}."
+            return f"No verdict: nothing could be compared{self._gaps}."
         cases = counted(self.compared_count, "case") if self.compared_count else "no case"
         changes = self._changes
         if not (self.broken or self.of("regression") or self.of("improvement")):
-            changes.insert(0, "No regression or improvement")
-        prefix = {REGRESSION: "Regression: ", NO_VERDICT: "No verdict on times. "}
-        said = f"{prefix.get(self.exit_code, '')}{'; '.join(changes)}"
-        return f"{said}; {cases} compared{self._gaps}."
+            changes.insert(0, "no regression or improvement")
+        said = "; ".join([*changes, f"{cases} compared"])
+        return f"{OUTCOMES[self.exit_code]}: {said}{self._gaps}."
 
     @property
     def _changes(self) -> list[str]:
@@ -225,12 +219,11 @@ def _lost(name: str, base: CaseResults | None, head: CaseResults | None) -> Lost
         reason = f"not measured at {other} ({why}, or in another benchmark grid)"
         return LostCase(name, f"{reason}{failed and f'; {failed}'}")
     if base.good and is_more_often(_counts(head), _counts(base)):
-        first = head.broken[0]
-        failed, whole = _counts(base)
-        reason = f"{_failed(head, 'HEAD')}, at BASE in {failed} of {whole}: {_message(first)}"
-        return LostCase(name, reason, True, str(first["failure_kind"]))
+        return LostCase(name, _failures(base, head), True, str(head.broken[0]["failure_kind"]))
     if not base.good or not head.good:
-        return LostCase(name, _nothing_good({"BASE": base, "HEAD": head}))
+        bad = [commit for commit, case in (("BASE", base), ("HEAD", head)) if not case.good]
+        reason = f"no process succeeded at {' and '.join(bad)}: {_failures(base, head)}"
+        return LostCase(name, reason)
     if base.definition != head.definition:
         return LostCase(
             name, "its function or parameters changed, so the numbers cannot be compared"
@@ -238,26 +231,19 @@ def _lost(name: str, base: CaseResults | None, head: CaseResults | None) -> Lost
     return None
 
 
-def _nothing_good(cases: dict[str, CaseResults]) -> str:
-    bad = {commit: case for commit, case in cases.items() if not case.good}
-    failed = [_failed(case, commit) for commit, case in cases.items() if case.broken]
-    skipped = [f"skipped at {commit}" for commit, case in bad.items() if not case.broken]
-    message = _message(next(iter(bad.values())).failed[0])
-    how = "; ".join(failed + skipped)
-    return f"no process succeeded at {' and '.join(bad)} ({how}): {message}"
-
-
-def _failure_message(base: CaseResults, head: CaseResults) -> str:
+def _failures(base: CaseResults, head: CaseResults) -> str:
     """Return `failed at HEAD in 1 of 6 processes: KIND: message`; empty if all succeeded."""
     failed = [_failed(case, commit) for commit, case in (("BASE", base), ("HEAD", head))]
-    first = next(iter((*base.broken, *head.broken)), None)
-    return f"{', '.join(filter(None, failed))}: {_message(first)}" if first else ""
+    first = next(iter((*head.broken, *base.broken, *head.failed, *base.failed)), None)
+    return f"{', '.join(filter(None, failed))}: {_message(first)}" if first and any(failed) else ""
 
 
 def _failed(case: CaseResults | None, commit: str) -> str:
-    """Return `failed at HEAD in 5 of 6 processes`; empty if no process failed."""
+    """Return `failed at HEAD in 5 of 6 processes`, `skipped at HEAD`, or an empty string."""
     failed, whole = _counts(case) if case else (0, 0)
-    return f"failed at {commit} in {failed} of {whole} processes" if failed else ""
+    if failed:
+        return f"failed at {commit} in {failed} of {whole} processes"
+    return f"skipped at {commit}" if case and case.failed and not case.good else ""
 
 
 def _counts(case: CaseResults) -> tuple[int, int]:

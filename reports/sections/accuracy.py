@@ -137,7 +137,7 @@ def figure(errors: pd.DataFrame) -> Figure:
             ticks,
             lambda tick: f"1e{round(math.log10(tick))}",
             is_log=True,
-            every=1 if len(ticks) < 10 else math.ceil(len(ticks) / 8),
+            every=math.ceil(len(ticks) / 9),
         ),
     )
     panel.polyline([(x(d), y(10.0**-d)) for d in digits], "limit")

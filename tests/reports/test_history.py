@@ -111,7 +111,7 @@ def test_a_change_point_links_to_the_review_against_the_commit_before_it(
     (address,) = write_reviews(history, stepped_store, tmp_path).values()
     assert address.startswith(f"reviews/{COMMITS[STEP - 1][:10]}-{COMMITS[STEP][:10]}-")
     page = (tmp_path / address).read_text(encoding="utf-8")
-    assert "Fails." in page and "casing_variants/w7x-closure-d3" in page and "captured" in page
+    assert "Fails: " in page and "casing_variants/w7x-closure-d3" in page and "captured" in page
     assert "minimum effect 5%, false alarms in 1% of reviews" in page
     reviews = {(history.environments[0].name, COMMITS[STEP - 1], COMMITS[STEP]): address}
     addresses = compact(history, reviews)["environments"][0]["reviews"]

@@ -35,7 +35,7 @@ def captures_more(made_up):
 def test_equal_commits_pass_without_causes(pair):
     review = reviewed(pair.write())
     assert review.exit_code == 0 and regressions(review) == set() and review.causes == ()
-    assert review.verdict == "No regression or improvement; 2 cases compared."
+    assert review.verdict == "Passes: no regression or improvement; 2 cases compared."
 
 
 def test_twenty_aa_tests_raise_no_alarm(pair):
@@ -171,7 +171,7 @@ def test_markdown_has_verdict_causes_and_tables(made_up, pair):
     assert text.startswith(
         f"### Review of {HEAD[:10]} against {BASE[:10]}\n\n**Exact: regression**"
     )
-    assert "\nFails. Regression: captured" in text
+    assert "\nFails: captured, embedded regressed in 1 case; " in text
     assert "- captures float64[8192] (65.5 kB) in jit(\\_field)" in text
     assert "| captured | 1.80 MB | 1.87 MB | 1.04× | regression (gated) |" in text
     assert text.count("<details>") == text.count("</details>") == 1
@@ -187,7 +187,7 @@ def test_the_command_writes_page_markdown_and_json_and_exits_by_the_verdict(
     assert main([*arguments, "--markdown"]) == 1
     assert capsys.readouterr().out.strip() == (out / "review.md").read_text("utf-8").strip()
     page = (out / "index.html").read_text("utf-8")
-    assert "default-src 'none'" in page and "Fails." in page and "float64[8192]" in page
+    assert "default-src 'none'" in page and "Fails: " in page and "float64[8192]" in page
     assert not re.search(r"(src|href)\s*=\s*[\"'](https?:)?//", page)
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))

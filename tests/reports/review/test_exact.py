@@ -75,8 +75,9 @@ def test_a_commit_is_judged_by_its_worst_process(metric, base, head, expected):
 def test_a_case_that_fails_more_often_at_head_is_broken(made_up, pair, base_failed, head_failed):
     review = reviewed(with_failures(made_up, pair, base_failed, head_failed))
     assert review.exit_code == 1 and [one.case for one in review.broken] == [CLOSURE]
-    counts = f"at HEAD in {head_failed} of 6 processes, at BASE in {base_failed} of 6"
-    assert counts in review.broken[0].reason
+    reason = review.broken[0].reason
+    assert f"failed at HEAD in {head_failed} of 6 processes: WrongAnswer" in reason
+    assert ("at BASE in 1 of 6" in reason) == (base_failed == 1)
 
 
 def test_a_case_that_fails_equally_often_at_both_is_compared_and_reported(made_up, pair):
@@ -134,7 +135,7 @@ def test_findings_that_only_inform_are_counted_in_the_verdict(pair):
     assert review.exit_code == 0
     assert regressions(review) == {(CLOSURE, "peak_rss_bytes")}
     assert review.verdict == (
-        "peak RSS regressed (not gated) in 1 case; fusions, accessed changed in 1 case; "
+        "Passes: peak RSS regressed (not gated) in 1 case; fusions, accessed changed in 1 case; "
         "other only at HEAD in 1 case; 2 cases compared."
     )
 
