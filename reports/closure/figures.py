@@ -23,6 +23,7 @@ from ..document.svg import (
     strip,
 )
 from ..document.table import problem_name
+from ..quantities import COMPILED
 from ..tables import groups, rows
 from ..units import BYTES, SECONDS, Unit, bytes_, seconds, unit_for
 from .summaries import OPERATIONS, PROBLEM, variant_name, variant_order
@@ -31,32 +32,18 @@ PICTURE_BYTES = 2**22
 ROW = 50.0
 # The theme draws the first series (argument) in blue and the second (closure) in orange.
 SERIES = ("argument", "closure", "simplified", "cached", "hoisted", "static_callable")
+CONSTANTS = {
+    "captured_bytes": "captured",
+    "embedded_bytes": "embedded",
+    "hidden_argument_bytes": "hidden",
+}
 # The panels: the summary's columns, each with the word printed after its bar; the column with
 # the values of the processes; the units; the heading.
 PANELS = (
-    (
-        {"trace_lower_compile_median_seconds": ""},
-        "trace_lower_compile_seconds",
-        SECONDS,
-        "compile time",
-    ),
-    (
-        {"steady_median_seconds": ""},
-        "steady_median_seconds",
-        SECONDS,
-        "steady-state run time",
-    ),
+    ({"trace_lower_compile_median_seconds": ""}, COMPILED, SECONDS, "compile time"),
+    ({"steady_median_seconds": ""}, "steady_median_seconds", SECONDS, "steady-state run time"),
     ({"peak_rss_bytes": ""}, "peak_rss_bytes", BYTES, "peak resident set"),
-    (
-        {
-            "captured_bytes": "captured",
-            "embedded_bytes": "embedded",
-            "hidden_argument_bytes": "hidden",
-        },
-        None,
-        BYTES,
-        "constants",
-    ),
+    (CONSTANTS, None, BYTES, "constants"),
 )
 
 

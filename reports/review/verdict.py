@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from jaxmeter import Criteria
 
-from ..quantities import KNOWN, Metric, Row, metrics_of
+from ..quantities import KNOWN, Metric, metrics_of
 from ..units import counted, listed
 from .causes import Cause, causes
 from .findings import (
@@ -235,7 +235,10 @@ def _failures(base: CaseResults, head: CaseResults) -> str:
     """Return `failed at HEAD in 1 of 6 processes: KIND: message`; empty if all succeeded."""
     failed = [_failed(case, commit) for commit, case in (("BASE", base), ("HEAD", head))]
     first = next(iter((*head.broken, *base.broken, *head.failed, *base.failed)), None)
-    return f"{', '.join(filter(None, failed))}: {_message(first)}" if first and any(failed) else ""
+    if first is None or not any(failed):
+        return ""
+    message = " ".join(f"{first['failure_kind']}: {first['failure_message']}".split())
+    return f"{', '.join(filter(None, failed))}: {message[:MAX_CHARACTERS]}"
 
 
 def _failed(case: CaseResults | None, commit: str) -> str:
@@ -248,11 +251,6 @@ def _failed(case: CaseResults | None, commit: str) -> str:
 
 def _counts(case: CaseResults) -> tuple[int, int]:
     return len(case.broken), len(case.broken) + len(case.good)
-
-
-def _message(row: Row) -> str:
-    message = f"{row['failure_kind']}: {row['failure_message']}"
-    return " ".join(message.split())[:MAX_CHARACTERS]
 
 
 def _change(finding: Finding) -> str:
