@@ -47,6 +47,7 @@ PER_PROCESS_ENVIRONMENT = ("load_1min_before", "load_1min_after", "started_utc")
 ADDED = ("environment", "position")
 TAKEN = frozenset((*ENVIRONMENT.values(), *PER_PROCESS_ENVIRONMENT, *ADDED))
 FAILURE = ("phase", "kind", "message", "traceback")
+MOST_CHARACTERS = 240  # of a failure in words
 MEASURED = ("constants", "counts", "program", "memory", "checks", "extras")
 
 Kind = Literal["exact", "noisy", "error"]
@@ -185,6 +186,18 @@ def place_row(stored: StoredRecord) -> Row:
         "case": stored.case,
         "round_index": stored.round_index,
     }
+
+
+def failure_words(row: Row) -> str:
+    """Return a failure in one line, such as `Timeout in compile: over 60 s`.
+
+    Of the message, only the first line is shown. A process without a failure gives its status.
+    """
+    texts = (row[f"failure_{name}"] for name in ("phase", "kind", "message"))
+    phase, kind, message = (text.strip() if isinstance(text, str) else "" for text in texts)
+    name = f"{kind or row['status']}{f' in {phase}' if phase else ''}"
+    text = " ".join(": ".join([name, *message.splitlines()[:1]]).split())
+    return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"
 
 
 def _parameters(params: dict[str, Any]) -> Row:

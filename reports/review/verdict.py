@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from jaxmeter import Criteria
 
-from ..quantities import KNOWN, Metric, metrics_of
+from ..quantities import KNOWN, Metric, failure_words, metrics_of
 from ..units import counted, listed
 from .causes import Cause, causes
 from .findings import (
@@ -23,7 +23,6 @@ NOTHING, REGRESSION, NO_VERDICT = 0, 1, 2
 OUTCOMES = {NOTHING: "Passes", REGRESSION: "Fails", NO_VERDICT: "No verdict on times"}
 MAX_NAMES = 3
 MAX_REACH = 0.2  # a time that may have changed by more, unnoticed, is not judged
-MAX_CHARACTERS = 300  # of an error's message
 
 
 @dataclass(frozen=True)
@@ -232,13 +231,12 @@ def _lost(name: str, base: CaseResults | None, head: CaseResults | None) -> Lost
 
 
 def _failures(base: CaseResults, head: CaseResults) -> str:
-    """Return `failed at HEAD in 1 of 6 processes: KIND: message`; empty if all succeeded."""
+    """Return `failed at HEAD in 1 of 6 processes: Timeout in setup`; empty if all succeeded."""
     failed = [_failed(case, commit) for commit, case in (("BASE", base), ("HEAD", head))]
     first = next(iter((*head.broken, *base.broken, *head.failed, *base.failed)), None)
     if first is None or not any(failed):
         return ""
-    message = " ".join(f"{first['failure_kind']}: {first['failure_message']}".split())
-    return f"{', '.join(filter(None, failed))}: {message[:MAX_CHARACTERS]}"
+    return f"{', '.join(filter(None, failed))}: {failure_words(first)}"
 
 
 def _failed(case: CaseResults | None, commit: str) -> str:

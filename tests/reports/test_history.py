@@ -61,7 +61,7 @@ def test_a_commit_where_every_process_failed_is_listed_and_has_no_point(history,
     (environment,) = failed_history.environments
     (failure,) = environment.failed
     assert (failure.commit, failure.processes_count) == (12, 2)
-    assert failure.reason == "in compile: WrongAnswer: <b>off</b> by 2"
+    assert failure.reason == "WrongAnswer in compile: <b>off</b> by 2"
     assert failure.case.endswith("closure-d3") and failed_history.commits[12].hash == LAST
     assert environment.series == history.environments[0].series
     assert "Python 3.11.2" in environment.conditions[12]

@@ -77,7 +77,7 @@ search("captured closure");
 const shown = byId("shown").textContent;
 document.title = JSON.stringify({
   focused: focused.startsWith("failed13"),
-  said: focused.includes("2 processes: in compile: WrongAnswer: <b>off</b> by 2"),
+  said: focused.includes("2 processes: WrongAnswer in compile: <b>off</b> by 2"),
   first: first.includes("0100000000"),
   moved: first !== second,
   step: step.includes("change from 100 kB to 166 kB") && step.includes("processes") === false,

@@ -123,6 +123,8 @@ def test_a_parameter_of_another_type_is_skipped(good, tmp_path, name, value, sai
         (setting("program", "fusions_count", value=2**63 - 1), "fusions_count is 92233720368547"),
         (setting("environment", "ram_bytes", value=10**400), "ram_bytes is 1000000"),
         (setting("samples_seconds", value=[1.0, 1e200]), "<= 1000000000.0 - at `record.samples_se"),
+        (setting("samples_seconds", value=[math.inf]), "Infinity"),
+        (setting("samples_seconds", value=[math.nan]), "NaN"),
         (setting("samples_seconds", value=["NaN"]), ">= 0.0 - at `record.samples_seconds[0]`"),
         (setting("setup_seconds", value=-1.0), ">= 0.0 - at `record.setup_seconds`"),
         (setting("wall_seconds", value=10**400), "number out of range - at `record.wall_seconds`"),

@@ -112,20 +112,6 @@ def test_a_process_without_a_machine_takes_the_machine_of_its_folder(made_up, tm
     assert name != UNKNOWN and len({one.environment_key for one in records}) == 1
 
 
-def test_two_machines_in_one_folder_are_separated_and_a_process_without_one_is_unknown(
-    made_up, tmp_path
-):
-    store_of(made_up, tmp_path)
-    case = made_up.casing_case("closure", 6)
-    other = made_up.environment(cpu_model="Another CPU")
-    made_up.write(tmp_path, dataclasses.replace(case, environment=other))
-    made_up.write(tmp_path, dataclasses.replace(made_up.failed("a/b", {}), environment=None))
-    records = read_store(tmp_path).records
-    names = set(environment_names(records))
-    assert len(names) == 3 and UNKNOWN in names
-    assert len({one.environment_key for one in records}) == 1
-
-
 def test_the_kernels_version_and_its_few_bytes_of_memory_make_no_other_machine(made_up):
     one = made_up.environment()
     other = {"platform": "Linux-7.0-x86_64", "ram_bytes": one.ram_bytes - 4096}

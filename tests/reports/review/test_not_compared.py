@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import math
 import shutil
 
 import pytest
@@ -59,20 +58,6 @@ def test_a_case_or_a_file_that_head_lacks_is_part_of_the_verdict(pair):
     for path in (garbled, *gone):
         path.unlink()
     assert reviewed(root).verdict.endswith("; 1 case compared (1 case not compared).")
-
-
-@pytest.mark.parametrize(
-    ("seconds", "reason"),
-    [(math.inf, "Infinity"), (math.nan, "NaN"), (-1.0, "samples_seconds")],
-)
-def test_a_file_with_an_impossible_time_is_skipped_with_its_reason(pair, seconds, reason):
-    root = pair.write()
-    path = min((root / "head").rglob("w7x-argument-d3/*.json"))
-    record = json.loads(path.read_text())
-    record["samples_seconds"][0] = seconds
-    path.write_text(json.dumps(record))
-    (item,) = reviewed(root).commits.skipped
-    assert reason in item.reason
 
 
 def test_a_regression_injected_into_a_commit_is_in_the_title(pair):
