@@ -140,7 +140,7 @@ def embedded(points: Any, slope: float, name: str) -> Figure:
         place = x(row["extra_bytes"] / 1e6), y(max(value, 0.0))
         panel.mark(shape, *place, f"mark {series}", r=5, tip=tip)
     shown = sorted(set(points["variant"]), key=variant_order)
-    legend = [(f"key {' '.join(_look(variant))}", variant_name(variant)) for variant in shown]
+    legend = [(" ".join(_look(variant)), variant_name(variant)) for variant in shown]
     return Figure(
         f"{name}_embedded",
         "Compile time against embedded bytes",
@@ -148,8 +148,7 @@ def embedded(points: Any, slope: float, name: str) -> Figure:
         "variant of one problem, from medians over processes. Values below zero are noise and are "
         "drawn at zero. The dashed line is the fit through the origin.",
         (panel,),
-        (*legend, ("limit-key", "fit")),
-        columns=1,
+        (*legend, ("limit", "fit")),
     )
 
 
@@ -207,7 +206,7 @@ def break_even(curve: pd.DataFrame) -> Figure:
     legend = []
     for index, (operation, name) in enumerate(OPERATIONS.items()):
         series, shape = f"series-{index}", MARKS[index]
-        legend.append((f"key {series} {shape}", name))
+        legend.append((f"{series} {shape}", name))
         found = rows(shown.loc[shown["operation"] == operation])
         points = [(x(row["array_bytes"]), y(row["extra_median_seconds"])) for row in found]
         panel.polyline(points, f"series {series}")
@@ -221,7 +220,6 @@ def break_even(curve: pd.DataFrame) -> Figure:
         "argument. Differences below zero are noise and are left out.",
         (panel,),
         tuple(legend),
-        columns=1,
     )
 
 

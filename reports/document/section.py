@@ -20,10 +20,11 @@ class Fact:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of several panels, with `columns` panels in a row on a wide page.
+    """A figure of one or more panels; a wide page shows two panels in a row.
 
     A panel and its file are called `<name>-<index>`. Colour is never the only sign: each bar has
-    its name, and each series has its own mark. `legend` pairs a style class with its meaning.
+    its name, and each series has its own mark. `legend` has pairs of a mark and its meaning. A mark
+    is a colour and a shape, such as `series-0 circle`, or `limit` for the dashed line.
     """
 
     name: str
@@ -31,7 +32,6 @@ class Figure:
     caption: str
     panels: tuple[Drawing, ...]
     legend: tuple[tuple[str, str], ...] = ()
-    columns: int = 2
 
 
 @dataclass(frozen=True)

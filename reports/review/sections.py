@@ -280,4 +280,4 @@ def times_figure(findings: Sequence[Finding], criteria: Criteria) -> Figure:
         "line is the interval. Triangles are longer times, diamonds are shorter times, and circles "
         "are neither. A ratio between the dashed lines never counts as longer or shorter."
     )
-    return Figure("times", "Times, HEAD over BASE", caption, (panel,), columns=1)
+    return Figure("times", "Times, HEAD over BASE", caption, (panel,))

@@ -196,7 +196,7 @@ def figure(problems: pd.DataFrame, name: str) -> Figure:
             _panel(problems, "Further evaluation", "evaluation"),
             _panel(problems, "Set-up + first evaluation", "setup"),
         ),
-        (("key series-0 circle", "vcjax"), ("key series-1 diamond", "C++ reference")),
+        (("series-0 circle", "vcjax"), ("series-1 diamond", "C++ reference")),
     )
 
 
