@@ -48,11 +48,9 @@ def build(options: argparse.Namespace) -> int:
 
     report = make_report(options.store, commit=options.commit, environment=options.environment)
     page = write_report(report, options.out)
-    if report.skipped_count:
-        print(
-            f"{counted(report.skipped_count, 'unreadable file')}, listed on the page",
-            file=sys.stderr,
-        )
+    unreadable = list(report.tables["failures"]["status"]).count("unreadable")
+    if unreadable:
+        print(f"{counted(unreadable, 'unreadable file')}, listed on the page", file=sys.stderr)
     print(page.resolve())
     if not report.succeeded_count:
         print(

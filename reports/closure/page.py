@@ -61,8 +61,7 @@ def make_closure_report(
     ReportError
         If no record can be read, a file of kept rows is damaged, or no measurement matches.
     """
-    read = read_store(study / "cases")
-    everything = common_tables(read)
+    everything = common_tables(read_store(study / "cases"))
     measured = everything["measurements"]
     everything |= {
         "closure_versus_argument": summaries.variants(measured),
@@ -86,7 +85,7 @@ def make_closure_report(
     ]
     sections = tuple(section for section in made if section is not None)
     title = "Closing over arrays, measured"
-    return assembled(title, place, everything, sections, len(read.skipped))
+    return assembled(title, place, everything, sections)
 
 
 def _frames(here: dict[str, pd.DataFrame], commit: str, picture: Path) -> list[Section | None]:
@@ -128,10 +127,9 @@ def _runs(measured: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
 def _casing(store: Path) -> Section | None:
     """Return the section on the virtual casing, at the commit and environment measured last."""
     try:
-        read = read_store(store)
+        tables = common_tables(read_store(store))
     except ReportError:
         return None
-    tables = common_tables(read)
     measured = tables["measurements"]
     measured = measured.loc[measured["suite"] == summaries.CASING]
     if measured.empty:
