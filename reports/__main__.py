@@ -6,9 +6,13 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .errors import ReportError
 from .units import counted
+
+if TYPE_CHECKING:
+    from .store.merge import Merged
 
 STORE = "results/records"
 
@@ -44,11 +48,9 @@ def build(options: argparse.Namespace) -> int:
 
     report = make_report(options.store, commit=options.commit, environment=options.environment)
     page = write_report(report, options.out)
-    if report.skipped_count:
-        print(
-            f"{counted(report.skipped_count, 'unreadable file')}, listed on the page",
-            file=sys.stderr,
-        )
+    unreadable = list(report.tables["failures"]["status"]).count("unreadable")
+    if unreadable:
+        print(f"{counted(unreadable, 'unreadable file')}, listed on the page", file=sys.stderr)
     print(page.resolve())
     if not report.succeeded_count:
         print(
@@ -66,12 +68,9 @@ def closure(options: argparse.Namespace) -> int:
     from .closure.page import make_closure_report
     from .report import write_report
 
-    study = options.study
     made = make_closure_report(
-        study / "cases",
-        casing_store=options.casing_store or study / "casing",
-        audits=study / "audits",
-        picture=study / "picture.png",
+        options.study,
+        casing_store=options.casing_store,
         commit=options.commit,
         environment=options.environment,
     )
@@ -168,11 +167,7 @@ def merge(options: argparse.Namespace) -> int:
     """Copy several stores into one; the exit code is 1 if some records were refused, else 0."""
     from .store.merge import merge_stores
 
-    merged = merge_stores(options.sources, options.into)
-    for item in merged.refused:
-        print(f"not copied: {item.path}: {item.reason}", file=sys.stderr)
-    print(f"{merged.copied_count} records copied, {merged.same_count} were there already")
-    return 1 if merged.refused else 0
+    return _print_merged(merge_stores(options.sources, options.into), "copied")
 
 
 def compact(options: argparse.Namespace) -> int:
@@ -180,10 +175,14 @@ def compact(options: argparse.Namespace) -> int:
     from .store.fleet import compact as add
 
     done = add(options.sources, options.into, project=options.project, remove=options.remove)
-    for item in done.refused:
-        print(f"not added: {item.path}: {item.reason}", file=sys.stderr)
-    print(f"{done.added_count} records added, {done.same_count} were there already")
-    return 1 if done.refused else 0
+    return _print_merged(done, "added")
+
+
+def _print_merged(merged: "Merged", verb: str) -> int:
+    for item in merged.refused:
+        print(f"not {verb}: {item.path}: {item.reason}", file=sys.stderr)
+    print(f"{merged.added_count} records {verb}, {merged.same_count} were there already")
+    return 1 if merged.refused else 0
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -13,7 +13,7 @@ from .errors import ReportError
 
 # Fields end in NUL, which a commit cannot contain; a subject may contain any other character.
 LOG = (
-    *("git", "log", "--topo-order", "--reverse", "--ignore-missing", "--stdin"),
+    *("log", "--topo-order", "--reverse", "--ignore-missing", "--stdin"),
     *("--no-show-signature", "--encoding=UTF-8", "--format=tformat:%H%x00%aI%x00%s%x00%an%x00"),
 )
 FULL_NAME = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -63,13 +63,7 @@ def known_commits(repository: Path, hashes: Iterable[str]) -> list[Commit]:
     """
     # Only full hashes: git could read any other name as a branch, and return another commit.
     names = {name for name in hashes if FULL_NAME.fullmatch(name)}
-    try:
-        done = subprocess.run(
-            LOG, cwd=repository, input="\n".join(names).encode(), capture_output=True, timeout=60
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return []
-    fields = done.stdout.decode(errors="replace").split("\0")
+    fields = (_git(repository, *LOG, given="\n".join(names)) or "").split("\0")
     found = zip(*(fields[i::4] for i in range(4)), strict=False)
     commits = (Commit(name.strip(), *rest) for name, *rest in found)
     return [commit for commit in commits if commit.hash in names]
@@ -83,17 +77,36 @@ def revisions(repository: Path, since: str) -> set[str]:
     ReportError
         If git finds no commit `since`, or cannot be run.
     """
-    command = ["git", "rev-list", "--end-of-options", f"{since}..HEAD"]
-    try:
-        done = subprocess.run(command, cwd=repository, capture_output=True, text=True, timeout=60)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ReportError(f"triage: git cannot list the commits since {since}: {error}") from error
-    if done.returncode != 0:
+    found = _git(repository, "rev-list", "--end-of-options", f"{since}..HEAD")
+    if found is None:
         raise ReportError(
-            f"triage: git finds no commit {since!r} in {repository}; give a date such as "
-            "2026-11-01, a commit of this clone, or another clone with --repository"
+            f"triage: git cannot be run or finds no commit {since!r} in {repository}; give a date "
+            "such as 2026-11-01, a commit of this clone, or another clone with --repository"
         )
-    return set(done.stdout.split())
+    return set(found.split())
+
+
+def commit_named(repository: Path, name: str) -> str | None:
+    """Return the hash of a git revision; None if git finds no such commit or cannot be run."""
+    command = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    found = _git(repository, *command)
+    return None if found is None else found.strip()
+
+
+def _git(repository: Path, *arguments: str, given: str = "") -> str | None:
+    """Return the output of a git command; None if the command fails or git cannot be run."""
+    try:
+        done = subprocess.run(
+            ["git", *arguments],
+            cwd=repository,
+            input=given.encode(),
+            capture_output=True,
+            timeout=60,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.decode(errors="replace")
 
 
 def _seconds(when: Any) -> float:

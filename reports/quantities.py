@@ -47,6 +47,7 @@ PER_PROCESS_ENVIRONMENT = ("load_1min_before", "load_1min_after", "started_utc")
 ADDED = ("environment", "position")
 TAKEN = frozenset((*ENVIRONMENT.values(), *PER_PROCESS_ENVIRONMENT, *ADDED))
 FAILURE = ("phase", "kind", "message", "traceback")
+MOST_CHARACTERS = 240  # of a failure in words
 MEASURED = ("constants", "counts", "program", "memory", "checks", "extras")
 
 Kind = Literal["exact", "noisy", "error"]
@@ -103,6 +104,9 @@ KNOWN = (
     Metric("gradient_error_relative", "error", "largest error against the known gradient"),
 )
 COMPILE_PHASES = ("trace_seconds", "lower_seconds", "compile_seconds")
+COMPILING = (COMPILED, *COMPILE_PHASES)
+ERROR_FACTOR = 1.25  # a smaller ratio of two errors can be due to the order of summation
+ROUNDING = 1e-13  # smaller errors are rounding only
 
 # Beginnings of names that are not metrics: numbers of the C++ package, numbers of the machine,
 # parameters, and summaries of samples that have metrics already.
@@ -126,6 +130,11 @@ def metrics_of(names: Iterable[str]) -> tuple[Metric, ...]:
         and not (name in known or name in NOT_METRICS or name.startswith(NOT_OURS))
     ]
     return (*(metric for name, metric in known.items() if name in have), *own)
+
+
+def is_larger_error(error: float, other: float) -> bool:
+    """Return whether `error` is larger than `other`, beyond rounding and `ERROR_FACTOR`."""
+    return error > ERROR_FACTOR * max(other, ROUNDING)
 
 
 def measurement_row(stored: StoredRecord, compiles_count: int | None = 1) -> Row:
@@ -177,6 +186,18 @@ def place_row(stored: StoredRecord) -> Row:
         "case": stored.case,
         "round_index": stored.round_index,
     }
+
+
+def failure_words(row: Row) -> str:
+    """Return a failure in one line, such as `Timeout in compile: over 60 s`.
+
+    Of the message, only the first line is shown. A process without a failure gives its status.
+    """
+    texts = (row[f"failure_{name}"] for name in ("phase", "kind", "message"))
+    phase, kind, message = (text.strip() if isinstance(text, str) else "" for text in texts)
+    name = f"{kind or row['status']}{f' in {phase}' if phase else ''}"
+    text = " ".join(": ".join([name, *message.splitlines()[:1]]).split())
+    return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"
 
 
 def _parameters(params: dict[str, Any]) -> Row:

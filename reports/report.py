@@ -13,7 +13,7 @@ from .document.section import Document, Section
 from .document.write import write_document
 from .errors import ReportError
 from .sections import accuracy, chunks, head, preparation, problems, reference
-from .store.load import SkippedFile, Store, read_store
+from .store.load import Store, read_store
 from .tables import rows
 
 INTERVALS = (
@@ -27,15 +27,13 @@ INTERVALS = (
 class Report:
     """Tables of the whole store, and the page of one commit in one environment.
 
-    `skipped_count` is the number of skipped files in the store. `succeeded_count` is the number of
-    processes on the page that succeeded.
+    `succeeded_count` is the number of processes on the page that succeeded.
     """
 
     document: Document
     commit: str
     environment_key: str
     tables: dict[str, pd.DataFrame]
-    skipped_count: int
     succeeded_count: int
 
 
@@ -61,8 +59,7 @@ def make_report(
         If the folder is missing, no file can be read, or no measurement matches `commit` and
         `environment`.
     """
-    read = read_store(store)
-    everything = common_tables(read, read.skipped)
+    everything = common_tables(read_store(store))
     measured = everything["measurements"]
     everything |= {
         "closure_versus_argument": closure.variants(measured),
@@ -74,17 +71,17 @@ def make_report(
     }
     place = chosen_place(everything["environments"], commit, environment, "last_started_utc")
     here = {name: at(frame, place) for name, frame in everything.items()}
-    return assembled("vcjax, measured", place, everything, _sections(here), len(read.skipped))
+    return assembled("vcjax, measured", place, everything, _sections(here))
 
 
-def common_tables(read: Store, skipped: tuple[SkippedFile, ...]) -> dict[str, pd.DataFrame]:
+def common_tables(read: Store) -> dict[str, pd.DataFrame]:
     """Return the tables that every report has, by name."""
     measured = tables.measurements(read)
     return {
         "measurements": measured,
         "samples": tables.samples(read),
         "captured_arrays": tables.captured_arrays(read),
-        "failures": tables.failures(measured, skipped),
+        "failures": tables.failures(measured, read.skipped),
         "environments": tables.environments(measured),
     }
 
@@ -94,7 +91,6 @@ def assembled(
     place: tuple[str, str],
     everything: dict[str, pd.DataFrame],
     sections: tuple[Section, ...],
-    skipped_count: int,
 ) -> Report:
     """Return the report with these sections, and with facts on its commit and environment."""
     here = {name: at(frame, place) for name, frame in everything.items()}
@@ -107,7 +103,7 @@ def assembled(
         has_contents=True,
     )
     succeeded = list(here["measurements"]["status"]).count("ok")
-    return Report(document, *place, everything, skipped_count, succeeded)
+    return Report(document, *place, everything, succeeded)
 
 
 def write_report(report: Report, out: str | Path) -> Path:

@@ -92,6 +92,11 @@ def paired_columns(
     return ratio_columns(stem, paired_ratio(by_round(mine, quantity), by_round(other, quantity)))
 
 
+def magnitude(ratio: float) -> float:
+    """Return the absolute logarithm of a ratio; infinite if the ratio is 0, infinite or NaN."""
+    return abs(math.log(ratio)) if 0 < ratio < math.inf else math.inf
+
+
 def by_round(case: pd.DataFrame, quantity: str) -> dict[int, float]:
     """Return the values of a column that are not missing, by round."""
     found = case[quantity].dropna()

@@ -17,14 +17,15 @@ from .quantities import ENVIRONMENT, FAILURE, PARAMETERS, Row, measurement_row, 
 from .store.load import SkippedFile, Store
 
 PLACE = ("commit", "environment_key")
-IDENTITY = (*PLACE, "suite", "case", "round_index", "status")
+IDENTITY = (*PLACE, "suite", "case", "round_index")
 
 
 def measurements(store: Store) -> pd.DataFrame:
     """Return one row for each process: its place in the store, parameters and measurements."""
     rows = [measurement_row(stored) for stored in store.records]
     found = [name for row in rows for name in row]
-    frame = pd.DataFrame(rows, columns=pd.Index(dict.fromkeys([*IDENTITY, *PARAMETERS, *found])))
+    columns = pd.Index(dict.fromkeys([*IDENTITY, "status", *PARAMETERS, *found]))
+    frame = pd.DataFrame(rows, columns=columns)
     started = pd.to_datetime(frame["started_utc"], utc=True, format="ISO8601", errors="coerce")
     frame["started_utc"] = started
     # Whole numbers stay whole next to missing values, so that bytes can be compared exactly.
@@ -44,8 +45,7 @@ def samples(store: Store) -> pd.DataFrame:
         for stored in store.records
         for index, seconds in enumerate(stored.record.samples_seconds)
     ]
-    columns = [name for name in IDENTITY if name != "status"]
-    return pd.DataFrame(rows, columns=pd.Index([*columns, "sample_index", "steady_seconds"]))
+    return pd.DataFrame(rows, columns=pd.Index([*IDENTITY, "sample_index", "steady_seconds"]))
 
 
 def captured_arrays(store: Store) -> pd.DataFrame:
@@ -62,14 +62,13 @@ def captured_arrays(store: Store) -> pd.DataFrame:
         for stored in store.records
         for index, array in enumerate(stored.record.constants.arrays)
     ]
-    columns = [name for name in IDENTITY if name != "status"]
-    columns += ["array_index", "array_shape", "array_dtype", "array_bytes", "array_where"]
-    return pd.DataFrame(rows, columns=pd.Index(columns))
+    own = ("array_index", "array_shape", "array_dtype", "array_bytes", "array_where")
+    return pd.DataFrame(rows, columns=pd.Index([*IDENTITY, *own]))
 
 
 def failures(frame: pd.DataFrame, skipped: tuple[SkippedFile, ...]) -> pd.DataFrame:
     """Return one row for each process that did not succeed, and for each skipped file."""
-    columns = [*IDENTITY, *(f"failure_{name}" for name in FAILURE)]
+    columns = [*IDENTITY, "status", *(f"failure_{name}" for name in FAILURE)]
     failed = frame.loc[frame["status"] != "ok"].reindex(columns=columns)
     unread = [
         {"case": str(item.path), "status": "unreadable", "failure_message": item.reason}

@@ -14,6 +14,7 @@ from .history.series import Environment, History, Series
 from .history.steps import Step
 from .review.causes import PROGRAM
 from .review.findings import GATED, small_change
+from .stats import magnitude
 from .units import counted
 
 MAX_CHANGES = 3  # shown for a commit, the largest first
@@ -31,9 +32,7 @@ class Change:
 
     @property
     def magnitude(self) -> float:
-        """The absolute logarithm of the ratio after/before; infinite if either value is 0."""
-        ratio = self.step.ratio
-        return abs(math.log(ratio)) if 0 < ratio < math.inf else math.inf
+        return magnitude(self.step.ratio)
 
     def __str__(self) -> str:
         ratio = self.step.ratio

@@ -97,6 +97,14 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun if count == 1 else plural}"
 
 
+def listed(names: Iterable[str], most: int) -> str:
+    """Return the first `most` different names and the number of the others: `a, b and 2 others`."""
+    shown = list(dict.fromkeys(names))
+    more = len(shown) - most
+    others = f" and {counted(more, 'other')}" if more > 0 else ""
+    return f"{', '.join(shown[:most])}{others}"
+
+
 def _with_unit(value: float, units: tuple[Unit, ...]) -> str:
     if math.isnan(value):
         return MISSING

@@ -9,17 +9,14 @@ DRAFT = ".tmp"
 
 
 @contextlib.contextmanager
-def draft_of(path: Path, content: bytes) -> Iterator[Path]:
-    """Write `content` to a draft beside `path`, and yield the path of the draft.
+def draft_of(path: Path) -> Iterator[Path]:
+    """Yield the path of a new draft beside `path`, and delete the draft if it remains.
 
-    The caller moves or links the draft to `path`; when the context ends, a remaining draft is
-    deleted. The draft has the permissions of any new file, whereas only the owner can read a file
-    that `tempfile` makes.
+    The caller writes the draft, then moves or links it to `path`. The draft has the permissions of
+    any new file, whereas only the owner can read a file that `tempfile` makes.
     """
     draft = path.with_name(f"{path.name}.{secrets.token_hex(6)}{DRAFT}")
     try:
-        with open(draft, "xb") as stream:
-            stream.write(content)
         yield draft
     finally:
         draft.unlink(missing_ok=True)

@@ -23,40 +23,27 @@ from ..document.svg import (
     strip,
 )
 from ..document.table import problem_name
+from ..quantities import COMPILED
 from ..tables import groups, rows
 from ..units import BYTES, SECONDS, Unit, bytes_, seconds, unit_for
-from .summaries import OPERATIONS, PROBLEM, variant_order
+from .summaries import OPERATIONS, PROBLEM, variant_name, variant_order
 
 PICTURE_BYTES = 2**22
 ROW = 50.0
 # The theme draws the first series (argument) in blue and the second (closure) in orange.
 SERIES = ("argument", "closure", "simplified", "cached", "hoisted", "static_callable")
+CONSTANTS = {
+    "captured_bytes": "captured",
+    "embedded_bytes": "embedded",
+    "hidden_argument_bytes": "hidden",
+}
 # The panels: the summary's columns, each with the word printed after its bar; the column with
 # the values of the processes; the units; the heading.
 PANELS = (
-    (
-        {"trace_lower_compile_median_seconds": ""},
-        "trace_lower_compile_seconds",
-        SECONDS,
-        "compile time",
-    ),
-    (
-        {"steady_median_seconds": ""},
-        "steady_median_seconds",
-        SECONDS,
-        "steady-state run time",
-    ),
+    ({"trace_lower_compile_median_seconds": ""}, COMPILED, SECONDS, "compile time"),
+    ({"steady_median_seconds": ""}, "steady_median_seconds", SECONDS, "steady-state run time"),
     ({"peak_rss_bytes": ""}, "peak_rss_bytes", BYTES, "peak resident set"),
-    (
-        {
-            "captured_bytes": "captured",
-            "embedded_bytes": "embedded",
-            "hidden_argument_bytes": "hidden",
-        },
-        None,
-        BYTES,
-        "constants",
-    ),
+    (CONSTANTS, None, BYTES, "constants"),
 )
 
 
@@ -117,18 +104,18 @@ def _bars(
     )
     for index, (variant, group) in enumerate(bars.items()):
         middle = TOP + ROW * (index + 0.5)
-        panel.text(left - 8, middle + 4, _name(variant), "label", anchor="end")
+        panel.text(left - 8, middle + 4, variant_name(variant), "label", anchor="end")
         thick, small = (18.0, "") if len(group) == 1 else (12.0, " small")
         y = middle - 0.5 * len(group) * (thick + 1)
         for (word, value), label in zip(group.items(), labels[variant], strict=True):
             css = f"bar {variant} {word}".rstrip()
-            tip = f"{_name(variant)}: {label}"
+            tip = f"{variant_name(variant)}: {label}"
             panel.rect(left, y, max(x(value) - left, 1.0), thick, css, tip=tip)
             reach = max([x(value), *map(x, dots.get(variant, ()))])
             panel.text(reach + 8, y + 0.5 * thick + 4, label, f"value{small}")
             y += thick + 1
         for value in dots.get(variant, ()):
-            tip = f"{_name(variant)}, one process: {words(value)}"
+            tip = f"{variant_name(variant)}, one process: {words(value)}"
             panel.mark("circle", x(value), middle, "dot", r=3, tip=tip)
     return panel
 
@@ -153,7 +140,7 @@ def embedded(points: Any, slope: float, name: str) -> Figure:
         place = x(row["extra_bytes"] / 1e6), y(max(value, 0.0))
         panel.mark(shape, *place, f"mark {series}", r=5, tip=tip)
     shown = sorted(set(points["variant"]), key=variant_order)
-    legend = [(f"key {' '.join(_look(variant))}", _name(variant)) for variant in shown]
+    legend = [(" ".join(_look(variant)), variant_name(variant)) for variant in shown]
     return Figure(
         f"{name}_embedded",
         "Compile time against embedded bytes",
@@ -161,8 +148,7 @@ def embedded(points: Any, slope: float, name: str) -> Figure:
         "variant of one problem, from medians over processes. Values below zero are noise and are "
         "drawn at zero. The dashed line is the fit through the origin.",
         (panel,),
-        (*legend, ("limit-key", "fit")),
-        columns=1,
+        (*legend, ("limit", "fit")),
     )
 
 
@@ -220,7 +206,7 @@ def break_even(curve: pd.DataFrame) -> Figure:
     legend = []
     for index, (operation, name) in enumerate(OPERATIONS.items()):
         series, shape = f"series-{index}", MARKS[index]
-        legend.append((f"key {series} {shape}", name))
+        legend.append((f"{series} {shape}", name))
         found = rows(shown.loc[shown["operation"] == operation])
         points = [(x(row["array_bytes"]), y(row["extra_median_seconds"])) for row in found]
         panel.polyline(points, f"series {series}")
@@ -234,7 +220,6 @@ def break_even(curve: pd.DataFrame) -> Figure:
         "argument. Differences below zero are noise and are left out.",
         (panel,),
         tuple(legend),
-        columns=1,
     )
 
 
@@ -274,10 +259,6 @@ def _linear_plot(
     across = Axis(linear_ticks(last), lambda tick: f"{tick:g}", axis)
     up = Axis(linear_ticks(top), lambda tick: f"{tick:g} {unit}")
     return plot(heading, f"{axis} against {unit}", across, up)
-
-
-def _name(variant: str) -> str:
-    return variant.replace("_", " ")
 
 
 def _look(variant: str) -> tuple[str, str]:

@@ -32,11 +32,9 @@ CASING_LESSON = (
 
 
 def make_closure_report(
-    store: str | Path,
+    study: Path,
     *,
     casing_store: str | Path | None = None,
-    audits: str | Path | None = None,
-    picture: str | Path | None = None,
     commit: str | None = None,
     environment: str | None = None,
     kept_versions: Path = versions.KEPT,
@@ -45,13 +43,13 @@ def make_closure_report(
 
     Parameters
     ----------
-    store : path
-        Folder with the study's records, at <commit>/<environment-key>/<case>/<round>.json.
+    study : Path
+        Folder of the study. It has the records, at cases/<commit>/<environment-key>/<case>/
+        <round>.json. It may have audits, at audits/<commit>/<environment-key>.json, and
+        picture.png.
     casing_store : path, optional
-        Folder of the records from which the variants of the virtual casing are taken.
-    audits, picture : path, optional
-        Folder with the audits, at <commit>/<environment-key>.json, and path of a PNG file. The page
-        leaves out an audit or a picture that does not exist.
+        Folder of the records with variants of the virtual casing; by default `study`/casing. If it
+        has no records, the page has no section on the virtual casing.
     commit, environment : str, optional
         Beginnings of a commit hash and of an environment key. The default is the commit that was
         measured last, in its environment with the most processes.
@@ -63,8 +61,7 @@ def make_closure_report(
     ReportError
         If no record can be read, a file of kept rows is damaged, or no measurement matches.
     """
-    read = read_store(store)
-    everything = common_tables(read, read.skipped)
+    everything = common_tables(read_store(study / "cases"))
     measured = everything["measurements"]
     everything |= {
         "closure_versus_argument": summaries.variants(measured),
@@ -80,20 +77,18 @@ def make_closure_report(
     here = {name: at(frame, place) for name, frame in everything.items()}
     here |= {name: everything[name] for name in ("versions", "kept_versions")}
     made = [
-        *_frames(here, place[0], None if picture is None else Path(picture)),
+        *_frames(here, place[0], study / "picture.png"),
         further.break_even(here["capture_sizes"], here["closure_versus_argument"]),
-        None if audits is None else further.audited(Path(audits, place[0], f"{place[1]}.json")),
-        None if casing_store is None else _casing(Path(casing_store)),
+        further.audited(study / "audits" / place[0] / f"{place[1]}.json"),
+        _casing(Path(casing_store or study / "casing")),
         problems.section(here["failures"]),
     ]
     sections = tuple(section for section in made if section is not None)
     title = "Closing over arrays, measured"
-    return assembled(title, place, everything, sections, len(read.skipped))
+    return assembled(title, place, everything, sections)
 
 
-def _frames(
-    here: dict[str, pd.DataFrame], commit: str, picture: Path | None
-) -> list[Section | None]:
+def _frames(here: dict[str, pd.DataFrame], commit: str, picture: Path) -> list[Section | None]:
     """Return the sections on the simulated frames; an empty list if no frame was measured."""
     cases, measured = here["closure_versus_argument"], here["measurements"]
     if cases.empty:
@@ -105,7 +100,7 @@ def _frames(
             measured,
             here["captured_arrays"],
             title="Closure against argument: published and measured",
-            picture=picture if picture is not None and picture.exists() else None,
+            picture=picture if picture.exists() else None,
             with_published=True,
             paragraphs=FRAMES_LESSON,
         ),
@@ -132,10 +127,9 @@ def _runs(measured: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
 def _casing(store: Path) -> Section | None:
     """Return the section on the virtual casing, at the commit and environment measured last."""
     try:
-        read = read_store(store)
+        tables = common_tables(read_store(store))
     except ReportError:
         return None
-    tables = common_tables(read, ())
     measured = tables["measurements"]
     measured = measured.loc[measured["suite"] == summaries.CASING]
     if measured.empty:

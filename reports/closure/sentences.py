@@ -19,6 +19,7 @@ from .summaries import (
     published_seconds_per_megabyte,
     row_of,
     slope,
+    variant_name,
 )
 
 COMPILING, STEADY = "trace_lower_compile_to_argument", "steady_to_argument"
@@ -46,7 +47,7 @@ def lead(cases: pd.DataFrame) -> str:
 
 def sentences(cases: pd.DataFrame) -> list[str]:
     """Return sentences on captured bytes, times, cost per megabyte, memory and results."""
-    kinds = (_exactness, _ratios, _slope, _simplified, _memory, _equality, _still_captured)
+    kinds = (_exactness, _ratios, _slope, _simplified, _memory, _equality)
     return [sentence for kind in kinds for sentence in kind(cases)] + too_few(cases)
 
 
@@ -94,16 +95,18 @@ def _ratios(cases: pd.DataFrame) -> Iterator[str]:
         argument = row_of(problem, ARGUMENT)
         if argument is None or not others:
             continue
-        compiling = [f"{_name(row)} {ratio_range(row, COMPILING)}" for row in others]
         said = f"{problem_name(key)}, compile time against the argument variant: "
-        said += f"{', '.join(compiling)}."
+        said += f"{_ratios_of(others, COMPILING)}."
         different = [row for row in others if _differs(row, STEADY)]
         if different:
-            steady = [f"{_name(row)} {ratio_range(row, STEADY)}" for row in different]
-            said += f" The steady-state run differs: {', '.join(steady)}."
+            said += f" The steady-state run differs: {_ratios_of(different, STEADY)}."
             programs = [_program(row) for row in (argument, *different)]
             said += f" Programs: {'; '.join(filter(None, programs))}." if any(programs) else ""
         yield said
+
+
+def _ratios_of(others: list[Row], stem: str) -> str:
+    return ", ".join(f"{variant_name(row['variant'])} {ratio_range(row, stem)}" for row in others)
 
 
 def _differs(row: Row, stem: str) -> bool:
@@ -115,11 +118,8 @@ def _program(row: Row) -> str:
     instructions = _number(row, "hlo_instructions_count", math.nan)
     if math.isnan(instructions):
         return ""
-    return f"{_name(row)} {instructions:.0f} instructions in {row['fusions_count']} fusions"
-
-
-def _name(row: Any) -> str:
-    return str(row["variant"]).replace("_", " ")
+    name, fusions = variant_name(row["variant"]), row["fusions_count"]
+    return f"{name} {instructions:.0f} instructions in {fusions} fusions"
 
 
 def _slope(cases: pd.DataFrame) -> Iterator[str]:
@@ -150,7 +150,7 @@ def _memory(cases: pd.DataFrame) -> Iterator[str]:
     row = row_of_largest(cases, "peak_rss_bytes")
     if row is not None:
         yield (
-            f"Peak memory is highest for {_name(row)} at "
+            f"Peak memory is highest for {variant_name(row['variant'])} at "
             f"{problem_name(row)}: {_bytes(row, 'peak_rss_bytes')}, with "
             f"{_bytes(row, 'captured_bytes')} captured."
         )
@@ -172,15 +172,6 @@ def _equality(cases: pd.DataFrame) -> Iterator[str]:
         f"{100 * pixels:.2g} % of the pixels differ, because a change in the last digit of a rate "
         "may change a random draw."
     )
-
-
-def _still_captured(cases: pd.DataFrame) -> Iterator[str]:
-    held = cases.loc[cases["variant"] == ARGUMENT, "captured_bytes"].dropna()
-    if len(held):
-        yield (
-            f"The argument variant still captures {bytes_(float(held.max()))} (maximum over "
-            f"{counted(len(held), 'problem')})."
-        )
 
 
 def _number(row: Any, name: str, otherwise: float) -> float:

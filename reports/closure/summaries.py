@@ -170,6 +170,10 @@ def row_of(table: pd.DataFrame, variant: str, **where: Any) -> dict[str, Any] | 
     return None if found.empty else rows(found)[0]
 
 
+def variant_name(variant: str) -> str:
+    return variant.replace("_", " ")
+
+
 def _place_in(known: Iterable[str]) -> Callable[[str], int]:
     """Return a sorting key that puts names in the order of `known`, and other names last."""
     order = list(known)

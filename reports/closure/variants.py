@@ -7,6 +7,7 @@ import pandas as pd
 
 from ..document.section import Section
 from ..document.table import (
+    PHASES,
     Column,
     Table,
     count,
@@ -23,7 +24,15 @@ from ..quantities import Row
 from ..tables import row_of_largest
 from . import figures
 from .sentences import lead, sentences
-from .summaries import PROBLEM, extra_seconds, of_variants, published, slope, variant_order
+from .summaries import (
+    PROBLEM,
+    extra_seconds,
+    of_variants,
+    published,
+    slope,
+    variant_name,
+    variant_order,
+)
 from .summaries import variants as summary
 
 LESSON = (
@@ -113,13 +122,11 @@ def _problem(row: Row) -> str:
     return problem_name(row) if source is None else f"{problem_name(row)}, {source}"
 
 
-HEAD = row_head("Variant", lambda row: str(row["variant"]).replace("_", " "), _problem)
+HEAD = row_head("Variant", lambda row: variant_name(row["variant"]), _problem)
 TIMES: tuple[Column, ...] = (
     HEAD,
     count("Processes", "processes_count"),
-    time("Trace", "trace", "Running the Python function once on abstract values"),
-    time("Lower", "lower", "From the jaxpr to StableHLO"),
-    time("Compile", "compile", "Compilation by XLA, without a cache"),
+    *PHASES,
     time("All three", "trace_lower_compile", "Compile time: trace, lower and compile"),
     ratio(
         "All three / argument", "trace_lower_compile_to_argument", "Compile time, paired by round"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from ..document.section import Section
-from ..document.table import count, problem_name, ratio, row_head, size, table, text, time
+from ..document.table import PHASES, count, problem_name, ratio, row_head, size, table, text, time
 from ..errors import ReportError
 from ..tables import PLACE, rows
 
@@ -127,9 +127,7 @@ def section(cases: pd.DataFrame) -> Section:
         ),
         text("Python", "python_version"),
         count("Processes", "processes_count"),
-        time("Trace", "trace"),
-        time("Lower", "lower"),
-        time("Compile", "compile"),
+        *PHASES,
         ratio("All three / argument", "trace_lower_compile_to_argument", "Within this version"),
         time("Steady-state run", "steady"),
         ratio("Steady / argument", "steady_to_argument", "Within this version"),

@@ -51,11 +51,11 @@ def asset(name: str) -> str:
 
 
 def _legend_mark(css: str) -> str:
-    """Return the SVG of the mark that `css` names, such as `key series-0 circle`."""
-    if css == "limit-key":
+    """Return the SVG of a mark such as `series-0 circle`, or of the line `limit`."""
+    if css == "limit":
         line = '<line x1="0" y1="7" x2="26" y2="7" class="limit"/>'
         return f'<svg class="panel" style="width:26px" viewBox="0 0 26 14">{line}</svg>'
-    _, series, shape = css.split()
+    series, shape = css.split()
     drawing = Drawing("", "", 14, 14)
     drawing.mark(shape, 7, 7, f"mark {series}", r=5)
     inner = "".join(drawing.parts)

@@ -1,9 +1,12 @@
 """Describe the content of a page before any markup: facts, sections, figures and tables."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from .svg import Drawing
 from .table import Table
+
+Outcome = Literal["passes", "regression", "improvement", "mixed", "not judged"]
 
 
 @dataclass(frozen=True)
@@ -17,10 +20,11 @@ class Fact:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of several panels, with `columns` panels in a row on a wide page.
+    """A figure of one or more panels; a wide page shows two panels in a row.
 
     A panel and its file are called `<name>-<index>`. Colour is never the only sign: each bar has
-    its name, and each series has its own mark. `legend` pairs a style class with its meaning.
+    its name, and each series has its own mark. `legend` has pairs of a mark and its meaning. A mark
+    is a colour and a shape, such as `series-0 circle`, or `limit` for the dashed line.
     """
 
     name: str
@@ -28,7 +32,6 @@ class Figure:
     caption: str
     panels: tuple[Drawing, ...]
     legend: tuple[tuple[str, str], ...] = ()
-    columns: int = 2
 
 
 @dataclass(frozen=True)
@@ -50,12 +53,20 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A line of a verdict: an outcome in bold, coloured by `is_bad`, and the reason."""
+class Judgement:
+    """A line of a verdict: its subject, the outcome, and the main reasons."""
 
-    outcome: str
+    about: str
+    outcome: Outcome
     reason: str
-    is_bad: bool
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether the outcome needs a closer look."""
+        return self.outcome not in ("passes", "improvement")
+
+    def __str__(self) -> str:
+        return f"{self.about}: {self.outcome} – {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -64,7 +75,7 @@ class Document:
 
     Attributes
     ----------
-    judgements : tuple of Judged
+    judgements : tuple of Judgement
         Lines below the title.
     verdict : str
         The sentence below the judgements.
@@ -81,6 +92,6 @@ class Document:
     sections: tuple[Section, ...]
     footer: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
-    judgements: tuple[Judged, ...] = ()
+    judgements: tuple[Judgement, ...] = ()
     verdict: str = ""
     has_contents: bool = False

@@ -13,6 +13,8 @@ WIDTH, HEIGHT = 400.0, 250.0
 LEFT, TOP, BOTTOM = 76.0, 34.0, 40.0  # margins around the plotted area
 MARKS = ("circle", "square", "diamond", "triangle")
 
+Scale = Callable[[float], float]
+
 
 @dataclass
 class Drawing:
@@ -93,12 +95,6 @@ class Drawing:
         middle = 0.5 * (left + self.width - right)
         self.text(middle, self.height - 6, title, "axis", anchor="middle")
 
-    def left_axis(self, ticks: Sequence[tuple[float, str]], left: float, right: float) -> None:
-        """Draw ticks (pixel, name) and grid lines between the margins `left` and `right`."""
-        for position, name in ticks:
-            self.line(left, position, self.width - right, position, "grid")
-            self.text(left - 8, position + 4, name, "tick", anchor="end")
-
 
 @dataclass(frozen=True)
 class Axis:
@@ -114,16 +110,16 @@ class Axis:
     every: int = 1
     ends: tuple[float, float] | None = None
 
-    def scale(self, start: float, end: float) -> Callable[[float], float]:
+    def scale(self, start: float, end: float) -> Scale:
         """Return the map from values to the pixels `start..end`."""
         low, high = self.ends or (self.ticks[0], self.ticks[-1])
-        return (log_scale if self.is_log else linear_scale)(low, high, start, end)
+        if not self.is_log:
+            return linear_scale(low, high, start, end)
+        inner = linear_scale(math.log10(low), math.log10(high), start, end)
+        return lambda value: inner(math.log10(value))
 
-    def marks(self, scale: Callable[[float], float]) -> list[tuple[float, str]]:
+    def marks(self, scale: Scale) -> list[tuple[float, str]]:
         return [(scale(tick), self.label(tick)) for tick in self.ticks[:: self.every]]
-
-
-Scale = Callable[[float], float]
 
 
 def strip(
@@ -149,7 +145,9 @@ def plot(
     """Return a panel with a heading and two axes, and the scales of x and y."""
     panel, x = strip(heading, description, across, right=right)
     y = up.scale(panel.height - BOTTOM, TOP)
-    panel.left_axis(up.marks(y), LEFT, right)
+    for position, name in up.marks(y):
+        panel.line(LEFT, position, panel.width - right, position, "grid")
+        panel.text(LEFT - 8, position + 4, name, "tick", anchor="end")
     return panel, x, y
 
 
@@ -160,16 +158,10 @@ _CORNERS: dict[str, tuple[tuple[float, float], ...]] = {
 }
 
 
-def linear_scale(low: float, high: float, start: float, end: float) -> Callable[[float], float]:
+def linear_scale(low: float, high: float, start: float, end: float) -> Scale:
     """Return the linear map from `low..high` to the pixels `start..end`."""
     span = (high - low) or 1.0
     return lambda value: start + (end - start) * (value - low) / span
-
-
-def log_scale(low: float, high: float, start: float, end: float) -> Callable[[float], float]:
-    """Return the logarithmic map from `low..high`, both positive, to the pixels `start..end`."""
-    inner = linear_scale(math.log10(low), math.log10(high), start, end)
-    return lambda value: inner(math.log10(value))
 
 
 def linear_ticks(high: float, count: int = 4) -> list[float]:

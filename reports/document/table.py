@@ -214,3 +214,10 @@ def error(title: str, name: str, meaning: str = "", *, within: str | None = None
         return Cell(scientific(float(value)), exact=repr(float(value)), order=order, tone=tone)
 
     return Column(title, lambda found: [cell(row) for row in found], meaning)
+
+
+PHASES = (
+    time("Trace", "trace", "Running the Python function once on abstract values"),
+    time("Lower", "lower", "From the jaxpr to StableHLO"),
+    time("Compile", "compile", "Compilation by XLA, without a cache"),
+)

@@ -98,5 +98,6 @@ def write_whole(
         )
     out.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
-        with draft_of(out / name, text.encode("utf-8")) as draft:
+        with draft_of(out / name) as draft:
+            draft.write_text(text, encoding="utf-8")
             draft.replace(out / name)

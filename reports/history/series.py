@@ -13,14 +13,13 @@ from .. import tables
 from ..commits import Commit, ordered_commits
 from ..compile_lines import CompileLines, compile_lines, line_changes, slowest_lines
 from ..errors import ReportError
-from ..quantities import COMPILE_PHASES, COMPILED, Metric, Row, metrics_of
+from ..quantities import COMPILED, COMPILING, ERROR_FACTOR, Metric, failure_words, metrics_of
 from ..store.load import SkippedFile, Store
 from ..store.machines import environment_names
 from ..tables import any_of, groups, last_known, numeric, rows
 from .noise import noise_threshold
-from .steps import SMALLEST_ERROR_STEP, Step, find_steps
+from .steps import Step, find_steps
 
-MOST_CHARACTERS = 240  # of a failure's message
 VERSIONS = ("Python", "numpy")
 
 Profiles = Mapping[tuple[str, int], CompileSummary]
@@ -69,7 +68,7 @@ class Series:
         if self.metric.kind == "exact":
             return 0.0
         if self.metric.kind == "error":
-            return SMALLEST_ERROR_STEP
+            return ERROR_FACTOR - 1
         return noise_threshold(self.values, {step.index for step in self.steps})
 
 
@@ -152,14 +151,14 @@ def _all_series(table: pd.DataFrame) -> Iterator[Series]:
         at = case["position"].to_numpy()
         for metric in metrics:
             values = numeric(case[metric.name]).to_numpy(dtype=float, na_value=np.nan)
-            present = was_measured(case, metric)
+            present = _was_measured(case, metric)
             if metric.kind == "error" and np.isnan(values).all():
                 continue
             if present.any():
                 yield _series(str(key["case"]), metric, at[present], values[present])
 
 
-def was_measured(case: pd.DataFrame, metric: Metric) -> np.ndarray:
+def _was_measured(case: pd.DataFrame, metric: Metric) -> np.ndarray:
     """Return whether each process measured the metric, shape (processes,).
 
     An error that is NaN was measured and counts as a result. A missing error was not measured.
@@ -192,7 +191,7 @@ def _with_lines(series: Sequence[Series], profiles: Profiles) -> Iterator[Series
         if (found := compile_lines([profiles.get((one.case, commit))], median))
     }
     for one in series:
-        if one.metric.name in (COMPILED, *COMPILE_PHASES):
+        if one.metric.name in COMPILING:
             one = replace(one, lines=_lines_at(one, lines))
         yield one
 
@@ -214,16 +213,7 @@ def _all_failed(table: pd.DataFrame) -> Iterator[Failed]:
     where = ["position", "case"]
     is_good = table["status"].eq("ok").groupby([table[name] for name in where]).transform("any")
     for key, found in groups(table.loc[~is_good].sort_values("round_index"), where):
-        yield Failed(key["case"], int(key["position"]), len(found), _reason(rows(found)[0]))
-
-
-def _reason(row: Row) -> str:
-    """Return the phase of a failure, the name of the error and the first line of its message."""
-    texts = (row[f"failure_{name}"] for name in ("phase", "kind", "message"))
-    phase, kind, message = (text.strip() if isinstance(text, str) else "" for text in texts)
-    said = ": ".join(filter(None, [kind, *message.splitlines()[:1]])) or str(row["status"])
-    text = f"in {phase}: {said}" if phase else said
-    return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"
+        yield Failed(key["case"], int(key["position"]), len(found), failure_words(rows(found)[0]))
 
 
 def _conditions(table: pd.DataFrame) -> dict[int, str]:

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..errors import ReportError
-from ..quantities import Kind
+from ..quantities import Kind, is_larger_error
 
 try:
     import ruptures
@@ -33,8 +33,6 @@ Finder = Literal["exact", "asv", "asv+ruptures", "ruptures"]
 # too small for a reader to act on.
 SMALLEST_NOISY_STEP = 0.02
 RESOLUTION = 1e-9  # of clocks, in seconds; bytes and counts are integers
-SMALLEST_ERROR_STEP = 0.25
-ROUNDING = 1e-13  # smaller errors are rounding only
 FEWEST_POINTS = 6  # of a noisy series; with fewer, a level and an outlier look alike
 SAME_STEP = 2  # points; change points of both methods within this distance are the same
 
@@ -86,9 +84,7 @@ def _changes(values: Sequence[float], differ: Callable[[float, float], bool]) ->
 def _error_moved(before: float, after: float) -> bool:
     if math.isnan(before) or math.isnan(after):
         return math.isnan(before) != math.isnan(after)
-    if max(before, after) < ROUNDING:
-        return False
-    return abs(after - before) > SMALLEST_ERROR_STEP * max(min(before, after), ROUNDING)
+    return is_larger_error(max(before, after), min(before, after))
 
 
 def _noisy_steps(values: Sequence[float]) -> tuple[Step, ...]:

@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..quantities import Metric
-from ..units import bytes_, counted
+from ..compile_lines import CompileLineChange, line_changes
+from ..quantities import COMPILING, Metric
+from ..units import bytes_, counted, listed
 from .findings import REPORTED, Finding
 from .read import CaseResults, CommitPair
 
-COMPILING = ("trace_lower_compile_seconds", "trace_seconds", "lower_seconds", "compile_seconds")
 CONSTANTS = ("captured_bytes", "embedded_bytes", "hidden_argument_bytes")
 COUNTS = ("traces_count", "compiles_count")
 PROGRAM = {
@@ -85,7 +85,7 @@ def causes(commits: CommitPair, findings: Sequence[Finding]) -> tuple[Cause, ...
         here = {lines: members for (of, lines), members in grouped.items() if of == kind}
         if kind != "constants" and len(here) > 1:  # only arrays get a section for each case
             lines = tuple(
-                f"{_case_names(members)}: {line}"
+                f"{listed((finding.case for finding in members), 1)}: {line}"
                 for evidence_lines, members in here.items()
                 for line in evidence_lines
             )
@@ -94,9 +94,18 @@ def causes(commits: CommitPair, findings: Sequence[Finding]) -> tuple[Cause, ...
     return tuple(sorted(found, key=lambda cause: not cause.is_regression))
 
 
-def _case_names(findings: Sequence[Finding]) -> str:
-    first, *more = dict.fromkeys(finding.case for finding in findings)
-    return f"{first} and {counted(len(more), 'other')}" if more else first
+def changed_lines(
+    commits: CommitPair, findings: Iterable[Finding]
+) -> dict[str, tuple[CompileLineChange, ...]]:
+    """Return by case the changed lines of profiled cases whose compile time or program changed."""
+    names = (*COMPILING, *PROGRAM)
+    changed = (f for f in findings if f.verdict in REPORTED and f.metric.name in names)
+    found = {}
+    for case in dict.fromkeys(name for f in changed for name in f.pooled or (f.case,)):
+        base, head = (side.compile_lines for side in commits.case(case))
+        if base and head and (changes := line_changes(base, head)):
+            found[case] = changes
+    return found
 
 
 def _kind(finding: Finding, seen: Mapping[str, tuple[str, ...]]) -> str:

@@ -15,7 +15,7 @@ from typing import Literal
 
 from jaxmeter import Criteria, Round, SampleSummary, Timing, adjacent_rounds, compare_cases
 
-from ..quantities import Metric, Row
+from ..quantities import COMPILED, ROUNDING, Metric, Row, is_larger_error
 from ..units import counted
 from .read import CaseResults, CommitPair
 
@@ -24,7 +24,7 @@ REPORTED: tuple[Verdict, ...] = ("regression", "improvement", "changed")
 
 # Tested together, so that the criteria give the probability of any false alarm among these times.
 # Other times show where a difference lies; in the same family they would weaken every test.
-PRIMARY = ("trace_lower_compile_seconds", "steady_median_seconds")
+PRIMARY = (COMPILED, "steady_median_seconds")
 
 GATED = (
     "captured_bytes",
@@ -44,9 +44,7 @@ A larger error always fails a review. A longer time fails a review only with `Po
 SMALL_BYTES = 1024
 SMALL_SHARE_OF_FLOPS = 0.05  # equal to the minimum effect of times
 
-ERROR_FACTOR = 1.25  # a larger ratio of errors is a regression; a smaller ratio is summation order
 ERROR_CHANGE = 1e-3  # relative changes of an error below this are not reported
-ROUNDING = 1e-13
 
 
 @dataclass(frozen=True)
@@ -194,9 +192,9 @@ def _error(base: list[float], head: list[float]) -> tuple[Verdict, str]:
     if any(map(math.isnan, (*base, *head))):
         return _not_a_number(base, head)
     low, high = max(base), max(head)
-    if high > ERROR_FACTOR * max(low, ROUNDING):
+    if is_larger_error(high, low):
         return "regression", "the answer is less accurate"
-    if low > ERROR_FACTOR * max(high, ROUNDING):
+    if is_larger_error(low, high):
         return "improvement", "the answer is more accurate"
     largest = max(low, high)
     if largest > ROUNDING and abs(high - low) > ERROR_CHANGE * largest:

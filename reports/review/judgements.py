@@ -1,38 +1,20 @@
 """Sum up a review in two lines, on exact quantities and on times, each with a reason."""
 
-import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 from jaxmeter import MIN_ROUNDS_COUNT
 
-from ..units import bytes_, counted, significant
+from ..document.section import Judgement, Outcome
+from ..stats import magnitude
+from ..units import counted, listed
 from .findings import Finding
+from .sections import change_words
 from .verdict import Review
 
-Outcome = Literal["passes", "regression", "improvement", "mixed", "not judged"]
 MAX_REASONS = 2
 BUSY_SHARE = 1.0
 """Load per CPU above which a machine counts as busy; the measurement itself uses one CPU."""
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """A line of the verdict: its subject, the outcome, and the main reasons."""
-
-    about: Literal["Exact", "Times"]
-    outcome: Outcome
-    reason: str
-
-    @property
-    def is_bad(self) -> bool:
-        """Whether the outcome needs a closer look."""
-        return self.outcome not in ("passes", "improvement")
-
-    def __str__(self) -> str:
-        return f"{self.about}: {self.outcome} – {self.reason}"
 
 
 def judgements(review: Review) -> tuple[Judgement, Judgement]:
@@ -69,10 +51,10 @@ def _place(review: Review, case: str) -> str:
 
 
 def _times(review: Review) -> Judgement:
-    worse, better = list(review.slower), list(review.faster)
-    if worse or better:
-        reasons = _largest(worse) + _largest(better)
-        return Judgement("Times", _outcome(bool(worse), bool(better)), _joined(reasons))
+    if review.slower or review.faster:
+        reasons = _largest(review.slower) + _largest(review.faster)
+        outcome = _outcome(bool(review.slower), bool(review.faster))
+        return Judgement("Times", outcome, _joined(reasons))
     tested = [f for f in review.tested if not f.pooled]
     if not tested or review.wide_open:
         return Judgement("Times", "not judged", _why_not(review))
@@ -84,7 +66,7 @@ def _times(review: Review) -> Judgement:
 
 def _why_not(review: Review) -> str:
     """Return the reason why times have no verdict, with the load if it may be the cause."""
-    load = busy_load(review)
+    load = _busy_load(review)
     busy = f"load {load:.1f}; " if load is not None else ""
     if wide := review.wide_open:
         reach = max(f.reach for f in wide)
@@ -98,7 +80,7 @@ def _why_not(review: Review) -> str:
     return f"{busy}at most {counted(rounds, 'round')} per case; {MIN_ROUNDS_COUNT} are needed"
 
 
-def busy_load(review: Review) -> float | None:
+def _busy_load(review: Review) -> float | None:
     """Return the largest load before a timed process, if other programs caused it; else None."""
     rows = [
         row
@@ -122,31 +104,12 @@ def _outcome(is_worse: bool, is_better: bool) -> Outcome:
 def _largest(findings: Sequence[Finding]) -> list[str]:
     """Return a phrase for each metric of the findings, with the case where it changed most."""
     found: dict[str, list[Finding]] = {}
-    for finding in sorted(findings, key=lambda f: -_magnitude(f)):
+    for finding in sorted(findings, key=lambda f: -magnitude(f.ratio)):
         found.setdefault(finding.metric.title, []).append(finding)
     return [
-        f"{title} {_change(first)} in {first.case}"
-        + (f" and {counted(len(more), 'other')}" if more else "")
-        for title, (first, *more) in found.items()
+        f"{title} {change_words(group[0])} in {listed((f.case for f in group), 1)}"
+        for title, group in found.items()
     ]
-
-
-def _magnitude(finding: Finding) -> float:
-    ratio = finding.ratio
-    if math.isnan(ratio) or ratio <= 0:
-        return math.inf
-    return abs(math.log(ratio))
-
-
-def _change(finding: Finding) -> str:
-    if finding.only_at:
-        return f"only at {finding.only_at}"
-    if math.isnan(finding.head):
-        return "not a number"
-    if not finding.base:
-        is_bytes = finding.metric.unit == "bytes"
-        return f"0 → {bytes_(finding.head) if is_bytes else significant(finding.head)}"
-    return f"{significant(finding.ratio)}×"
 
 
 def _joined(reasons: Sequence[str]) -> str:

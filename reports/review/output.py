@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from ..document.html import html_page
-from ..document.markdown import escaped, escaped_html, markdown_table
-from ..document.section import Document, Judged, Section
+from ..document.markdown import escaped, escaped_html, fact_line, markdown_table
+from ..document.section import Document, Section
 from ..document.table import Table
 from ..document.write import write_whole
+from .causes import changed_lines
 from .findings import REPORTED, Finding
 from .judgements import judgements
-from .lines import changed_lines
 from .sections import cause_name, facts, sections, title
 from .verdict import Review
 
@@ -55,13 +55,10 @@ def review_page(review: Review) -> str:
         Document(
             title(review),
             facts(review),
-            sections(review),
+            tuple(sections(review)),
             footer=(FOOTER,),
-            judgements=tuple(
-                Judged(f"{one.about}: {one.outcome}", one.reason, one.is_bad)
-                for one in judgements(review)
-            ),
-            verdict=f"{review.outcome}. {review.verdict}",
+            judgements=judgements(review),
+            verdict=review.verdict,
         )
     )
 
@@ -86,7 +83,7 @@ def review_json(review: Review) -> str:
         "findings": [_finding(f, causes[id(f)]) for f in review.findings if f.verdict in REPORTED],
         "compile_lines": [
             {"case": case, **vars(line), "counts": list(line.counts)}
-            for case, lines in changed_lines(review).items()
+            for case, lines in changed_lines(commits, review.findings).items()
             for line in lines
         ],
         "not_compared": [
@@ -127,11 +124,7 @@ def review_markdown(review: Review) -> str:
     lines = [f"### {escaped(title(review))}", ""]
     for one in judgements(review):
         lines += [f"**{one.about}: {one.outcome}** – {escaped(one.reason)}", ""]
-    lines += [f"{review.outcome}. {escaped(review.verdict)}", ""]
-    lines += [
-        f"- {f.name}: {escaped(f.value)}{f' ({escaped(f.note)})' if f.note else ''}"
-        for f in facts(review)
-    ]
+    lines += [escaped(review.verdict), "", *map(fact_line, facts(review))]
     text, left = "\n".join(lines) + "\n", 0
     for part in _parts(review):
         if len(text) + len(part) > MAX_CHARACTERS:

@@ -6,7 +6,6 @@ All other environments and folders are listed as left out.
 
 import math
 import statistics
-import subprocess
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +14,7 @@ from typing import Any
 
 from jaxmeter import FileError, read_file
 
-from ..commits import Commit
+from ..commits import Commit, commit_named
 from ..compile_lines import CompileLines, compile_lines
 from ..errors import ReportError
 from ..quantities import Metric, Row, measurement_row
@@ -193,7 +192,8 @@ def _commit_named(root: Path, name: str, repository: Path | None) -> str:
     if name in found:
         return name
     if not found and repository is not None:
-        found = [commit for commit in held if commit == _commit_of_git(repository, name)]
+        named = commit_named(repository, name)
+        found = [commit for commit in held if commit == named]
     if len(found) == 1:
         return found[0]
     newest = ", ".join(commit[:12] for commit in held[:6])
@@ -202,15 +202,6 @@ def _commit_named(root: Path, name: str, repository: Path | None) -> str:
         f"review: {root} has {what} {name!r}; give the beginning of exactly one of its commits: "
         f"{newest or 'it has none'}"
     )
-
-
-def _commit_of_git(repository: Path, name: str) -> str:
-    command = ["git", "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
-    try:
-        done = subprocess.run(command, cwd=repository, capture_output=True, text=True, timeout=60)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.strip()
 
 
 def _in_one_environment(stores: tuple[Store, Store], asked: str | None) -> CommitPair:

@@ -5,19 +5,24 @@ from collections.abc import Iterator, Sequence
 
 from jaxmeter import MIN_ROUNDS_COUNT, Criteria
 
+from ..compile_lines import CompileLineChange
 from ..document.section import Fact, Figure, Section
 from ..document.svg import BOTTOM, TOP, Drawing, linear_scale
 from ..document.table import Cell, Column, Table
 from ..units import MISSING, bytes_, counted, scientific, seconds, significant
-from .causes import Cause
+from .causes import Cause, changed_lines
 from .findings import Finding
-from .lines import lines_section
 from .verdict import Review
 
 WIDTH, LEFT, RIGHT, ROW = 720.0, 330.0, 60.0, 22.0
 MAX_SHOWN_RATIO = 1.6  # longer intervals are cut, so that one noisy case does not flatten the rest
 MAX_TIMES_SHOWN = 40
 NUMBERS = ("Base", "Head", "Change")
+LINES_LEAD = (
+    "Source lines of the cases whose compile time or program changed. The times come from one "
+    "profile of each commit. They are scaled so that the whole profile takes the median time of "
+    "trace, lower and compile."
+)
 FORMATS = {
     "seconds": seconds,
     "bytes": bytes_,
@@ -69,16 +74,12 @@ def _commit(review: Review, name: str, commit: str) -> Fact:
     return Fact(name, _short(commit), note)
 
 
-def sections(review: Review) -> tuple[Section, ...]:
-    """Return the sections of a review in order.
+def sections(review: Review) -> Iterator[Section]:
+    """Yield the sections of a review.
 
     The sections are on broken cases, causes, source lines, times, cases not compared, and all
     numbers.
     """
-    return tuple(_sections(review))
-
-
-def _sections(review: Review) -> Iterator[Section]:
     if review.broken:
         table = _lost_table(review, is_regression=True)
         yield Section("broken", "Broken", "", tables=(table,))
@@ -86,9 +87,13 @@ def _sections(review: Review) -> Iterator[Section]:
         table = _findings_table(cause.findings, f"cause-{index}", "Findings")
         name, texts = cause_name(index, cause), _program_diffs(review, cause)
         yield Section(name, cause.title, "", cause.evidence, tables=(table,), texts=texts)
-    lines = lines_section(review)
-    if lines is not None:
-        yield lines
+    lines = changed_lines(review.commits, review.findings)
+    if lines:
+        rows = [_line_row(case, line) for case, changes in lines.items() for line in changes]
+        caption = "Lines that explain changed compile times"
+        titles = ("Case", "Line", *NUMBERS, "Equations, kernels", "Slowest kernel")
+        table = _table("compile-lines", caption, titles, rows)
+        yield Section("compile-lines", "Where compile times changed", LINES_LEAD, tables=(table,))
     primary = [f for f in review.findings if f.is_primary]
     if primary:
         tested = review.tested
@@ -176,6 +181,20 @@ def _lost_table(review: Review, *, is_regression: bool) -> Table:
     return _table(name, "Cases that cannot be compared", ("Case", "Reason"), rows)
 
 
+def _line_row(case: str, line: CompileLineChange) -> tuple[Cell, ...]:
+    change = line.change_seconds
+    sign, tone = ("+", "bad") if change > 0 else ("−", "good")
+    return (
+        _text(case),
+        Cell(line.source, note=line.text, order=line.source),
+        Cell(seconds(line.base_seconds), order=line.base_seconds),
+        Cell(seconds(line.head_seconds), order=line.head_seconds),
+        Cell(f"{sign}{seconds(abs(change))}", order=change, tone=tone),
+        Cell("; ".join(line.counts), order=len(line.counts)),
+        _text(line.kernel),
+    )
+
+
 def _text(text: str) -> Cell:
     return Cell(text, order=text)
 
@@ -194,7 +213,7 @@ def _row(finding: Finding) -> tuple[Cell, ...]:
         _number(finding, finding.base),
         _number(finding, finding.head),
         Cell(
-            _change(finding),
+            change_words(finding),
             note=interval if finding.is_tested else "",
             order=finding.ratio,
             tone=tone,
@@ -213,11 +232,13 @@ def _number(finding: Finding, value: float) -> Cell:
     return Cell(FORMATS[finding.metric.unit](value), exact=repr(value), order=value)
 
 
-def _change(finding: Finding) -> str:
+def change_words(finding: Finding) -> str:
     """Return head over base as a string, or the difference if the ratio would round to one."""
     base, head = finding.base, finding.head
     if finding.only_at:
         return f"only at {finding.only_at}"
+    if math.isnan(head):
+        return "not a number"
     if head == base:
         return "="
     if base and (finding.metric.kind != "exact" or abs(finding.ratio - 1) >= 0.005):
@@ -229,8 +250,7 @@ def _change(finding: Finding) -> str:
 def times_figure(findings: Sequence[Finding], criteria: Criteria) -> Figure:
     """Draw tested times as HEAD over BASE with intervals: the `MAX_TIMES_SHOWN` largest changes."""
     ordered = sorted(findings, key=lambda f: -abs(f.ratio - 1))[:MAX_TIMES_SHOWN]
-    high = max([1.1, *(max(f.high, 1 / max(f.low, 1e-9)) for f in ordered)])
-    high = min(high, MAX_SHOWN_RATIO)
+    high = min(max([1.1, *(1 + f.reach for f in ordered)]), MAX_SHOWN_RATIO)
     x = linear_scale(2 - high, high, LEFT, WIDTH - RIGHT)
     height = TOP + ROW * len(ordered) + BOTTOM
     listed = "; ".join(f"{f.case} {f.metric.title} {significant(f.ratio)}" for f in ordered)
@@ -260,4 +280,4 @@ def times_figure(findings: Sequence[Finding], criteria: Criteria) -> Figure:
         "line is the interval. Triangles are longer times, diamonds are shorter times, and circles "
         "are neither. A ratio between the dashed lines never counts as longer or shorter."
     )
-    return Figure("times", "Times, HEAD over BASE", caption, (panel,), columns=1)
+    return Figure("times", "Times, HEAD over BASE", caption, (panel,))

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 from jaxmeter import Criteria
 
-from ..quantities import KNOWN, Metric, Row, metrics_of
-from ..units import counted
+from ..quantities import KNOWN, Metric, failure_words, metrics_of
+from ..units import counted, listed
 from .causes import Cause, causes
 from .findings import (
     PRIMARY,
+    REPORTED,
     Finding,
     Verdict,
     compare_exact_metric,
@@ -19,10 +20,9 @@ from .findings import (
 from .read import CaseResults, CommitPair
 
 NOTHING, REGRESSION, NO_VERDICT = 0, 1, 2
-OUTCOMES = {NOTHING: "Passes", REGRESSION: "Fails", NO_VERDICT: "No verdict"}
+OUTCOMES = {NOTHING: "Passes", REGRESSION: "Fails", NO_VERDICT: "No verdict on times"}
 MAX_NAMES = 3
 MAX_REACH = 0.2  # a time that may have changed by more, unnoticed, is not judged
-MAX_CHARACTERS = 300  # of an error's message
 
 
 @dataclass(frozen=True)
@@ -90,11 +90,6 @@ class Review:
         return NO_VERDICT if is_untested or not self.compared_count else NOTHING
 
     @property
-    def outcome(self) -> str:
-        """The exit code in words."""
-        return OUTCOMES[self.exit_code]
-
-    @property
     def slower(self) -> tuple[Finding, ...]:
         """Primary times that became longer, gated or not."""
         return tuple(f for f in self.of("regression") if f.is_primary)
@@ -134,66 +129,29 @@ class Review:
     def flaky(self) -> dict[str, str]:
         """Cases that are compared although some of their processes failed, with the failures."""
         cases = dict.fromkeys(f.case for f in self.findings if not f.pooled)
-        messages = {case: _failure_message(*self.commits.case(case)) for case in cases}
+        messages = {case: _failures(*self.commits.case(case)) for case in cases}
         return {case: message for case, message in messages.items() if message}
 
     @property
     def verdict(self) -> str:
-        """The review in one sentence."""
+        """The review in one sentence, which begins with the exit code in words."""
         if not self.compared_count and self.exit_code == NO_VERDICT:
-            return f"Nothing could be compared{self._gaps}."
+            return f"No verdict: nothing could be compared{self._gaps}."
         cases = counted(self.compared_count, "case") if self.compared_count else "no case"
-        judged, changed = self._judged, self._changes
-        sentence = "; ".join([*(judged or ["No regression or improvement"]), *changed])
-        prefix = {
-            REGRESSION: "Regression: ",
-            NO_VERDICT: "No verdict on times. ",
-        }.get(self.exit_code, "")
-        return f"{prefix}{sentence}; {cases} compared{self._gaps}."
-
-    @property
-    def _judged(self) -> list[str]:
-        """Phrases on regressions and improvements; gated regressions come first."""
-        parts = []
-        for text, is_missing in (("regressed", False), ("missing", True)):
-            failing = [f for f in self.failing if bool(f.only_at) == is_missing]
-            names = ", ".join(dict.fromkeys(f.metric.title for f in failing))
-            if failing:
-                parts.append(f"{names} {text} in {counted(len({f.case for f in failing}), 'case')}")
-        if self.broken:
-            parts.append(f"{counted(len(self.broken), 'case')} broken")
-        slower = [f for f in self.slower if not f.is_gated]
-        if slower:
-            parts.append(f"{counted(len(slower), 'time')} became longer (not gated)")
-        if self.faster:
-            parts.append(f"{counted(len(self.faster), 'time')} became shorter")
-        improved = [f for f in self.of("improvement") if f.metric.kind != "noisy"]
-        if improved:
-            parts.append(f"{counted(len(improved), 'exact metric')} improved")
-        verdicts: tuple[tuple[Verdict, str], ...] = (
-            ("regression", "regressed"),
-            ("improvement", "improved"),
-        )
-        for verdict, text in verdicts:
-            noisy = [f for f in self.of(verdict) if f.metric.kind == "noisy" and not f.is_primary]
-            if noisy:
-                parts.append(f"{_names(noisy)} {text} (not gated)")
-        return parts
+        changes = self._changes
+        if not (self.broken or self.of("regression") or self.of("improvement")):
+            changes.insert(0, "no regression or improvement")
+        said = "; ".join([*changes, f"{cases} compared"])
+        return f"{OUTCOMES[self.exit_code]}: {said}{self._gaps}."
 
     @property
     def _changes(self) -> list[str]:
-        """Phrases on numbers that changed without a verdict, or that only one commit has."""
-        changed = [f for f in self.of("changed") if not f.only_at]
-        exact = [f for f in changed if f.metric.kind == "exact"]
-        errors = [f for f in changed if f.metric.kind == "error"]
-        parts = [f"{counted(len(exact), 'exact metric')} changed"] if exact else []
-        if errors:
-            parts.append(f"{counted(len(errors), 'error')} changed within rounding")
-        for commit in ("BASE", "HEAD"):
-            alone = [f for f in self.of("changed") if f.only_at == commit]
-            if alone:
-                parts.append(f"{_names(alone)} only at {commit}")
-        return parts
+        """Phrases on all changes; cases and numbers that fail the review come first."""
+        found: dict[str, list[Finding]] = {}
+        for finding in (*self.failing, *(f for verdict in REPORTED for f in self.of(verdict))):
+            found.setdefault(_change(finding), []).append(finding)
+        broken = [f"{counted(len(self.broken), 'case')} broken"] if self.broken else []
+        return broken + [_phrase(text, findings) for text, findings in found.items()]
 
     @property
     def _gaps(self) -> str:
@@ -224,16 +182,14 @@ def make_review(commits: CommitPair, policy: Policy | None = None) -> Review:
     names = sorted(name for name, entry in found_lost.items() if entry is None)
     metrics = [(name, metric) for name in names for metric in _metrics(*commits.case(name))]
     noisy = [(name, metric) for name, metric in metrics if metric.kind == "noisy"]
-    exact = [
+    compared = (
         compare_exact_metric(name, metric, commits.case(name))
         for name, metric in metrics
         if metric.kind != "noisy"
-    ]
-    findings = [found for found in exact if found is not None]
+    )
+    findings = [found for found in compared if found is not None]
     for is_primary in (True, False):
-        family = [
-            (name, metric) for name, metric in noisy if (metric.name in PRIMARY) == is_primary
-        ]
+        family = [one for one in noisy if (one[1].name in PRIMARY) == is_primary]
         is_gated = policy.gate_times and is_primary
         findings += compare_times_of(family, commits, policy.criteria, is_gated=is_gated)
     with_findings = {finding.case for finding in findings}
@@ -262,12 +218,11 @@ def _lost(name: str, base: CaseResults | None, head: CaseResults | None) -> Lost
         reason = f"not measured at {other} ({why}, or in another benchmark grid)"
         return LostCase(name, f"{reason}{failed and f'; {failed}'}")
     if base.good and is_more_often(_counts(head), _counts(base)):
-        first = head.broken[0]
-        failed, whole = _counts(base)
-        reason = f"{_failed(head, 'HEAD')}, at BASE in {failed} of {whole}: {_message(first)}"
-        return LostCase(name, reason, True, str(first["failure_kind"]))
+        return LostCase(name, _failures(base, head), True, str(head.broken[0]["failure_kind"]))
     if not base.good or not head.good:
-        return LostCase(name, _nothing_good({"BASE": base, "HEAD": head}))
+        bad = [commit for commit, case in (("BASE", base), ("HEAD", head)) if not case.good]
+        reason = f"no process succeeded at {' and '.join(bad)}: {_failures(base, head)}"
+        return LostCase(name, reason)
     if base.definition != head.definition:
         return LostCase(
             name, "its function or parameters changed, so the numbers cannot be compared"
@@ -275,40 +230,37 @@ def _lost(name: str, base: CaseResults | None, head: CaseResults | None) -> Lost
     return None
 
 
-def _nothing_good(cases: dict[str, CaseResults]) -> str:
-    bad = {commit: case for commit, case in cases.items() if not case.good}
-    failed = [_failed(case, commit) for commit, case in cases.items() if case.broken]
-    skipped = [f"skipped at {commit}" for commit, case in bad.items() if not case.broken]
-    message = _message(next(iter(bad.values())).failed[0])
-    how = "; ".join(failed + skipped)
-    return f"no process succeeded at {' and '.join(bad)} ({how}): {message}"
-
-
-def _failure_message(base: CaseResults, head: CaseResults) -> str:
-    """Return `failed at HEAD in 1 of 6 processes: KIND: message`; empty if all succeeded."""
+def _failures(base: CaseResults, head: CaseResults) -> str:
+    """Return `failed at HEAD in 1 of 6 processes: Timeout in setup`; empty if all succeeded."""
     failed = [_failed(case, commit) for commit, case in (("BASE", base), ("HEAD", head))]
-    first = next(iter((*base.broken, *head.broken)), None)
-    return f"{', '.join(filter(None, failed))}: {_message(first)}" if first else ""
+    first = next(iter((*head.broken, *base.broken, *head.failed, *base.failed)), None)
+    if first is None or not any(failed):
+        return ""
+    return f"{', '.join(filter(None, failed))}: {failure_words(first)}"
 
 
 def _failed(case: CaseResults | None, commit: str) -> str:
-    """Return `failed at HEAD in 5 of 6 processes`; empty if no process failed."""
+    """Return `failed at HEAD in 5 of 6 processes`, `skipped at HEAD`, or an empty string."""
     failed, whole = _counts(case) if case else (0, 0)
-    return f"failed at {commit} in {failed} of {whole} processes" if failed else ""
+    if failed:
+        return f"failed at {commit} in {failed} of {whole} processes"
+    return f"skipped at {commit}" if case and case.failed and not case.good else ""
 
 
 def _counts(case: CaseResults) -> tuple[int, int]:
     return len(case.broken), len(case.broken) + len(case.good)
 
 
-def _message(row: Row) -> str:
-    message = f"{row['failure_kind']}: {row['failure_message']}"
-    return " ".join(message.split())[:MAX_CHARACTERS]
+def _change(finding: Finding) -> str:
+    if finding.only_at:
+        return "missing" if finding.verdict == "regression" else f"only at {finding.only_at}"
+    if finding.verdict == "regression" and not finding.is_gated:
+        return "regressed (not gated)"
+    return {"regression": "regressed", "improvement": "improved"}.get(finding.verdict, "changed")
 
 
-def _names(findings: Sequence[Finding]) -> str:
-    """Return the titles of the findings' metrics, such as `peak RSS, first call and 2 others`."""
-    names = list(dict.fromkeys(f.metric.title for f in findings))
-    more = len(names) - MAX_NAMES
-    others = f" and {counted(more, 'other')}" if more > 0 else ""
-    return f"{', '.join(names[:MAX_NAMES])}{others}"
+def _phrase(text: str, findings: Sequence[Finding]) -> str:
+    """Return a phrase such as `peak RSS, first call and 2 others regressed in 3 cases`."""
+    names = listed((f.metric.title for f in findings), MAX_NAMES)
+    cases = {case for f in findings for case in f.pooled or (f.case,)}
+    return f"{names} {text} in {counted(len(cases), 'case')}"

@@ -137,11 +137,11 @@ def figure(errors: pd.DataFrame) -> Figure:
             ticks,
             lambda tick: f"1e{round(math.log10(tick))}",
             is_log=True,
-            every=1 if len(ticks) < 10 else math.ceil(len(ticks) / 8),
+            every=math.ceil(len(ticks) / 9),
         ),
     )
     panel.polyline([(x(d), y(10.0**-d)) for d in digits], "limit")
-    legend = [("limit-key", "limit: 10⁻ᵈ")]
+    legend = [("limit", "limit: 10⁻ᵈ")]
     lines = list(groups(finite, ["method", "workload", "half_period"]))
     for index, (first, found) in enumerate(reversed(lines)):
         series, shape = f"series-{index % 6}", MARKS[index % len(MARKS)]
@@ -153,7 +153,7 @@ def figure(errors: pd.DataFrame) -> Figure:
         name = f"{first['method']}, {workload_name(first)}"
         for (px, py), value in zip(points, worst, strict=True):
             panel.mark(shape, px, py, f"mark {series}", r=5, tip=f"{name}: {value:.2e}")
-        legend.append((f"key {series} {shape}", name))
+        legend.append((f"{series} {shape}", name))
     return Figure(
         "accuracy",
         "Error against digits",
@@ -161,5 +161,4 @@ def figure(errors: pd.DataFrame) -> Figure:
         "from the known answer. The dashed line is the limit.",
         (panel,),
         tuple(legend),
-        columns=1,
     )

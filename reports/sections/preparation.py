@@ -4,6 +4,7 @@ import pandas as pd
 
 from ..document.section import Section
 from ..document.table import (
+    PHASES,
     count,
     digits_name,
     problem_name,
@@ -36,9 +37,7 @@ def section(problems: pd.DataFrame) -> Section:
         time("Choose", "choose", "Parameters from digits, surface and field, on the host"),
         time("Tables", "tables", "Constants of a quadrature rule, on the host"),
         time("Prepare", "steady", "Steady-state run of the compiled preparation"),
-        time("Trace", "trace"),
-        time("Lower", "lower"),
-        time("Compile", "compile", "Compilation by XLA, without a cache"),
+        *PHASES,
         size("Casing", "casing_bytes", "All arrays of the prepared casing"),
         size("Temporaries", "temp_bytes", "Temporary memory of the compiled program"),
         size("RSS peak", "peak_rss_bytes", "Peak resident set of the process"),

@@ -22,14 +22,14 @@ from ..document.table import (
     workload_name,
 )
 from ..document.words import processes
-from ..quantities import FIELD_ERRORS
+from ..quantities import COMPILE_PHASES, FIELD_ERRORS
 from ..stats import PROBLEM, ratio_columns, succeeded, table_of, time_columns, values
 from ..tables import groups, rows
 from ..units import counted, seconds, significant
 from ..units import ratio as ratio_text
 
 GRADIENT_ERRORS = {name.replace("error", "gradient_error"): name for name in FIELD_ERRORS}
-COMPILING = ["trace_seconds", "lower_seconds", "compile_seconds", "prepare_compile_seconds"]
+COMPILING = [*COMPILE_PHASES, "prepare_compile_seconds"]
 TIMES = (
     "choose_seconds",
     "tables_seconds",
@@ -196,7 +196,7 @@ def figure(problems: pd.DataFrame, name: str) -> Figure:
             _panel(problems, "Further evaluation", "evaluation"),
             _panel(problems, "Set-up + first evaluation", "setup"),
         ),
-        (("key series-0 circle", "vcjax"), ("key series-1 diamond", "C++ reference")),
+        (("series-0 circle", "vcjax"), ("series-1 diamond", "C++ reference")),
     )
 
 

@@ -14,12 +14,10 @@ import hashlib
 import importlib
 import os
 import re
-import secrets
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +27,10 @@ from jaxmeter import Record, read_file
 
 from ..errors import ReportError
 from ..quantities import KNOWN, Row, measurement_row
-from ..whole_files import DRAFT
+from ..whole_files import draft_of
 from .load import SkippedFile, Store, StoredRecord, printable_text, read_store
 from .machines import environment_names
-from .merge import read_source, with_machines
+from .merge import Merged, read_source, with_machines
 
 FILE = "records.parquet"
 PARTITIONS = ("project=", "environment=", "month=")
@@ -55,18 +53,9 @@ SCATTER = """
 """
 
 
-@dataclass(frozen=True)
-class Compacted:
-    """How many records were added, how many the fleet had already, and the refused files."""
-
-    added_count: int
-    same_count: int
-    refused: tuple[SkippedFile, ...]
-
-
 def compact(
     sources: Sequence[str | Path], into: str | Path, *, project: str, remove: bool = False
-) -> Compacted:
+) -> Merged:
     """Add records to a fleet.
 
     Parameters
@@ -108,7 +97,7 @@ def compact(
             # Keep a file that was written again after it was read: it may contain another record.
             if stored.path.stat().st_mtime < started:
                 stored.path.unlink()
-    return Compacted(added, same, tuple(refused))
+    return Merged(added, same, tuple(refused))
 
 
 def _rows(found: Sequence[StoredRecord]) -> Iterator[tuple[Path, Row]]:
@@ -143,17 +132,14 @@ def _add(connection: Any, path: Path, rows: Sequence[Row]) -> int:
     [(count,)] = connection.execute("SELECT count(*) FROM added").fetchall()
     if count:
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_name(f"{FILE}.{secrets.token_hex(6)}{DRAFT}")
         everything = f"FROM added UNION ALL BY NAME {old}" if path.exists() else "FROM added"
-        try:
+        with draft_of(path) as draft:
             # Sorted by case, so that a query of one series reads little.
             connection.execute(
                 f'COPY ({everything} ORDER BY "case", "commit", round_index) TO {_quoted(draft)} '
                 "(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 16384)"
             )
             draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)
     return count
 
 

@@ -6,7 +6,6 @@ is skipped, and the page lists it with the reason.
 
 import contextlib
 import json
-import math
 import os
 import re
 import time
@@ -30,8 +29,6 @@ RENAMED = {
 GROWING_SECONDS = 60.0
 
 DEEPEST_FOLDERS = 32  # of a store
-MOST_NAMED, MOST_SAMPLES, MOST_ARRAYS = 200, 100_000, 20_000  # of a record: names, samples, arrays
-LONGEST_TEXT = 2000  # characters of a name, setting, parameter or source line of a record
 LONGEST_FAILURE = {"kind": 200, "message": 2000, "traceback": 20_000, "output": 20_000}
 LONGEST_REASON = 500  # characters; names and numbers in a hostile file may have any length
 
@@ -42,7 +39,12 @@ _ROUND = re.compile(r"0|[1-9][0-9]{0,8}")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
+# Limits of a record; a larger record would make tables of too many columns, rows or characters.
 _Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]  # up to thirty years
+_Text = Annotated[str, msgspec.Meta(max_length=2000)]
+_Values = dict[_Text, _Text | int | float | bool | dict | tuple | None]
+_Named = Annotated[_Values, msgspec.Meta(max_length=200)]
+_MostSamples, _MostArrays = msgspec.Meta(max_length=100_000), msgspec.Meta(max_length=20_000)
 
 
 class _Parameters(msgspec.Struct):
@@ -55,11 +57,23 @@ class _Parameters(msgspec.Struct):
 
 
 class _Usable(msgspec.Struct):
+    """The parts of a record that have limits, and these limits."""
+
+    name: _Text
+    target: _Text
     params: _Parameters
+    parameters: _Named
+    checks: _Named
+    extras: _Named
+    environment: _Values
     phases: dict[str, _Seconds | None]
-    samples_seconds: tuple[_Seconds, ...]
+    samples_seconds: Annotated[tuple[_Seconds, ...], _MostSamples]
     setup_seconds: _Seconds | None
     wall_seconds: _Seconds | None
+    recompiles: Annotated[tuple, _MostSamples]
+    arrays: Annotated[tuple, _MostArrays]
+    profile: Annotated[tuple[_Values, ...], _MostArrays]
+    profile_seconds: tuple[_Seconds, ...]
 
 
 @dataclass(frozen=True)
@@ -200,7 +214,6 @@ def _stored_record(root: Path, within: Path) -> StoredRecord:
     commit, environment_key, *case, _ = within.parts
     record = Record.from_json(printable_text(read_file(root / within)))
     _check_usable(record)
-    _check_small(record)
     if record.failure is not None:
         texts = {
             name: getattr(record.failure, name)[:most] for name, most in LONGEST_FAILURE.items()
@@ -216,60 +229,29 @@ def is_commit(name: str) -> bool:
 
 
 def _check_usable(record: Record) -> None:
-    """Raise ValueError for parameters and numbers that do not fit the tables of all records."""
+    """Raise ValueError for a record whose values, texts or lengths do not fit the tables."""
+    profile = record.compile_summary
+    parts = () if profile is None else (profile, *profile.lines, *profile.kernels)
+    held = vars(record) | {
+        "phases": vars(record.phases),
+        "parameters": record.params,
+        "arrays": record.constants.arrays,
+        "environment": vars(record.environment) if record.environment else {},
+        "profile": tuple(map(vars, parts)),
+        "profile_seconds": tuple(part.seconds for part in parts),
+    }
     try:
-        msgspec.convert({**vars(record), "phases": vars(record.phases)}, _Usable)
+        msgspec.convert(held, _Usable)
     except msgspec.ValidationError as error:
         raise ValueError(str(error).replace("$", "record")) from None
-    sections = (record.constants, record.counts, record.program, record.memory, record.environment)
-    held = (*(vars(part) for part in sections if part), record.checks, record.extras)
-    numbers = [pair for values in held for pair in values.items()]
+    sections = (record.constants, record.counts, record.program, record.memory, *parts)
+    groups = (*map(vars, sections), held["environment"], record.checks, record.extras)
+    numbers = [pair for values in groups for pair in values.items()]
     numbers += [("array_bytes", array.bytes) for array in record.constants.arrays]
-    if (profile := record.compile_summary) is not None:
-        parts = (profile, *profile.lines, *profile.kernels)
-        if not all(0.0 <= part.seconds < math.inf for part in parts):
-            raise ValueError("compile_summary has seconds that are negative or not finite")
-        numbers += [pair for part in parts for pair in vars(part).items()]
     for name, value in numbers:
         # NaN counts as missing, as everywhere in pandas.
         if name.endswith(WHOLE) and value is not None and abs(value) >= WHOLE_LIMIT:
             raise ValueError(f"{name} is {value!r:.24}, which is not a plausible count")
-
-
-def _check_small(record: Record) -> None:
-    """Raise ValueError for a record with more columns, rows or text than tables should have."""
-    named = {"params": record.params, "checks": record.checks, "extras": record.extras}
-    for name, values in named.items():
-        if len(values) > MOST_NAMED:
-            raise ValueError(_too_many(name, len(values), MOST_NAMED))
-    lengths = {
-        "samples_seconds": (len(record.samples_seconds), MOST_SAMPLES),
-        "recompiles": (len(record.recompiles), MOST_SAMPLES),
-        "constants.arrays": (len(record.constants.arrays), MOST_ARRAYS),
-    }
-    profile = record.compile_summary
-    parts = () if profile is None else (*profile.lines, *profile.kernels)
-    lengths["compile_summary"] = (len(parts), MOST_ARRAYS)
-    for name, (length, most) in lengths.items():
-        if length > most:
-            raise ValueError(_too_many(name, length, most))
-    environment = vars(record.environment) if record.environment else {}
-    texts = [record.name, record.target, *environment.values(), *record.params.values()]
-    texts += [name for values in named.values() for name in values]
-    texts += [text for part in parts for text in vars(part).values()]
-    longest = max(len(text) for text in texts if isinstance(text, str))
-    if longest > LONGEST_TEXT:
-        raise ValueError(
-            f"the longest text (a name, setting, parameter or source line) has {longest} "
-            f"characters; the tables take at most {LONGEST_TEXT}: measure with shorter texts"
-        )
-
-
-def _too_many(name: str, count: int, most: int) -> str:
-    return (
-        f"{name} of the record has {count} entries; the tables take at most {most}: measure with "
-        "fewer"
-    )
 
 
 def skipped_file(root: Path, path: Path, error: Exception) -> SkippedFile:
@@ -277,19 +259,16 @@ def skipped_file(root: Path, path: Path, error: Exception) -> SkippedFile:
     within = path.relative_to(root)
     text = " ".join(str(error).split()).replace(str(path), str(within))
     reason = f"{type(error).__name__}: {text}".encode("utf-8", "replace").decode()
-    is_truncated = not isinstance(error, FileError) and _is_truncated(path)
-    return SkippedFile(_printable(within), reason[:LONGEST_REASON], is_truncated)
+    return SkippedFile(_printable(within), reason[:LONGEST_REASON], _is_truncated(path))
 
 
 def _is_truncated(path: Path) -> bool:
     try:
         json.loads(read_file(path))
-    except FileError:
+    except (FileError, OSError, RecursionError):
         return False
     except ValueError:
         return True
-    except (OSError, RecursionError):
-        pass
     return False
 
 

@@ -21,13 +21,13 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 @dataclass(frozen=True)
 class Merged:
-    """How many records were copied, how many the store had already, and the refused files.
+    """How many records were added, how many the store or fleet had already, and the refused files.
 
-    A file is refused if it is not a record, or if another record, a link or something else is at
-    its destination.
+    A file is refused if it is not a record. A store also refuses a record if another record, a link
+    or something else is at its destination.
     """
 
-    copied_count: int
+    added_count: int
     same_count: int
     refused: tuple[SkippedFile, ...]
 
@@ -153,7 +153,8 @@ def _outcome(stored: StoredRecord, into: Path, place: Path) -> str:
 def _put(content: bytes, path: Path) -> str:
     """Write a file atomically, and never over another file; return the outcome."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with draft_of(path, content) as draft, contextlib.suppress(FileExistsError):
+    with draft_of(path) as draft, contextlib.suppress(FileExistsError):
+        draft.write_bytes(content)
         os.link(draft, path)  # unlike a rename, fails if the file exists
         return COPIED
     if path.is_symlink():

@@ -22,6 +22,8 @@ from jaxmeter import (
     Program,
     Record,
 )
+from tests.reports.history_stores import failed_history as failed_history
+from tests.reports.history_stores import stepped_store as stepped_store
 
 COMMIT = "1234567890abcdef1234567890abcdef12345678"
 KEY = "py3.11-jax0.10.2-cpu"

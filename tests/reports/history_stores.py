@@ -4,6 +4,11 @@ import dataclasses
 import math
 import random
 
+import pytest
+
+from reports import read_store
+from reports.history import make_history
+
 COMMITS = [f"{i:02d}{0:038d}" for i in range(1, 13)]
 LAST = f"13{0:038d}"
 STEP = 7  # the first commit of the new levels
@@ -19,17 +24,15 @@ def write_stepped(made_up, root):
         for i in range(3):
             for variant in ("closure", "argument"):
                 stepped = variant == "closure" and k >= STEP
-                case = made_up.casing_case(variant, 3, i)
-                steady = (0.13 if stepped else 0.1) * math.exp(rng.gauss(0, 0.01))
-                case = dataclasses.replace(
-                    case,
-                    samples_seconds=(steady,) * 3,
-                    phases=dataclasses.replace(case.phases, compile_seconds=2 + rng.random() / 50),
-                    constants=dataclasses.replace(
-                        case.constants, captured_bytes=165_536 if stepped else 100_000
-                    ),
-                    environment=made_up.environment(started_utc=f"2026-11-{k + 1:02d}T10:0{i}:00Z"),
+                case = made_up.casing_case(
+                    variant,
+                    3,
+                    steady_seconds=(0.13 if stepped else 0.1) * math.exp(rng.gauss(0, 0.01)),
+                    compile_seconds=2 + rng.random() / 50,
+                    captured_bytes=165_536 if stepped else 100_000,
                 )
+                started = made_up.environment(started_utc=f"2026-11-{k + 1:02d}T10:0{i}:00Z")
+                case = dataclasses.replace(case, environment=started)
                 made_up.write(root, case, i, commit=commit)
     return root
 
@@ -48,3 +51,15 @@ def write_failed(made_up, root):
         )
         made_up.write(root, case, i, commit=LAST)
     return root
+
+
+@pytest.fixture(scope="session")
+def stepped_store(made_up, tmp_path_factory):
+    return write_stepped(made_up, tmp_path_factory.mktemp("stepped") / "cases")
+
+
+@pytest.fixture(scope="session")
+def failed_history(made_up, tmp_path_factory):
+    """Return the history of all thirteen commits."""
+    root = tmp_path_factory.mktemp("failed") / "cases"
+    return make_history(read_store(write_failed(made_up, write_stepped(made_up, root))))

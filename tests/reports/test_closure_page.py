@@ -50,7 +50,7 @@ def change(made_up, variant, follows):
         "change_seconds": 0.04 if follows else 7.5,
         "change_follows_count": float(follows),
         "script_call_00_seconds": 7.5,
-        # 28 ms longer than nineteen equal ones.
+        # This call takes 28 ms longer than the nineteen others.
         "script_call_01_seconds": 0.0507,
     }
     checks |= {f"script_call_{call:02}_seconds": 0.0227 for call in range(2, 21)}
@@ -131,13 +131,7 @@ def study(made_up, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def made(study, full_store):
-    return make_closure_report(
-        study / "cases",
-        casing_store=full_store,
-        audits=study / "audits",
-        picture=study / "picture.png",
-        kept_versions=study / "none",
-    )
+    return make_closure_report(study, casing_store=full_store, kept_versions=study / "none")
 
 
 def section(made, name):
@@ -149,7 +143,7 @@ def column(table, title):
     return [row[index].text for row in table.rows]
 
 
-def test_the_published_rows_stand_above_the_measured_rows(made):
+def test_the_published_rows_are_above_the_measured_rows(made):
     table = section(made, "closure").tables[0]
     assert column(table, "First call")[:2] == ["43.7", "5.60"]
     assert column(table, "First call / argument")[:2] == ["–", "–"]
@@ -181,7 +175,7 @@ def test_the_sentences_on_frames_follow_from_the_records(made, said):
 def test_the_naive_spread_includes_the_first_call(made):
     row = made.tables["closure_versus_argument"].iloc[0]
     assert row["naive_std_median_seconds"] > row["steady_std_median_seconds"]
-    # One run 28 ms longer than nineteen equal ones: 28 / sqrt(20).
+    # One run takes 28 ms longer than nineteen equal runs, so the deviation is 28 / sqrt(20).
     assert quantities.naive_std(0.0507, [0.0227] * 20) == pytest.approx(6.26e-3, rel=1e-3)
     assert (
         quantities.naive_std(0.05, [0.02] * 18) is quantities.naive_std(None, [0.02] * 20) is None
@@ -222,7 +216,7 @@ def test_the_cost_of_a_change_is_given_for_both(made):
     assert "closure compiles 1 program" in lead and "argument compiles no program" in lead
 
 
-def test_versions_stand_side_by_side_and_are_never_compared(made):
+def test_versions_are_shown_next_to_each_other_and_never_compared(made):
     assert "0.7.2, 0.10.2" in section(made, "versions").lead
     table = made.tables["closure_versus_argument"]
     old = table.loc[table["environment_key"].str.contains("0.7.2")]
@@ -232,18 +226,20 @@ def test_versions_stand_side_by_side_and_are_never_compared(made):
     assert made.environment_key.startswith("py3.11-jax0.10.2")
 
 
-def test_rows_of_an_environment_are_kept_and_shown_where_it_is_not_measured(made, study, tmp_path):
+def test_kept_rows_are_shown_if_their_environment_is_not_measured(made, study, tmp_path):
     kept = tmp_path / "kept"
     path = versions.keep(made.tables["versions"], "py3.11-jax0.7.2", kept)
     assert path.name == "py3.11-jax0.7.2-cpu.csv" and len(pd.read_csv(path)) == 2
     newest = tmp_path / "newest"
-    shutil.copytree(study / "cases" / made.commit / made.environment_key, newest / "c" / "py3.11-x")
+    shutil.copytree(
+        study / "cases" / made.commit / made.environment_key, newest / "cases/c/py3.11-x"
+    )
     again = make_closure_report(newest, kept_versions=kept)
     (table,) = section(again, "versions").tables
     shown = {(row[0].text, row[-1].text[:4]) for row in table.rows}
     assert shown == {("0.7.2", "2026"), ("0.10.2", "here")}
-    # Where the environment was measured, what was kept of it is not shown beside it.
-    both = make_closure_report(study / "cases", kept_versions=kept)
+    # Kept rows of a measured environment are not shown.
+    both = make_closure_report(study, kept_versions=kept)
     assert {row[-1].text for row in section(both, "versions").tables[0].rows} == {"here"}
 
 
@@ -269,9 +265,9 @@ def test_what_is_kept_in_the_repository_can_be_shown():
 
 def test_the_rules_on_capture_have_their_numbers(made):
     even = section(made, "break_even")
-    # Ten, which wobble about 1.005.
+    # 10 ms, times the mean wobble of about 1.005.
     assert "megabyte of a captured array adds 10.1 ms to every compile" in even.lead
-    # A tenth of 3 seconds and the rest of building, at 10 ms a megabyte.
+    # A tenth of 3 s and of the trace and lower times, at 10 ms for each megabyte.
     assert "takes a tenth longer with 33" in even.lead
     assert any(
         said.startswith("The array's exp: 8.04 s of extra compile time at 100 MB")
@@ -307,32 +303,31 @@ def test_a_study_that_only_failed_still_has_a_page(made_up, tmp_path):
     record = made_up.failed("coronagraph_variants/n64-closure", {"size": 64, "variant": "closure"})
     record = dataclasses.replace(record, failure=Failure("compile", "Signal", "died of SIGKILL"))
     made_up.write(tmp_path / "cases", record)
-    made = make_closure_report(tmp_path / "cases")
+    made = make_closure_report(tmp_path)
     assert made.succeeded_count == 0
     assert section(made, "problems").tables[0].rows
     assert write_report(made, tmp_path / "report").exists()
 
 
-def test_a_partial_study_has_the_sections_it_can_have(made_up, tmp_path):
+def test_a_partial_study_has_the_sections_of_its_measurements(made_up, tmp_path):
     made_up.write(tmp_path / "cases", frame(made_up, "closure", 64, 0, repeat=3))
-    made = make_closure_report(tmp_path / "cases")
+    made = make_closure_report(tmp_path)
     assert "nothing can be said" in section(made, "closure").lead
     assert "This was not measured" in section(made, "spread").lead
     assert write_report(made, tmp_path / "report").exists()
 
 
-def test_a_study_that_cannot_be_read_is_one_line_and_an_audit_its_section(
+def test_an_unreadable_study_is_an_error_and_an_unreadable_audit_has_a_section(
     made_up, study, tmp_path, capsys
 ):
     assert main(["closure", "--study", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
     assert "measure first" in capsys.readouterr().err
     with pytest.raises(ReportError, match="nothing measured for commit 'abc'"):
-        make_closure_report(study / "cases", commit="abc")
-    audits = tmp_path / "audits"
+        make_closure_report(study, commit="abc")
     for path in (study / "audits").rglob("*.json"):
-        cut = audits / path.relative_to(study / "audits")
+        cut = tmp_path / path.relative_to(study)
         cut.parent.mkdir(parents=True)
         cut.write_text(path.read_text()[:50])
     made_up.write(tmp_path / "cases", frame(made_up, "closure", 64, 0, repeat=3))
-    made = make_closure_report(tmp_path / "cases", audits=audits)
+    made = make_closure_report(tmp_path)
     assert "cannot be read" in section(made, "audit").lead

@@ -31,7 +31,7 @@ TEXTS = {"review.json": "{}", "review.md": "x", "index.html": "y"}
 
 
 @pytest.mark.parametrize("left", [["review.json.7f.tmp"], ["review.json", "review.md.05.tmp"]])
-def test_a_writing_killed_halfway_does_not_stop_the_next(tmp_path, left):
+def test_an_interrupted_write_does_not_stop_the_next(tmp_path, left):
     for name in left:
         (tmp_path / name).write_text("half")
     write_whole(tmp_path, TEXTS, kind="review")
@@ -39,7 +39,7 @@ def test_a_writing_killed_halfway_does_not_stop_the_next(tmp_path, left):
 
 
 @pytest.mark.parametrize("left", ["notes.txt", "index.html", "notes.tmp"])
-def test_what_somebody_else_left_is_not_written_over(tmp_path, left):
+def test_other_files_are_never_overwritten(tmp_path, left):
     (tmp_path / left).write_text("mine")
     with pytest.raises(ReportError, match="not an earlier review"):
         write_whole(tmp_path, TEXTS, kind="review")

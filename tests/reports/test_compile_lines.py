@@ -11,7 +11,7 @@ from reports import ReportError, read_store
 from reports.compile_lines import CompileLines, line_changes, slowest_lines
 from reports.history import make_history
 from reports.history.page import compact
-from reports.review import Policy, make_review, read_pair, review_markdown
+from reports.review import make_review, read_pair, review_markdown
 from reports.review.output import review_json, review_page
 from tests.reports.review.pairs import CLOSURE, Pair, slower
 
@@ -54,7 +54,7 @@ AFTER = profile(
 )
 
 
-def test_the_line_that_makes_more_is_named_with_its_kernel_also_where_it_moved():
+def test_a_line_that_compiles_to_more_is_named_with_its_kernel_even_if_it_moved():
     (change,) = line_changes(CompileLines(BEFORE, 2.0), CompileLines(AFTER, 4.0))
     assert str(change) == (
         "+2.00 s at vcjax/near.py:15 (1.00 s to 3.00 s); 10 to 25 equations; 2 to 14 kernels; "
@@ -69,7 +69,7 @@ def test_a_line_without_other_counts_is_named_by_its_seconds():
     assert change.change_seconds == pytest.approx(2.0)
 
 
-def test_a_line_of_one_commit_alone_counts_from_nothing():
+def test_a_line_of_only_one_commit_counts_as_zero_seconds_at_the_other():
     gone = line_changes(CompileLines(BEFORE, 4.0), CompileLines(profile(line(30, 1.0)), 2.0))
     assert [str(one) for one in gone][0].startswith("−2.00 s at vcjax/near.py:12 (2.00 s to 0 s); ")
 
@@ -92,7 +92,7 @@ def review(made_up, tmp_path):
     for path in (root / "base").rglob("w7x-closure-d3/0.json"):
         data = json.loads(path.read_text()) | {"compile_summary": dataclasses.asdict(BEFORE)}
         path.write_text(json.dumps(data))
-    return make_review(read_pair(root), Policy())
+    return make_review(read_pair(root))
 
 
 def test_a_review_of_a_longer_compile_names_line_kernel_and_seconds(review):
@@ -104,11 +104,6 @@ def test_a_review_of_a_longer_compile_names_line_kernel_and_seconds(review):
     for text in (review_page(review), review_markdown(review)):
         assert "Where compile times changed" in text and "near.py:15" in text
         assert "2 to 14 kernels" in text and "fusion.9" in text
-
-
-def test_a_review_of_equal_commits_names_no_line(made_up, tmp_path):
-    root = Pair(made_up, tmp_path).write()
-    assert json.loads(review_json(make_review(read_pair(root), Policy())))["compile_lines"] == []
 
 
 def test_the_history_names_lines_at_a_change_point_and_the_slowest_elsewhere(made_up, tmp_path):
@@ -137,12 +132,13 @@ def test_the_history_names_lines_at_a_change_point_and_the_slowest_elsewhere(mad
 
 
 def test_the_slowest_lines_are_scaled_to_the_median():
-    assert slowest_lines(CompileLines(BEFORE, 2.0), 1) == "vcjax/near.py:12 1.00 s"
+    said = slowest_lines(CompileLines(BEFORE, 2.0))
+    assert said == "vcjax/near.py:12 1.00 s, vcjax/near.py:30 500 ms"
 
 
 @pytest.mark.parametrize("seconds", [math.nan, -1.0, math.inf])
-def test_a_profile_with_seconds_that_no_clock_gives_is_skipped(made_up, tmp_path, seconds):
+def test_a_profile_with_impossible_seconds_is_skipped(made_up, tmp_path, seconds):
     case = made_up.casing_case("closure", 3)
     made_up.write(tmp_path, dataclasses.replace(case, compile_summary=profile(seconds=seconds)))
-    with pytest.raises(ReportError, match="seconds that are negative or not finite"):
+    with pytest.raises(ReportError, match="profile_seconds"):
         read_store(tmp_path)

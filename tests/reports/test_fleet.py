@@ -56,7 +56,7 @@ def test_a_fleet_has_the_history_of_its_stores(made_up, tmp_path):
     assert make_history(read) == make_history(store)
 
 
-def test_a_machine_whose_equal_runs_scatter_is_set_aside_by_name(made_up, tmp_path):
+def test_a_machine_is_skipped_by_name_if_its_aa_runs_differ(made_up, tmp_path):
     quiet = store_of(made_up, tmp_path / "a", scatter=0.02)
     loud = store_of(made_up, tmp_path / "b", scatter=0.5, machine="loud")
     compact([quiet, loud], tmp_path / "fleet", project="vcjax")
@@ -66,7 +66,7 @@ def test_a_machine_whose_equal_runs_scatter_is_set_aside_by_name(made_up, tmp_pa
     assert aside.path.name.startswith("loud-") and "of its 29 A/A pairs" in aside.reason
 
 
-def test_files_are_deleted_only_where_asked_and_where_their_records_are_held(made_up, tmp_path):
+def test_only_files_whose_records_were_added_are_deleted_and_only_with_remove(made_up, tmp_path):
     store = store_of(made_up, tmp_path / "a")
     (first, *_) = sorted(store.rglob("*.json"))
     first.write_text("{")

@@ -7,33 +7,16 @@ import shutil
 
 import pytest
 
-from reports import ReportError, read_store, tables
+from reports import ReportError, read_store
 from reports.__main__ import main
 from reports.history import make_history, reviews, write_history, write_reviews
 from reports.history.page import compact
-from reports.history.series import was_measured
-from reports.quantities import Metric
-from tests.reports.history_stores import COMMITS, LAST, STEP, write_failed, write_stepped
-
-FIELD, GRADIENT = Metric("error_relative", "error"), Metric("gradient_error_relative", "error")
-BOTH = {FIELD.name: 1e-7, GRADIENT.name: 1e-6}
+from tests.reports.history_stores import COMMITS, LAST, STEP
 
 
 @pytest.fixture(scope="module")
-def store(made_up, tmp_path_factory):
-    return write_stepped(made_up, tmp_path_factory.mktemp("history") / "cases")
-
-
-@pytest.fixture(scope="module")
-def history(store):
-    return make_history(read_store(store))
-
-
-@pytest.fixture(scope="module")
-def broken(made_up, tmp_path_factory):
-    root = tmp_path_factory.mktemp("broken") / "cases"
-    write_failed(made_up, write_stepped(made_up, root))
-    return make_history(read_store(root))
+def history(stepped_store):
+    return make_history(read_store(stepped_store))
 
 
 def found(history, case, metric):
@@ -61,7 +44,7 @@ def test_a_point_is_the_median_of_its_processes_and_keeps_them(history):
     assert found(history, "closure", "temp_bytes").samples == ()
 
 
-def test_two_jax_versions_are_two_environments_and_share_no_series(made_up, store, tmp_path):
+def test_two_jax_versions_are_two_environments_and_share_no_series(made_up, tmp_path):
     other = dataclasses.replace(
         made_up.casing_case("closure", 3, captured_bytes=1),
         environment=made_up.environment(jax="0.7.2", jaxlib="0.7.2"),
@@ -74,12 +57,12 @@ def test_two_jax_versions_are_two_environments_and_share_no_series(made_up, stor
         assert all(len(series.values) == 1 and not series.steps for series in environment.series)
 
 
-def test_a_commit_where_every_process_failed_is_listed_and_has_no_point(history, broken):
-    (environment,) = broken.environments
+def test_a_commit_where_every_process_failed_is_listed_and_has_no_point(history, failed_history):
+    (environment,) = failed_history.environments
     (failure,) = environment.failed
     assert (failure.commit, failure.processes_count) == (12, 2)
-    assert failure.reason == "in compile: WrongAnswer: <b>off</b> by 2"
-    assert failure.case.endswith("closure-d3") and broken.commits[12].hash == LAST
+    assert failure.reason == "WrongAnswer in compile: <b>off</b> by 2"
+    assert failure.case.endswith("closure-d3") and failed_history.commits[12].hash == LAST
     assert environment.series == history.environments[0].series
     assert "Python 3.11.2" in environment.conditions[12]
     assert history.environments[0].failed == ()
@@ -93,7 +76,7 @@ def test_one_process_that_succeeded_makes_a_point_not_a_failure(made_up, tmp_pat
     assert environment.failed == () and all(len(one.values) == 1 for one in environment.series)
 
 
-def test_a_process_without_an_environment_failed_in_that_of_its_folder(made_up, tmp_path):
+def test_a_failure_without_an_environment_is_in_the_environment_of_its_folder(made_up, tmp_path):
     case = made_up.casing_case("closure", 3)
     made_up.write(tmp_path, case, 0, commit=COMMITS[0])
     killed = dataclasses.replace(made_up.failed("other/case", {}), environment=None, failure=None)
@@ -122,12 +105,13 @@ def test_the_command_writes_the_page_and_lists_skipped_files(made_up, tmp_path, 
     assert main(["history", "--store", str(tmp_path / "nowhere")]) == 2
 
 
-def test_a_step_links_to_the_review_of_its_commit_against_the_one_before(store, history, tmp_path):
-    (address, *more) = write_reviews(history, store, tmp_path).values()
-    assert not more
+def test_a_change_point_links_to_the_review_against_the_commit_before_it(
+    stepped_store, history, tmp_path
+):
+    (address,) = write_reviews(history, stepped_store, tmp_path).values()
     assert address.startswith(f"reviews/{COMMITS[STEP - 1][:10]}-{COMMITS[STEP][:10]}-")
     page = (tmp_path / address).read_text(encoding="utf-8")
-    assert "Fails." in page and "casing_variants/w7x-closure-d3" in page and "captured" in page
+    assert "Fails: " in page and "casing_variants/w7x-closure-d3" in page and "captured" in page
     assert "minimum effect 5%, false alarms in 1% of reviews" in page
     reviews = {(history.environments[0].name, COMMITS[STEP - 1], COMMITS[STEP]): address}
     addresses = compact(history, reviews)["environments"][0]["reviews"]
@@ -135,10 +119,10 @@ def test_a_step_links_to_the_review_of_its_commit_against_the_one_before(store, 
     write_history(history, tmp_path, reviews=reviews)
 
 
-def test_a_review_is_made_again_only_of_other_records_or_by_other_code(
-    store, history, tmp_path, monkeypatch
+def test_a_review_is_made_again_only_if_records_or_code_changed(
+    stepped_store, history, tmp_path, monkeypatch
 ):
-    root = shutil.copytree(store, tmp_path / "cases")
+    root = shutil.copytree(stepped_store, tmp_path / "cases")
     made = []
     make = reviews.make_review
     monkeypatch.setattr(reviews, "make_review", lambda sides: made.append(1) or make(sides))
@@ -162,7 +146,7 @@ def test_a_review_is_made_again_only_of_other_records_or_by_other_code(
     assert [written(), written()] == [1, 0]
 
 
-def test_a_name_that_begins_another_one_still_has_its_review(made_up, tmp_path):
+def test_a_commit_has_its_review_even_if_a_longer_name_begins_with_its_name(made_up, tmp_path):
     """Measure a commit with and without an injected regression, each with and without XLA flags."""
     for day, commit in enumerate((COMMITS[0], f"{COMMITS[0]}+injected"), start=1):
         for i, flags in enumerate(("", "--xla_flag")):
@@ -181,32 +165,15 @@ def test_a_name_that_begins_another_one_still_has_its_review(made_up, tmp_path):
         assert data["environment"] == environment
 
 
-@pytest.fixture
-def errors(made_up, tmp_path):
-    """Write three processes, and return the store.
-
-    The error of the gradient is a number, missing, and NaN.
-    """
-    found = (BOTH, {FIELD.name: 1e-7}, BOTH | {GRADIENT.name: math.nan})
-    for round_index, checks in enumerate(found):
-        made_up.write(tmp_path, made_up.record("a/b", {}, checks=checks), round_index)
-    return tmp_path
-
-
-def test_an_error_that_is_not_a_number_was_measured_and_a_missing_one_was_not(errors):
-    table = tables.measurements(read_store(errors))
-    assert list(was_measured(table, FIELD)) == [True, True, True]
-    assert list(was_measured(table, GRADIENT)) == [True, False, True]
-
-
-def test_numbers_that_are_missing_were_not_measured(errors, made_up):
-    made_up.write(errors, made_up.failed("a/b", {}), 3)
-    table = tables.measurements(read_store(errors))
-    assert list(was_measured(table, Metric("flops", "exact"))) == [True, True, True, False]
-
-
-def test_the_history_shows_a_gradient_that_is_not_a_number(errors):
-    (setting,) = make_history(read_store(errors)).environments
-    (series,) = [one for one in setting.series if one.metric.name == GRADIENT.name]
+def test_an_error_that_is_not_a_number_was_measured_and_a_missing_number_was_not(made_up, tmp_path):
+    field, gradient = {"error_relative": 1e-7}, {"gradient_error_relative": 1e-6}
+    not_a_number = {"gradient_error_relative": math.nan}
+    for i, checks in enumerate((field | gradient, field, field | not_a_number)):
+        record = made_up.record("a/b", {}, checks=checks, repeat=5 if i else 0)
+        made_up.write(tmp_path, record, i)
+    history = make_history(read_store(tmp_path))
+    assert len(found(history, "a/b", "error_relative").samples[0]) == 3
+    assert len(found(history, "a/b", "steady_median_seconds").samples[0]) == 2
+    series = found(history, "a/b", "gradient_error_relative")
     assert [str(value) for value in series.samples[0]] == ["1e-06", "nan"]
     assert math.isnan(series.values[0])

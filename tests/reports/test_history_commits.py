@@ -18,7 +18,7 @@ def git(folder, *arguments, date="2026-01-01T12:00:00+00:00"):
     return done.stdout.strip()
 
 
-def test_gits_order_wins_over_dates_and_unknown_commits_find_their_place(tmp_path):
+def test_commits_have_gits_order_and_unknown_commits_are_placed_by_date(tmp_path):
     git(tmp_path, "init", "-q")
     made = []
     for day, subject in (("09", "first"), ("05", "second | <b>")):
@@ -34,9 +34,9 @@ def test_gits_order_wins_over_dates_and_unknown_commits_find_their_place(tmp_pat
     assert [c.hash for c in bare] == [made[0], "local", made[1]] and not bare[0].subject
 
 
-# Characters that Python takes for ends of lines, and the one that once parted the fields.
+# Characters that Python takes for ends of lines, and two other control characters.
 @pytest.mark.parametrize("odd", ["\u2028", "\u0085", "\x0c", "\x1c", "\x1f", "\t"])
-def test_a_subject_may_hold_every_character_that_git_takes(tmp_path, odd):
+def test_a_subject_may_contain_every_character_that_git_accepts(tmp_path, odd):
     git(tmp_path, "init", "-q")
     git(tmp_path, "commit", "-q", "--allow-empty", "-m", f"one{odd}two")
     made = git(tmp_path, "rev-parse", "HEAD")
@@ -44,7 +44,7 @@ def test_a_subject_may_hold_every_character_that_git_takes(tmp_path, odd):
     assert commit.subject == f"one{odd}two" and commit.author_date
 
 
-def test_a_folder_that_git_takes_for_another_commit_is_none(tmp_path):
+def test_only_full_hashes_are_looked_up_in_git(tmp_path):
     git(tmp_path, "init", "-q", "-b", "local")
     git(tmp_path, "commit", "-q", "--allow-empty", "-m", "one")
     made = git(tmp_path, "rev-parse", "HEAD")

@@ -15,20 +15,20 @@ def levels(noise, *, before, after, count=40, at=20):
     return [value * math.exp(rng.gauss(0, noise)) for value in level]
 
 
-def test_an_exact_number_steps_wherever_it_changes():
+def test_an_exact_number_has_a_change_point_wherever_it_changes():
     (step,) = find_steps([64, 64, 65, 65], "exact")
     assert (step.index, step.before, step.after) == (2, 64, 65)
     assert find_steps([64] * 5, "exact") == ()
     assert math.isinf(find_steps([0, 8], "exact")[0].ratio)
 
 
-def test_a_tenth_of_time_is_found_by_both_where_it_happened():
+def test_a_time_longer_by_a_tenth_is_found_by_both_methods():
     (step,) = find_steps(levels(0.02, before=1.0, after=1.1), "noisy")
     assert step.found_by == "asv+ruptures" and abs(step.index - 20) <= 1
     assert step.ratio == pytest.approx(1.1, abs=0.02)
 
 
-def test_noise_alone_has_no_step():
+def test_noise_has_no_change_point():
     for seed in range(5):
         rng = random.Random(seed)
         values = [math.exp(rng.gauss(0, 0.03)) for _ in range(40)]
@@ -41,16 +41,16 @@ def test_without_ruptures_asv_alone_gives_the_alert(monkeypatch):
     assert step.found_by == "asv"
 
 
-def test_rounding_of_a_deviation_that_is_zero_is_no_step():
+def test_rounding_around_zero_is_not_a_change_point():
     assert find_steps([1e-17, 0.0, 1e-17, 0.0, 0.0, 1e-17, 0.0, 0.0], "noisy") == ()
 
 
 @pytest.mark.parametrize("values", [[1.0, 2.0], [], [1.0], [0.0] * 10, [1.0] * 9 + [math.inf]])
-def test_series_too_short_or_without_measure_have_no_noisy_step(values):
+def test_short_zero_or_infinite_series_have_no_change_point(values):
     assert find_steps(values, "noisy") == ()
 
 
-def test_an_error_steps_beyond_rounding_and_to_and_from_no_number():
+def test_an_error_has_change_points_above_rounding_and_at_nan():
     assert find_steps([1e-7, 1.1e-7, 4e-6], "error")[0].index == 2
     assert find_steps([1e-15, 9e-15, 2e-14], "error") == ()
     assert [step.index for step in find_steps([1e-7, math.nan, 1e-7], "error")] == [1, 2]

@@ -58,7 +58,7 @@ def test_a_record_has_its_commit_environment_case_and_round(made_up, tmp_path):
     assert stored.record == made_up.casing_case("closure", 6)
 
 
-def test_one_commit_alone_is_read_where_it_is_named(made_up, good, tmp_path):
+def test_only_the_given_commit_is_read(made_up, good, tmp_path):
     made_up.write(tmp_path, made_up.casing_case("closure", 3), commit="f" * 40)
     (stored,) = read_store(tmp_path, commit="f" * 40).records
     assert stored.commit == "f" * 40
@@ -123,6 +123,8 @@ def test_a_parameter_of_another_type_is_skipped(good, tmp_path, name, value, sai
         (setting("program", "fusions_count", value=2**63 - 1), "fusions_count is 92233720368547"),
         (setting("environment", "ram_bytes", value=10**400), "ram_bytes is 1000000"),
         (setting("samples_seconds", value=[1.0, 1e200]), "<= 1000000000.0 - at `record.samples_se"),
+        (setting("samples_seconds", value=[math.inf]), "Infinity"),
+        (setting("samples_seconds", value=[math.nan]), "NaN"),
         (setting("samples_seconds", value=["NaN"]), ">= 0.0 - at `record.samples_seconds[0]`"),
         (setting("setup_seconds", value=-1.0), ">= 0.0 - at `record.setup_seconds`"),
         (setting("wall_seconds", value=10**400), "number out of range - at `record.wall_seconds`"),
@@ -151,7 +153,7 @@ def test_a_name_that_is_no_round_is_skipped(good, tmp_path, name):
     assert "not the number of a round" in only_skipped(tmp_path).reason
 
 
-def test_a_folder_whose_name_no_page_can_show_is_skipped(good, tmp_path):
+def test_a_folder_whose_name_is_not_utf8_is_skipped(good, tmp_path):
     folder = os.fsencode(good.parent.parent) + b"/\xff"
     try:
         os.mkdir(folder)
@@ -164,7 +166,7 @@ def test_a_folder_whose_name_no_page_can_show_is_skipped(good, tmp_path):
     str(skipped.path).encode("utf-8")
 
 
-def test_half_a_surrogate_pair_is_read_as_a_question_mark(good, tmp_path):
+def test_an_unpaired_surrogate_is_read_as_a_question_mark(good, tmp_path):
     failure = {"phase": "setup", "kind": "OSError", "message": "no \udcff, \U0001f600"}
     write_changed(good, setting("failure", value=failure))
     store = read_store(tmp_path)
@@ -191,7 +193,7 @@ def test_a_truncated_file_is_renamed_and_listed_by_every_later_report(good, tmp_
     assert {item.path.suffix for item in read_store(tmp_path).skipped} == {".unreadable"}
 
 
-def test_a_file_that_may_still_grow_stays_where_it_is(good, tmp_path):
+def test_a_file_that_may_still_grow_keeps_its_name(good, tmp_path):
     path = write_changed(good, dict.copy)
     text = path.read_text()
     path.write_text(text[:1000])
@@ -200,7 +202,7 @@ def test_a_file_that_may_still_grow_stays_where_it_is(good, tmp_path):
     assert len(read_store(tmp_path).records) == 2
 
 
-def test_a_store_that_may_not_be_written_is_read_all_the_same(good, tmp_path, patient, monkeypatch):
+def test_a_read_only_store_is_read(good, tmp_path, patient, monkeypatch):
     def refused(*_):
         raise PermissionError("read-only")
 
@@ -237,7 +239,7 @@ def test_only_text_that_is_no_json_counts_as_truncated(good, tmp_path, text, is_
     assert only_skipped(tmp_path).is_truncated == is_truncated
 
 
-def test_no_folder_no_record_and_nothing_readable_are_errors_that_say_what_to_do(tmp_path):
+def test_a_store_without_readable_records_is_an_error_that_says_what_to_try(tmp_path):
     with pytest.raises(ReportError, match="not a folder; measure first"):
         read_store(tmp_path / "nowhere")
     with pytest.raises(ReportError, match="holds no records; measure first"):

@@ -140,7 +140,7 @@ def odd_stores(made_up, root):
     return sorted(root.iterdir())
 
 
-def test_odd_stores_give_a_page_all_the_same(made_up, tmp_path):
+def test_every_incomplete_store_gives_a_page(made_up, tmp_path):
     for store in odd_stores(made_up, tmp_path / "stores"):
         report = make_report(store)
         page = write_report(report, tmp_path / store.name)
@@ -188,7 +188,7 @@ def test_without_a_process_that_succeeded_the_page_is_written_and_the_exit_code_
 ):
     lost = made_up.failed("a/b", {"workload": "w7x"}, status="timeout")
     made_up.write(tmp_path / "cases", dataclasses.replace(lost, environment=None))
-    # Of another commit, which is not the page's.
+    # This record succeeded at another commit, which the page does not show.
     made_up.write(tmp_path / "cases", made_up.casing_case("closure", 3), commit="f" * 40)
     arguments = ["build", "--store", str(tmp_path / "cases"), "--out", str(tmp_path / "report")]
     assert main([*arguments, "--commit", made_up.commit]) == 1
@@ -202,7 +202,7 @@ def test_without_a_process_that_succeeded_the_page_is_written_and_the_exit_code_
     assert main([*arguments, "--commit", "fff"]) == 0
 
 
-def test_a_folder_that_is_no_report_is_not_replaced(small_store, tmp_path, capsys):
+def test_a_folder_that_is_not_a_report_is_never_replaced(small_store, tmp_path, capsys):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.tex").write_text("dear")
     arguments = ["build", "--store", str(small_store), "--out", str(tmp_path / "thesis")]

@@ -13,7 +13,7 @@ NOISE = (1.0, 1.03, 0.98)
 
 
 def closures(root):
-    return summaries.variants(common_tables(read_store(root), ())["measurements"])
+    return summaries.variants(common_tables(read_store(root))["measurements"])
 
 
 def write_variants(made_up, root, *, closure, argument, rounds=6, **changes):
@@ -41,7 +41,7 @@ def write_variants(made_up, root, *, closure, argument, rounds=6, **changes):
         (6.0, 1, "one pair, inconclusive"),
     ],
 )
-def test_a_difference_is_claimed_where_the_interval_leaves_one_out(
+def test_a_difference_is_claimed_only_if_the_interval_excludes_one(
     made_up, tmp_path, closure, rounds, said
 ):
     write_variants(made_up, tmp_path, closure=closure, argument=2.0, rounds=rounds)

@@ -13,7 +13,7 @@ from reports.sections import accuracy, chunks, preparation, reference
 
 
 def measured(root):
-    return common_tables(read_store(root), ())["measurements"]
+    return common_tables(read_store(root))["measurements"]
 
 
 def test_ratios_to_the_argument_variant_are_paired_by_round(made_up, tmp_path):
@@ -40,7 +40,7 @@ def test_steady_seconds_are_the_median_of_process_medians(made_up, tmp_path):
     assert row["interval_coverage_ratio"] == 0.75 and row["processes_count"] == 3
 
 
-def test_variants_stand_closure_argument_simplified(full_store):
+def test_variants_are_ordered_closure_argument_simplified(full_store):
     table = variants(measured(full_store))
     assert list(table["variant"].iloc[:3]) == ["closure", "argument", "simplified"]
     assert len(table) == 12 and list(table["digits"].unique()) == [3, 6, 9, 12]

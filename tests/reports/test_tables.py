@@ -58,7 +58,7 @@ def test_chunk_sizes_auto_numbers_and_none_share_one_column_of_text(measured):
 
 
 @pytest.mark.parametrize("name", ["commit", "case", "machine", "environment", "position"])
-def test_what_a_case_calls_like_a_column_says_whose_it_is(made_up, tmp_path, name):
+def test_a_number_named_like_a_column_gets_the_prefix_extras(made_up, tmp_path, name):
     found = []
     for extras in ({name: 7.0}, {}):
         root = tmp_path / f"{len(found)}"
@@ -85,7 +85,7 @@ def test_a_row_holds_the_first_compile_which_is_cold(made_up, tmp_path):
     assert row["compile_seconds"] == record.phases.compile_seconds
 
 
-def test_two_groups_with_one_name_lose_neither_value(made_up, tmp_path):
+def test_a_check_and_an_extra_of_the_same_name_are_both_columns(made_up, tmp_path):
     entry = made_up.record("a/b", {}, checks={"x_relative": 1.0}, extras={"x_relative": 2.0})
     made_up.write(tmp_path, entry)
     row = tables.measurements(read_store(tmp_path)).iloc[0]

@@ -1,24 +1,16 @@
 """The digest of a week: what changed, how far above the noise, and the command that shows it."""
 
+import dataclasses
 import math
 import random
 
 import pytest
 
-from reports import read_store
-from reports.errors import ReportError
+from reports import ReportError
+from reports.commits import Commit
 from reports.history.noise import MINIMUM, noise_threshold
-from reports.history.series import make_history
 from reports.triage import triage
-from tests.reports.history_stores import COMMITS, STEP, write_failed, write_stepped
-
-
-@pytest.fixture(scope="module")
-def history(tmp_path_factory):
-    from tests.reports import conftest
-
-    root = tmp_path_factory.mktemp("triage")
-    return make_history(read_store(write_failed(conftest, write_stepped(conftest, root))))
+from tests.reports.history_stores import COMMITS, STEP
 
 
 def test_a_threshold_is_the_minimum_without_a_past_and_grows_with_the_noise():
@@ -29,18 +21,17 @@ def test_a_threshold_is_the_minimum_without_a_past_and_grows_with_the_noise():
     assert 0.3 < noise_threshold(loud) < 1.5
 
 
-def test_a_level_that_changed_is_no_noise():
+def test_a_changed_level_is_not_noise():
     values = [1.0] * 10 + [2.0] * 10
     assert noise_threshold(values, {10}) == MINIMUM == noise_threshold(values)
 
 
-def test_the_digest_names_commit_size_case_and_command(history, tmp_path):
-    dates = [f"2026-11-{i:02d}" for i in range(1, 14)]
+def test_the_digest_names_commit_size_case_and_command(failed_history, tmp_path):
     commits = tuple(
-        type(one)(one.hash, date, "Keep a table", "A. Author")
-        for one, date in zip(history.commits, dates, strict=True)
+        Commit(one.hash, f"2026-11-{i:02d}", "Keep a table", "A. Author")
+        for i, one in enumerate(failed_history.commits, start=1)
     )
-    known = type(history)(commits, history.environments, history.skipped)
+    known = dataclasses.replace(failed_history, commits=commits)
     text = triage(known, "2026-11-05", tmp_path)
     assert text.startswith("# Triage of 9 measured commits since 2026-11-05")
     (regressions,) = [part for part in text.split("### ") if part.startswith("Regressions")]
@@ -53,8 +44,8 @@ def test_the_digest_names_commit_size_case_and_command(history, tmp_path):
     assert "Regressions" not in triage(known, "2026-11-10", tmp_path)
 
 
-def test_a_time_without_measured_commits_and_an_unknown_name_are_refused(history, tmp_path):
+def test_a_date_without_later_commits_and_an_unknown_name_are_errors(failed_history, tmp_path):
     with pytest.raises(ReportError, match="no measured commit after 2027-01-01"):
-        triage(history, "2027-01-01", tmp_path)
-    with pytest.raises(ReportError, match="git finds no commit 'v9'"):
-        triage(history, "v9", tmp_path)
+        triage(failed_history, "2027-01-01", tmp_path)
+    with pytest.raises(ReportError, match="finds no commit 'v9'"):
+        triage(failed_history, "v9", tmp_path)

@@ -43,7 +43,7 @@ def test_a_number_has_its_digits_and_the_unit_that_reads_best(write, value, text
         (units.BYTES, [4e9, 5e9, 6e9], "GB", {96.0: "B", 18e3: "kB", 4e6: "MB", 0.0: "B"}),
     ],
 )
-def test_a_column_shares_the_unit_of_its_middle_value_unless_that_gives_zeros(
+def test_a_column_has_the_unit_of_its_median_unless_a_number_needs_many_zeros(
     kind, column, shared, own
 ):
     unit = units.unit_for(column, kind)

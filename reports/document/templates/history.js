@@ -1,7 +1,7 @@
 "use strict";
 // Charts are drawn when they come into view; until then a card is its caption and an empty box.
-const data = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
+const data = JSON.parse(byId("data").textContent);
 const W = 400, H = 180, L = 58, R = 10, T = 14, B = 24, FAILED = H - B - 7;
 
 const number = (v) => (typeof v === "string" ? Number(v.replace("nan", "NaN").replace("inf", "Infinity")) : v);
@@ -21,7 +21,7 @@ const WRITTEN = {
   relative: (v) => v.toExponential(1),
   count: (v) => (Math.abs(v) >= 1e6 ? v.toPrecision(6) : String(v)),
 };
-// Where a ratio rounds to one, an exact number shows its difference instead.
+// If the ratio would round to one, an exact number shows its difference.
 const changeOf = ({ unit, kind }, { before, after }) => {
   if (before === 0) return `+${WRITTEN[unit](after)}`;
   if (kind !== "exact" || Math.abs(after / before - 1) >= 0.005) return `${three(after / before)}×`;
@@ -114,7 +114,7 @@ function summary(series) {
 
 function words(series, { at, i, failure }) {
   const [hash, date, subject] = data.commits[at], written = WRITTEN[series.unit];
-  const lines = [failure ? '<b class="worse">failed</b>' : `<b>${written(series.values[i])}</b>`];
+  const lines = [failure ? '<b class="bad">failed</b>' : `<b>${written(series.values[i])}</b>`];
   lines.push(`<i>${escaped(short(hash))}${subject ? ` ${escaped(subject)}` : ""}</i>`);
   if (date) lines.push(`<i>authored ${escaped(authored(date))}</i>`);
   const samples = !failure && series.samples && series.samples[i].map(number);
@@ -123,7 +123,7 @@ function words(series, { at, i, failure }) {
   const step = series.steps.find((s) => s.i === i);
   if (step) {
     const { href, command } = reviewOf(series, step);
-    lines.push(`<span class="${worse(step) ? "worse" : "better"}">change from ${written(step.before)} to ${written(step.after)} (${changeOf(series, step)}), found by ${step.by}</span>`);
+    lines.push(`<span class="${worse(step) ? "bad" : "good"}">change from ${written(step.before)} to ${written(step.after)} (${changeOf(series, step)}), found by ${step.by}</span>`);
     lines.push(href ? `<a href="${escaped(href)}">review of this commit</a>` : `<code>${escaped(command)}</code>`);
   }
   if (!failure && series.lines?.[i]) lines.push(escaped(series.lines[i]));
@@ -211,7 +211,7 @@ function stepRow({ series, step }) {
   const by = { exact: "exact", asv: "asv alone", "asv+ruptures": "asv and ruptures", ruptures: "ruptures alone: maybe" }[step.by];
   return `<tr>${commitHead(series.at[step.i], link)}` +
     `<td class="text">${caseName(series.case)}</td><td class="text">${escaped(series.title)}</td><td>${written(step.before)}</td><td>${written(step.after)}</td>` +
-    `<td class="${worse(step) ? "worse" : "better"}">${changeOf(series, step)}</td><td class="text">${by}</td></tr>`;
+    `<td class="${worse(step) ? "bad" : "good"}">${changeOf(series, step)}</td><td class="text">${by}</td></tr>`;
 }
 
 const caseName = (text) => escaped(text).replaceAll("/", "/<wbr>");

@@ -9,8 +9,8 @@ import re
 import pytest
 
 from reports.__main__ import main
+from reports.quantities import ROUNDING
 from reports.review import Policy, make_review, read_pair, review_markdown
-from reports.review.findings import ROUNDING
 from reports.review.output import review_page
 from tests.reports.review.pairs import BASE, CLOSURE, HEAD, part, regressions, reviewed, slower
 
@@ -20,13 +20,14 @@ def captures_more(made_up):
     new = dataclasses.replace(array, shape=(8192,), bytes=65536, where="jit(_field)")
 
     def change(record):
-        constants = dataclasses.replace(
-            record.constants,
-            captured_bytes=record.constants.captured_bytes + 65536,
-            embedded_bytes=record.constants.embedded_bytes + 65536,
-            arrays=(*record.constants.arrays, new),
+        held = record.constants
+        more = part(
+            "constants",
+            captured_bytes=held.captured_bytes + 65536,
+            embedded_bytes=held.embedded_bytes + 65536,
+            arrays=(*held.arrays, new),
         )
-        return dataclasses.replace(slower(record, compile_=1.3), constants=constants)
+        return more(slower(record, compile_=1.3))
 
     return change
 
@@ -34,7 +35,7 @@ def captures_more(made_up):
 def test_equal_commits_pass_without_causes(pair):
     review = reviewed(pair.write())
     assert review.exit_code == 0 and regressions(review) == set() and review.causes == ()
-    assert review.verdict == "No regression or improvement; 2 cases compared."
+    assert review.verdict == "Passes: no regression or improvement; 2 cases compared."
 
 
 def test_twenty_aa_tests_raise_no_alarm(pair):
@@ -92,7 +93,7 @@ def test_ten_percent_longer_calls_are_found_and_fail_only_where_times_are_gated(
     assert review.exit_code == 0 and regressions(review) == {(CLOSURE, "steady_median_seconds")}
     (cause,) = review.causes
     assert cause.kind == "unexplained" and "program is the same" in cause.evidence[0]
-    assert "1 time became longer (not gated)" in review.verdict
+    assert "steady-state median regressed (not gated) in 1 case" in review.verdict
     assert reviewed(root, gate_times=True).exit_code == 1
 
 
@@ -170,7 +171,7 @@ def test_markdown_has_verdict_causes_and_tables(made_up, pair):
     assert text.startswith(
         f"### Review of {HEAD[:10]} against {BASE[:10]}\n\n**Exact: regression**"
     )
-    assert "\nFails. Regression: captured" in text
+    assert "\nFails: captured, embedded regressed in 1 case; " in text
     assert "- captures float64[8192] (65.5 kB) in jit(\\_field)" in text
     assert "| captured | 1.80 MB | 1.87 MB | 1.04× | regression (gated) |" in text
     assert text.count("<details>") == text.count("</details>") == 1
@@ -186,7 +187,7 @@ def test_the_command_writes_page_markdown_and_json_and_exits_by_the_verdict(
     assert main([*arguments, "--markdown"]) == 1
     assert capsys.readouterr().out.strip() == (out / "review.md").read_text("utf-8").strip()
     page = (out / "index.html").read_text("utf-8")
-    assert "default-src 'none'" in page and "Fails." in page and "float64[8192]" in page
+    assert "default-src 'none'" in page and "Fails: " in page and "float64[8192]" in page
     assert not re.search(r"(src|href)\s*=\s*[\"'](https?:)?//", page)
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))

@@ -7,7 +7,7 @@ import pytest
 from reports.commits import Commit
 from reports.review import Policy, judgements, make_review, read_pair, review_markdown
 from reports.review.output import review_page
-from tests.reports.review.pairs import CLOSURE, HEAD, reviewed, slower
+from tests.reports.review.pairs import CLOSURE, HEAD, part, reviewed, slower
 
 
 def lines(review):
@@ -15,17 +15,10 @@ def lines(review):
     return (exact.outcome, exact.reason), (times.outcome, times.reason)
 
 
-def with_temps(factor):
-    def change(record):
-        temps = int(record.memory.temp_bytes * factor)
-        return dataclasses.replace(
-            record, memory=dataclasses.replace(record.memory, temp_bytes=temps)
-        )
-
-    return change
+DOUBLED = part("memory", temp_bytes=18_000_000)
 
 
-def test_equal_commits_pass_in_both_lines_where_their_times_are_known_well_enough(pair):
+def test_equal_commits_pass_in_both_lines(pair):
     commits = read_pair(pair.write(changed=()))
     for side in (commits.base, commits.head):
         for name, case in side.cases.items():
@@ -39,7 +32,7 @@ def test_equal_commits_pass_in_both_lines_where_their_times_are_known_well_enoug
 
 
 def test_a_regression_says_where_and_by_how_much(pair):
-    exact, _ = lines(reviewed(pair.write(with_temps(2.0))))
+    exact, _ = lines(reviewed(pair.write(DOUBLED)))
     assert exact == ("regression", f"temp 2.00× in {CLOSURE}")
 
 
@@ -52,7 +45,7 @@ def test_a_longer_and_a_shorter_time_are_mixed(pair):
 
 
 @pytest.mark.parametrize("load, said", [(7.8, "load 7.8; "), (0.9, "")])
-def test_times_without_a_verdict_say_why_and_which_load_they_met(pair, load, said):
+def test_times_that_are_not_judged_have_a_reason_and_the_load(pair, load, said):
     commits = read_pair(pair.write(rounds=2))
     for case in commits.head.cases.values():
         for row in case.good.values():
@@ -73,7 +66,7 @@ def test_times_that_scatter_too_much_are_not_judged(pair):
 
 
 def test_the_head_of_page_and_comment_has_lines_subjects_and_authors(pair):
-    commits = read_pair(pair.write(with_temps(2.0)))
+    commits = read_pair(pair.write(DOUBLED))
     about = {HEAD: Commit(HEAD, "", "Keep all <weights>", "A. Author")}
     review = make_review(dataclasses.replace(commits, about=about))
     text, page = review_markdown(review), review_page(review)
@@ -82,7 +75,7 @@ def test_the_head_of_page_and_comment_has_lines_subjects_and_authors(pair):
 
 
 def test_the_line_names_the_source_line_of_an_exact_regression(pair):
-    commits = read_pair(pair.write(with_temps(2.0)))
+    commits = read_pair(pair.write(DOUBLED))
     text = "new: vcjax/_kernels/near.py:104 in near: one_block = function\nnumbers"
     review = make_review(dataclasses.replace(commits, programs={CLOSURE: text}))
     assert lines(review)[0][1].endswith("(line vcjax/_kernels/near.py:104)")

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import math
 import shutil
 
 import pytest
@@ -41,7 +40,7 @@ def test_new_removed_broken_and_redefined_cases_are_listed_with_their_reasons(ma
     expected = {
         "casing_variants/w7x-closure-d6": "not measured at BASE",
         "casing_variants/w7x-closure-d9": "not measured at HEAD",
-        case.name: "failed at HEAD in 1 of 1 processes, at BASE in 0 of 1: Timeout",
+        case.name: "failed at HEAD in 1 of 1 processes: Timeout",
         "a/b": "no process succeeded at BASE and HEAD",
         "chunk_sweep/x": "parameters changed",
     }
@@ -59,20 +58,6 @@ def test_a_case_or_a_file_that_head_lacks_is_part_of_the_verdict(pair):
     for path in (garbled, *gone):
         path.unlink()
     assert reviewed(root).verdict.endswith("; 1 case compared (1 case not compared).")
-
-
-@pytest.mark.parametrize(
-    ("seconds", "reason"),
-    [(math.inf, "Infinity"), (math.nan, "NaN"), (-1.0, "samples_seconds")],
-)
-def test_a_file_with_an_impossible_time_is_skipped_with_its_reason(pair, seconds, reason):
-    root = pair.write()
-    path = min((root / "head").rglob("w7x-argument-d3/*.json"))
-    record = json.loads(path.read_text())
-    record["samples_seconds"][0] = seconds
-    path.write_text(json.dumps(record))
-    (item,) = reviewed(root).commits.skipped
-    assert reason in item.reason
 
 
 def test_a_regression_injected_into_a_commit_is_in_the_title(pair):
@@ -106,7 +91,7 @@ def test_commits_of_a_store_are_found_by_the_beginning_of_their_names(pair, tmp_
         read_commits(store, BASE, BASE[:8])
 
 
-def test_a_full_name_means_its_commit_although_another_begins_with_it(made_up, pair, tmp_path):
+def test_a_full_name_is_its_commit_even_if_a_longer_name_begins_with_it(made_up, pair, tmp_path):
     store = as_store(pair.write(rounds=1), tmp_path / "store")
     shutil.copytree(store / HEAD, store / f"{HEAD}+slower_run")
     for commit in (BASE, HEAD):
@@ -130,9 +115,9 @@ def test_a_review_that_compares_nothing_does_not_pass(pair, tmp_path, capsys):
     assert capsys.readouterr().out.splitlines() == [
         "Exact: not judged – no case has numbers at both commits",
         "Times: not judged – no case was timed",
-        "Nothing could be compared (4 cases not compared).",
+        "No verdict: nothing could be compared (4 cases not compared).",
     ]
-    assert "No verdict. Nothing" in (out / "review.md").read_text("utf-8")
+    assert "No verdict: nothing" in (out / "review.md").read_text("utf-8")
     assert json.loads((out / "review.json").read_text("utf-8"))["exit_code"] == 2
     assert "Passes" not in (out / "index.html").read_text("utf-8")
 
@@ -142,14 +127,15 @@ def test_cases_measured_once_raise_no_alarm_where_others_are_tested(made_up, pai
     for side, commit in (("base", BASE), ("head", HEAD)):
         made_up.write(root / side, made_up.casing_case("closure", 6), commit=commit)
     review = reviewed(root, gate_times=True)
-    assert review.exit_code == 0 and review.outcome == "Passes"
+    assert review.exit_code == 0
     assert review.verdict == (
-        "No regression or improvement; 3 cases compared (2 times with one round, not tested)."
+        "Passes: no regression or improvement; 3 cases compared "
+        "(2 times with one round, not tested)."
     )
     assert "1 paired round" in review_markdown(review)
 
 
-def test_an_environment_that_one_commit_alone_has_is_reported(made_up, pair, tmp_path):
+def test_an_environment_of_only_one_commit_is_reported(made_up, pair, tmp_path):
     store = as_store(pair.write(rounds=1), tmp_path / "store")
     for commit, machine in ((BASE, "boxB"), (HEAD, "boxC")):
         shutil.copytree(store / commit / made_up.key, store / commit / machine)
@@ -162,9 +148,7 @@ def test_an_environment_that_one_commit_alone_has_is_reported(made_up, pair, tmp
     assert "#### Not compared." in text and "another environment, measured at BASE alone" in text
 
 
-def test_of_two_folders_of_an_environment_the_one_of_both_commits_is_compared(
-    made_up, pair, tmp_path
-):
+def test_the_folder_that_both_commits_have_is_compared(made_up, pair, tmp_path):
     store = as_store(pair.write(rounds=2), tmp_path / "store")
     more = store / HEAD / "another"
     shutil.copytree(store / HEAD / made_up.key, more)

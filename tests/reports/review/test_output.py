@@ -50,7 +50,7 @@ def test_the_message_of_a_failure_cannot_act_as_markup(made_up, pair):
     failed = made_up.failed(CLOSURE, {}, kind="WrongAnswer", message=message)
     made_up.write(root / "head", failed, 0, commit=HEAD)
     text = review_markdown(reviewed(root))
-    (line,) = [one for one in text.splitlines() if "WrongAnswer: " in one]
+    (line,) = [one for one in text.splitlines() if "WrongAnswer in " in one]
     assert "x\\](https" in line and "@\u200borg" in line and "<" not in line
     assert line.replace("\\\\", "").replace("\\|", "").count("|") == 3
 

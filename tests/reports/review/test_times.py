@@ -133,14 +133,14 @@ def test_fewer_than_three_rounds_are_not_tested(pair):
     root = pair.write(lambda record: slower(record, steady=10), rounds=2)
     review = reviewed(root)
     expected = (
-        "No regression or improvement; 2 cases compared (4 times with too few rounds, not tested)."
+        "no regression or improvement; 2 cases compared (4 times with too few rounds, not tested)."
     )
-    assert (review.exit_code, review.verdict) == (0, expected)
+    assert (review.exit_code, review.verdict) == (0, f"Passes: {expected}")
     assert {f.verdict for f in review.untested} == {"inconclusive"}
     assert "of the times have fewer than 3 paired rounds" in review_markdown(review)
     gated = reviewed(root, gate_times=True)
     assert gated.exit_code == 2
-    assert gated.verdict == f"No verdict on times. {expected}"
+    assert gated.verdict == f"No verdict on times: {expected}"
 
 
 def test_a_value_without_a_ratio_is_left_out(pair):
