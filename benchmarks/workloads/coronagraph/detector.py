@@ -22,8 +22,6 @@ class Detector(eqx.Module):
         rate: Float[Array, "size size"],
         exposure: Float[Array, ""],
         key: Key[Array, ""],
-        *,
-        thinned: bool = False,
     ) -> Int[Array, "size size"]:
         """Return the number of counted photons in each pixel of a random exposure.
 
@@ -33,15 +31,9 @@ class Detector(eqx.Module):
             Photons per second in each pixel; not negative.
         exposure : float, seconds
         key : random key
-        thinned : bool
-            Whether to draw the counted photons directly, instead of first drawing the photons
-            that arrive. The distribution is the same: if each photon is counted with
-            probability q, the counts are Poisson distributed with q times the mean.
         """
         arriving, counting = jax.random.split(key)
         mean = rate * exposure
-        if thinned:
-            return jax.random.poisson(arriving, mean * self.quantum_efficiency, dtype=jnp.int32)
         photons = jax.random.poisson(arriving, mean, dtype=jnp.int32).astype(rate.dtype)
         q = self.quantum_efficiency.astype(rate.dtype)
         counted = jax.random.binomial(counting, photons, q, dtype=rate.dtype)

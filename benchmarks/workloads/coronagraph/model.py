@@ -64,7 +64,6 @@ def frame(
     key: Key[Array, ""],
     *,
     known: Mapping[str, Float[Array, "size size"]] | None = None,
-    thinned: bool = False,
 ) -> Frame:
     """Return a random exposure and its expected rate.
 
@@ -76,11 +75,9 @@ def frame(
     known : mapping, optional
         Rate maps that are already computed, by their names in `RateMaps`. They are not computed
         again.
-    thinned : bool
-        See `Detector.counts`.
     """
     rate = rate_maps(system, observation, known=known).total
-    counts = system.detector.counts(rate, observation.exposure, key, thinned=thinned)
+    counts = system.detector.counts(rate, observation.exposure, key)
     return Frame(counts, rate)
 
 
