@@ -68,19 +68,6 @@ def _case(name: str, function: str, params: dict, **options: Any) -> PlannedCase
     return PlannedCase(name=name, target=target, params=params, **{**defaults, **options})
 
 
-def casing_case(variant: str, *, rounds: int) -> PlannedCase:
-    """Return the planned case that computes the external field of W7-X at six digits."""
-    return PlannedCase(
-        name=f"casing_variants/w7x-{variant}-d6",
-        target="benchmarks.cases.field:external_field",
-        params={**common.W7X, "digits": 6, "variant": variant},
-        rounds=rounds,
-        preparation=common.casing_preparation(6),
-        env=common.SIMPLIFIED_ENVIRONMENT if variant == "simplified" else {},
-        requires=REQUIRES,
-    )
-
-
 class CoronagraphVariants(common.CaseSuite):
     """Cost of a frame of the coronagraph, by variant and number of pixels along a side."""
 

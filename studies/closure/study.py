@@ -10,11 +10,13 @@ for each environment and an image of the coronagraph. Rerun to resume.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import closure
+from benchmarks.casing import CasingVariants
 from benchmarks.measuring.checkout import git, has_changes, run_lock
 from benchmarks.measuring.plan import PlannedCase
 from benchmarks.measuring.runner import measure_plan
@@ -39,6 +41,7 @@ CASES = (
 MEASURED = ("benchmarks/workloads/coronagraph", *CASES, *JAXMETER)
 CASING_MEASURED = (
     "vcjax",
+    "benchmarks/casing.py",
     "benchmarks/cases/field.py",
     "benchmarks/cases/preparing.py",
     "benchmarks/workloads/casing.py",
@@ -89,9 +92,15 @@ def plan(grid: str) -> list[PlannedCase]:
 
 
 def casing_plan(grid: str) -> list[PlannedCase]:
-    """Return the cases of a grid for the virtual casing."""
-    variants = () if grid == "versions" else closure.VARIANTS
-    return [closure.casing_case(name, rounds=_rounds(grid, name, 128)) for name in variants]
+    """Return the cases of a grid for the virtual casing, at six digits."""
+    return [
+        dataclasses.replace(
+            CasingVariants().case("full", variant, 6),
+            rounds=_rounds(grid, variant, 128),
+            requires=closure.REQUIRES,
+        )
+        for variant in (() if grid == "versions" else closure.VARIANTS)
+    ]
 
 
 def _rounds(grid: str, variant: str, size: int) -> int:
