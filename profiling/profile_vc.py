@@ -34,11 +34,10 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 import scripting
 import vcjax
-from benchmarks.cases import off_surface, preparing
+from benchmarks.cases import off_surface, preparing, shape
 from benchmarks.cases.quantities import FIELD, GRADIENT
 from benchmarks.workloads.casing import CASES, problem_named
 from jaxmeter import (
@@ -133,22 +132,18 @@ def in_surface(operation: Operation, problem: Problem, options: argparse.Namespa
     differentiation along one direction.
     """
     rule, extras = preparing.chosen(problem)
-    weight = np.random.default_rng(0).normal(size=(*rule.trg_shape, 3))
-    X, *rest = *map(jnp.asarray, (problem.X, problem.B, weight)), vcjax.tables(rule)
-
-    def value(X, B, weight, constants):
-        prepare = partial(operation.prepare, **taken(operation.prepare, options))
-        casing = prepare(rule, X, constants=constants)
-        field = operation.evaluate(casing, B, **taken(operation.evaluate, options))
-        return (weight * field**2).sum()
+    value, arguments = shape.scalar_of_field(
+        problem,
+        rule,
+        prepare=partial(operation.prepare, **taken(operation.prepare, options)),
+        evaluate=partial(operation.evaluate, **taken(operation.evaluate, options)),
+    )
 
     def check(result) -> dict[str, float]:
-        along = 0.1 * X * jnp.cos(problem.nfp * jnp.arctan2(X[..., 1:2], X[..., :1]))
-        slope = jax.jit(lambda X, *rest: jax.jvp(lambda X: value(X, *rest), (X,), (along,))[1])
-        ratio = (result * along).sum() / slope(X, *rest)
-        return {"modes_error_relative": float(jnp.abs(ratio - 1))}
+        difference = shape.modes_difference(problem, value, arguments, result)
+        return {"modes_error_relative": difference}
 
-    return Case(jax.grad(value), (X, *rest), check=check, extras=extras)
+    return Case(jax.grad(value), arguments, check=check, extras=extras)
 
 
 OPERATIONS = {
