@@ -82,9 +82,9 @@ def run(options: argparse.Namespace) -> int:
     environment = host_environment()
     frames = {"chunk_study": sizes, "chunk_recommendations": advice}
     jaxmeter.tables.save(frames, folder, environment)
-    replace_file(folder / "chunks.env", tables.variables(advice).encode())
+    replace_file(folder / "chunks.env", tables.variables(advice))
     text = tables.page(sizes, advice, environment, options.case)
-    replace_file(folder / "chunks.md", text.encode())
+    replace_file(folder / "chunks.md", text)
     print(tables.advice_table(advice))
     print(
         f"tables, page and variables: {folder}\n"

@@ -31,7 +31,7 @@ def audit_of_static_callables(size: int) -> jaxmeter.Audit:
 def write_audit(size: int, path: Path) -> None:
     """Write the audit of static callables as JSON, if the file does not exist."""
     if not path.exists():
-        replace_file(path, audit_of_static_callables(size).to_json(indent=2).encode())
+        replace_file(path, audit_of_static_callables(size).to_json(indent=2))
 
 
 def write_picture(size: int, path: Path) -> None:
