@@ -14,7 +14,6 @@ import argparse
 import dataclasses
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import jaxmeter
 from benchmarks.measuring.checkout import (
@@ -25,10 +24,12 @@ from benchmarks.measuring.checkout import (
     run_lock,
     unpacked_package,
 )
+from benchmarks.measuring.rounds import MeasuredSide
 from benchmarks.measuring.run import SUITES
 from benchmarks.measuring.runner import Workers
 from benchmarks.measuring.store import RecordStore, environment_name
-from benchmarks.operations.measure import SUITE, measure_operations
+from benchmarks.operations.measure import measure_operations
+from benchmarks.operations.table import SUITE
 
 STORE = ROOT / "results" / "bisect"
 ERROR_FACTOR = 1.25  # errors that differ by a smaller factor count as equal
@@ -158,14 +159,11 @@ def measured(commit: str, case: str) -> jaxmeter.Record:
     path = store.root / case / "0.json"
     if not path.exists():
         with jaxmeter.temporary_folder("vcjax-bisect-") as folder:
-            package = unpacked_package(commit, Path(folder) / "source")
-            (Path(folder) / "work").mkdir()
-            workers = Workers(store, Path(folder) / "work", jaxmeter.run_case, package=package)
+            package = unpacked_package(commit, folder / "source")
+            workers = Workers(store, folder, jaxmeter.run_case, package=package)
             if case.startswith(f"{SUITE}/"):
-                details = Path(folder) / "details"
-                measure_operations(
-                    store, details, [workers.imports], [case.removeprefix(f"{SUITE}/")]
-                )
+                side = MeasuredSide("base", folder, store, workers)
+                measure_operations(side, [case.removeprefix(f"{SUITE}/")])
             else:
                 _measure_planned(case, workers, store)
     if not path.exists():

@@ -39,11 +39,8 @@ class TimedSide:
 
     def measure(self, number: int) -> None:
         """Measure the times of all operations in one process, and store them as round `number`."""
-        side = self.side
         if self.names:
-            take_operation_times(
-                side.store, side.details, [side.workers.imports], self.names, round_index=number
-            )
+            take_operation_times(self.side, self.names, round_index=number)
 
 
 def timed_sides(

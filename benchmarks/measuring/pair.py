@@ -51,7 +51,8 @@ from benchmarks.measuring.run import SUITES
 from benchmarks.measuring.runner import RunCase, Workers
 from benchmarks.measuring.store import RecordStore, environment_name
 from benchmarks.operations.edited import edited_lines
-from benchmarks.operations.measure import SUITE, measure_operations, write_differences
+from benchmarks.operations.measure import measure_operations, write_differences
+from benchmarks.operations.table import SUITE
 
 INJECTED = ROOT / "studies" / "detection" / "injected"
 
@@ -194,12 +195,12 @@ def measure_exact(measured: Sequence[MeasuredSide], operations: Sequence[str]) -
     if not operations:
         return [[] for _ in heads]
     for side in measured:
-        measure_operations(side.store, side.details, [side.workers.imports], operations, kept=KEPT)
+        measure_operations(side, operations, kept=KEPT)
     return [
         write_differences(
-            ((base.store, base.details), (head.store, head.details)),
+            (base, head),
             head.pair / FOLDER,
-            edited_lines(*(side.workers.imports / "vcjax" for side in (base, head))),
+            edited_lines(base.package, head.package),
         )
         for head in heads
     ]
@@ -219,9 +220,9 @@ def measure_times(
     """Measure the times of the cases, and of the operations whose programs changed.
 
     The first round of the cases shows how long their rounds take. Then the operations are measured.
-    Of the seconds that are left they get those that the cases do not need for a test, and at least
-    half. The other rounds of the cases follow. If time is left after them, the operations get their
-    missing rounds.
+    They get the seconds that the cases do not need for a test, but at least half of the seconds
+    that are left. The other rounds of the cases follow. If time is left after them, the operations
+    get their missing rounds.
     """
     until = clock() + seconds
     operations: Sequence[TimedSide] = ()
@@ -259,7 +260,8 @@ def sides(
     """Unpack BASE's package once and HEAD's package once for each regression; yield all sides.
 
     ``change(regression, package)`` adds a regression to an unpacked package. The default is
-    `inject`.
+    `inject`. If `change` is given, or there are several regressions, each HEAD has a folder of its
+    own in `out`.
 
     Raises
     ------
@@ -270,19 +272,19 @@ def sides(
 
         def side(name: str, pair: Path, commit: str, regression: str) -> MeasuredSide:
             label = Path(regression).stem
-            place = Path(folder) / name / label
+            place = folder / name / label
             package = unpacked_package(commit, place / "source")
             if regression != NOT_INJECTED:
                 (change or inject)(regression, package)
                 commit = f"{commit}+{label}"
             store = RecordStore(pair / name / commit / environment_name())
-            (place / "work").mkdir()
-            workers = Workers(store, place / "work", run_case, package=package)
+            workers = Workers(store, place, run_case, package=package)
             return MeasuredSide(name, pair, store, workers)
 
         measured = [side("base", out, commits[0], NOT_INJECTED)]
         for regression in regressions:
-            pair = out / Path(regression).stem if len(regressions) > 1 else out
+            is_alone = len(regressions) == 1 and change is None
+            pair = out if is_alone else out / Path(regression).stem
             if pair != out and not (pair / "base").is_symlink():
                 pair.mkdir(parents=True, exist_ok=True)
                 (pair / "base").symlink_to(Path("..", "base"), target_is_directory=True)

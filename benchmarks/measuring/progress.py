@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 SUCCEEDED = ("ok", "kept", "skipped")
-
-
-def write_line(text: str) -> None:
-    """Print a line at once."""
-    print(text, flush=True)
 
 
 class Progress:
@@ -19,18 +15,15 @@ class Progress:
     ----------
     total : int
         Number of planned rounds.
-    write : callable
-        Function that is called with each line.
+    write : callable, optional
+        Function that is called with each line; it prints by default.
     """
 
-    def __init__(self, total: int, write: Callable[[str], None] = write_line) -> None:
-        self.total, self.write = total, write
+    def __init__(self, total: int, write: Callable[[str], None] | None = None) -> None:
+        self.total, self.write = total, write or partial(print, flush=True)
         self.done = 0
         self.failures: list[str] = []
         """One line for each round that did not succeed."""
-
-    def begin(self, case: str, round_index: int) -> None:
-        """Do nothing; a subclass may write a line when a round of a case begins."""
 
     def end(self, case: str, round_index: int, status: str, message: str = "") -> None:
         """Note that a round has ended.

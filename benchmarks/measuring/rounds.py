@@ -35,6 +35,11 @@ class MeasuredSide:
         """Folder for the descriptions of what each operation compiled."""
         return self.pair / "details" / self.name
 
+    @property
+    def package(self) -> Path:
+        """Folder of the package ``vcjax`` that is measured."""
+        return self.workers.imports / "vcjax"
+
 
 def measure_interleaved(
     cases: Sequence[PlannedCase],
@@ -78,7 +83,7 @@ def measure_interleaved(
         )
     for turn, number in enumerate(round_order(kept), start=1):
         for case in kept:
-            if number not in _numbers(case):
+            if number >= case.rounds:
                 continue
             share = SHARE_OF_CACHED if case.is_cached(number) else 1.0
             if clock() - started + share * costs[case.name] > budget_seconds:
@@ -154,17 +159,15 @@ def round_order(cases: Sequence[PlannedCase]) -> list[int]:
     steady-state times too. The other rounds that compile follow, each after two rounds that do not
     compile.
     """
-    compiled = sorted({n for case in cases for n in _numbers(case) if not case.is_cached(n)} - {0})
-    cached = sorted({n for case in cases for n in _numbers(case) if case.is_cached(n)})
+    compiled = sorted(
+        {n for case in cases for n in range(case.rounds) if not case.is_cached(n)} - {0}
+    )
+    cached = sorted({n for case in cases for n in range(case.rounds) if case.is_cached(n)})
     order, compiled = compiled[: ENOUGH_ROUNDS - 1], compiled[ENOUGH_ROUNDS - 1 :]
     while compiled or cached:
         order += cached[:2] + compiled[:1]
         cached, compiled = cached[2:], compiled[1:]
     return order
-
-
-def _numbers(case: PlannedCase) -> range:
-    return range(case.rounds)
 
 
 def _measure_round(case: PlannedCase, number: int, order: Sequence[MeasuredSide]) -> None:

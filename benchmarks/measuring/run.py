@@ -110,10 +110,8 @@ def measure_head(grid: str, run_case: RunCase = jaxmeter.run_case) -> None:
     plans = [(suite(), plan) for suite in SUITES if (plan := suite().plan(grid))]
     progress = Progress(sum(case.rounds for _, cases in plans for case in cases))
     with run_lock(), jaxmeter.temporary_folder("vcjax-head-") as folder:
-        package = unpacked_package(commit, Path(folder) / "source")
-        work = Path(folder) / "work"
-        work.mkdir()
-        workers = Workers(store, work, run_case, package=package)
+        package = unpacked_package(commit, folder / "source")
+        workers = Workers(store, folder, run_case, package=package)
         for suite, cases in plans:
             measure_plan(
                 cases,

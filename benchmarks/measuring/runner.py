@@ -35,7 +35,7 @@ class Workers:
     store : RecordStore
         Store for the records of preparations.
     folder : Path
-        An empty temporary folder.
+        A temporary folder without the folders ``imports`` and ``scratch``.
     run_case : callable
         ``jaxmeter.run_case``, or its replacement in a test.
     package : Path, optional
@@ -50,7 +50,7 @@ class Workers:
         # The checkout is not on the workers' import path: its ``vcjax`` would hide the package
         # ``vcjax`` that asv has installed from the measured commit.
         self.imports, self._scratch = folder / "imports", folder / "scratch"
-        self.imports.mkdir()
+        self.imports.mkdir(parents=True)
         self._scratch.mkdir()
         (self.imports / "benchmarks").symlink_to(Path(__file__).resolve().parents[1])
         # An installed package is linked too: profiles treat lines in site-packages as foreign code.
@@ -218,7 +218,6 @@ def measure_plan(
                         f"stopped, because the process that started this run ({parent}) has ended; "
                         "run the same command again to resume"
                     )
-                progress.begin(case.name, round_index)
                 record = workers.measure(case, round_index)
                 store.write(case, round_index, record)
             records[case.name].append(record)

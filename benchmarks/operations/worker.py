@@ -31,10 +31,8 @@ import jaxmeter
 from benchmarks.measuring.plan import PlannedCase
 from benchmarks.measuring.store import RecordStore
 from benchmarks.operations import calls, derivatives, programs  # noqa: F401  (they fill the table)
-from benchmarks.operations.table import OPERATIONS, Calls, Operation, Program
+from benchmarks.operations.table import OPERATIONS, SUITE, Calls, Operation, Program
 
-SUITE = "operations"
-CURRENT = "current"
 LOW_PRECISION = ("float32", "complex64", "float16", "bfloat16")
 TIMEOUT_SECONDS = 600.0  # limit for one operation
 SAMPLES_SECONDS = 1.0  # no further call after this time and MIN_SAMPLES calls
@@ -71,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             continue
         # The parent reads this note if this process dies.
         note = {"name": one.name, "target": one.target}
-        (options.details / f"{CURRENT}-{first}").write_text(json.dumps(note))
+        (options.details / f"current-{first}").write_text(json.dumps(note))
         started = time.process_time()
         # At the timeout this ends the process, even in a compile; the parent starts a new process.
         faulthandler.dump_traceback_later(TIMEOUT_SECONDS, exit=True)

@@ -1,17 +1,14 @@
 """Times of operations whose programs changed: which operations, how many rounds, which order."""
 
 import itertools
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from benchmarks.measuring import changed, pair
 from benchmarks.measuring.changed import affordable_sides, take_rounds, timed_sides
-from benchmarks.measuring.store import RecordStore
 from benchmarks.operations import worker
 from jaxmeter import Record
-from tests.benchmarks.common import planned
+from tests.benchmarks.common import planned, side_in
 
 
 class Clock:
@@ -33,11 +30,11 @@ def calls(monkeypatch, clock):
     """Collect (side, names, round) of each process; a process writes its records and takes 10 s."""
     found = []
 
-    def take_operation_times(store, details, imports, names, *, round_index):
-        found.append((store.root.name, tuple(names), round_index))
+    def take_operation_times(side, names, *, round_index):
+        found.append((side.name, tuple(names), round_index))
         clock.now += 10.0
         for name in names:
-            write(store, name, round_index)
+            write(side.store, name, round_index)
 
     monkeypatch.setattr(changed, "take_operation_times", take_operation_times)
     return found
@@ -49,16 +46,8 @@ def write(store, name, number, **fields):
 
 
 @pytest.fixture
-def measured(tmp_path) -> list[Any]:
-    return [
-        SimpleNamespace(
-            name=name,
-            store=RecordStore(tmp_path / name),
-            details=tmp_path,
-            workers=SimpleNamespace(imports=tmp_path),
-        )
-        for name in ("base", "head", "other")
-    ]
+def measured(tmp_path):
+    return [side_in(tmp_path, name) for name in ("base", "head", "other")]
 
 
 def test_base_is_timed_with_what_changed_on_any_head_and_a_head_with_its_own(

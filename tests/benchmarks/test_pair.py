@@ -3,8 +3,6 @@
 import dataclasses
 import itertools
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -13,9 +11,8 @@ from benchmarks.measuring import pair, program_diff
 from benchmarks.measuring.checkout import CheckoutError
 from benchmarks.measuring.pair import chosen_cases, sides
 from benchmarks.measuring.rounds import affordable, measure_interleaved, round_order, round_seconds
-from benchmarks.measuring.store import RecordStore
 from jaxmeter import Inventory, Record
-from tests.benchmarks.common import Worker, planned
+from tests.benchmarks.common import Worker, planned, side_in
 
 CASES = [planned("suite/a", 3), planned("suite/b", 1)]
 COMMITS = ("b" * 40, "d" * 40)
@@ -112,9 +109,9 @@ def test_a_budget_that_is_too_small_is_said_with_the_time_that_is_needed(
     assert "the times of suite/b will not be judged; increase --budget by 40 s" in out
 
 
-def test_a_round_costs_what_its_processes_took_on_both_sides(worker, tmp_path):
+def test_a_round_costs_what_its_processes_took_on_both_sides(tmp_path):
     case = planned("suite/a", 3)
-    both: Any = [SimpleNamespace(store=RecordStore(tmp_path / name)) for name in "bh"]
+    both = [side_in(tmp_path, name) for name in "bh"]
     both[0].store.write(case, 0, Record(case.name, "ok", target=case.target, wall_seconds=2.0))
     assert round_seconds(case, both) is None
     both[1].store.write(case, 0, Record(case.name, "ok", target=case.target, wall_seconds=3.0))
@@ -122,10 +119,7 @@ def test_a_round_costs_what_its_processes_took_on_both_sides(worker, tmp_path):
 
 
 def test_a_busy_machine_gets_one_round_and_its_load_is_named(worker, tmp_path, capsys):
-    both: Any = [
-        SimpleNamespace(name=name, store=RecordStore(tmp_path / name), workers=worker)
-        for name in ("base", "head")
-    ]
+    both = [side_in(tmp_path, name, worker) for name in ("base", "head")]
     worker.measure = lambda case, number: Record(case.name, "ok", target=case.target)
     measure_interleaved(CASES, both, budget_seconds=1e9, max_load=4.0, load=lambda: 7.8)
     assert "times are not judged: the load 7.8 is above 4.0" in capsys.readouterr().out
@@ -190,10 +184,7 @@ def test_several_heads_share_the_processes_of_base_and_each_is_a_pair_of_its_own
 def test_programs_are_described_only_where_they_differ_and_only_once(
     worker, tmp_path, monkeypatch, capsys
 ):
-    both: Any = [
-        SimpleNamespace(name=name, store=RecordStore(tmp_path / name), workers=worker)
-        for name in ("base", "head")
-    ]
+    both = side_in(tmp_path, "base", worker), side_in(tmp_path, "head", worker)
     worker.worker_case = lambda planned: planned
     for case, fingerprints in zip(CASES, [("x", "y"), ("x", "x")], strict=True):
         for side, fingerprint in zip(both, fingerprints, strict=True):
