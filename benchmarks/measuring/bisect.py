@@ -188,11 +188,8 @@ def value_in(record: jaxmeter.Record, metric: str) -> Value:
     failure. After any other failure the result is None.
     """
     if record.status != "ok":
-        is_wrong = record.failure is not None and record.failure.kind in (
-            "WrongAnswer",
-            "RetraceError",
-        )
-        return record.failure.kind if record.failure and is_wrong else None
+        kind = record.failure.kind if record.failure else None
+        return kind if kind in ("WrongAnswer", "RetraceError") else None
     sections = (record.constants, record.counts, record.program, record.memory)
     known = {k: v for part in sections for k, v in dataclasses.asdict(part).items()}
     value = {**known, **record.checks, **record.extras}.get(metric)
