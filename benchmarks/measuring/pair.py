@@ -226,19 +226,17 @@ def measure_times(
     """
     until = clock() + seconds
     operations: Sequence[TimedSide] = ()
-    costs, cost = None, 0.0
+    costs, cost = measure_first_round(cases, measured, clock), 0.0
     if any(changed) and rounds > 1 and (load() or 0.0) <= max_load:
-        costs = measure_first_round(cases, measured, clock)
         left = until - clock()
         share = max(left / 2 if cases else left, left - seconds_to_test(cases, costs))
         operations = affordable_sides(timed_sides(measured, changed), share)
         cost = take_rounds(operations, rounds=rounds, seconds=share, clock=clock)
-    budget = until - clock()
     measure_interleaved(
         cases,
         measured,
-        budget_seconds=budget,
-        costs=costs,
+        costs,
+        budget_seconds=until - clock(),
         max_load=max_load,
         clock=clock,
         load=load,

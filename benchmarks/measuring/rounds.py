@@ -44,24 +44,21 @@ class MeasuredSide:
 def measure_interleaved(
     cases: Sequence[PlannedCase],
     measured: Sequence[MeasuredSide],
+    costs: Mapping[str, float],
     *,
     budget_seconds: float,
-    costs: Mapping[str, float] | None = None,
     max_load: float = math.inf,
     clock: Callable[[], float] = time.monotonic,
     load: Callable[[], float | None] = jaxmeter.load_1min,
 ) -> None:
-    """Measure every round of every case on all sides, until the budget is spent.
+    """Measure the rounds after the first of every case on all sides, until the budget is spent.
 
-    Every case gets its first round, unless `costs` is given, the result of `measure_first_round`.
-    The duration of these rounds shows for which cases the budget is enough; cases whose programs
-    changed come first. A case that cannot get enough rounds for a test is left out, and its name is
-    printed with the time that all cases would take. If the load of the machine is above `max_load`,
-    times would scatter too much, and there is no second round.
+    The durations of the first rounds, `costs`, show for which cases the budget is enough; cases
+    whose programs changed come first. A case that cannot get enough rounds for a test is left out,
+    and its name is printed with the time that all cases would take. If the load of the machine is
+    above `max_load`, times would scatter too much, and no round is measured.
     """
     started = clock()
-    if costs is None:
-        costs = measure_first_round(cases, measured, clock)
     if (met := load() or 0.0) > max_load:
         print(
             f"times are not judged: the load {met:.1f} is above {max_load:.1f}, which is "

@@ -10,7 +10,13 @@ import jaxmeter
 from benchmarks.measuring import pair, program_diff
 from benchmarks.measuring.checkout import CheckoutError
 from benchmarks.measuring.pair import chosen_cases, sides
-from benchmarks.measuring.rounds import affordable, measure_interleaved, round_order, round_seconds
+from benchmarks.measuring.rounds import (
+    affordable,
+    measure_first_round,
+    measure_interleaved,
+    round_order,
+    round_seconds,
+)
 from jaxmeter import Inventory, Record
 from tests.benchmarks.common import Worker, planned, side_in
 
@@ -44,7 +50,8 @@ def measure(worker, tmp_path, monkeypatch):
         with sides(
             COMMITS, tmp_path / "out", regressions=injected or [pair.NOT_INJECTED], run_case=worker
         ) as both:
-            measure_interleaved(CASES, both, budget_seconds=budget, clock=clock)
+            costs = measure_first_round(CASES, both, clock)
+            measure_interleaved(CASES, both, costs, budget_seconds=budget, clock=clock)
         return worker.calls
 
     return run
@@ -98,12 +105,10 @@ def test_cases_are_kept_while_the_time_is_enough_for_three_rounds_of_each():
     assert [len(affordable(cheaper, costs, left)) for left in (19, 20)] == [1, 2]
 
 
-def test_a_budget_that_is_too_small_is_said_with_the_time_that_is_needed(
-    measure, capsys, monkeypatch
-):
+def test_a_budget_that_is_too_small_is_reported_with_the_needed_time(measure, capsys, monkeypatch):
     monkeypatch.setitem(globals(), "CASES", [planned("suite/a", 3), planned("suite/b", 3)])
     ticks = itertools.count(step=10)
-    measure(budget=70, clock=lambda: float(next(ticks)))
+    measure(budget=30, clock=lambda: float(next(ticks)))
     out = capsys.readouterr().out
     assert "3 rounds of every case take about 40 s more here, but 20 s are left" in out
     assert "the times of suite/b will not be judged; increase --budget by 40 s" in out
@@ -121,10 +126,11 @@ def test_a_round_costs_what_its_processes_took_on_both_sides(tmp_path):
 def test_a_busy_machine_gets_one_round_and_its_load_is_named(worker, tmp_path, capsys):
     both = [side_in(tmp_path, name, worker) for name in ("base", "head")]
     worker.measure = lambda case, number: Record(case.name, "ok", target=case.target)
-    measure_interleaved(CASES, both, budget_seconds=1e9, max_load=4.0, load=lambda: 7.8)
+    costs = measure_first_round(CASES, both, lambda: 0.0)
+    measure_interleaved(CASES, both, costs, budget_seconds=1e9, max_load=4.0, load=lambda: 7.8)
     assert "times are not judged: the load 7.8 is above 4.0" in capsys.readouterr().out
     assert len(list(tmp_path.rglob("*.json"))) == 4
-    measure_interleaved(CASES, both, budget_seconds=1e9, max_load=4.0, load=lambda: 3.9)
+    measure_interleaved(CASES, both, costs, budget_seconds=1e9, max_load=4.0, load=lambda: 3.9)
     assert len(list(tmp_path.rglob("*.json"))) == 8
 
 
@@ -181,9 +187,7 @@ def test_several_heads_share_the_processes_of_base_and_each_is_a_pair_of_its_own
     assert len(measure("none", "retrace")) == 12
 
 
-def test_programs_are_described_only_where_they_differ_and_only_once(
-    worker, tmp_path, monkeypatch, capsys
-):
+def test_programs_that_differ_are_described_once(worker, tmp_path, monkeypatch, capsys):
     both = side_in(tmp_path, "base", worker), side_in(tmp_path, "head", worker)
     worker.worker_case = lambda planned: planned
     for case, fingerprints in zip(CASES, [("x", "y"), ("x", "x")], strict=True):
