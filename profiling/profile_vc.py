@@ -173,8 +173,8 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """
     parser = scripting.parser_of(__doc__, tables=False)
     add = parser.add_argument
-    add("--case", default="case_vc", help=f"one of {', '.join(CASES)}")
-    add("--op", default="B", help=f"one of {', '.join(OPERATIONS)}")
+    add("--case", choices=CASES, default="case_vc", help="the problem; default: case_vc")
+    add("--op", choices=OPERATIONS, default="B", help="the operation; default: B")
     add("--jit", action="store_true", help="jit the operation and time its phases")
     add("--repeat", type=_count, default=5, help="steady-state runs to time")
     add("--digits", type=int, help="number of digits; the default depends on the case")
@@ -200,12 +200,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--trace-dir", type=Path, help="write a JAX trace into this folder")
     add("--json", type=Path, help="file for the record; by default in results/profile")
     options = parser.parse_args(argv)
-    if options.case not in CASES:
-        raise JaxmeterError(f"--case {options.case}: no such case; give one of {', '.join(CASES)}")
-    operation = OPERATIONS.get(options.op)
-    if operation is None:
-        listed = ", ".join(OPERATIONS)
-        raise JaxmeterError(f"--op {options.op}: no such operation; give one of {listed}")
+    operation = OPERATIONS[options.op]
     known = {*taken(operation.prepare, options), *taken(operation.evaluate, options)}
     known |= {"point_count", "distance"} if operation.make is at_points else set()
     for name in ("near_weights", "near_block_size", "far_dtype", *POINT_OPTIONS):
