@@ -98,11 +98,9 @@ def on_surface(operation: Operation, problem: Problem, options: argparse.Namespa
 
 def at_points(operation: Operation, problem: Problem, options: argparse.Namespace) -> Case:
     """Return the case of fields or gradients at points on both sides of the surface."""
-    choose = partial(vcjax.choose_off_surface, nfp=problem.nfp, half_period=problem.half_period)
     gradient = operation.evaluate is vcjax.gradient_at
-    choose_seconds, rule = preparing.timed(
-        lambda: choose(problem.X, problem.B, problem.digits, gradient=gradient)
-    )
+    choose = partial(preparing.choose_off_surface, problem, gradient=gradient)
+    choose_seconds, rule = preparing.timed(choose)
     X, B = jnp.asarray(problem.X), jnp.asarray(problem.B)
     prepare = partial(operation.prepare, rule, X, **taken(operation.prepare, options))
     (first_seconds, _), (seconds, casing) = (preparing.timed(prepare) for _ in range(2))
@@ -171,7 +169,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     JaxmeterError
         If an option has an invalid value, or is not an option of the operation.
     """
-    parser = scripting.parser_of(__doc__, tables=False)
+    parser = scripting.parser_of(__doc__)
     add = parser.add_argument
     add("--case", choices=CASES, default="case_vc", help="the problem; default: case_vc")
     add("--op", choices=OPERATIONS, default="B", help="the operation; default: B")

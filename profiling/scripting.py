@@ -39,9 +39,7 @@ _INSTALL = (
 )
 
 
-def parser_of(
-    description: str | None, *, target: str | None = None, tables: bool = True
-) -> argparse.ArgumentParser:
+def parser_of(description: str | None, *, target: str | None = None) -> argparse.ArgumentParser:
     """Return an argument parser that raises a `JaxmeterError` for bad usage.
 
     Parameters
@@ -49,10 +47,8 @@ def parser_of(
     description : str
         The help text of the script.
     target : str, optional
-        The help text of a positional argument that names a function. If given, this argument and
-        the options for the function's arguments are added.
-    tables : bool
-        Whether the script writes tables. If so, ``--out`` and ``--top`` are added.
+        The help text of a positional argument that names a function. If given, this argument is
+        added, with the options for the function's arguments and for the tables of the script.
     """
     parser = argparse.ArgumentParser(
         description=description,
@@ -62,7 +58,6 @@ def parser_of(
     parser.error = _usage_error  # type: ignore[method-assign]
     if target is not None:
         jaxmeter.add_target_options(parser, help=f"{target}, or {jaxmeter.TARGET_HELP}")
-    if tables:
         parser.add_argument(
             "--out", type=Path, help=f"folder for the tables; by default in {RESULTS}"
         )
@@ -241,8 +236,8 @@ def save(
     folder: Path,
     *,
     live: bool,
+    source: str,
     records: Iterable[jaxmeter.Record] = (),
-    **notes: Any,
 ) -> None:
     """Save all tables with the environment, and print the folder.
 
@@ -254,11 +249,11 @@ def save(
         The folder for the tables.
     live : bool
         Whether this process has run JAX. If so, the environment includes JAX's backend.
+    source : str
+        The file or folder from which the tables were made, for ``environment.json``.
     records : iterable of Record
         Records of worker processes. If they have an environment, it is saved instead of the
         environment of this process.
-    **notes : Any
-        More entries for ``environment.json``.
     """
     from jaxmeter import tables as jt
 
@@ -266,7 +261,7 @@ def save(
     environment = next(measured_in, None) or jaxmeter.host_environment()
     if live:
         environment = replace(environment, **jaxmeter.jax_environment())
-    jt.save(tables, folder, environment, notes=notes)
+    jt.save(tables, folder, environment, notes={"source": source})
     say(f"tables: {folder} ({len(tables)}, as .parquet and .csv)")
 
 
