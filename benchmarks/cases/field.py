@@ -120,10 +120,6 @@ def _divided(workload: str, digits: int, half_period: bool, device_count: int) -
     return prepare(problem, dataclasses.replace(FIELD, prepare=divided))
 
 
-def _argument(program: Program) -> Program:
-    return program
-
-
 def _cached(program: Program) -> Program:
     """Return a program that captures the casing's small arrays.
 
@@ -152,7 +148,7 @@ def _static_callable(program: Program) -> Program:
 
 
 VARIANTS: dict[str, Callable[[Program], Program]] = {
-    "argument": _argument,
+    "argument": lambda program: program,
     "closure": variants.closure,
     "simplified": variants.closure,
     "cached": _cached,

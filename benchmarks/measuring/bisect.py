@@ -43,14 +43,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.measuring.bisect", description=__doc__
     )
-    parser.add_argument(
-        "metric", help="the metric, such as temp_bytes, traces_count or error_relative"
-    )
-    parser.add_argument("case", help="the case, such as operations/external_field")
-    parser.add_argument("base", help="a commit with the old value")
-    parser.add_argument(
-        "head", nargs="?", default="HEAD", help="a commit with the new value; default HEAD"
-    )
+    add = parser.add_argument
+    add("metric", help="the metric, such as temp_bytes, traces_count or error_relative")
+    add("case", help="the case, such as operations/external_field")
+    add("base", help="a commit with the old value")
+    add("head", nargs="?", default="HEAD", help="a commit with the new value; default HEAD")
     options = parser.parse_args(argv)
     try:
         commits = commits_between(options.base, options.head)

@@ -78,72 +78,17 @@ MAX_LOAD = 2.0
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse the command line, measure both commits, and return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.measuring.pair", description=__doc__
-    )
-    parser.add_argument("base", help="a commit, by any name that git accepts")
-    parser.add_argument("head", help="the commit to compare with base")
-    parser.add_argument(
-        "--out", type=Path, help="folder for the records; default results/pairs/BASE..HEAD"
-    )
-    parser.add_argument("--cases", nargs="+", help="patterns of cases and operations to measure")
-    parser.add_argument(
-        "--rounds",
-        type=int,
-        default=MOST_ROUNDS,
-        help="maximum number of rounds; default %(default)s",
-    )
-    parser.add_argument(
-        "--budget",
-        type=float,
-        default=BUDGET_SECONDS,
-        help="seconds for exact metrics and times together; default %(default)g",
-    )
-    parser.add_argument(
-        "--max-load",
-        type=float,
-        default=MAX_LOAD,
-        help="largest load per CPU at which times are judged; default %(default)g",
-    )
-    parser.add_argument("--inject", nargs="+", metavar="NAME_OR_PATH", help="regressions to add")
-    parser.add_argument(
-        "--no-programs", action="store_true", help="do not write the differences of programs"
-    )
-    options = parser.parse_args(argv)
-    regressions = options.inject or [NOT_INJECTED]
-    names = [Path(regression).stem for regression in regressions]
-    if options.rounds < 1:
-        parser.error(f"got --rounds {options.rounds}; give 1 or more")
-    if not options.budget > 0:
-        parser.error(f"got --budget {options.budget:g}; give a number of seconds above 0")
-    if len(set(names)) < len(names):
-        parser.error(
-            f"got --inject {' '.join(regressions)}; give each regression once, and files with "
-            "different names"
-        )
+    options = parse(argv)
     try:
         commits = [commit_named(name) for name in (options.base, options.head)]
-        pair = "..".join(commit[:10] for commit in commits)
-        pair += "".join(f"+{name}" for name in names if options.inject)
-        out = options.out or ROOT / "results" / "pairs" / pair
         if has_changes("vcjax"):
             print("uncommitted changes of vcjax are not measured", file=sys.stderr)
-        with run_lock(), sides(commits, out, regressions=regressions) as (base, *heads):
-            started = time.monotonic()
-            cases = chosen_cases(options.cases, options.rounds)
-            operations = chosen_operations(options.cases)
-            changed = measure_exact([base, *heads], operations)
-            measure_times(
-                cases,
-                [base, *heads],
-                changed,
-                rounds=options.rounds,
-                seconds=options.budget - (time.monotonic() - started),
-                max_load=options.max_load * (os.cpu_count() or 1),
-            )
-            if not options.no_programs:
-                for head in heads:
-                    write_diffs(cases, (base, head), head.pair)
+        pair = "..".join(commit[:10] for commit in commits)
+        pair += "".join(f"+{Path(name).stem}" for name in options.inject or ())
+        out = options.out or ROOT / "results" / "pairs" / pair
+        regressions = options.inject or [NOT_INJECTED]
+        with run_lock(), sides(commits, out, regressions=regressions) as measured:
+            measure(measured, options)
     except (CheckoutError, jaxmeter.JaxmeterError) as error:
         print(f"benchmarks.measuring.pair: {error}", file=sys.stderr)
         return 2
@@ -152,6 +97,55 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     print(out)
     return 0
+
+
+def parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Return the command-line options."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.measuring.pair", description=__doc__
+    )
+    add = parser.add_argument
+    add("base", help="a commit, by any name that git accepts")
+    add("head", help="the commit to compare with base")
+    add("--out", type=Path, help="folder for the records; default results/pairs/BASE..HEAD")
+    add("--cases", nargs="+", help="patterns of cases and operations to measure")
+    add("--rounds", type=int, default=MOST_ROUNDS, help="most rounds; default %(default)s")
+    about = "seconds for exact metrics and times together; default %(default)g"
+    add("--budget", type=float, default=BUDGET_SECONDS, help=about)
+    about = "largest load per CPU at which times are judged; default %(default)g"
+    add("--max-load", type=float, default=MAX_LOAD, help=about)
+    add("--inject", nargs="+", metavar="NAME_OR_PATH", help="regressions to add")
+    add("--no-programs", action="store_true", help="do not write the differences of programs")
+    options = parser.parse_args(argv)
+    if options.rounds < 1:
+        parser.error(f"got --rounds {options.rounds}; give 1 or more")
+    if not options.budget > 0:
+        parser.error(f"got --budget {options.budget:g}; give a number of seconds above 0")
+    given = options.inject or []
+    if len({Path(name).stem for name in given}) < len(given):
+        parser.error(
+            f"got --inject {' '.join(given)}; give each regression once, and files with different "
+            "names"
+        )
+    return options
+
+
+def measure(measured: Sequence[MeasuredSide], options: argparse.Namespace) -> None:
+    """Measure exact metrics and times on all sides, and write how programs differ."""
+    started = time.monotonic()
+    base, *heads = measured
+    cases = chosen_cases(options.cases, options.rounds)
+    changed = measure_exact(measured, chosen_operations(options.cases))
+    measure_times(
+        cases,
+        measured,
+        changed,
+        rounds=options.rounds,
+        seconds=options.budget - (time.monotonic() - started),
+        max_load=options.max_load * (os.cpu_count() or 1),
+    )
+    for head in heads if not options.no_programs else ():
+        write_diffs(cases, (base, head), head.pair)
 
 
 def chosen_cases(patterns: Sequence[str] | None, rounds: int) -> list[PlannedCase]:

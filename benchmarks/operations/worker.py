@@ -42,19 +42,13 @@ MIN_SAMPLES, MAX_SAMPLES = 3, 300
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure every requested operation that has no record yet, and return the exit code 0."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.operations.worker")
-    parser.add_argument("store", type=Path, help="folder of the store for the records")
-    parser.add_argument(
-        "details", type=Path, help="folder for descriptions of what each operation compiled"
-    )
-    parser.add_argument(
-        "--part",
-        default="0/1",
-        help="K/N: measure operation K and every N-th operation after it; default 0/1",
-    )
-    parser.add_argument("--only", nargs="+", default=["*"], help="patterns of operations' names")
-    parser.add_argument(
-        "--round", type=int, default=0, help="0: measure exact quantities; 1 or more: times"
-    )
+    add = parser.add_argument
+    add("store", type=Path, help="folder of the store for the records")
+    add("details", type=Path, help="folder for descriptions of what each operation compiled")
+    about = "K/N: measure operation K and every N-th operation after it; default 0/1"
+    add("--part", default="0/1", help=about)
+    add("--only", nargs="+", default=["*"], help="patterns of operations' names")
+    add("--round", type=int, default=0, help="0: measure exact quantities; 1 or more: times")
     options = parser.parse_args(argv)
     # Set before the backend starts; the machine's cores are divided among the devices.
     jax.config.update("jax_num_cpu_devices", 2)
