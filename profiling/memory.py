@@ -142,8 +142,7 @@ def measured(
     """
     from benchmarks.measuring.checkout import code_version
     from benchmarks.measuring.plan import PlannedCase
-    from benchmarks.measuring.progress import Progress
-    from benchmarks.measuring.runner import measure_plan
+    from benchmarks.measuring.runner import Progress, measure_plan
     from benchmarks.measuring.store import RecordStore
 
     def run_here(case: Any) -> Record:

@@ -44,8 +44,7 @@ from benchmarks.measuring.checkout import (
     unpacked_package,
 )
 from benchmarks.measuring.plan import GRID_VARIABLE, GRIDS, RESUME_VARIABLE
-from benchmarks.measuring.progress import Progress
-from benchmarks.measuring.runner import RunCase, Workers, measure_plan
+from benchmarks.measuring.runner import Progress, RunCase, Workers, measure_plan
 from benchmarks.measuring.store import RecordStore, environment_name, store_root
 
 ASV_BYTES = 2**26  # no file of asv's results is larger

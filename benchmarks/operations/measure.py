@@ -49,20 +49,20 @@ def measure_operations(
     for path in side.store.root.glob(f"{SUITE}/*/0.json"):
         if kept_record(side.store, path.parent.name, 0) is None:
             path.unlink()
-    suite, digest = side.store.root / SUITE, ""
+    digest = ""
     code = side.package, side.workers.imports / "benchmarks"
     if kept is not None:
         digest = code_digest(*code)
-        remove_unusable(suite, side.details, digest)
+        remove_unusable(side, digest)
         with _said():
-            if count := take_kept(kept / digest, suite, side.details, only):
+            if count := take_kept(kept / digest, side, only):
                 print(f"{SUITE}: {count} records of the same code are reused", flush=True)
     with ThreadPoolExecutor(WORKERS_COUNT) as pool:
         list(pool.map(run, range(WORKERS_COUNT)))
     # Somebody may have edited the benchmarks in the meantime.
     if kept is not None and code_digest(*code) == digest:
         with _said():
-            keep(kept / digest, suite, side.details)
+            keep(kept / digest, side)
 
 
 @contextlib.contextmanager

@@ -5,7 +5,6 @@ import shutil
 
 import pytest
 
-from benchmarks.measuring.store import RecordStore
 from benchmarks.operations import kept as kept_module
 from benchmarks.operations import measure
 from benchmarks.operations.kept import code_digest, keep, take_kept
@@ -16,35 +15,36 @@ from tests.benchmarks.common import planned, side_in
 
 @pytest.fixture
 def measured(tmp_path):
-    """Return a store with two successful operations and a failed one, and their details."""
-    store, details = RecordStore(tmp_path / "store"), tmp_path / "details"
-    details.mkdir()
+    """Return a side with the details of two successful operations and of a failed operation."""
+    side = side_in(tmp_path, "measured")
+    side.details.mkdir(parents=True)
     statuses: dict[str, Status] = {"field": "ok", "gradient": "ok", "broken": "failed"}
     for name, status in statuses.items():
         case = planned(f"operations/{name}")
-        store.write(case, 0, Record(case.name, status, target=case.target))
-        (details / f"{name}.json").write_text(name)
-    return store.root / "operations", details
+        side.store.write(case, 0, Record(case.name, status, target=case.target))
+        (side.details / f"{name}.json").write_text(name)
+    return side
 
 
 def test_records_of_operations_that_succeeded_are_copied_into_a_later_review(measured, tmp_path):
-    kept, suite, details = tmp_path / "kept" / "a", tmp_path / "later", tmp_path / "details2"
-    assert take_kept(kept, suite, details, ["*"]) == 0
-    keep(kept, *measured)
-    assert take_kept(kept, suite, details, ["f*"]) == 1
-    assert take_kept(kept, suite, details, ["*"]) == 1, "the first is there already"
-    assert {path.parent.name for path in suite.glob("*/0.json")} == {"field", "gradient"}
-    assert (details / "field.json").read_text() == "field"
+    kept, later = tmp_path / "kept" / "a", side_in(tmp_path, "later")
+    assert take_kept(kept, later, ["*"]) == 0
+    keep(kept, measured)
+    assert take_kept(kept, later, ["f*"]) == 1
+    assert take_kept(kept, later, ["*"]) == 1, "the first is there already"
+    found = later.store.root.glob("operations/*/0.json")
+    assert {path.parent.name for path in found} == {"field", "gradient"}
+    assert (later.details / "field.json").read_text() == "field"
     (kept / "records" / "field" / "0.json").write_text("{")
-    assert take_kept(kept, tmp_path / "third", tmp_path / "details3", ["*"]) == 1
+    assert take_kept(kept, side_in(tmp_path, "third"), ["*"]) == 1
 
 
 def test_the_oldest_folders_are_removed(measured, tmp_path, monkeypatch):
     monkeypatch.setattr(kept_module, "MAX_FOLDERS", 2)
     for age, name in enumerate("cba"):
-        keep(tmp_path / "kept" / name, *measured)
+        keep(tmp_path / "kept" / name, measured)
         os.utime(tmp_path / "kept" / name, (1e9 - age, 1e9 - age))
-    keep(tmp_path / "kept" / "d", *measured)
+    keep(tmp_path / "kept" / "d", measured)
     assert {path.name for path in (tmp_path / "kept").iterdir()} == {"c", "d"}
 
 

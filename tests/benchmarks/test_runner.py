@@ -7,8 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.measuring.progress import Progress
-from benchmarks.measuring.runner import Workers, measure_plan
+from benchmarks.measuring.runner import Progress, Workers, measure_plan
 from benchmarks.measuring.store import RecordStore
 from jaxmeter import Failure, Phases, Record
 from tests.benchmarks.common import TOO_SLOW, Worker, planned
