@@ -182,7 +182,8 @@ def edit_row(edit: Edit, package: Path, review: Mapping[str, Any]) -> Row:
     """Return the row of an edit: the regressions and the line that its review names."""
     own = f"{SUITE}/{edit.operation}"
     findings = [one for one in review["findings"] if one["verdict"] in ALARMS]
-    found = [one["metric"] for one in findings if one["case"] == own and _fails(one)]
+    failing = [one for one in findings if one["verdict"] == REGRESSION and one["is_gated"]]
+    found = [one["metric"] for one in failing if one["case"] == own]
     broken = [one for one in review["not_compared"] if one["is_regression"] and one["case"] == own]
     line = re.search(r"\(line (\S+?)\)", review["judgements"]["exact"]["reason"])
     return {
@@ -205,10 +206,6 @@ def equal_row(review: Mapping[str, Any]) -> Row:
         "exit_code": review["exit_code"],
         "alarms": "; ".join(_alarms(findings)),
     }
-
-
-def _fails(finding: Mapping[str, Any]) -> bool:
-    return finding["verdict"] == REGRESSION and finding["is_gated"]
 
 
 def _alarms(findings: Any) -> list[str]:
