@@ -67,15 +67,16 @@ def measure_interleaved(
         )
         return
     ordered = sorted(cases, key=lambda case: not has_changed(case, measured))
-    left = budget_seconds - (clock() - started)
-    kept = affordable(ordered, costs, left)
+    needed = {case.name: _needed(case, costs) for case in ordered}
+    names = affordable(needed, budget_seconds)
+    kept = [case for case in ordered if case.name in names]
     if len(kept) < len(cases):
-        needed = seconds_to_test(cases, costs)
-        names = ", ".join(case.name for case in ordered if case not in kept)
+        total, left = sum(needed.values()), max(budget_seconds, 0)
+        rest = ", ".join(name for name in needed if name not in names)
         print(
-            f"{ENOUGH_ROUNDS} rounds of every case take about {needed:.0f} s more here, but "
-            f"{max(left, 0):.0f} s are left: the times of {names} will not be judged; increase "
-            f"--budget by {2 * (needed - max(left, 0)):.0f} s to judge them too",
+            f"{ENOUGH_ROUNDS} rounds of every case take about {total:.0f} s more here, but "
+            f"{left:.0f} s are left: the times of {rest} will not be judged; increase "
+            f"--budget by {2 * (total - left):.0f} s to judge them too",
             flush=True,
         )
     for turn, number in enumerate(round_order(kept), start=1):
@@ -129,16 +130,13 @@ def has_changed(case: PlannedCase, measured: Sequence[MeasuredSide]) -> bool:
     return len(known) > 1 or None in known
 
 
-def affordable(
-    ordered: Sequence[PlannedCase], costs: Mapping[str, float], left_seconds: float
-) -> list[PlannedCase]:
-    """Return the cases that can get enough rounds in the time left, at least the first case."""
-    kept: list[PlannedCase] = []
-    for case in ordered:
-        needed = _needed(case, costs)
-        if not kept or needed <= max(left_seconds, 0.0):
-            kept.append(case)
-            left_seconds -= needed
+def affordable(needed: Mapping[str, float], left_seconds: float) -> list[str]:
+    """Return the names whose needed seconds fit into the time left, at least the first name."""
+    kept: list[str] = []
+    for name, seconds in needed.items():
+        if not kept or seconds <= max(left_seconds, 0.0):
+            kept.append(name)
+            left_seconds -= seconds
     return kept
 
 

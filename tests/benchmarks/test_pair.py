@@ -16,6 +16,7 @@ from benchmarks.measuring.rounds import (
     measure_interleaved,
     round_order,
     round_seconds,
+    seconds_to_test,
 )
 from jaxmeter import Inventory, Record
 from tests.benchmarks.common import Worker, planned, side_in
@@ -98,17 +99,18 @@ def test_enough_rounds_compile_first_and_the_rest_is_spread_among_cheaper_ones()
 
 
 def test_cases_are_kept_while_the_time_is_enough_for_three_rounds_of_each():
-    cases = [planned(f"suite/{name}", 12, builds=4) for name in "abc"]
-    costs = {case.name: 10.0 for case in cases}  # two more rounds: 20 s
-    assert [len(affordable(cases, costs, left)) for left in (0, 39, 40, 60)] == [1, 1, 2, 3]
-    cheaper = [planned(f"suite/{name}", 12, builds=1) for name in "abc"]  # 10 s
-    assert [len(affordable(cheaper, costs, left)) for left in (19, 20)] == [1, 2]
+    for builds, seconds in ((4, 20.0), (1, 10.0)):
+        case = planned("suite/a", 12, builds=builds)
+        assert seconds_to_test([case], {case.name: 10.0}) == seconds
+    needed = dict.fromkeys("abc", 20.0)
+    assert [len(affordable(needed, left)) for left in (-5, 0, 39, 40, 60)] == [1, 1, 1, 2, 3]
+    assert len(affordable(dict.fromkeys("abc", 0.0), -5)) == 3
 
 
 def test_a_budget_that_is_too_small_is_reported_with_the_needed_time(measure, capsys, monkeypatch):
     monkeypatch.setitem(globals(), "CASES", [planned("suite/a", 3), planned("suite/b", 3)])
     ticks = itertools.count(step=10)
-    measure(budget=30, clock=lambda: float(next(ticks)))
+    measure(budget=20, clock=lambda: float(next(ticks)))
     out = capsys.readouterr().out
     assert "3 rounds of every case take about 40 s more here, but 20 s are left" in out
     assert "the times of suite/b will not be judged; increase --budget by 40 s" in out
