@@ -97,7 +97,6 @@ def casing_plan(grid: str) -> list[PlannedCase]:
         dataclasses.replace(
             CasingVariants().case("full", variant, 6),
             rounds=_rounds(grid, variant, 128),
-            requires=closure.REQUIRES,
         )
         for variant in (() if grid == "versions" else closure.VARIANTS)
     ]
