@@ -42,13 +42,8 @@ _INSTALL = (
 def parser_of(description: str | None, *, target: str | None = None) -> argparse.ArgumentParser:
     """Return an argument parser that raises a `JaxmeterError` for bad usage.
 
-    Parameters
-    ----------
-    description : str
-        The help text of the script.
-    target : str, optional
-        The help text of a positional argument that names a function. If given, this argument is
-        added, with the options for the function's arguments and for the tables of the script.
+    `target` is the help text of a positional argument that names a function. If it is given, this
+    argument is added, with the options for the function's arguments and for the script's tables.
     """
     parser = argparse.ArgumentParser(
         description=description,
@@ -205,14 +200,8 @@ def _bytes_text(size: float) -> str:
 def conclusion(scopes: pd.DataFrame, seconds: str, steps: Sequence[float] = ()) -> str:
     """Return a line that names the slowest scope, such as ``59 % in `laplacian`, 31 ms a run``.
 
-    Parameters
-    ----------
-    scopes : DataFrame
-        A table with a column ``scope`` and a column of times.
-    seconds : str
-        The name of the column of times.
-    steps : sequence of float
-        The elapsed seconds of each run, if known.
+    The table `scopes` has a column ``scope`` and a column of times, named `seconds`. `steps` are
+    the elapsed seconds of each run, if known.
     """
     spent: Any = scopes.groupby("scope")[seconds].sum()
     spent = spent.sort_values(ascending=False)
@@ -241,19 +230,9 @@ def save(
 ) -> None:
     """Save all tables with the environment, and print the folder.
 
-    Parameters
-    ----------
-    tables : mapping of DataFrame
-        The tables by name.
-    folder : Path
-        The folder for the tables.
-    live : bool
-        Whether this process has run JAX. If so, the environment includes JAX's backend.
-    source : str
-        The file or folder from which the tables were made, for ``environment.json``.
-    records : iterable of Record
-        Records of worker processes. If they have an environment, it is saved instead of the
-        environment of this process.
+    If this process has run JAX (`live`), the environment includes JAX's backend. If the records of
+    worker processes have an environment, it is saved instead of the environment of this process.
+    `source` is the file or folder from which the tables were made, for ``environment.json``.
     """
     from jaxmeter import tables as jt
 

@@ -84,12 +84,8 @@ def external_field(
 def case_vc_large(*, quantity: str, chunk_size: int | str, target_chunk_size: int | str) -> Case:
     """Return the case that evaluates a quantity on the problem ``case_vc_large``.
 
-    Parameters
-    ----------
-    quantity : str
-        "field" for the external field, "gradient" for its gradient.
-    chunk_size, target_chunk_size : int or "auto"
-        Numbers of sources and targets in a tile of the far-field sum.
+    The quantity is "field", the external field, or "gradient", its gradient. Sizes are numbers of
+    sources and targets in a tile of the far-field sum, or "auto".
     """
     computed = {"field": FIELD, "gradient": GRADIENT}[quantity]
     prepared = prepare(workloads.case_vc_large(), computed)

@@ -30,13 +30,7 @@ class Expected(NamedTuple):
 
 
 class Habit:
-    """The input of a habit, and the count of runs of its Python code.
-
-    Parameters
-    ----------
-    x : Array, shape (n,)
-        The input.
-    """
+    """The input `x` of a habit, shape (n,), and the count of runs of its Python code."""
 
     def __init__(self, x: jax.Array) -> None:
         self.x, self.executions = x, 0

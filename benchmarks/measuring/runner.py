@@ -162,14 +162,9 @@ def _empty(case: PlannedCase, status: Any, failure: jaxmeter.Failure | None) -> 
 
 
 class Progress:
-    """Count the rounds of a plan, write a line for each round, and collect the failures.
+    """Count the `total` rounds of a plan, write a line for each, and collect the failures.
 
-    Parameters
-    ----------
-    total : int
-        Number of planned rounds.
-    write : callable, optional
-        Function that is called with each line; it prints by default.
+    `write` is called with each line; by default the line is printed.
     """
 
     def __init__(self, total: int, write: Callable[[str], None] | None = None) -> None:

@@ -35,12 +35,8 @@ _NOTE = "code"
 def code_digest(package: Path, benchmarks: Path) -> str:
     """Return a digest of everything that the exact metrics of a package ``vcjax`` depend on.
 
-    Parameters
-    ----------
-    package : Path
-        The folder ``vcjax`` that is measured.
-    benchmarks : Path
-        The folder ``benchmarks`` whose operations are measured.
+    `package` is the folder ``vcjax`` that is measured, and `benchmarks` is the folder with the
+    operations.
 
     Raises
     ------

@@ -30,17 +30,9 @@ def measure_operations(
     """Measure every operation that has no successful record in the store of a side.
 
     Two workers share the operations and run in parallel. The record of an operation that ended its
-    worker has the status "failed".
-
-    Parameters
-    ----------
-    side : MeasuredSide
-        The package to measure, the store, and the folder of descriptions of what each operation
-        compiled.
-    only : sequence of str
-        Patterns of the operations' names.
-    kept : Path, optional
-        The folder ``results/operations``, which keeps records for later reviews of the same code.
+    worker has the status "failed". `only` are patterns of the operations' names. `kept` is the
+    folder ``results/operations``, which keeps records for later reviews of the same code; None
+    means that records are neither taken nor kept.
     """
 
     def run(first: int) -> None:

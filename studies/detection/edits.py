@@ -77,12 +77,8 @@ class Edit:
     def place(self, package: Path, line: str) -> str:
         """Return the place of a line named by a review: "edit", "function", "file" or "elsewhere".
 
-        Return "" if the review names no line.
-
-        Parameters
-        ----------
-        package : folder of the unedited package.
-        line : a line of the edited package, such as ``vcjax/_casing.py:161``, or "".
+        `package` is the folder of the unedited package, and `line` a line of the edited package,
+        such as ``vcjax/_casing.py:161``. If the review names no line, `line` and the result are "".
         """
         file, _, number = line.rpartition(":")
         if not file.endswith(self.file):

@@ -80,14 +80,8 @@ INJECTED = {
 def run_row(name: str, review: Mapping[str, Any], asv: Iterable[Sequence[str]]) -> Row:
     """Return the row of a run: the cases that find the regression, and the false alarms.
 
-    Parameters
-    ----------
-    name : str
-        Name of the injected regression.
-    review : mapping
-        Content of the run's review.json.
-    asv : iterable of (case, metric)
-        Regressions that asv reports.
+    `name` is the injected regression, `review` the content of the run's review.json, and `asv` the
+    (case, metric) pairs of the regressions that asv reports.
     """
     findings = [(one["case"], one["metric"], one["verdict"]) for one in review["findings"]]
     broken = [one for one in review["not_compared"] if one["is_regression"]]

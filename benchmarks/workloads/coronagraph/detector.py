@@ -25,12 +25,7 @@ class Detector(eqx.Module):
     ) -> Int[Array, "size size"]:
         """Return the number of counted photons in each pixel of a random exposure.
 
-        Parameters
-        ----------
-        rate : array
-            Photons per second in each pixel; not negative.
-        exposure : float, seconds
-        key : random key
+        `rate` is photons per second in each pixel and not negative; `exposure` is in seconds.
         """
         arriving, counting = jax.random.split(key)
         mean = rate * exposure

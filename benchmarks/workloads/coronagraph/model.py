@@ -67,14 +67,7 @@ def frame(
 ) -> Frame:
     """Return a random exposure and its expected rate.
 
-    Parameters
-    ----------
-    system, observation
-        The scene with the telescope, and the exposure.
-    key : random key
-    known : mapping, optional
-        Rate maps that are already computed, by their names in `RateMaps`. They are not computed
-        again.
+    `known` are rate maps that are not computed again, by their names in `RateMaps`.
     """
     rate = rate_maps(system, observation, known=known).total
     counts = system.detector.counts(rate, observation.exposure, key)

@@ -58,11 +58,6 @@ class Propagator:
     """The propagation of light through an instrument, from point sources to images.
 
     Pixels of images are fractions of the light that falls on the pupil.
-
-    Parameters
-    ----------
-    instrument : Instrument
-        The telescope and coronagraph.
     """
 
     def __init__(self, instrument: Instrument) -> None:
@@ -86,14 +81,10 @@ class Propagator:
     def images(
         self, sources: Float64[np.ndarray, "n 2"], *, masked: bool = True
     ) -> Float32[np.ndarray, "n size size"]:
-        """Return the images of point sources.
+        """Return the images of point sources, with or without the mask.
 
-        Parameters
-        ----------
-        sources : array
-            Row and column angles, in units of wavelength / diameter.
-        masked : bool
-            Whether the mask is in its place. The Lyot stop is always in its place.
+        The Lyot stop is always in its place. `sources` are row and column angles, in units of
+        wavelength / diameter.
         """
         field = _both_axes(self._to_image, self.at_stop(sources, masked=masked))
         return np.abs(field) ** 2 * np.float32(self._scale)
