@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
         about = {"commit": commit[:10], "machine": machine, "run": str(number)}
         own = [row for row in rows if all(row[name] == text for name, text in about.items())]
         folder = RESULTS / "timed" / commit[:10] / machine.replace(" ", "-") / str(number)
-        if options.judge_again != bool(own):
+        if options.judge_again != bool(own):  # only measured runs are judged again
             continue
         if not own:
             with busy(options.busy):
