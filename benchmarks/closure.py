@@ -15,7 +15,6 @@ VARIANTS = ("closure", "argument", "cached", "simplified", "hoisted", "static_ca
 SIZES = (64, 128, 192, 256)
 ROUNDS = 6
 """Processes for each variant: the minimum that can show a difference at p = 0.0022."""
-REQUIRES = {"equinox": "equinox"}
 # The program of the published measurement (docs/closure.md) computes in single precision. Matrix
 # products on the host would wait for each other's threads on a busy machine.
 ENVIRONMENT = {"JAX_ENABLE_X64": "0", "OPENBLAS_NUM_THREADS": "1"}
@@ -63,22 +62,9 @@ def _of_variant(suite: str, function: str, variant: str, size: int, **options: A
 
 
 def _case(name: str, function: str, params: dict, **options: Any) -> PlannedCase:
-    defaults = {"repeat": 3, "timeout_seconds": 900.0, "env": ENVIRONMENT, "requires": REQUIRES}
+    defaults = {"repeat": 3, "timeout_seconds": 900.0, "env": ENVIRONMENT}
     target = f"benchmarks.cases.closure:{function}"
     return PlannedCase(name=name, target=target, params=params, **{**defaults, **options})
-
-
-def casing_case(variant: str, *, rounds: int) -> PlannedCase:
-    """Return the planned case that computes the external field of W7-X at six digits."""
-    return PlannedCase(
-        name=f"casing_variants/w7x-{variant}-d6",
-        target="benchmarks.cases.field:external_field",
-        params={**common.W7X, "digits": 6, "variant": variant},
-        rounds=rounds,
-        preparation=common.casing_preparation(6),
-        env=common.SIMPLIFIED_ENVIRONMENT if variant == "simplified" else {},
-        requires=REQUIRES,
-    )
 
 
 class CoronagraphVariants(common.CaseSuite):

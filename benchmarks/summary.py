@@ -38,24 +38,23 @@ def summarise(records: Sequence[Record]) -> Summary:
     Extras and checks whose names end in ``_seconds`` become times. For every other extra and check
     the summary has the largest value of all processes.
     """
-    ok = [record for record in records if record.status == "ok"]
     bad = [record for record in records if record.status != "ok"]
     summary = Summary(status="ok", message="", times={}, numbers={})
-    if bad or not ok:
+    if bad or not records:
         summary["status"] = bad[0].status if bad else "failed"
         failure = bad[0].failure if bad else None
         summary["message"] = (
             f"{failure.phase}: {failure.kind}: {failure.message}" if failure else "no record"
         )
         return summary
-    exact = [_exact(record) for record in ok]
+    exact = [_exact(record) for record in records]
     for name in exact[0]:
         values = {value for one in exact if (value := one[name]) is not None}
         if len(values) > 1:
             summary["status"] = "failed"
             summary["message"] = f"{name} differs between processes: {sorted(values)}"
         summary["numbers"].update((name, value) for value in values)
-    samples = [{**record.checks, **record.extras, **_times(record)} for record in ok]
+    samples = [{**record.checks, **record.extras, **_times(record)} for record in records]
     for name in samples[0]:
         values = [value for one in samples if (value := one.get(name)) is not None]
         if not values:

@@ -142,17 +142,11 @@ def measured(
     """
     from benchmarks.measuring.checkout import code_version
     from benchmarks.measuring.plan import PlannedCase
-    from benchmarks.measuring.progress import Progress
-    from benchmarks.measuring.runner import measure_plan
+    from benchmarks.measuring.runner import Progress, measure_plan
     from benchmarks.measuring.store import RecordStore
 
-    class Begun(Progress):
-        """Progress that also prints a line when a process begins."""
-
-        def begin(self, case: str, round_index: int) -> None:
-            self.write(f"[{self.done}/{self.total}] {case}, process {round_index + 1}: begun")
-
     def run_here(case: Any) -> Record:
+        scripting.say(f"memory: measuring {case.name}")
         path = (*case.path, str(scripting.HERE), os.getcwd())
         return run_case(dataclasses.replace(case, path=path))
 
@@ -171,7 +165,7 @@ def measured(
         )
         cases.append(case)
     kept = RecordStore(store / code_version())
-    progress = Begun(options.rounds * len(points), scripting.say)
+    progress = Progress(options.rounds * len(points), scripting.say)
     measure_plan(cases, kept, progress, run_case=run_here)
     found = [[kept.read(case, number) for number in range(options.rounds)] for case in cases]
     return [[record for record in records if record is not None] for records in found]

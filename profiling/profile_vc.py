@@ -34,11 +34,10 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 import scripting
 import vcjax
-from benchmarks.cases import off_surface, preparing
+from benchmarks.cases import off_surface, preparing, shape
 from benchmarks.cases.quantities import FIELD, GRADIENT
 from benchmarks.workloads.casing import CASES, problem_named
 from jaxmeter import (
@@ -99,11 +98,9 @@ def on_surface(operation: Operation, problem: Problem, options: argparse.Namespa
 
 def at_points(operation: Operation, problem: Problem, options: argparse.Namespace) -> Case:
     """Return the case of fields or gradients at points on both sides of the surface."""
-    choose = partial(vcjax.choose_off_surface, nfp=problem.nfp, half_period=problem.half_period)
     gradient = operation.evaluate is vcjax.gradient_at
-    choose_seconds, rule = preparing.timed(
-        lambda: choose(problem.X, problem.B, problem.digits, gradient=gradient)
-    )
+    choose = partial(preparing.choose_off_surface, problem, gradient=gradient)
+    choose_seconds, rule = preparing.timed(choose)
     X, B = jnp.asarray(problem.X), jnp.asarray(problem.B)
     prepare = partial(operation.prepare, rule, X, **taken(operation.prepare, options))
     (first_seconds, _), (seconds, casing) = (preparing.timed(prepare) for _ in range(2))
@@ -133,22 +130,18 @@ def in_surface(operation: Operation, problem: Problem, options: argparse.Namespa
     differentiation along one direction.
     """
     rule, extras = preparing.chosen(problem)
-    weight = np.random.default_rng(0).normal(size=(*rule.trg_shape, 3))
-    X, *rest = *map(jnp.asarray, (problem.X, problem.B, weight)), vcjax.tables(rule)
-
-    def value(X, B, weight, constants):
-        prepare = partial(operation.prepare, **taken(operation.prepare, options))
-        casing = prepare(rule, X, constants=constants)
-        field = operation.evaluate(casing, B, **taken(operation.evaluate, options))
-        return (weight * field**2).sum()
+    value, arguments = shape.scalar_of_field(
+        problem,
+        rule,
+        prepare=partial(operation.prepare, **taken(operation.prepare, options)),
+        evaluate=partial(operation.evaluate, **taken(operation.evaluate, options)),
+    )
 
     def check(result) -> dict[str, float]:
-        along = 0.1 * X * jnp.cos(problem.nfp * jnp.arctan2(X[..., 1:2], X[..., :1]))
-        slope = jax.jit(lambda X, *rest: jax.jvp(lambda X: value(X, *rest), (X,), (along,))[1])
-        ratio = (result * along).sum() / slope(X, *rest)
-        return {"modes_error_relative": float(jnp.abs(ratio - 1))}
+        difference = shape.modes_difference(problem, value, arguments, result)
+        return {"modes_error_relative": difference}
 
-    return Case(jax.grad(value), (X, *rest), check=check, extras=extras)
+    return Case(jax.grad(value), arguments, check=check, extras=extras)
 
 
 OPERATIONS = {
@@ -176,10 +169,10 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     JaxmeterError
         If an option has an invalid value, or is not an option of the operation.
     """
-    parser = scripting.parser_of(__doc__, tables=False)
+    parser = scripting.parser_of(__doc__)
     add = parser.add_argument
-    add("--case", default="case_vc", help=f"one of {', '.join(CASES)}")
-    add("--op", default="B", help=f"one of {', '.join(OPERATIONS)}")
+    add("--case", choices=CASES, default="case_vc", help="the problem; default: case_vc")
+    add("--op", choices=OPERATIONS, default="B", help="the operation; default: B")
     add("--jit", action="store_true", help="jit the operation and time its phases")
     add("--repeat", type=_count, default=5, help="steady-state runs to time")
     add("--digits", type=int, help="number of digits; the default depends on the case")
@@ -205,12 +198,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--trace-dir", type=Path, help="write a JAX trace into this folder")
     add("--json", type=Path, help="file for the record; by default in results/profile")
     options = parser.parse_args(argv)
-    if options.case not in CASES:
-        raise JaxmeterError(f"--case {options.case}: no such case; give one of {', '.join(CASES)}")
-    operation = OPERATIONS.get(options.op)
-    if operation is None:
-        listed = ", ".join(OPERATIONS)
-        raise JaxmeterError(f"--op {options.op}: no such operation; give one of {listed}")
+    operation = OPERATIONS[options.op]
     known = {*taken(operation.prepare, options), *taken(operation.evaluate, options)}
     known |= {"point_count", "distance"} if operation.make is at_points else set()
     for name in ("near_weights", "near_block_size", "far_dtype", *POINT_OPTIONS):

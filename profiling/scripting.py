@@ -39,20 +39,11 @@ _INSTALL = (
 )
 
 
-def parser_of(
-    description: str | None, *, target: str | None = None, tables: bool = True
-) -> argparse.ArgumentParser:
+def parser_of(description: str | None, *, target: str | None = None) -> argparse.ArgumentParser:
     """Return an argument parser that raises a `JaxmeterError` for bad usage.
 
-    Parameters
-    ----------
-    description : str
-        The help text of the script.
-    target : str, optional
-        The help text of a positional argument that names a function. If given, this argument and
-        the options for the function's arguments are added.
-    tables : bool
-        Whether the script writes tables. If so, ``--out`` and ``--top`` are added.
+    `target` is the help text of a positional argument that names a function. If it is given, this
+    argument is added, with the options for the function's arguments and for the script's tables.
     """
     parser = argparse.ArgumentParser(
         description=description,
@@ -62,7 +53,6 @@ def parser_of(
     parser.error = _usage_error  # type: ignore[method-assign]
     if target is not None:
         jaxmeter.add_target_options(parser, help=f"{target}, or {jaxmeter.TARGET_HELP}")
-    if tables:
         parser.add_argument(
             "--out", type=Path, help=f"folder for the tables; by default in {RESULTS}"
         )
@@ -210,14 +200,8 @@ def _bytes_text(size: float) -> str:
 def conclusion(scopes: pd.DataFrame, seconds: str, steps: Sequence[float] = ()) -> str:
     """Return a line that names the slowest scope, such as ``59 % in `laplacian`, 31 ms a run``.
 
-    Parameters
-    ----------
-    scopes : DataFrame
-        A table with a column ``scope`` and a column of times.
-    seconds : str
-        The name of the column of times.
-    steps : sequence of float
-        The elapsed seconds of each run, if known.
+    The table `scopes` has a column ``scope`` and a column of times, named `seconds`. `steps` are
+    the elapsed seconds of each run, if known.
     """
     spent: Any = scopes.groupby("scope")[seconds].sum()
     spent = spent.sort_values(ascending=False)
@@ -241,24 +225,14 @@ def save(
     folder: Path,
     *,
     live: bool,
+    source: str,
     records: Iterable[jaxmeter.Record] = (),
-    **notes: Any,
 ) -> None:
     """Save all tables with the environment, and print the folder.
 
-    Parameters
-    ----------
-    tables : mapping of DataFrame
-        The tables by name.
-    folder : Path
-        The folder for the tables.
-    live : bool
-        Whether this process has run JAX. If so, the environment includes JAX's backend.
-    records : iterable of Record
-        Records of worker processes. If they have an environment, it is saved instead of the
-        environment of this process.
-    **notes : Any
-        More entries for ``environment.json``.
+    If this process has run JAX (`live`), the environment includes JAX's backend. If the records of
+    worker processes have an environment, it is saved instead of the environment of this process.
+    `source` is the file or folder from which the tables were made, for ``environment.json``.
     """
     from jaxmeter import tables as jt
 
@@ -266,7 +240,7 @@ def save(
     environment = next(measured_in, None) or jaxmeter.host_environment()
     if live:
         environment = replace(environment, **jaxmeter.jax_environment())
-    jt.save(tables, folder, environment, notes=notes)
+    jt.save(tables, folder, environment, notes={"source": source})
     say(f"tables: {folder} ({len(tables)}, as .parquet and .csv)")
 
 

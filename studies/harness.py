@@ -17,7 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measuring.checkout import ROOT
-from jaxmeter import BenchmarkCase, Record, host_environment, jax_environment, run_case
+from jaxmeter import (
+    BenchmarkCase,
+    Record,
+    host_environment,
+    jax_environment,
+    run_case,
+    write_file,
+)
 
 RESULTS = ROOT / "results"
 Row = dict[str, Any]
@@ -82,12 +89,10 @@ def append_row(path: Path, row: Row) -> None:
         file.write(line.getvalue().encode())
 
 
-def replace_file(path: Path, data: bytes) -> None:
-    """Write a file by renaming a complete temporary file, so that it is never incomplete."""
+def replace_file(path: Path, content: str | bytes) -> None:
+    """Write a file completely or not at all; a missing folder is made."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(f".{os.getpid()}.tmp")
-    draft.write_bytes(data)
-    draft.replace(path)
+    write_file(path, content)
 
 
 def in_worker(
@@ -139,7 +144,7 @@ def work(target: str, path: Path) -> None:
     rows = function(**json.load(sys.stdin))
     environment = dataclasses.replace(host_environment(), **jax_environment())
     text = json.dumps(dataclasses.asdict(environment), indent=1, default=str) + "\n"
-    replace_file(path.with_name(f"{path.stem}.environment.json"), text.encode())
+    replace_file(path.with_name(f"{path.stem}.environment.json"), text)
     for row in rows:
         append_row(path, row)
 

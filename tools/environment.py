@@ -150,13 +150,8 @@ def requirements(extra):
 def install(extras, optional, jax=None):
     """Install `extras`, and each extra in `optional` that has a wheel, in the locked versions.
 
-    Parameters
-    ----------
-    extras, optional : list of str
-        Extras of pyproject.toml.
-    jax : str, optional
-        The version of JAX; by default the version of the lock file, or the newest version if there
-        is no lock file.
+    If `jax` is None, JAX has the version of the lock file, or the newest version if there is no
+    lock file.
     """
     check_names(extras, jax)
     wanted = fingerprint(jax)

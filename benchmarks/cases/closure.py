@@ -229,10 +229,6 @@ def _argument(given: Given) -> Program:
     return Program(coronagraph.frame, (given.system, given.observation, given.key))
 
 
-def _closure(given: Given) -> Program:
-    return variants.closure(_argument(given))
-
-
 def _cached(given: Given) -> Program:
     """Return a program that captures the rate maps of star and disk instead of computing them.
 
@@ -244,10 +240,6 @@ def _cached(given: Given) -> Program:
         return coronagraph.frame(system, observation, key, known=known)
 
     return Program(frame_of_rest, (given.system, given.observation, given.key))
-
-
-def _hoisted(given: Given) -> Program:
-    return variants.hoisted(_argument(given))
 
 
 def _static_callable(given: Given) -> Program:
@@ -271,11 +263,11 @@ def _static_callable(given: Given) -> Program:
 
 
 VARIANTS: dict[str, Callable[[Given], Program]] = {
-    "closure": _closure,
+    "closure": lambda given: variants.closure(_argument(given)),
     "argument": _argument,
     "cached": _cached,
     # The program of "closure", in a process with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1.
-    "simplified": _closure,
-    "hoisted": _hoisted,
+    "simplified": lambda given: variants.closure(_argument(given)),
+    "hoisted": lambda given: variants.hoisted(_argument(given)),
     "static_callable": _static_callable,
 }

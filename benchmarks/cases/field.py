@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import jax
 
@@ -35,7 +34,6 @@ def external_field(
     variant: str = "argument",
     chunk_size: int | str = "auto",
     target_chunk_size: int | str = "auto",
-    far_dtype: str | None = None,
     device_count: int | None = None,
 ) -> Case:
     """Return the case that evaluates the external field of a prepared casing.
@@ -54,9 +52,6 @@ def external_field(
         JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1.
     chunk_size, target_chunk_size : int or "auto"
         Numbers of sources and targets in a tile of the far-field sum.
-    far_dtype : str, optional
-        Type of the far-field sum. If None, the option is not passed, because older versions of
-        vcjax do not have the option.
     device_count : int, optional
         Number of devices over which the targets are divided. It must be the number of devices in
         the process. By default the targets are not divided.
@@ -73,12 +68,11 @@ def external_field(
         prepared = prepared_casing(workload, digits, half_period)
     else:
         prepared = _divided(workload, digits, half_period, device_count)
-    options: dict[str, Any] = {"chunk_size": chunk_size, "target_chunk_size": target_chunk_size}
-    if far_dtype is not None:
-        options["far_dtype"] = far_dtype
 
     def evaluate(casing, B):
-        return vcjax.external_field(casing, B, **options)
+        return vcjax.external_field(
+            casing, B, chunk_size=chunk_size, target_chunk_size=target_chunk_size
+        )
 
     def check(field) -> dict[str, float]:
         return {"error_relative": FIELD.checked_error(prepared.problem, field)}
@@ -90,12 +84,8 @@ def external_field(
 def case_vc_large(*, quantity: str, chunk_size: int | str, target_chunk_size: int | str) -> Case:
     """Return the case that evaluates a quantity on the problem ``case_vc_large``.
 
-    Parameters
-    ----------
-    quantity : str
-        "field" for the external field, "gradient" for its gradient.
-    chunk_size, target_chunk_size : int or "auto"
-        Numbers of sources and targets in a tile of the far-field sum.
+    The quantity is "field", the external field, or "gradient", its gradient. Sizes are numbers of
+    sources and targets in a tile of the far-field sum, or "auto".
     """
     computed = {"field": FIELD, "gradient": GRADIENT}[quantity]
     prepared = prepare(workloads.case_vc_large(), computed)
@@ -126,10 +116,6 @@ def _divided(workload: str, digits: int, half_period: bool, device_count: int) -
     return prepare(problem, dataclasses.replace(FIELD, prepare=divided))
 
 
-def _argument(program: Program) -> Program:
-    return program
-
-
 def _cached(program: Program) -> Program:
     """Return a program that captures the casing's small arrays.
 
@@ -158,7 +144,7 @@ def _static_callable(program: Program) -> Program:
 
 
 VARIANTS: dict[str, Callable[[Program], Program]] = {
-    "argument": _argument,
+    "argument": lambda program: program,
     "closure": variants.closure,
     "simplified": variants.closure,
     "cached": _cached,

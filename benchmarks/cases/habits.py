@@ -18,7 +18,7 @@ import jaxmeter
 from benchmarks.cases.quantities import WrongAnswer
 from jaxmeter import Case
 
-CALLS, ROUNDS = 10, 20
+CALLS, ROUNDS, SIZE = 10, 20, 1000
 
 
 class Expected(NamedTuple):
@@ -30,13 +30,7 @@ class Expected(NamedTuple):
 
 
 class Habit:
-    """The input of a habit, and the count of runs of its Python code.
-
-    Parameters
-    ----------
-    x : Array, shape (n,)
-        The input.
-    """
+    """The input `x` of a habit, shape (n,), and the count of runs of its Python code."""
 
     def __init__(self, x: jax.Array) -> None:
         self.x, self.executions = x, 0
@@ -249,9 +243,9 @@ def observed(name: str, x: jax.Array) -> dict[str, float]:
     }
 
 
-def habit(*, name: str, size: int = 1000) -> Case:
+def habit(*, name: str) -> Case:
     """Run a habit, and return a case whose extras are the counts and seconds of the habit."""
-    x = jnp.linspace(-1.0, 1.0, size, dtype=jnp.float32)
+    x = jnp.linspace(-1.0, 1.0, SIZE, dtype=jnp.float32)
     return Case(lambda x: 0.5 * x, (x,), extras=observed(name, x))
 
 
@@ -265,12 +259,12 @@ def _repeated(kind: str, rounds: int, x: jax.Array) -> jax.Array:
     return jax.lax.scan(lambda x, _: (jnp.sin(x), None), x, length=rounds)[0]
 
 
-def loop(*, kind: str, rounds: int, size: int = 1000) -> Case:
+def loop(*, kind: str, rounds: int) -> Case:
     """Return the case of a loop that replaces an array by its sine `rounds` times.
 
     `kind` is the kind of loop: ``python``, ``fori_loop`` or ``scan``.
     """
-    x = jnp.linspace(-1.0, 1.0, size, dtype=jnp.float32)
+    x = jnp.linspace(-1.0, 1.0, SIZE, dtype=jnp.float32)
     jaxpr = str(jax.make_jaxpr(functools.partial(_repeated, kind, rounds))(x))
     sines = jaxpr.count("= sin ")
     if sines != (rounds if kind == "python" else 1):

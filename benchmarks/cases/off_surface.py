@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import vcjax
+from benchmarks.cases import preparing
 from benchmarks.cases.quantities import WrongAnswer
 from benchmarks.workloads.casing import problem_named
 from jaxmeter import Case
@@ -24,9 +25,7 @@ def fields_at_distance(*, workload: str, digits: int, distance: float, point_cou
     The points lie on both sides, all at the same distance from the surface.
     """
     problem = problem_named(workload, digits=digits)
-    rule = vcjax.choose_off_surface(
-        problem.X, problem.B, digits, nfp=problem.nfp, half_period=problem.half_period
-    )
+    rule = preparing.choose_off_surface(problem)
     casing = vcjax.prepare_off_surface(rule, jnp.asarray(problem.X))
     points = points_at_distance(problem, distance, point_count)
 

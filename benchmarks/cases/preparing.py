@@ -114,6 +114,21 @@ def choose(problem: Problem, quantity: Quantity = FIELD) -> vcjax.Rule:
     )
 
 
+def choose_off_surface(problem: Problem, **options: Any) -> vcjax.Rule:
+    """Return the rule for points off the surface of a problem.
+
+    `options` are keyword arguments of `vcjax.choose_off_surface`.
+    """
+    return vcjax.choose_off_surface(
+        problem.X,
+        problem.B,
+        problem.digits,
+        nfp=problem.nfp,
+        half_period=problem.half_period,
+        **options,
+    )
+
+
 def timed(call: Callable[[], T]) -> tuple[float, T]:
     """Return the seconds until all results of a call are computed, and the results."""
     started = time.perf_counter()

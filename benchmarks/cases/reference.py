@@ -97,36 +97,28 @@ class Reference:
     """
 
     def __init__(self, problem: Problem, quantity: Quantity) -> None:
-        self._quantity = quantity
-        self._surface = _flat(problem.X)
-        self._field = _flat(problem.B)
-        self._problem = problem
+        self._problem, self._quantity = problem, quantity
+        self._surface, self._field = _flat(problem.X), _flat(problem.B)
         self._casing: Any = None
         self.result = np.empty(0)
         """Last result, shape (trg_nphi, trg_ntheta, 3) or (trg_nphi, trg_ntheta, 3, 3)."""
 
-    def _new(self) -> Any:
+    def set_up(self) -> None:
+        """Make a new object of the C++ class and evaluate it once."""
         import virtual_casing
 
         problem = self._problem
-        casing = virtual_casing.VirtualCasing()
-        casing.setup(
+        self._casing = virtual_casing.VirtualCasing()
+        self._casing.setup(
             problem.digits,
             problem.nfp,
             problem.half_period,
-            problem.X.shape[0],
-            problem.X.shape[1],
+            *problem.X.shape[:2],
             self._surface,
-            problem.B.shape[0],
-            problem.B.shape[1],
+            *problem.B.shape[:2],
             problem.trg_nphi,
             problem.trg_ntheta,
         )
-        return casing
-
-    def set_up(self) -> None:
-        """Make a new object of the C++ class and evaluate it once."""
-        self._casing = self._new()
         self.evaluate()
 
     def evaluate(self) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,6 +14,7 @@ from benchmarks.cases import preparing
 from benchmarks.cases.quantities import WrongAnswer
 from benchmarks.workloads.casing import problem_named
 from jaxmeter import Case, peak_rss_bytes
+from vcjax.problems import Problem
 
 COMPARISONS = 5
 # Forward and reverse mode compute the same number in two ways: only rounding may differ.
@@ -26,31 +30,22 @@ def shape_gradient(*, workload: str, digits: int) -> Case:
     """
     problem = problem_named(workload, digits=digits)
     rule, extras = preparing.chosen(problem)
-    weight = np.random.default_rng(0).normal(size=(*rule.trg_shape, 3))
-    given = jnp.asarray(problem.B), jnp.asarray(weight), vcjax.tables(rule)
-
-    def value(X, B, weight, constants):
-        casing = vcjax.prepare(rule, X, constants=constants)
-        return (weight * vcjax.external_field(casing, B) ** 2).sum()
-
+    value, arguments = scalar_of_field(problem, rule)
     gradient = jax.jit(jax.grad(value))
-    X = jnp.asarray(problem.X)
 
     def check(found) -> dict[str, float]:
         # Read the peak of the gradient alone, before anything else is compiled.
         peak = peak_rss_bytes()
-        along = 0.1 * X * jnp.cos(problem.nfp * jnp.arctan2(X[..., 1:2], X[..., :1]))
-        slope = jax.jit(lambda X, along, *rest: _slope(value, X, along, *rest))(X, along, *given)
-        difference = float(jnp.abs((found * along).sum() / slope - 1))
+        difference = modes_difference(problem, value, arguments, found)
         if not difference <= LARGEST_DIFFERENCE:
             raise WrongAnswer(
                 f"{workload}: the derivatives by forward and reverse mode differ by "
                 f"{difference:.1e}, limit {LARGEST_DIFFERENCE:.0e}"
             )
         forward = jax.jit(value)
-        jax.block_until_ready(forward(X, *given))
+        jax.block_until_ready(forward(*arguments))
         ours, theirs = preparing.timed_interleaved(
-            lambda: forward(X, *given), lambda: gradient(X, *given), COMPARISONS
+            lambda: forward(*arguments), lambda: gradient(*arguments), COMPARISONS
         )
         return {
             "value_seconds": ours.wall_seconds,
@@ -60,9 +55,42 @@ def shape_gradient(*, workload: str, digits: int) -> Case:
         }
 
     nodes = float(rule.quad_nphi * rule.quad_ntheta)
-    return Case(fn=gradient, args=(X, *given), check=check, extras={**extras, "node_count": nodes})
+    return Case(fn=gradient, args=arguments, check=check, extras={**extras, "node_count": nodes})
 
 
-def _slope(value, X, along, *rest):
-    """Return the derivative of `value` along a direction, by forward mode."""
-    return jax.jvp(lambda X: value(X, *rest), (X,), (along,))[1]
+def scalar_of_field(
+    problem: Problem,
+    rule: vcjax.Rule,
+    *,
+    prepare: Callable[..., Any] = vcjax.prepare,
+    evaluate: Callable[..., Any] = vcjax.external_field,
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """Return a function that computes a scalar from the surface points, and its arguments.
+
+    The scalar is a weighted sum of squares of the field. The first argument is the points.
+    """
+    weight = np.random.default_rng(0).normal(size=(*rule.trg_shape, 3))
+
+    def value(X, B, weight, constants):
+        casing = prepare(rule, X, constants=constants)
+        return (weight * evaluate(casing, B) ** 2).sum()
+
+    return value, (*map(jnp.asarray, (problem.X, problem.B, weight)), vcjax.tables(rule))
+
+
+def modes_difference(
+    problem: Problem, value: Callable[..., Any], arguments: tuple[Any, ...], gradient: jax.Array
+) -> float:
+    """Return how much the gradient of a scalar differs from a derivative by forward mode.
+
+    The relative difference is of derivatives along one direction. `value` and `arguments` are as
+    `scalar_of_field` returns them.
+    """
+    X, *rest = arguments
+    along = 0.1 * X * jnp.cos(problem.nfp * jnp.arctan2(X[..., 1:2], X[..., :1]))
+
+    @jax.jit
+    def slope(X, along, *rest):
+        return jax.jvp(lambda X: value(X, *rest), (X,), (along,))[1]
+
+    return float(jnp.abs((gradient * along).sum() / slope(X, along, *rest) - 1))

@@ -14,7 +14,6 @@ import argparse
 import dataclasses
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import jaxmeter
 from benchmarks.measuring.checkout import (
@@ -25,10 +24,12 @@ from benchmarks.measuring.checkout import (
     run_lock,
     unpacked_package,
 )
+from benchmarks.measuring.rounds import MeasuredSide
 from benchmarks.measuring.run import SUITES
 from benchmarks.measuring.runner import Workers
 from benchmarks.measuring.store import RecordStore, environment_name
-from benchmarks.operations.measure import SUITE, measure_operations
+from benchmarks.operations.measure import measure_operations
+from benchmarks.operations.table import SUITE
 
 STORE = ROOT / "results" / "bisect"
 ERROR_FACTOR = 1.25  # errors that differ by a smaller factor count as equal
@@ -42,14 +43,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.measuring.bisect", description=__doc__
     )
-    parser.add_argument(
-        "metric", help="the metric, such as temp_bytes, traces_count or error_relative"
-    )
-    parser.add_argument("case", help="the case, such as operations/external_field")
-    parser.add_argument("base", help="a commit with the old value")
-    parser.add_argument(
-        "head", nargs="?", default="HEAD", help="a commit with the new value; default HEAD"
-    )
+    add = parser.add_argument
+    add("metric", help="the metric, such as temp_bytes, traces_count or error_relative")
+    add("case", help="the case, such as operations/external_field")
+    add("base", help="a commit with the old value")
+    add("head", nargs="?", default="HEAD", help="a commit with the new value; default HEAD")
     options = parser.parse_args(argv)
     try:
         commits = commits_between(options.base, options.head)
@@ -158,14 +156,11 @@ def measured(commit: str, case: str) -> jaxmeter.Record:
     path = store.root / case / "0.json"
     if not path.exists():
         with jaxmeter.temporary_folder("vcjax-bisect-") as folder:
-            package = unpacked_package(commit, Path(folder) / "source")
-            (Path(folder) / "work").mkdir()
-            workers = Workers(store, Path(folder) / "work", jaxmeter.run_case, package=package)
+            package = unpacked_package(commit, folder / "source")
+            workers = Workers(store, folder, jaxmeter.run_case, package=package)
             if case.startswith(f"{SUITE}/"):
-                details = Path(folder) / "details"
-                measure_operations(
-                    store, details, [workers.imports], [case.removeprefix(f"{SUITE}/")]
-                )
+                side = MeasuredSide("base", folder, store, workers)
+                measure_operations(side, [case.removeprefix(f"{SUITE}/")])
             else:
                 _measure_planned(case, workers, store)
     if not path.exists():
@@ -190,11 +185,8 @@ def value_in(record: jaxmeter.Record, metric: str) -> Value:
     failure. After any other failure the result is None.
     """
     if record.status != "ok":
-        is_wrong = record.failure is not None and record.failure.kind in (
-            "WrongAnswer",
-            "RetraceError",
-        )
-        return record.failure.kind if record.failure and is_wrong else None
+        kind = record.failure.kind if record.failure else None
+        return kind if kind in ("WrongAnswer", "RetraceError") else None
     sections = (record.constants, record.counts, record.program, record.memory)
     known = {k: v for part in sections for k, v in dataclasses.asdict(part).items()}
     value = {**known, **record.checks, **record.extras}.get(metric)

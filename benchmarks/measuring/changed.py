@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from benchmarks.measuring.rounds import ENOUGH_ROUNDS, MeasuredSide
+from benchmarks.measuring.rounds import ENOUGH_ROUNDS, MeasuredSide, affordable
 from benchmarks.operations.measure import kept_record, take_operation_times
 
 START_SECONDS = 2.5  # time of a process before its first operation
@@ -39,11 +39,8 @@ class TimedSide:
 
     def measure(self, number: int) -> None:
         """Measure the times of all operations in one process, and store them as round `number`."""
-        side = self.side
         if self.names:
-            take_operation_times(
-                side.store, side.details, [side.workers.imports], self.names, round_index=number
-            )
+            take_operation_times(self.side, self.names, round_index=number)
 
 
 def timed_sides(
@@ -67,20 +64,17 @@ def affordable_sides(sides: Sequence[TimedSide], seconds: float) -> list[TimedSi
     are printed, with the time that all operations would take.
     """
     costs = _costs(sides)
-    left = seconds / ENOUGH_ROUNDS - START_SECONDS * len(sides)
-    kept: list[str] = []
-    for name in sorted(costs, key=lambda name: costs[name]):
-        if not kept or costs[name] <= left:
-            kept.append(name)
-            left -= costs[name]
+    starts = ENOUGH_ROUNDS * START_SECONDS * len(sides)
+    needed = {name: ENOUGH_ROUNDS * costs[name] for name in sorted(costs, key=costs.__getitem__)}
+    kept = affordable(needed, seconds - starts)
     chosen = [replace(one, names=tuple(n for n in kept if n in one.names)) for one in sides]
     if len(kept) < len(costs):
-        needed = ENOUGH_ROUNDS * (START_SECONDS * len(sides) + sum(costs.values()))
+        total = starts + sum(needed.values())
         rest = ", ".join(sorted(costs.keys() - set(kept)))
         print(
             f"{ENOUGH_ROUNDS} rounds of every operation whose program changed take about "
-            f"{needed:.0f} s here, but {max(seconds, 0):.0f} s are left: the times of "
-            f"operations {rest} will not be judged; give a larger --budget to judge them too",
+            f"{total:.0f} s here, but {max(seconds, 0):.0f} s are left: the times of operations "
+            f"{rest} will not be judged; give a larger --budget to judge them too",
             flush=True,
         )
     return chosen

@@ -51,7 +51,8 @@ from benchmarks.measuring.run import SUITES
 from benchmarks.measuring.runner import RunCase, Workers
 from benchmarks.measuring.store import RecordStore, environment_name
 from benchmarks.operations.edited import edited_lines
-from benchmarks.operations.measure import SUITE, measure_operations, write_differences
+from benchmarks.operations.measure import measure_operations, write_differences
+from benchmarks.operations.table import SUITE
 
 INJECTED = ROOT / "studies" / "detection" / "injected"
 
@@ -77,72 +78,17 @@ MAX_LOAD = 2.0
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse the command line, measure both commits, and return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.measuring.pair", description=__doc__
-    )
-    parser.add_argument("base", help="a commit, by any name that git accepts")
-    parser.add_argument("head", help="the commit to compare with base")
-    parser.add_argument(
-        "--out", type=Path, help="folder for the records; default results/pairs/BASE..HEAD"
-    )
-    parser.add_argument("--cases", nargs="+", help="patterns of cases and operations to measure")
-    parser.add_argument(
-        "--rounds",
-        type=int,
-        default=MOST_ROUNDS,
-        help="maximum number of rounds; default %(default)s",
-    )
-    parser.add_argument(
-        "--budget",
-        type=float,
-        default=BUDGET_SECONDS,
-        help="seconds for exact metrics and times together; default %(default)g",
-    )
-    parser.add_argument(
-        "--max-load",
-        type=float,
-        default=MAX_LOAD,
-        help="largest load per CPU at which times are judged; default %(default)g",
-    )
-    parser.add_argument("--inject", nargs="+", metavar="NAME_OR_PATH", help="regressions to add")
-    parser.add_argument(
-        "--no-programs", action="store_true", help="do not write the differences of programs"
-    )
-    options = parser.parse_args(argv)
-    regressions = options.inject or [NOT_INJECTED]
-    names = [Path(regression).stem for regression in regressions]
-    if options.rounds < 1:
-        parser.error(f"got --rounds {options.rounds}; give 1 or more")
-    if not options.budget > 0:
-        parser.error(f"got --budget {options.budget:g}; give a number of seconds above 0")
-    if len(set(names)) < len(names):
-        parser.error(
-            f"got --inject {' '.join(regressions)}; give each regression once, and files with "
-            "different names"
-        )
+    options = parse(argv)
     try:
         commits = [commit_named(name) for name in (options.base, options.head)]
-        pair = "..".join(commit[:10] for commit in commits)
-        pair += "".join(f"+{name}" for name in names if options.inject)
-        out = options.out or ROOT / "results" / "pairs" / pair
         if has_changes("vcjax"):
             print("uncommitted changes of vcjax are not measured", file=sys.stderr)
-        with run_lock(), sides(commits, out, regressions=regressions) as (base, *heads):
-            started = time.monotonic()
-            cases = chosen_cases(options.cases, options.rounds)
-            operations = chosen_operations(options.cases)
-            changed = measure_exact([base, *heads], operations)
-            measure_times(
-                cases,
-                [base, *heads],
-                changed,
-                rounds=options.rounds,
-                seconds=options.budget - (time.monotonic() - started),
-                max_load=options.max_load * (os.cpu_count() or 1),
-            )
-            if not options.no_programs:
-                for head in heads:
-                    write_diffs(cases, (base, head), head.pair)
+        pair = "..".join(commit[:10] for commit in commits)
+        pair += "".join(f"+{Path(name).stem}" for name in options.inject or ())
+        out = options.out or ROOT / "results" / "pairs" / pair
+        regressions = options.inject or [NOT_INJECTED]
+        with run_lock(), sides(commits, out, regressions=regressions) as measured:
+            measure(measured, options)
     except (CheckoutError, jaxmeter.JaxmeterError) as error:
         print(f"benchmarks.measuring.pair: {error}", file=sys.stderr)
         return 2
@@ -151,6 +97,55 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     print(out)
     return 0
+
+
+def parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Return the command-line options."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.measuring.pair", description=__doc__
+    )
+    add = parser.add_argument
+    add("base", help="a commit, by any name that git accepts")
+    add("head", help="the commit to compare with base")
+    add("--out", type=Path, help="folder for the records; default results/pairs/BASE..HEAD")
+    add("--cases", nargs="+", help="patterns of cases and operations to measure")
+    add("--rounds", type=int, default=MOST_ROUNDS, help="most rounds; default %(default)s")
+    about = "seconds for exact metrics and times together; default %(default)g"
+    add("--budget", type=float, default=BUDGET_SECONDS, help=about)
+    about = "largest load per CPU at which times are judged; default %(default)g"
+    add("--max-load", type=float, default=MAX_LOAD, help=about)
+    add("--inject", nargs="+", metavar="NAME_OR_PATH", help="regressions to add")
+    add("--no-programs", action="store_true", help="do not write the differences of programs")
+    options = parser.parse_args(argv)
+    if options.rounds < 1:
+        parser.error(f"got --rounds {options.rounds}; give 1 or more")
+    if not options.budget > 0:
+        parser.error(f"got --budget {options.budget:g}; give a number of seconds above 0")
+    given = options.inject or []
+    if len({Path(name).stem for name in given}) < len(given):
+        parser.error(
+            f"got --inject {' '.join(given)}; give each regression once, and files with different "
+            "names"
+        )
+    return options
+
+
+def measure(measured: Sequence[MeasuredSide], options: argparse.Namespace) -> None:
+    """Measure exact metrics and times on all sides, and write how programs differ."""
+    started = time.monotonic()
+    base, *heads = measured
+    cases = chosen_cases(options.cases, options.rounds)
+    changed = measure_exact(measured, chosen_operations(options.cases))
+    measure_times(
+        cases,
+        measured,
+        changed,
+        rounds=options.rounds,
+        seconds=options.budget - (time.monotonic() - started),
+        max_load=options.max_load * (os.cpu_count() or 1),
+    )
+    for head in heads if not options.no_programs else ():
+        write_diffs(cases, (base, head), head.pair)
 
 
 def chosen_cases(patterns: Sequence[str] | None, rounds: int) -> list[PlannedCase]:
@@ -194,12 +189,12 @@ def measure_exact(measured: Sequence[MeasuredSide], operations: Sequence[str]) -
     if not operations:
         return [[] for _ in heads]
     for side in measured:
-        measure_operations(side.store, side.details, [side.workers.imports], operations, kept=KEPT)
+        measure_operations(side, operations, kept=KEPT)
     return [
         write_differences(
-            ((base.store, base.details), (head.store, head.details)),
+            (base, head),
             head.pair / FOLDER,
-            edited_lines(*(side.workers.imports / "vcjax" for side in (base, head))),
+            edited_lines(base.package, head.package),
         )
         for head in heads
     ]
@@ -219,25 +214,23 @@ def measure_times(
     """Measure the times of the cases, and of the operations whose programs changed.
 
     The first round of the cases shows how long their rounds take. Then the operations are measured.
-    Of the seconds that are left they get those that the cases do not need for a test, and at least
-    half. The other rounds of the cases follow. If time is left after them, the operations get their
-    missing rounds.
+    They get the seconds that the cases do not need for a test, but at least half of the seconds
+    that are left. The other rounds of the cases follow. If time is left after them, the operations
+    get their missing rounds.
     """
     until = clock() + seconds
     operations: Sequence[TimedSide] = ()
-    costs, cost = None, 0.0
+    costs, cost = measure_first_round(cases, measured, clock), 0.0
     if any(changed) and rounds > 1 and (load() or 0.0) <= max_load:
-        costs = measure_first_round(cases, measured, clock)
         left = until - clock()
         share = max(left / 2 if cases else left, left - seconds_to_test(cases, costs))
         operations = affordable_sides(timed_sides(measured, changed), share)
         cost = take_rounds(operations, rounds=rounds, seconds=share, clock=clock)
-    budget = until - clock()
     measure_interleaved(
         cases,
         measured,
-        budget_seconds=budget,
-        costs=costs,
+        costs,
+        budget_seconds=until - clock(),
         max_load=max_load,
         clock=clock,
         load=load,
@@ -259,7 +252,8 @@ def sides(
     """Unpack BASE's package once and HEAD's package once for each regression; yield all sides.
 
     ``change(regression, package)`` adds a regression to an unpacked package. The default is
-    `inject`.
+    `inject`. If `change` is given, or there are several regressions, each HEAD has a folder of its
+    own in `out`.
 
     Raises
     ------
@@ -270,19 +264,19 @@ def sides(
 
         def side(name: str, pair: Path, commit: str, regression: str) -> MeasuredSide:
             label = Path(regression).stem
-            place = Path(folder) / name / label
+            place = folder / name / label
             package = unpacked_package(commit, place / "source")
             if regression != NOT_INJECTED:
                 (change or inject)(regression, package)
                 commit = f"{commit}+{label}"
             store = RecordStore(pair / name / commit / environment_name())
-            (place / "work").mkdir()
-            workers = Workers(store, place / "work", run_case, package=package)
+            workers = Workers(store, place, run_case, package=package)
             return MeasuredSide(name, pair, store, workers)
 
         measured = [side("base", out, commits[0], NOT_INJECTED)]
         for regression in regressions:
-            pair = out / Path(regression).stem if len(regressions) > 1 else out
+            is_alone = len(regressions) == 1 and change is None
+            pair = out if is_alone else out / Path(regression).stem
             if pair != out and not (pair / "base").is_symlink():
                 pair.mkdir(parents=True, exist_ok=True)
                 (pair / "base").symlink_to(Path("..", "base"), target_is_directory=True)

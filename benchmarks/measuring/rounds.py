@@ -35,28 +35,30 @@ class MeasuredSide:
         """Folder for the descriptions of what each operation compiled."""
         return self.pair / "details" / self.name
 
+    @property
+    def package(self) -> Path:
+        """Folder of the package ``vcjax`` that is measured."""
+        return self.workers.imports / "vcjax"
+
 
 def measure_interleaved(
     cases: Sequence[PlannedCase],
     measured: Sequence[MeasuredSide],
+    costs: Mapping[str, float],
     *,
     budget_seconds: float,
-    costs: Mapping[str, float] | None = None,
     max_load: float = math.inf,
     clock: Callable[[], float] = time.monotonic,
     load: Callable[[], float | None] = jaxmeter.load_1min,
 ) -> None:
-    """Measure every round of every case on all sides, until the budget is spent.
+    """Measure the rounds after the first of every case on all sides, until the budget is spent.
 
-    Every case gets its first round, unless `costs` is given, the result of `measure_first_round`.
-    The duration of these rounds shows for which cases the budget is enough; cases whose programs
-    changed come first. A case that cannot get enough rounds for a test is left out, and its name is
-    printed with the time that all cases would take. If the load of the machine is above `max_load`,
-    times would scatter too much, and there is no second round.
+    The durations of the first rounds, `costs`, show for which cases the budget is enough; cases
+    whose programs changed come first. A case that cannot get enough rounds for a test is left out,
+    and its name is printed with the time that all cases would take. If the load of the machine is
+    above `max_load`, times would scatter too much, and no round is measured.
     """
     started = clock()
-    if costs is None:
-        costs = measure_first_round(cases, measured, clock)
     if (met := load() or 0.0) > max_load:
         print(
             f"times are not judged: the load {met:.1f} is above {max_load:.1f}, which is "
@@ -65,20 +67,21 @@ def measure_interleaved(
         )
         return
     ordered = sorted(cases, key=lambda case: not has_changed(case, measured))
-    left = budget_seconds - (clock() - started)
-    kept = affordable(ordered, costs, left)
+    needed = {case.name: _needed(case, costs) for case in ordered}
+    names = affordable(needed, budget_seconds)
+    kept = [case for case in ordered if case.name in names]
     if len(kept) < len(cases):
-        needed = seconds_to_test(cases, costs)
-        names = ", ".join(case.name for case in ordered if case not in kept)
+        total, left = sum(needed.values()), max(budget_seconds, 0)
+        rest = ", ".join(name for name in needed if name not in names)
         print(
-            f"{ENOUGH_ROUNDS} rounds of every case take about {needed:.0f} s more here, but "
-            f"{max(left, 0):.0f} s are left: the times of {names} will not be judged; increase "
-            f"--budget by {2 * (needed - max(left, 0)):.0f} s to judge them too",
+            f"{ENOUGH_ROUNDS} rounds of every case take about {total:.0f} s more here, but "
+            f"{left:.0f} s are left: the times of {rest} will not be judged; increase "
+            f"--budget by {2 * (total - left):.0f} s to judge them too",
             flush=True,
         )
     for turn, number in enumerate(round_order(kept), start=1):
         for case in kept:
-            if number not in _numbers(case):
+            if number >= case.rounds:
                 continue
             share = SHARE_OF_CACHED if case.is_cached(number) else 1.0
             if clock() - started + share * costs[case.name] > budget_seconds:
@@ -127,16 +130,13 @@ def has_changed(case: PlannedCase, measured: Sequence[MeasuredSide]) -> bool:
     return len(known) > 1 or None in known
 
 
-def affordable(
-    ordered: Sequence[PlannedCase], costs: Mapping[str, float], left_seconds: float
-) -> list[PlannedCase]:
-    """Return the cases that can get enough rounds in the time left, at least the first case."""
-    kept: list[PlannedCase] = []
-    for case in ordered:
-        needed = _needed(case, costs)
-        if not kept or needed <= max(left_seconds, 0.0):
-            kept.append(case)
-            left_seconds -= needed
+def affordable(needed: Mapping[str, float], left_seconds: float) -> list[str]:
+    """Return the names whose needed seconds fit into the time left, at least the first name."""
+    kept: list[str] = []
+    for name, seconds in needed.items():
+        if not kept or seconds <= max(left_seconds, 0.0):
+            kept.append(name)
+            left_seconds -= seconds
     return kept
 
 
@@ -154,17 +154,15 @@ def round_order(cases: Sequence[PlannedCase]) -> list[int]:
     steady-state times too. The other rounds that compile follow, each after two rounds that do not
     compile.
     """
-    compiled = sorted({n for case in cases for n in _numbers(case) if not case.is_cached(n)} - {0})
-    cached = sorted({n for case in cases for n in _numbers(case) if case.is_cached(n)})
+    compiled = sorted(
+        {n for case in cases for n in range(case.rounds) if not case.is_cached(n)} - {0}
+    )
+    cached = sorted({n for case in cases for n in range(case.rounds) if case.is_cached(n)})
     order, compiled = compiled[: ENOUGH_ROUNDS - 1], compiled[ENOUGH_ROUNDS - 1 :]
     while compiled or cached:
         order += cached[:2] + compiled[:1]
         cached, compiled = cached[2:], compiled[1:]
     return order
-
-
-def _numbers(case: PlannedCase) -> range:
-    return range(case.rounds)
 
 
 def _measure_round(case: PlannedCase, number: int, order: Sequence[MeasuredSide]) -> None:

@@ -44,8 +44,7 @@ from benchmarks.measuring.checkout import (
     unpacked_package,
 )
 from benchmarks.measuring.plan import GRID_VARIABLE, GRIDS, RESUME_VARIABLE
-from benchmarks.measuring.progress import Progress
-from benchmarks.measuring.runner import RunCase, Workers, measure_plan
+from benchmarks.measuring.runner import Progress, RunCase, Workers, measure_plan
 from benchmarks.measuring.store import RecordStore, environment_name, store_root
 
 ASV_BYTES = 2**26  # no file of asv's results is larger
@@ -110,10 +109,8 @@ def measure_head(grid: str, run_case: RunCase = jaxmeter.run_case) -> None:
     plans = [(suite(), plan) for suite in SUITES if (plan := suite().plan(grid))]
     progress = Progress(sum(case.rounds for _, cases in plans for case in cases))
     with run_lock(), jaxmeter.temporary_folder("vcjax-head-") as folder:
-        package = unpacked_package(commit, Path(folder) / "source")
-        work = Path(folder) / "work"
-        work.mkdir()
-        workers = Workers(store, work, run_case, package=package)
+        package = unpacked_package(commit, folder / "source")
+        workers = Workers(store, folder, run_case, package=package)
         for suite, cases in plans:
             measure_plan(
                 cases,

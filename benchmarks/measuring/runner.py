@@ -8,12 +8,12 @@ import importlib.util
 import os
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jaxmeter
 from benchmarks.measuring.plan import SCRATCH_VARIABLE, WORKER_ENVIRONMENT, PlannedCase, interleaved
-from benchmarks.measuring.progress import Progress
 from benchmarks.measuring.store import RecordStore
 
 CACHED_ENVIRONMENT = {
@@ -35,7 +35,7 @@ class Workers:
     store : RecordStore
         Store for the records of preparations.
     folder : Path
-        An empty temporary folder.
+        A temporary folder without the folders ``imports`` and ``scratch``.
     run_case : callable
         ``jaxmeter.run_case``, or its replacement in a test.
     package : Path, optional
@@ -50,7 +50,7 @@ class Workers:
         # The checkout is not on the workers' import path: its ``vcjax`` would hide the package
         # ``vcjax`` that asv has installed from the measured commit.
         self.imports, self._scratch = folder / "imports", folder / "scratch"
-        self.imports.mkdir()
+        self.imports.mkdir(parents=True)
         self._scratch.mkdir()
         (self.imports / "benchmarks").symlink_to(Path(__file__).resolve().parents[1])
         # An installed package is linked too: profiles treat lines in site-packages as foreign code.
@@ -161,6 +161,37 @@ def _empty(case: PlannedCase, status: Any, failure: jaxmeter.Failure | None) -> 
     )
 
 
+class Progress:
+    """Count the `total` rounds of a plan, write a line for each, and collect the failures.
+
+    `write` is called with each line; by default the line is printed.
+    """
+
+    def __init__(self, total: int, write: Callable[[str], None] | None = None) -> None:
+        self.total, self.write = total, write or partial(print, flush=True)
+        self.done = 0
+        self.failures: list[str] = []
+        """One line for each round that did not succeed."""
+
+    def end(self, case: str, round_index: int, status: str, message: str = "") -> None:
+        """Note that a round has ended.
+
+        `status` is the status of the round's record, or "kept" if an earlier run made the record.
+        """
+        self.done += 1
+        note = f": {message}" if message else ""
+        if status not in ("ok", "kept", "skipped"):
+            self.failures.append(f"{case}: {status}{note}")
+        self.write(f"[{self.done}/{self.total}] {case}, process {round_index + 1}: {status}{note}")
+
+    def end_plan(self, left_out: int, seconds: float) -> None:
+        """Note that a plan has ended; `left_out` rounds did not fit its time budget."""
+        self.done += left_out
+        note = f"; {left_out} rounds left out to stay within the time budget" if left_out else ""
+        note += f"; {len(self.failures)} failed" if self.failures else ""
+        self.write(f"[{self.done}/{self.total}] measured in {seconds:.0f} s{note}")
+
+
 def measure_plan(
     cases: Sequence[PlannedCase],
     store: RecordStore,
@@ -218,7 +249,6 @@ def measure_plan(
                         f"stopped, because the process that started this run ({parent}) has ended; "
                         "run the same command again to resume"
                     )
-                progress.begin(case.name, round_index)
                 record = workers.measure(case, round_index)
                 store.write(case, round_index, record)
             records[case.name].append(record)

@@ -44,10 +44,7 @@ def environment_name() -> str:
 class RecordStore:
     """Records of one commit in one environment.
 
-    Parameters
-    ----------
-    root : Path
-        Folder of the records, made when the first record is written.
+    They are in the folder `root`, which is made when the first record is written.
     """
 
     def __init__(self, root: Path) -> None:

@@ -76,7 +76,7 @@ def field_slope_in_the_surface() -> Program:
     def value(X, B, constants):
         return _half_square(vcjax.external_field(vcjax.prepare(rule, X, constants=constants), B))
 
-    return _in_the_surface(value, vcjax.tables(rule), degree=0)
+    return _in_the_points(value, inputs.surface(), vcjax.tables(rule), degree=0)
 
 
 @operation("vcjax.prepare_gradient", "vcjax.external_gradient")
@@ -91,35 +91,30 @@ def gradient_slope_in_the_surface() -> Program:
         casing = vcjax.prepare_gradient(rule, X, constants=constants)
         return _half_square(vcjax.external_gradient(casing, B))
 
-    return _in_the_surface(value, vcjax.gradient_tables(rule), degree=-2)
+    return _in_the_points(value, inputs.surface(), vcjax.gradient_tables(rule), degree=-2)
 
 
-def _in_the_surface(value: Callable[..., Any], constants: Any, degree: int) -> Program:
-    arguments = (inputs.surface(), inputs.total(), constants)
+def _in_the_points(value: Callable[..., Any], given: Any, constants: Any, degree: int) -> Program:
+    """Return the program that differentiates a scalar with respect to the surface points X.
+
+    If `given` also has points off the surface, the derivative is with respect to them too. The
+    check returns the errors of two identities. First, the scalar is a homogeneous function of the
+    points with the given degree, so Euler's theorem holds up to the error of the quadrature.
+    Second, the gradient is a quadratic function of the field B: if B is multiplied by 3, the
+    gradient is multiplied by 9.
+    """
+    B = inputs.total()
 
     def check(answer, run):
-        return _checked(answer, run, arguments, degree)
+        found, gradient = answer
+        square = jax.tree.map(lambda leaf: leaf * 9.0, gradient)
+        tripled = run(given, B * 3.0, constants)[1]
+        return {
+            "slope_error_relative": _scaled_alike(gradient, given, degree * float(found)),
+            "linearity_error_relative": violation(tripled, square, ROUNDING_OF_GRADIENTS),
+        }
 
-    return Program(jax.value_and_grad(value), arguments, check)
-
-
-def _checked(answer: Any, run: Any, arguments: tuple, degree: int) -> dict[str, float]:
-    """Return the errors of two identities that the gradient of a scalar must satisfy.
-
-    The gradient is with respect to the surface points, and to the off-surface points if there are
-    any. First, the scalar is a homogeneous function of these points with the given degree, so
-    Euler's theorem holds up to the error of the quadrature. Second, the gradient is a quadratic
-    function of the field B: if B is multiplied by 3, the gradient is multiplied by 9.
-    """
-    found, gradient = answer
-    given, B, constants = arguments
-    square = jax.tree.map(lambda leaf: leaf * 9.0, gradient)
-    return {
-        "slope_error_relative": _scaled_alike(gradient, given, degree * float(found)),
-        "linearity_error_relative": violation(
-            run(given, B * 3.0, constants)[1], square, ROUNDING_OF_GRADIENTS
-        ),
-    }
+    return Program(jax.value_and_grad(value), (given, B, constants), check)
 
 
 @operation("vcjax.prepare_off_surface", "vcjax.field_at")
@@ -129,19 +124,14 @@ def field_slope_in_the_points() -> Program:
     The derivative is with respect to the off-surface points and the surface points X.
     """
     rule = inputs.off_surface_rule()
-    constants = vcjax.off_surface_tables(rule)
 
     def value(given, B, constants):
         points, X = given
         casing = vcjax.prepare_off_surface(rule, X, constants=constants)
         return _half_square_of(vcjax.field_at(casing, B, points))
 
-    arguments = ((inputs.points(64), inputs.surface()), inputs.total(), constants)
-
-    def check(answer, run):
-        return _checked(answer, run, arguments, degree=0)
-
-    return Program(jax.value_and_grad(value), arguments, check)
+    given = inputs.points(64), inputs.surface()
+    return _in_the_points(value, given, vcjax.off_surface_tables(rule), degree=0)
 
 
 @operation("vcjax.gradient_at")

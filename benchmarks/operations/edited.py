@@ -98,14 +98,8 @@ def nearest(edits: Sequence[EditedLine], seen: Sequence[Place]) -> EditedLine | 
 
     An edit on a line where the program changed is nearest. Edits in the same function come next,
     then edits in the same file. If all edits are in other files, the first edited line is
-    returned if there are at most `MAX_FAR` edits, otherwise None.
-
-    Parameters
-    ----------
-    edits : sequence of EditedLine
-        The lines that were edited.
-    seen : sequence of Place
-        Places where the program changed, the largest change first.
+    returned if there are at most `MAX_FAR` edits, otherwise None. `seen` are the places where the
+    program changed, the largest change first.
     """
 
     def distance(edit: EditedLine) -> tuple[int, int]:

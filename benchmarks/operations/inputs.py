@@ -37,9 +37,7 @@ def off_surface_rule(**options: Any) -> vcjax.Rule:
 
     `options` are hashable keyword arguments of `vcjax.choose_off_surface`.
     """
-    problem = PROBLEM()
-    symmetry = dict(nfp=problem.nfp, half_period=problem.half_period)
-    return vcjax.choose_off_surface(problem.X, problem.B, DIGITS, **symmetry, **options)
+    return preparing.choose_off_surface(PROBLEM(), **options)
 
 
 def surface() -> jax.Array:

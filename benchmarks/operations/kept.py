@@ -18,7 +18,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import jaxmeter
+from benchmarks.measuring.rounds import MeasuredSide
 from benchmarks.measuring.store import environment_name
+from benchmarks.operations.table import SUITE
 
 MAX_FOLDERS = 20
 """Number of combinations whose metrics are kept; older metrics are removed."""
@@ -33,12 +35,8 @@ _NOTE = "code"
 def code_digest(package: Path, benchmarks: Path) -> str:
     """Return a digest of everything that the exact metrics of a package ``vcjax`` depend on.
 
-    Parameters
-    ----------
-    package : Path
-        The folder ``vcjax`` that is measured.
-    benchmarks : Path
-        The folder ``benchmarks`` whose operations are measured.
+    `package` is the folder ``vcjax`` that is measured, and `benchmarks` is the folder with the
+    operations.
 
     Raises
     ------
@@ -65,12 +63,13 @@ def code_digest(package: Path, benchmarks: Path) -> str:
     return digest.hexdigest()[:20]
 
 
-def remove_unusable(suite: Path, details: Path, digest: str) -> None:
+def remove_unusable(side: MeasuredSide, digest: str) -> None:
     """Remove records that are unusable for the code with this digest, then store the digest.
 
     Records of other code, failed records and records without details (after an interruption) are
-    unusable. The digest is stored in `details`. `suite` and `details` are as for `take_kept`.
+    unusable. The digest is stored in the side's folder of details.
     """
+    suite, details = _measured(side)
     note = details / _NOTE
     is_same = note.is_file() and note.read_text() == digest
     usable = set(_succeeded(suite, details)) if is_same else set()
@@ -82,21 +81,13 @@ def remove_unusable(suite: Path, details: Path, digest: str) -> None:
     jaxmeter.write_file(note, digest)
 
 
-def take_kept(kept: Path, suite: Path, details: Path, only: Sequence[str]) -> int:
-    """Copy kept records of operations into a store that lacks them, and return their number.
+def take_kept(kept: Path, side: MeasuredSide, only: Sequence[str]) -> int:
+    """Copy kept records to a side that lacks them, and return their number.
 
-    Parameters
-    ----------
-    kept : Path
-        The folder of one digest, filled by `keep`.
-    suite : Path
-        The folder in the store that contains a folder for each operation.
-    details : Path
-        The folder for descriptions of what each operation compiled.
-    only : sequence of str
-        Patterns of the operations' names.
+    `kept` is the folder of one digest, filled by `keep`. `only` are patterns of the operations'
+    names.
     """
-    source, target = (kept / "records", kept / "details"), (suite, details)
+    source, target = (kept / "records", kept / "details"), _measured(side)
     chosen = [
         name
         for name in set(_succeeded(*source)) - set(_succeeded(*target))
@@ -107,12 +98,12 @@ def take_kept(kept: Path, suite: Path, details: Path, only: Sequence[str]) -> in
     return len(chosen)
 
 
-def keep(kept: Path, suite: Path, details: Path) -> None:
-    """Copy the successful records of operations to `kept`; parameters as for `take_kept`.
+def keep(kept: Path, side: MeasuredSide) -> None:
+    """Copy the successful records of a side to `kept`, the folder of the digest of its code.
 
     Then remove the oldest folders next to `kept`, so that `MAX_FOLDERS` folders remain.
     """
-    source, target = (suite, details), (kept / "records", kept / "details")
+    source, target = _measured(side), (kept / "records", kept / "details")
     for name in set(_succeeded(*source)) - set(_succeeded(*target)):
         _copy(name, source, target)
     if kept.exists():
@@ -120,6 +111,11 @@ def keep(kept: Path, suite: Path, details: Path) -> None:
         folders = sorted(kept.parent.iterdir(), key=lambda path: path.stat().st_mtime)
         for old in folders[:-MAX_FOLDERS]:
             shutil.rmtree(old, ignore_errors=True)
+
+
+def _measured(side: MeasuredSide) -> tuple[Path, Path]:
+    """Return the folders of the records and of the details of a side's operations."""
+    return side.store.root / SUITE, side.details
 
 
 def _succeeded(suite: Path, details: Path) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Measure the table of operations at one commit, in worker processes."""
+"""Measure the table of operations on one side of a review, in worker processes."""
 
 from __future__ import annotations
 
@@ -14,60 +14,47 @@ from typing import NamedTuple
 
 import jaxmeter
 from benchmarks.measuring.plan import WORKER_ENVIRONMENT, PlannedCase
+from benchmarks.measuring.rounds import MeasuredSide
 from benchmarks.measuring.runner import CACHED_ENVIRONMENT
 from benchmarks.measuring.store import RecordStore
 from benchmarks.operations.edited import EditedLine, Place, nearest
 from benchmarks.operations.kept import code_digest, keep, remove_unusable, take_kept
+from benchmarks.operations.table import SUITE
 
-SUITE = "operations"
 WORKERS_COUNT = 2
 
 
 def measure_operations(
-    store: RecordStore,
-    details: Path,
-    imports: Sequence[Path],
-    only: Sequence[str] = ("*",),
-    kept: Path | None = None,
+    side: MeasuredSide, only: Sequence[str] = ("*",), kept: Path | None = None
 ) -> None:
-    """Measure every operation that has no successful record in the store.
+    """Measure every operation that has no successful record in the store of a side.
 
-    Two workers share the operations and run in parallel.
-
-    Parameters
-    ----------
-    store : RecordStore
-        Store for a record of each operation. The record of an operation that ended its worker has
-        the status "failed".
-    details : Path
-        Folder for the descriptions of what each operation compiled.
-    imports : sequence of Path
-        Folders from which workers import ``benchmarks`` and the ``vcjax`` to measure.
-    only : sequence of str
-        Patterns of the operations' names.
-    kept : Path, optional
-        The folder ``results/operations``, which keeps records for later reviews of the same code.
+    Two workers share the operations and run in parallel. The record of an operation that ended its
+    worker has the status "failed". `only` are patterns of the operations' names. `kept` is the
+    folder ``results/operations``, which keeps records for later reviews of the same code; None
+    means that records are neither taken nor kept.
     """
 
     def run(first: int) -> None:
-        _work(store, details, imports, only, part=(first, WORKERS_COUNT))
+        _work(side, only, part=(first, WORKERS_COUNT))
 
-    for path in store.root.glob(f"{SUITE}/*/0.json"):
-        if kept_record(store, path.parent.name, 0) is None:
+    for path in side.store.root.glob(f"{SUITE}/*/0.json"):
+        if kept_record(side.store, path.parent.name, 0) is None:
             path.unlink()
-    suite, digest = store.root / SUITE, ""
+    digest = ""
+    code = side.package, side.workers.imports / "benchmarks"
     if kept is not None:
-        digest = code_digest(imports[0] / "vcjax", imports[0] / "benchmarks")
-        remove_unusable(suite, details, digest)
+        digest = code_digest(*code)
+        remove_unusable(side, digest)
         with _said():
-            if count := take_kept(kept / digest, suite, details, only):
+            if count := take_kept(kept / digest, side, only):
                 print(f"{SUITE}: {count} records of the same code are reused", flush=True)
     with ThreadPoolExecutor(WORKERS_COUNT) as pool:
         list(pool.map(run, range(WORKERS_COUNT)))
     # Somebody may have edited the benchmarks in the meantime.
-    if kept is not None and code_digest(imports[0] / "vcjax", imports[0] / "benchmarks") == digest:
+    if kept is not None and code_digest(*code) == digest:
         with _said():
-            keep(kept / digest, suite, details)
+            keep(kept / digest, side)
 
 
 @contextlib.contextmanager
@@ -79,22 +66,15 @@ def _said() -> Iterator[None]:
         print(f"{SUITE}: records cannot be kept for later reviews: {error}", flush=True)
 
 
-def take_operation_times(
-    store: RecordStore,
-    details: Path,
-    imports: Sequence[Path],
-    names: Sequence[str],
-    *,
-    round_index: int,
-) -> None:
+def take_operation_times(side: MeasuredSide, names: Sequence[str], *, round_index: int) -> None:
     """Measure the steady-state times of operations in one process, as round 1 or a later round.
 
     The operations run one after the other. They share imports and prepared inputs, and their
     programs come from the compilation cache. Records of an earlier process are replaced.
     """
     for name in names:
-        _path(store, name, round_index).unlink(missing_ok=True)
-    _work(store, details, imports, names, round_index=round_index)
+        _path(side.store, name, round_index).unlink(missing_ok=True)
+    _work(side, names, round_index=round_index)
 
 
 def kept_record(store: RecordStore, name: str, round_index: int) -> jaxmeter.Record | None:
@@ -110,9 +90,7 @@ def _path(store: RecordStore, name: str, round_index: int) -> Path:
 
 
 def _work(
-    store: RecordStore,
-    details: Path,
-    imports: Sequence[Path],
+    side: MeasuredSide,
     only: Sequence[str],
     *,
     round_index: int = 0,
@@ -123,16 +101,16 @@ def _work(
         **os.environ,
         **WORKER_ENVIRONMENT,
         **CACHED_ENVIRONMENT,
-        "PYTHONPATH": os.pathsep.join(map(str, imports)),
+        "PYTHONPATH": str(side.workers.imports),
     }
     first, step = part
     command = [
         *(sys.executable, "-P", "-m", "benchmarks.operations.worker"),
-        *(str(store.root), str(details), "--round", str(round_index), "--only", *only),
+        *(str(side.store.root), str(side.details), "--round", str(round_index), "--only", *only),
         *("--part", f"{first}/{step}"),
     ]
     while (why := _ended(command, environment)) is not None:
-        if not _blame(store, details / f"current-{first}", round_index, why):
+        if not _blame(side.store, side.details / f"current-{first}", round_index, why):
             raise jaxmeter.JaxmeterError(
                 f"the worker of operations failed before its first operation: {why[-400:]}"
             )
@@ -170,7 +148,7 @@ def _blame(store: RecordStore, note: Path, round_index: int, why: str) -> bool:
 
 
 def write_differences(
-    both: Sequence[tuple[RecordStore, Path]], out: Path, edits: Sequence[EditedLine] = ()
+    both: tuple[MeasuredSide, MeasuredSide], out: Path, edits: Sequence[EditedLine] = ()
 ) -> list[str]:
     """Write ``out/operations/<name>.txt`` for each operation that differs between two commits.
 
@@ -180,14 +158,14 @@ def write_differences(
     differ. Except for work on the host, only the times of these operations can have changed.
     """
     changed = []
-    (base, base_details), (head, head_details) = both
-    for path in sorted(head.root.glob(f"{SUITE}/*/0.json")):
+    base, head = both
+    for path in sorted(head.store.root.glob(f"{SUITE}/*/0.json")):
         name = path.parent.name
-        texts = list(_details(name, (base_details, head_details)))
+        texts = list(_details(name, both))
         found = difference(*texts) if len(texts) == 2 else Difference()
         if not found.same_program:
             changed.append(name)
-        if not found.text and _checks(path) == _checks(base.root / SUITE / name / path.name):
+        if not found.text and _checks(path) == _checks(_path(base.store, name, 0)):
             continue
         edit = nearest(edits, found.places)
         target = out / SUITE / f"{name}.txt"
@@ -205,10 +183,10 @@ def _checks(path: Path) -> Mapping[str, float] | None:
     return None
 
 
-def _details(name: str, folders: Sequence[Path]) -> Iterator[bytes]:
-    for folder in folders:
+def _details(name: str, sides: Sequence[MeasuredSide]) -> Iterator[bytes]:
+    for side in sides:
         with contextlib.suppress(FileNotFoundError):
-            yield jaxmeter.read_file(folder / f"{name}.json")
+            yield jaxmeter.read_file(side.details / f"{name}.json")
 
 
 class Difference(NamedTuple):

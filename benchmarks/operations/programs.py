@@ -108,11 +108,26 @@ def prepare_gradient() -> Program:
     return _preparation(vcjax.prepare_gradient, rule, vcjax.gradient_tables(rule), -1)
 
 
-def _preparation(prepare: Callable[..., Any], rule: Any, constants: Any, degree: int) -> Program:
+@operation("vcjax.prepare_off_surface", "vcjax.off_surface_tables")
+def prepare_off_surface() -> Program:
+    """Return the program that prepares a traced surface for points off the surface."""
+    rule = inputs.off_surface_rule()
+    tables = vcjax.off_surface_tables(rule)
+    return _preparation(vcjax.prepare_off_surface, rule, tables, 1, part="sources")
+
+
+def _preparation(
+    prepare: Callable[..., Any],
+    rule: Any,
+    constants: Any,
+    degree: int,
+    *,
+    part: str = "near_weights",
+) -> Program:
     """Return the program that prepares a traced surface.
 
-    Its check uses the fact that near weights are proportional to a power of the surface's size. The
-    exponent is `degree`.
+    Its check uses the fact that a part of the prepared surface is proportional to a power of the
+    surface's size. The exponent is `degree`.
     """
 
     def function(X, constants):
@@ -121,25 +136,8 @@ def _preparation(prepare: Callable[..., Any], rule: Any, constants: Any, degree:
     X = inputs.surface()
 
     def check(answer, run):
-        scaled = run(X * 3.0, constants).near_weights * 3.0**-degree
-        return {"scaling_error_relative": violation(scaled, answer.near_weights)}
-
-    return Program(function, (X, constants), check)
-
-
-@operation("vcjax.prepare_off_surface", "vcjax.off_surface_tables")
-def prepare_off_surface() -> Program:
-    """Return the program that prepares a traced surface for points off the surface."""
-    rule = inputs.off_surface_rule()
-
-    def function(X, constants):
-        return vcjax.prepare_off_surface(rule, X, constants=constants)
-
-    X, constants = inputs.surface(), vcjax.off_surface_tables(rule)
-
-    def check(answer, run):
-        scaled = run(X * 3.0, constants)
-        return {"scaling_error_relative": violation(scaled.sources / 3.0, answer.sources)}
+        scaled = getattr(run(X * 3.0, constants), part) * 3.0**-degree
+        return {"scaling_error_relative": violation(scaled, getattr(answer, part))}
 
     return Program(function, (X, constants), check)
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from jaxmeter import Case
 
+SUITE = "operations"
+"""The first part of the name of each operation's case."""
 Check = Callable[..., Mapping[str, float]]
 
 

@@ -31,10 +31,8 @@ import jaxmeter
 from benchmarks.measuring.plan import PlannedCase
 from benchmarks.measuring.store import RecordStore
 from benchmarks.operations import calls, derivatives, programs  # noqa: F401  (they fill the table)
-from benchmarks.operations.table import OPERATIONS, Calls, Operation, Program
+from benchmarks.operations.table import OPERATIONS, SUITE, Calls, Operation, Program
 
-SUITE = "operations"
-CURRENT = "current"
 LOW_PRECISION = ("float32", "complex64", "float16", "bfloat16")
 TIMEOUT_SECONDS = 600.0  # limit for one operation
 SAMPLES_SECONDS = 1.0  # no further call after this time and MIN_SAMPLES calls
@@ -44,19 +42,13 @@ MIN_SAMPLES, MAX_SAMPLES = 3, 300
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure every requested operation that has no record yet, and return the exit code 0."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.operations.worker")
-    parser.add_argument("store", type=Path, help="folder of the store for the records")
-    parser.add_argument(
-        "details", type=Path, help="folder for descriptions of what each operation compiled"
-    )
-    parser.add_argument(
-        "--part",
-        default="0/1",
-        help="K/N: measure operation K and every N-th operation after it; default 0/1",
-    )
-    parser.add_argument("--only", nargs="+", default=["*"], help="patterns of operations' names")
-    parser.add_argument(
-        "--round", type=int, default=0, help="0: measure exact quantities; 1 or more: times"
-    )
+    add = parser.add_argument
+    add("store", type=Path, help="folder of the store for the records")
+    add("details", type=Path, help="folder for descriptions of what each operation compiled")
+    about = "K/N: measure operation K and every N-th operation after it; default 0/1"
+    add("--part", default="0/1", help=about)
+    add("--only", nargs="+", default=["*"], help="patterns of operations' names")
+    add("--round", type=int, default=0, help="0: measure exact quantities; 1 or more: times")
     options = parser.parse_args(argv)
     # Set before the backend starts; the machine's cores are divided among the devices.
     jax.config.update("jax_num_cpu_devices", 2)
@@ -71,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             continue
         # The parent reads this note if this process dies.
         note = {"name": one.name, "target": one.target}
-        (options.details / f"{CURRENT}-{first}").write_text(json.dumps(note))
+        (options.details / f"current-{first}").write_text(json.dumps(note))
         started = time.process_time()
         # At the timeout this ends the process, even in a compile; the parent starts a new process.
         faulthandler.dump_traceback_later(TIMEOUT_SECONDS, exit=True)

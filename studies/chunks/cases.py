@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,23 +18,12 @@ import vcjax
 from benchmarks.cases import preparing
 from benchmarks.cases.quantities import FIELD, GRADIENT
 from benchmarks.workloads.casing import problem_named
-from jaxmeter import tables
+from jaxmeter import Case, tables
 from studies.harness import Row
+from vcjax.problems import Problem
 
 FAR = {"B": "far_field", "BOFF": "far_field", "GRADB": "far_gradient"}
 POINTS_COUNT = 800
-
-
-class Evaluation(NamedTuple):
-    """The evaluation of an operator, to be measured at several tile sizes.
-
-    `function` takes `arguments`, then the number of sources and the number of targets in a tile.
-    `error` returns the error of the result of `function`.
-    """
-
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    error: Callable[[Any], float]
 
 
 def process_rows(
@@ -52,6 +42,7 @@ def process_rows(
     """
     arguments = dict(locals())
     evaluation = _evaluation(operator, problem_named(case, digits=digits))
+    inputs = evaluation.args
     chunks = vcjax.config().chunks
     auto = tuple(chunks[f"VCJAX_CHUNK_{operator}_{side}"].value for side in ("SRC", "TRG"))
     found: dict[tuple[int, ...], Row] = {}
@@ -64,15 +55,16 @@ def process_rows(
         # In alternating order, so that a drift that is linear in time favours no size.
         for pair in list(runs)[:: 1 if number % 2 == 0 else -1]:
             started = time.perf_counter()
-            jax.block_until_ready(runs[pair](*evaluation.arguments))
+            jax.block_until_ready(runs[pair](*inputs))
             seconds[pair].append(time.perf_counter() - started)
     for pair in runs if process == 0 else ():
-        found[pair] |= _traced(runs[pair], evaluation, FAR[operator])
+        found[pair] |= _traced(runs[pair], inputs, FAR[operator])
     rows = [{**found[pair], "seconds": seconds[pair]} for pair in runs]
     yield {**arguments, "auto": list(auto), "found": rows}
 
 
-def _evaluation(operator: str, problem) -> Evaluation:
+def _evaluation(operator: str, problem: Problem) -> Case:
+    """Return the case of an operator, whose function also takes the two sizes of a tile."""
     if operator == "BOFF":
         return _off_surface(problem)
     quantity = GRADIENT if operator == "GRADB" else FIELD
@@ -81,14 +73,15 @@ def _evaluation(operator: str, problem) -> Evaluation:
     def function(casing, B, sources, targets):
         return quantity.evaluate(casing, B, chunk_size=sources, target_chunk_size=targets)
 
-    arguments = casing, jnp.asarray(problem.B)
-    return Evaluation(function, arguments, lambda result: quantity.error(problem, result))
+    def check(result):
+        return {"error": quantity.error(problem, result)}
+
+    return Case(function, (casing, jnp.asarray(problem.B)), check=check)
 
 
-def _off_surface(problem) -> Evaluation:
+def _off_surface(problem: Problem) -> Case:
     """Return the operator at points inside and outside, near the surface and far from it."""
-    symmetry = {"nfp": problem.nfp, "half_period": problem.half_period}
-    rule = vcjax.choose_off_surface(problem.X, problem.B, problem.digits, **symmetry)
+    rule = preparing.choose_off_surface(problem)
     casing = vcjax.prepare_off_surface(rule, jnp.asarray(problem.X))
     surface = np.asarray(problem.X).reshape(-1, 3)
     middle = surface.mean(axis=0)
@@ -98,23 +91,19 @@ def _off_surface(problem) -> Evaluation:
     def function(casing, B, points, sources, targets):
         return vcjax.field_at(casing, B, points, chunk_size=sources, target_chunk_size=targets)
 
-    return Evaluation(
-        function,
-        (casing, jnp.asarray(problem.B), jnp.asarray(points)),
-        lambda result: float(jnp.max(result.error)),
-    )
+    def check(result):
+        return {"error": float(jnp.max(result.error))}
+
+    return Case(function, (casing, jnp.asarray(problem.B), jnp.asarray(points)), check=check)
 
 
-def _described(evaluation: Evaluation, pair: tuple[int, ...], traced: bool):
+def _described(evaluation: Case, pair: tuple[int, ...], traced: bool):
     """Return the jitted function for a tile size, and the numbers of its program and of a run."""
-    run = jax.jit(lambda *arguments: evaluation.function(*arguments, *pair))
-    case = jaxmeter.Case(
-        run, evaluation.arguments, check=lambda result: {"error": evaluation.error(result)}
-    )
-    record = jaxmeter.measure(case, repeat=1)
+    run = jax.jit(lambda *inputs: evaluation.fn(*inputs, *pair))
+    record = jaxmeter.measure(dataclasses.replace(evaluation, fn=run), repeat=1)
     jaxmeter.reset_peak_rss()
     before = jaxmeter.rss_bytes()
-    jax.block_until_ready(run(*evaluation.arguments))
+    jax.block_until_ready(run(*evaluation.args))
     after = jaxmeter.peak_rss_bytes()
     program = record.program
     numbers = {
@@ -127,17 +116,17 @@ def _described(evaluation: Evaluation, pair: tuple[int, ...], traced: bool):
         "error_relative": record.checks["error"],
     }
     if traced:
-        buffers = jaxmeter.memory(run, *evaluation.arguments, run=False).buffers
+        buffers = jaxmeter.memory(run, *evaluation.args, run=False).buffers
         temporaries = [one.bytes for one in buffers if one.kind == "temporary"]
         numbers["largest_temp_bytes"] = max(temporaries, default=None)
     return run, {name: float(value) for name, value in numbers.items() if value is not None}
 
 
-def _traced(run, evaluation: Evaluation, far: str) -> dict[str, float]:
+def _traced(run, inputs: tuple[Any, ...], far: str) -> dict[str, float]:
     """Trace a run; return the far field's share of its time and the number of launched kernels."""
     with tempfile.TemporaryDirectory(prefix="vcjax-trace-") as folder:
         with jax.profiler.trace(folder):
-            jax.block_until_ready(run(*evaluation.arguments))
+            jax.block_until_ready(run(*inputs))
         found = tables.trace_tables(tables.read_trace(tables.trace_file(Path(folder))))
     scopes = found["trace_scopes"].to_dict("records")
     share = sum(row["self_fraction"] for row in scopes if far in row["scope"].split("/"))

@@ -39,20 +39,18 @@ GRIDS = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
-    parser.add_argument("--case", default="w7x", help="problem of benchmarks.workloads.casing")
-    parser.add_argument("--digits", type=int, help="digits of the case, if not its default")
-    parser.add_argument("--operators", nargs="+", choices=OPERATORS, default=OPERATORS)
-    parser.add_argument("--grid", choices=tuple(GRIDS), default="full")
-    parser.add_argument(
-        "--chunk-sizes", type=int, nargs="+", help="sources in a tile, instead of the grid's"
-    )
-    parser.add_argument(
-        "--target-chunk-sizes", type=int, nargs="+", help="targets in a tile, instead of the grid's"
-    )
-    parser.add_argument("--rounds", type=int, default=4, help="processes of each operator")
-    parser.add_argument("--repeat", type=int, default=5, help="calls of each size in a process")
-    parser.add_argument("--timeout", type=float, default=3600.0, help="seconds for a process")
-    parser.add_argument("--out", type=Path, help="folder; default results/chunks/CASE")
+    add = parser.add_argument
+    add("--case", default="w7x", help="problem of benchmarks.workloads.casing")
+    add("--digits", type=int, help="digits of the case, if not its default")
+    add("--operators", nargs="+", choices=OPERATORS, default=OPERATORS)
+    add("--grid", choices=tuple(GRIDS), default="full")
+    about = "{} in a tile, instead of the grid's"
+    add("--chunk-sizes", type=int, nargs="+", help=about.format("sources"))
+    add("--target-chunk-sizes", type=int, nargs="+", help=about.format("targets"))
+    add("--rounds", type=int, default=4, help="processes of each operator")
+    add("--repeat", type=int, default=5, help="calls of each size in a process")
+    add("--timeout", type=float, default=3600.0, help="seconds for a process")
+    add("--out", type=Path, help="folder; default results/chunks/CASE")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -82,9 +80,9 @@ def run(options: argparse.Namespace) -> int:
     environment = host_environment()
     frames = {"chunk_study": sizes, "chunk_recommendations": advice}
     jaxmeter.tables.save(frames, folder, environment)
-    replace_file(folder / "chunks.env", tables.variables(advice).encode())
+    replace_file(folder / "chunks.env", tables.variables(advice))
     text = tables.page(sizes, advice, environment, options.case)
-    replace_file(folder / "chunks.md", text.encode())
+    replace_file(folder / "chunks.md", text)
     print(tables.advice_table(advice))
     print(
         f"tables, page and variables: {folder}\n"

@@ -63,10 +63,7 @@ ADVICE_COLUMNS = {
 def study_tables(processes: Sequence[Row]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return a table of all operators and tile sizes, and a table of recommended sizes.
 
-    Parameters
-    ----------
-    processes : sequence of dict
-        The rows of `studies.chunks.cases.process_rows`.
+    `processes` are the rows of `studies.chunks.cases.process_rows`.
     """
     found: Any = pd.DataFrame(
         {

@@ -1,10 +1,9 @@
-"""Write the audit of hidden arrays and the picture of the closure study."""
+"""Make the audit of hidden arrays and the picture of the closure study."""
 
 from __future__ import annotations
 
 import struct
 import zlib
-from pathlib import Path
 
 import jax
 import numpy as np
@@ -13,7 +12,6 @@ from jaxtyping import UInt8
 import jaxmeter
 from benchmarks.cases import closure
 from benchmarks.workloads import coronagraph
-from studies.harness import replace_file
 
 # Black, violet, red, orange, pale yellow: brightness increases, also for colour-blind readers.
 _COLOURS = ((0, 0, 4), (87, 16, 110), (188, 55, 84), (249, 142, 9), (252, 255, 164))
@@ -26,18 +24,6 @@ def audit_of_static_callables(size: int) -> jaxmeter.Audit:
     The program simulates a frame: an image of the coronagraph.
     """
     return jaxmeter.audit(closure.frame_to_audit("static_callable", size))
-
-
-def write_audit(size: int, path: Path) -> None:
-    """Write the audit of static callables as JSON, if the file does not exist."""
-    if not path.exists():
-        replace_file(path, audit_of_static_callables(size).to_json(indent=2).encode())
-
-
-def write_picture(size: int, path: Path) -> None:
-    """Write a frame of the coronagraph as a PNG, if the file does not exist."""
-    if not path.exists():
-        replace_file(path, picture(size))
 
 
 def picture(size: int) -> bytes:

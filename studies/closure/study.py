@@ -10,18 +10,20 @@ for each environment and an image of the coronagraph. Rerun to resume.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import closure
+from benchmarks.casing import CasingVariants
 from benchmarks.measuring.checkout import git, has_changes, run_lock
 from benchmarks.measuring.plan import PlannedCase
 from benchmarks.measuring.runner import measure_plan
 from benchmarks.measuring.store import RecordStore, environment_name
 from studies.closure import break_even, pictures
 from studies.closure.memory import needs, within_memory
-from studies.harness import RESULTS, StudyError, measured, read_rows, table
+from studies.harness import RESULTS, StudyError, measured, read_rows, replace_file, table
 
 # The files that records depend on. The rest of jaxmeter draws, compares and audits.
 JAXMETER = tuple(
@@ -39,6 +41,7 @@ CASES = (
 MEASURED = ("benchmarks/workloads/coronagraph", *CASES, *JAXMETER)
 CASING_MEASURED = (
     "vcjax",
+    "benchmarks/casing.py",
     "benchmarks/cases/field.py",
     "benchmarks/cases/preparing.py",
     "benchmarks/workloads/casing.py",
@@ -89,9 +92,14 @@ def plan(grid: str) -> list[PlannedCase]:
 
 
 def casing_plan(grid: str) -> list[PlannedCase]:
-    """Return the cases of a grid for the virtual casing."""
-    variants = () if grid == "versions" else closure.VARIANTS
-    return [closure.casing_case(name, rounds=_rounds(grid, name, 128)) for name in variants]
+    """Return the cases of a grid for the virtual casing, at six digits."""
+    return [
+        dataclasses.replace(
+            CasingVariants().case("full", variant, 6),
+            rounds=_rounds(grid, variant, 128),
+        )
+        for variant in (() if grid == "versions" else closure.VARIANTS)
+    ]
 
 
 def _rounds(grid: str, variant: str, size: int) -> int:
@@ -131,8 +139,12 @@ def run(options: argparse.Namespace) -> int:
                 cases, RecordStore(folder / key), budget_seconds=seconds, run_case=run_case
             )
         if grid != "versions":
-            pictures.write_audit(AUDITED_SIZE, results / "audits" / commit / f"{key}.json")
-            pictures.write_picture(PICTURED_SIZE, results / "picture.png")
+            audit, picture = results / "audits" / commit / f"{key}.json", results / "picture.png"
+            if not audit.exists():
+                found = pictures.audit_of_static_callables(AUDITED_SIZE)
+                replace_file(audit, found.to_json(indent=2))
+            if not picture.exists():
+                replace_file(picture, pictures.picture(PICTURED_SIZE))
         print(f"study measured in {(time.monotonic() - started) / 60:.1f} minutes")
     return 0
 

@@ -83,9 +83,9 @@ def repeated_sorts(x: jax.Array) -> jax.Array:
     return jnp.asarray(ranks) / scale
 
 
-def functions(size: int = 200) -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
-    """Return the functions by name, each with its arguments; `size` is the length of vectors."""
-    x = jnp.linspace(0.5, 1.5, size, dtype="float32")
+def functions() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
+    """Return the functions by name, each with its arguments."""
+    x = jnp.linspace(0.5, 1.5, 200, dtype="float32")
     rows = jnp.ones((3, 48), "float32")
     index = jnp.arange(1, 6)
     return {

@@ -18,22 +18,21 @@ import ast
 import itertools
 import json
 import re
-import subprocess
-import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jaxmeter
-from benchmarks.measuring.checkout import commit_named, unpacked_package
-from benchmarks.measuring.runner import Workers
-from benchmarks.measuring.store import RecordStore, environment_name
+from benchmarks.measuring.checkout import commit_named
+from benchmarks.measuring.pair import sides
+from benchmarks.measuring.program_diff import FOLDER
+from benchmarks.measuring.rounds import MeasuredSide
 from benchmarks.operations.edited import edited_lines
-from benchmarks.operations.measure import SUITE, measure_operations, write_differences
-from studies.detection.findings import ALARMS, EQUAL, REGRESSION
-from studies.harness import RESULTS, ROOT, Row, StudyError, measured, read_rows, table, write_rows
+from benchmarks.operations.measure import measure_operations, write_differences
+from benchmarks.operations.table import SUITE
+from studies.detection.findings import ALARMS, EQUAL, REGRESSION, reviewed
+from studies.harness import RESULTS, Row, StudyError, measured, read_rows, table, write_rows
 
 UNTOUCHED = ("apply_dense_operator", "self_test")
 """Operations that edits of other operations do not affect. Each edit is also measured with the
@@ -78,12 +77,8 @@ class Edit:
     def place(self, package: Path, line: str) -> str:
         """Return the place of a line named by a review: "edit", "function", "file" or "elsewhere".
 
-        Return "" if the review names no line.
-
-        Parameters
-        ----------
-        package : folder of the unedited package.
-        line : a line of the edited package, such as ``vcjax/_casing.py:161``, or "".
+        `package` is the folder of the unedited package, and `line` a line of the edited package,
+        such as ``vcjax/_casing.py:161``. If the review names no line, `line` and the result are "".
         """
         file, _, number = line.rpartition(":")
         if not file.endswith(self.file):
@@ -129,77 +124,62 @@ def run(options: argparse.Namespace) -> int:
     commit = commit_named(options.commit)
     folder = RESULTS / "edits" / commit[:10]
     operations = sorted({name for one in edits for name in (one.operation, one.untouched)})
+    copies = [*names, *(f"{EQUAL}-{number}" for number in range(options.copies))]
     rows = []
-    with jaxmeter.temporary_folder("vcjax-edits-") as work:
-        base = Copy(commit, work / "base", folder / "base")
-        base.measure(operations)
-        for one in edits:
-            copy = Copy(commit, work / one.name, folder / one.name, edit=one)
-            copy.measure((one.operation, one.untouched))
-            rows.append(edit_row(one, base.package, reviewed(copy.folder / "pair", base, copy)))
+    with sides([commit] * 2, folder, regressions=copies, change=edit_package(EDITS)) as found:
+        base, edited, equal = found[0], found[1 : len(edits) + 1], found[len(edits) + 1 :]
+        measure_operations(base, operations)
+        for one, copy in zip(edits, edited, strict=True):
+            measure_operations(copy, (one.operation, one.untouched))
+            rows.append(edit_row(one, base.package, compared(copy.pair, base, copy)))
             print(_summary(rows[-1]), flush=True)
-        equal = [base]
-        for number in range(options.copies):
-            name = f"{EQUAL}-{number}"
-            equal.append(Copy(commit, work / name, folder / name))
-            equal[-1].measure(operations)
-        for number, pair in enumerate(itertools.combinations(equal, 2)):
-            rows.append(equal_row(reviewed(folder / "equal" / str(number), *pair)))
+        for copy in equal:
+            measure_operations(copy, operations)
+        for number, pair in enumerate(itertools.combinations([base, *equal], 2)):
+            rows.append(equal_row(compared(folder / "equal" / str(number), *pair)))
             print(_summary(rows[-1]), flush=True)
     write_rows(options.out, [{"commit": commit[:10], **row} for row in rows])
     missed = [row for row in rows if row["edit"] != EQUAL and not row["found_by"]]
     return int(bool(missed) or any(row["alarms"] for row in rows))
 
 
-class Copy:
-    """A copy of a commit's package, with an edit or without, and its measurements.
+def edit_package(edits: Mapping[str, Edit]) -> Callable[[str, Path], None]:
+    """Return a function that edits an unpacked package by the edit of a given name.
 
-    Parameters
-    ----------
-    commit : full hash of the commit.
-    work : new folder for the package.
-    folder : folder that keeps the records, the compiled programs and the review.
-    edit : edit to apply to the package; None for an unedited copy.
+    The function leaves the package as it is if there is no such edit.
     """
 
-    def __init__(self, commit: str, work: Path, folder: Path, edit: Edit | None = None) -> None:
-        self.package = unpacked_package(commit, work / "source")
-        if edit is not None:
-            (self.package / edit.file).write_text(edit.edited(self.package), encoding="utf-8")
-        self.folder, self.details = folder, folder / "details"
-        label = f"{commit}+{edit.name}" if edit else commit
-        self.store = RecordStore(folder / "records" / label / environment_name())
-        (work / "work").mkdir()
-        workers = Workers(self.store, work / "work", jaxmeter.run_case, package=self.package)
-        self.imports = workers.imports
+    def change(name: str, package: Path) -> None:
+        if name in edits:
+            edit = edits[name]
+            (package / edit.file).write_text(edit.edited(package), encoding="utf-8")
 
-    def measure(self, operations: list[str] | tuple[str, ...]) -> None:
-        """Measure the operations that have no record yet."""
-        measure_operations(self.store, self.details, [self.imports], operations)
+    return change
 
 
-def reviewed(folder: Path, base: Copy, head: Copy) -> Mapping[str, Any]:
-    """Return the content of review.json for two copies; make the review if it does not exist."""
-    found = folder / "page" / "review.json"
-    if not found.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, side in (("base", base), ("head", head)):
-            (folder / name).unlink(missing_ok=True)
-            (folder / name).symlink_to(side.folder / "records", target_is_directory=True)
-        sides = (base.store, base.details), (head.store, head.details)
-        write_differences(sides, folder / "programs", edited_lines(base.package, head.package))
-        command = ["reports", "review", "--pair", folder, "--out", found.parent]
-        done = subprocess.run([sys.executable, "-m", *map(str, command)], cwd=ROOT)
-        if done.returncode not in (0, 1):
-            raise StudyError(f"the review of {folder} failed; see its error above")
-    return json.loads(found.read_text(encoding="utf-8"))
+def compared(folder: Path, base: MeasuredSide, head: MeasuredSide) -> Mapping[str, Any]:
+    """Review two measured copies as the pair in a folder, unless the folder has a review.
+
+    Return the content of review.json.
+    """
+    page = folder / "page"
+    if (page / "review.json").exists():
+        return json.loads((page / "review.json").read_text(encoding="utf-8"))
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, side in (("base", base), ("head", head)):
+        if not (folder / name).exists():
+            (folder / name).symlink_to(side.pair / side.name, target_is_directory=True)
+    edits = edited_lines(base.package, head.package)
+    write_differences((base, head), folder / FOLDER, edits)
+    return reviewed(folder, page)
 
 
 def edit_row(edit: Edit, package: Path, review: Mapping[str, Any]) -> Row:
     """Return the row of an edit: the regressions and the line that its review names."""
     own = f"{SUITE}/{edit.operation}"
     findings = [one for one in review["findings"] if one["verdict"] in ALARMS]
-    found = [one["metric"] for one in findings if one["case"] == own and _fails(one)]
+    failing = [one for one in findings if one["verdict"] == REGRESSION and one["is_gated"]]
+    found = [one["metric"] for one in failing if one["case"] == own]
     broken = [one for one in review["not_compared"] if one["is_regression"] and one["case"] == own]
     line = re.search(r"\(line (\S+?)\)", review["judgements"]["exact"]["reason"])
     return {
@@ -222,10 +202,6 @@ def equal_row(review: Mapping[str, Any]) -> Row:
         "exit_code": review["exit_code"],
         "alarms": "; ".join(_alarms(findings)),
     }
-
-
-def _fails(finding: Mapping[str, Any]) -> bool:
-    return finding["verdict"] == REGRESSION and finding["is_gated"]
 
 
 def _alarms(findings: Any) -> list[str]:

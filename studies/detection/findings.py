@@ -17,6 +17,8 @@ from __future__ import annotations
 import json
 import math
 import statistics
+import subprocess
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +29,7 @@ import pandas as pd
 from benchmarks.measuring.run import SUITES
 from benchmarks.summary import Summary, summarise
 from jaxmeter import Record
-from studies.harness import Row, StudyError, measured, read_rows, table
+from studies.harness import ROOT, Row, StudyError, measured, read_rows, table
 
 EQUAL = "none"
 SMALLEST = "casing_variants/w7x-argument-d3"
@@ -78,14 +80,8 @@ INJECTED = {
 def run_row(name: str, review: Mapping[str, Any], asv: Iterable[Sequence[str]]) -> Row:
     """Return the row of a run: the cases that find the regression, and the false alarms.
 
-    Parameters
-    ----------
-    name : str
-        Name of the injected regression.
-    review : mapping
-        Content of the run's review.json.
-    asv : iterable of (case, metric)
-        Regressions that asv reports.
+    `name` is the injected regression, `review` the content of the run's review.json, and `asv` the
+    (case, metric) pairs of the regressions that asv reports.
     """
     findings = [(one["case"], one["metric"], one["verdict"]) for one in review["findings"]]
     broken = [one for one in review["not_compared"] if one["is_regression"]]
@@ -194,6 +190,23 @@ def _asv_regressed(base: Summary, head: Summary, name: str) -> bool:
         low, high = base["numbers"][name], head["numbers"][name]
         return low < high / ASV_FACTOR or (math.isnan(high) and not math.isnan(low))
     return False
+
+
+def reviewed(pair: Path, page: Path) -> dict[str, Any]:
+    """Review a pair, write its page into the folder `page`, and return the content of review.json.
+
+    Raises
+    ------
+    StudyError
+        If the review fails.
+    """
+    command = ["reports", "review", "--pair", str(pair), "--out", str(page)]
+    done = subprocess.run(
+        [sys.executable, "-m", *command], cwd=ROOT, stdout=subprocess.DEVNULL, check=False
+    )
+    if done.returncode not in (0, 1):
+        raise StudyError(f"the review of {pair} failed; see its error above")
+    return json.loads((page / "review.json").read_text(encoding="utf-8"))
 
 
 def read_run(name: str, review: Path, asv: Path, *, exact: bool) -> Row:

@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     for targets, count in ((FIELD, options.checks), (EVERYTHING, options.all_checks)):
         rows.append(equal_row(jax, targets, count))
     others = [row for row in read_rows(options.out) if row["jax"] != jax]
-    write_rows(options.out, sorted(others + rows, key=lambda row: _order(row["jax"])))
+    write_rows(options.out, sorted(others + rows, key=_version))
     missed = [row for row in rows if (row["injected"] == EQUAL) != (int(row["differing"]) == 0)]
     for row in missed:
         print(
@@ -122,5 +122,5 @@ def equal_checks(targets: Sequence[str], count: int) -> Iterator[Row]:
         yield {"exit_code": code, "output": " ".join(output.getvalue().split()) if code else ""}
 
 
-def _order(jax: str) -> tuple[int, ...]:
-    return tuple(map(int, jax.split(".")[:3]))
+def _version(row: Row) -> tuple[int, ...]:
+    return tuple(map(int, row["jax"].split(".")[:3]))

@@ -111,20 +111,15 @@ def measure(commit: str, names: list[str], folder: Path, options: argparse.Names
     command += ["--budget", options.budget, "--no-programs"]
     if options.exact:
         command += ["--rounds", "1", "--cases", exact_case(names[0])]
-    if call(*command, "--inject", *names) != 0:
+    command += ["--inject", *names]
+    if subprocess.call([sys.executable, "-m", *command], cwd=ROOT) != 0:
         raise StudyError(f"the pair in {folder} could not be measured; see the error above")
 
 
 def judge(pair: Path, folder: Path) -> None:
     """Review a run, and let asv judge the same samples."""
-    if call("reports", "review", "--pair", str(pair), "--out", str(folder / "page")) not in (0, 1):
-        raise StudyError(f"the review of {pair} failed; see its error above")
+    findings.reviewed(pair, folder / "page")
     (folder / ASV).write_text(json.dumps(findings.asv_regressions(pair)) + "\n", encoding="utf-8")
-
-
-def call(*arguments: str) -> int:
-    """Run a module of this repository; return its exit code."""
-    return subprocess.call([sys.executable, "-m", *arguments], cwd=ROOT)
 
 
 def write_table(commit: str, options: argparse.Namespace, out: Path) -> str:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,10 +24,10 @@ from typing import Any
 from benchmarks.measuring.changed import take_rounds, timed_sides
 from benchmarks.measuring.checkout import commit_named, run_lock
 from benchmarks.measuring.pair import MOST_ROUNDS, sides
-from benchmarks.operations.measure import SUITE
-from studies.detection.edits import Edit, edits_of
-from studies.detection.findings import ALARMS, EQUAL, REGRESSION
-from studies.harness import RESULTS, ROOT, Row, StudyError, measured, read_rows, table, write_rows
+from benchmarks.operations.table import SUITE
+from studies.detection.edits import Edit, edit_package, edits_of
+from studies.detection.findings import ALARMS, EQUAL, REGRESSION, reviewed
+from studies.harness import RESULTS, Row, measured, read_rows, table, write_rows
 
 EDITS = edits_of("timed.toml")
 COPIES = (f"{EQUAL}-1", f"{EQUAL}-2")
@@ -60,14 +59,14 @@ def run(options: argparse.Namespace) -> int:
         about = {"commit": commit[:10], "machine": machine, "run": str(number)}
         own = [row for row in rows if all(row[name] == text for name, text in about.items())]
         folder = RESULTS / "timed" / commit[:10] / machine.replace(" ", "-") / str(number)
-        if options.judge_again and not own or own and not options.judge_again:
+        if options.judge_again != bool(own):  # only measured runs are judged again
             continue
         if not own:
             with busy(options.busy):
                 measure(commit, folder, options.budget)
         rows = [row for row in rows if row not in own]
         for name in (*EDITS, *COPIES):
-            rows.append({**about, **row_of(name, reviewed(folder / name))})
+            rows.append({**about, **row_of(name, reviewed(folder / name, folder / name / "page"))})
             print(f"run {number}, {name}: {rows[-1]['times']}", flush=True)
         write_rows(options.out, rows)
     print(markdown(rows), end="")
@@ -80,16 +79,10 @@ def measure(commit: str, folder: Path, seconds: float) -> None:
     A rerun keeps finished rounds.
     """
     copies = (*EDITS, *COPIES)
+    change = edit_package(EDITS)
     with run_lock(), sides([commit] * 2, folder, regressions=copies, change=change) as found:
         names = [(EDITS[name].operation,) if name in EDITS else OPERATIONS for name in copies]
         take_rounds(timed_sides(found, names), rounds=MOST_ROUNDS, seconds=seconds)
-
-
-def change(name: str, package: Path) -> None:
-    """Apply the edit of this name to an unpacked package; leave an equal copy as it is."""
-    if name in EDITS:
-        edit = EDITS[name]
-        (package / edit.file).write_text(edit.edited(package), encoding="utf-8")
 
 
 @contextlib.contextmanager
@@ -103,17 +96,6 @@ def busy(count: int) -> Iterator[None]:
         for worker in workers:
             worker.kill()
             worker.wait()
-
-
-def reviewed(pair: Path) -> Mapping[str, Any]:
-    """Review a copy against the commit, and return the content of its review.json."""
-    command = ["reports", "review", "--pair", pair, "--out", pair / "page"]
-    done = subprocess.run(
-        [sys.executable, "-m", *map(str, command)], cwd=ROOT, stdout=subprocess.DEVNULL
-    )
-    if done.returncode not in (0, 1):
-        raise StudyError(f"the review of {pair} failed; see its error above")
-    return json.loads((pair / "page" / "review.json").read_text(encoding="utf-8"))
 
 
 def row_of(name: str, review: Mapping[str, Any]) -> Row:

@@ -63,14 +63,14 @@ def ratios(form: str, more: Mapping[str, float]) -> dict[str, float]:
     return found
 
 
-def steady_seconds(case: Case, least_seconds: float = 0.05) -> float:
+def steady_seconds(case: Case) -> float:
     """Return the median time of a call in a block of calls.
 
     The block is long enough that the initial contents of the processor's caches do not matter.
     """
     call = jax.jit(case.fn)
     taken: list[float] = []
-    while sum(taken) < least_seconds or len(taken) < 10:
+    while sum(taken) < 0.05 or len(taken) < 10:
         start = time.perf_counter()
         jax.block_until_ready(call(*case.args))
         taken.append(time.perf_counter() - start)

@@ -132,7 +132,7 @@ def run(options: argparse.Namespace) -> int:
     """Run a step of the study: measure the shares, measure the pairs, or check the effects."""
     out = options.out or RESULTS / "trust" / FILES[options.step]
     if options.step == "shares":
-        replace_file(out, (json.dumps(growing_shares(), indent=2) + "\n").encode())
+        replace_file(out, json.dumps(growing_shares(), indent=2) + "\n")
         return 0
     shares = json.loads(options.shares.read_text())
     if options.step == "check":

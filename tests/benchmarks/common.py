@@ -1,6 +1,11 @@
-"""Planned cases, and a worker that starts no process, for the tests of measuring."""
+"""Planned cases, sides, and a worker that starts no process, for the tests of measuring."""
+
+from types import SimpleNamespace
+from typing import Any
 
 from benchmarks.measuring.plan import PlannedCase
+from benchmarks.measuring.rounds import MeasuredSide
+from benchmarks.measuring.store import RecordStore
 from jaxmeter import Failure, Record
 from jaxmeter._records.record import Status
 
@@ -9,6 +14,12 @@ TOO_SLOW = Failure("compile", "Timeout", "too slow")
 
 def planned(name, rounds=2, **options):
     return PlannedCase(name=name, target="module:function", params={}, rounds=rounds, **options)
+
+
+def side_in(folder, name="base", workers: Any = None):
+    """Return a side of a pair in a folder; by default its workers only have an import path."""
+    workers = workers or SimpleNamespace(imports=folder)
+    return MeasuredSide(name, folder, RecordStore(folder / name), workers)
 
 
 class Worker:

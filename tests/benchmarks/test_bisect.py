@@ -32,12 +32,12 @@ def test_commits_that_cannot_be_measured_are_stepped_over_and_left_in_the_answer
 
 
 @pytest.mark.parametrize("values, said", [([1.0, 1.0], "same value"), ([1.0, None], "no value")])
-def test_nothing_to_find_is_said(values, said):
+def test_a_search_without_a_change_or_without_a_value_is_refused(values, said):
     with pytest.raises(CheckoutError, match=said):
         bisect.first_change(["0", "1"], lambda commit: values[int(commit)])
 
 
-def test_errors_change_by_more_than_a_quarter_and_counts_by_any():
+def test_errors_may_differ_by_a_quarter_and_counts_must_be_equal():
     assert bisect.is_same(1e-5, 1.2e-5) and not bisect.is_same(1e-5, 1.3e-5)
     assert not bisect.is_same(100.0, 101.0) and not bisect.is_same(0.0, 8.0)
     assert bisect.is_same("WrongAnswer", "WrongAnswer") and not bisect.is_same("WrongAnswer", 1.0)

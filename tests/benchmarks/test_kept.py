@@ -5,46 +5,46 @@ import shutil
 
 import pytest
 
-from benchmarks.measuring.plan import PlannedCase
-from benchmarks.measuring.store import RecordStore
 from benchmarks.operations import kept as kept_module
 from benchmarks.operations import measure
 from benchmarks.operations.kept import code_digest, keep, take_kept
 from jaxmeter import JaxmeterError, Record
 from jaxmeter._records.record import Status
+from tests.benchmarks.common import planned, side_in
 
 
 @pytest.fixture
 def measured(tmp_path):
-    """Return a store with two successful operations and a failed one, and their details."""
-    store, details = RecordStore(tmp_path / "store"), tmp_path / "details"
-    details.mkdir()
+    """Return a side with the details of two successful operations and of a failed operation."""
+    side = side_in(tmp_path, "measured")
+    side.details.mkdir(parents=True)
     statuses: dict[str, Status] = {"field": "ok", "gradient": "ok", "broken": "failed"}
     for name, status in statuses.items():
-        case = PlannedCase(name=f"operations/{name}", target="m:t", params={}, rounds=1)
-        store.write(case, 0, Record(case.name, status, target="m:t"))
-        (details / f"{name}.json").write_text(name)
-    return store.root / "operations", details
+        case = planned(f"operations/{name}")
+        side.store.write(case, 0, Record(case.name, status, target=case.target))
+        (side.details / f"{name}.json").write_text(name)
+    return side
 
 
 def test_records_of_operations_that_succeeded_are_copied_into_a_later_review(measured, tmp_path):
-    kept, suite, details = tmp_path / "kept" / "a", tmp_path / "later", tmp_path / "details2"
-    assert take_kept(kept, suite, details, ["*"]) == 0
-    keep(kept, *measured)
-    assert take_kept(kept, suite, details, ["f*"]) == 1
-    assert take_kept(kept, suite, details, ["*"]) == 1, "the first is there already"
-    assert {path.parent.name for path in suite.glob("*/0.json")} == {"field", "gradient"}
-    assert (details / "field.json").read_text() == "field"
+    kept, later = tmp_path / "kept" / "a", side_in(tmp_path, "later")
+    assert take_kept(kept, later, ["*"]) == 0
+    keep(kept, measured)
+    assert take_kept(kept, later, ["f*"]) == 1
+    assert take_kept(kept, later, ["*"]) == 1, "the first is there already"
+    found = later.store.root.glob("operations/*/0.json")
+    assert {path.parent.name for path in found} == {"field", "gradient"}
+    assert (later.details / "field.json").read_text() == "field"
     (kept / "records" / "field" / "0.json").write_text("{")
-    assert take_kept(kept, tmp_path / "third", tmp_path / "details3", ["*"]) == 1
+    assert take_kept(kept, side_in(tmp_path, "third"), ["*"]) == 1
 
 
 def test_the_oldest_folders_are_removed(measured, tmp_path, monkeypatch):
     monkeypatch.setattr(kept_module, "MAX_FOLDERS", 2)
     for age, name in enumerate("cba"):
-        keep(tmp_path / "kept" / name, *measured)
+        keep(tmp_path / "kept" / name, measured)
         os.utime(tmp_path / "kept" / name, (1e9 - age, 1e9 - age))
-    keep(tmp_path / "kept" / "d", *measured)
+    keep(tmp_path / "kept" / "d", measured)
     assert {path.name for path in (tmp_path / "kept").iterdir()} == {"c", "d"}
 
 
@@ -77,22 +77,20 @@ def measuring(tmp_path, monkeypatch):
     """Return a function that measures without workers, and returns the number of measurements."""
     count = 0
 
-    def work(store, details, imports, only, *, part):
+    def work(side, only, *, part):
         nonlocal count
-        case = PlannedCase(name="operations/field", target="m:t", params={}, rounds=1)
-        if part[0] == 0 and store.read(case, 0) is None:
+        case = planned("operations/field")
+        if part[0] == 0 and side.store.read(case, 0) is None:
             count += 1
-            (details / "field.json").write_text(str(count))
-            store.write(case, 0, Record(case.name, "ok", target="m:t"))
+            (side.details / "field.json").write_text(str(count))
+            side.store.write(case, 0, Record(case.name, "ok", target=case.target))
 
     monkeypatch.setattr(measure, "_work", work)
     for name in ("vcjax", "benchmarks"):
         written(tmp_path / name)
 
     def run(side):
-        store = RecordStore(tmp_path / side)
-        details = tmp_path / side / "details"
-        measure.measure_operations(store, details, [tmp_path], kept=tmp_path / "kept")
+        measure.measure_operations(side_in(tmp_path, side), kept=tmp_path / "kept")
         return count
 
     return run
@@ -100,19 +98,19 @@ def measuring(tmp_path, monkeypatch):
 
 def test_a_later_review_of_the_same_code_measures_nothing(measuring, tmp_path):
     assert [measuring("a"), measuring("b"), measuring("a")] == [1, 1, 1]
-    assert (tmp_path / "b" / "details" / "field.json").read_text() == "1"
+    assert (tmp_path / "details" / "b" / "field.json").read_text() == "1"
 
 
 def test_records_of_older_code_are_measured_again(measuring, tmp_path):
     measuring("a")
     written(tmp_path / "benchmarks", "2")
     assert [measuring("a"), measuring("b")] == [2, 2]
-    assert (tmp_path / "b" / "details" / "field.json").read_text() == "2"
+    assert (tmp_path / "details" / "b" / "field.json").read_text() == "2"
 
 
 def test_a_record_without_details_is_measured_again(measuring, tmp_path):
     measuring("a")
-    (tmp_path / "a" / "details" / "field.json").unlink()
+    (tmp_path / "details" / "a" / "field.json").unlink()
     shutil.rmtree(tmp_path / "kept")
     assert measuring("a") == 2
 

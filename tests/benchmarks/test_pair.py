@@ -3,8 +3,6 @@
 import dataclasses
 import itertools
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -12,10 +10,16 @@ import jaxmeter
 from benchmarks.measuring import pair, program_diff
 from benchmarks.measuring.checkout import CheckoutError
 from benchmarks.measuring.pair import chosen_cases, sides
-from benchmarks.measuring.rounds import affordable, measure_interleaved, round_order, round_seconds
-from benchmarks.measuring.store import RecordStore
+from benchmarks.measuring.rounds import (
+    affordable,
+    measure_first_round,
+    measure_interleaved,
+    round_order,
+    round_seconds,
+    seconds_to_test,
+)
 from jaxmeter import Inventory, Record
-from tests.benchmarks.common import Worker, planned
+from tests.benchmarks.common import Worker, planned, side_in
 
 CASES = [planned("suite/a", 3), planned("suite/b", 1)]
 COMMITS = ("b" * 40, "d" * 40)
@@ -47,7 +51,8 @@ def measure(worker, tmp_path, monkeypatch):
         with sides(
             COMMITS, tmp_path / "out", regressions=injected or [pair.NOT_INJECTED], run_case=worker
         ) as both:
-            measure_interleaved(CASES, both, budget_seconds=budget, clock=clock)
+            costs = measure_first_round(CASES, both, clock)
+            measure_interleaved(CASES, both, costs, budget_seconds=budget, clock=clock)
         return worker.calls
 
     return run
@@ -94,27 +99,26 @@ def test_enough_rounds_compile_first_and_the_rest_is_spread_among_cheaper_ones()
 
 
 def test_cases_are_kept_while_the_time_is_enough_for_three_rounds_of_each():
-    cases = [planned(f"suite/{name}", 12, builds=4) for name in "abc"]
-    costs = {case.name: 10.0 for case in cases}  # two more rounds: 20 s
-    assert [len(affordable(cases, costs, left)) for left in (0, 39, 40, 60)] == [1, 1, 2, 3]
-    cheaper = [planned(f"suite/{name}", 12, builds=1) for name in "abc"]  # 10 s
-    assert [len(affordable(cheaper, costs, left)) for left in (19, 20)] == [1, 2]
+    for builds, seconds in ((4, 20.0), (1, 10.0)):
+        case = planned("suite/a", 12, builds=builds)
+        assert seconds_to_test([case], {case.name: 10.0}) == seconds
+    needed = dict.fromkeys("abc", 20.0)
+    assert [len(affordable(needed, left)) for left in (-5, 0, 39, 40, 60)] == [1, 1, 1, 2, 3]
+    assert len(affordable(dict.fromkeys("abc", 0.0), -5)) == 3
 
 
-def test_a_budget_that_is_too_small_is_said_with_the_time_that_is_needed(
-    measure, capsys, monkeypatch
-):
+def test_a_budget_that_is_too_small_is_reported_with_the_needed_time(measure, capsys, monkeypatch):
     monkeypatch.setitem(globals(), "CASES", [planned("suite/a", 3), planned("suite/b", 3)])
     ticks = itertools.count(step=10)
-    measure(budget=70, clock=lambda: float(next(ticks)))
+    measure(budget=20, clock=lambda: float(next(ticks)))
     out = capsys.readouterr().out
     assert "3 rounds of every case take about 40 s more here, but 20 s are left" in out
     assert "the times of suite/b will not be judged; increase --budget by 40 s" in out
 
 
-def test_a_round_costs_what_its_processes_took_on_both_sides(worker, tmp_path):
+def test_a_round_costs_what_its_processes_took_on_both_sides(tmp_path):
     case = planned("suite/a", 3)
-    both: Any = [SimpleNamespace(store=RecordStore(tmp_path / name)) for name in "bh"]
+    both = [side_in(tmp_path, name) for name in "bh"]
     both[0].store.write(case, 0, Record(case.name, "ok", target=case.target, wall_seconds=2.0))
     assert round_seconds(case, both) is None
     both[1].store.write(case, 0, Record(case.name, "ok", target=case.target, wall_seconds=3.0))
@@ -122,15 +126,13 @@ def test_a_round_costs_what_its_processes_took_on_both_sides(worker, tmp_path):
 
 
 def test_a_busy_machine_gets_one_round_and_its_load_is_named(worker, tmp_path, capsys):
-    both: Any = [
-        SimpleNamespace(name=name, store=RecordStore(tmp_path / name), workers=worker)
-        for name in ("base", "head")
-    ]
+    both = [side_in(tmp_path, name, worker) for name in ("base", "head")]
     worker.measure = lambda case, number: Record(case.name, "ok", target=case.target)
-    measure_interleaved(CASES, both, budget_seconds=1e9, max_load=4.0, load=lambda: 7.8)
+    costs = measure_first_round(CASES, both, lambda: 0.0)
+    measure_interleaved(CASES, both, costs, budget_seconds=1e9, max_load=4.0, load=lambda: 7.8)
     assert "times are not judged: the load 7.8 is above 4.0" in capsys.readouterr().out
     assert len(list(tmp_path.rglob("*.json"))) == 4
-    measure_interleaved(CASES, both, budget_seconds=1e9, max_load=4.0, load=lambda: 3.9)
+    measure_interleaved(CASES, both, costs, budget_seconds=1e9, max_load=4.0, load=lambda: 3.9)
     assert len(list(tmp_path.rglob("*.json"))) == 8
 
 
@@ -187,13 +189,8 @@ def test_several_heads_share_the_processes_of_base_and_each_is_a_pair_of_its_own
     assert len(measure("none", "retrace")) == 12
 
 
-def test_programs_are_described_only_where_they_differ_and_only_once(
-    worker, tmp_path, monkeypatch, capsys
-):
-    both: Any = [
-        SimpleNamespace(name=name, store=RecordStore(tmp_path / name), workers=worker)
-        for name in ("base", "head")
-    ]
+def test_programs_that_differ_are_described_once(worker, tmp_path, monkeypatch, capsys):
+    both = side_in(tmp_path, "base", worker), side_in(tmp_path, "head", worker)
     worker.worker_case = lambda planned: planned
     for case, fingerprints in zip(CASES, [("x", "y"), ("x", "x")], strict=True):
         for side, fingerprint in zip(both, fingerprints, strict=True):

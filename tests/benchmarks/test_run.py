@@ -79,7 +79,7 @@ def test_a_range_without_a_commit_or_unknown_to_git_is_refused(monkeypatch, caps
 
 
 @pytest.mark.parametrize("text", ["--output=x", "'--output=x'", "HEAD --output=x", "a\\b", ""])
-def test_what_asv_would_split_or_take_for_an_option_is_refused(monkeypatch, text):
+def test_a_range_that_asv_would_split_or_read_as_an_option_is_refused(monkeypatch, text):
     monkeypatch.setattr(run, "git", lambda *arguments: b"1\n")  # as if git knew such a branch
     with pytest.raises(CheckoutError, match="is not a range"):
         run.measure_range("small", text)

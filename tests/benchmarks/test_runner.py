@@ -7,8 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.measuring.progress import Progress
-from benchmarks.measuring.runner import Workers, measure_plan
+from benchmarks.measuring.runner import Progress, Workers, measure_plan
 from benchmarks.measuring.store import RecordStore
 from jaxmeter import Failure, Phases, Record
 from tests.benchmarks.common import TOO_SLOW, Worker, planned
@@ -70,18 +69,11 @@ def test_beyond_the_budget_only_first_rounds_start(measure):
     assert len(records["suite/b"]) == 1
 
 
-def test_each_round_is_noted_when_it_begins_and_ends_and_a_kept_one_when_it_ends(measure):
-    events = []
-
-    class Noted(Progress):
-        def begin(self, case, round_index):
-            events.append((case, round_index))
-
+def test_each_round_is_noted_when_it_ends_and_also_when_it_is_kept(measure):
+    lines = []
     for _ in range(2):
-        measure(Worker(), progress=Noted(4, events.append))
-    assert events[:3] == [("suite/a", 0), "[1/4] suite/a, process 1: ok", ("suite/b", 0)]
-    assert [event for event in events if event[-4:] == "kept"] == events[9:13]
-    assert len(events) == 8 + 1 + 4 + 1
+        measure(Worker(), progress=Progress(4, lines.append))
+    assert [line.endswith("kept") for line in lines] == [*[False] * 5, *[True] * 4, False]
 
 
 def test_workers_can_import_the_suites_and_nothing_else_of_the_checkout(store, tmp_path):
@@ -99,7 +91,6 @@ def test_workers_import_an_installed_package_by_a_link(store, tmp_path, monkeypa
     folder.mkdir(parents=True)
     found = SimpleNamespace(locate_file=lambda name: folder.parent / name)
     monkeypatch.setattr("importlib.metadata.distribution", lambda name: found)
-    (tmp_path / "work").mkdir()
     (imports,) = Workers(store, tmp_path / "work", Worker()).worker_case(CASES[0]).path
     assert Path(imports, "vcjax").resolve() == folder
 
@@ -147,7 +138,6 @@ def test_a_failed_preparation_fails_the_cases_that_need_it_with_its_reason(store
 
 def test_each_round_is_a_line_with_its_count_and_a_plan_fills_up_to_its_total(capsys):
     progress = Progress(4)
-    progress.begin("s/a", 0)
     progress.end("s/a", 0, "ok")
     progress.end("s/b", 1, "kept")
     progress.end_plan(1, 61.2)

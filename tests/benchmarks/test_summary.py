@@ -70,7 +70,7 @@ def test_a_sum_without_one_of_its_phases_is_missing():
     assert "trace_lower_compile_seconds" not in summary["times"]
 
 
-def test_of_several_compiles_the_least_seconds_of_each_phase_count():
+def test_the_least_seconds_of_each_phase_count_if_there_are_several_compiles():
     again = (Phases(1.0, 1.0, 0.5), Phases(0.0, 1.0, 1.0))
     times = summarise([record((1.0,), recompiles=again)])["times"]
     assert times["compile_seconds"] == [0.5]

@@ -92,9 +92,7 @@ def test_processes_are_interleaved_and_measured_once(command, tmp_path):
     assert "# Tile sizes" in (tmp_path / "chunks.md").read_text()
 
 
-def test_failed_processes_are_left_out_and_without_any_other_no_table_changes(
-    command, tmp_path, capsys
-):
+def test_failed_processes_are_left_out_and_no_table_changes_if_all_fail(command, tmp_path, capsys):
     run, _, failing = command
     failing.add("GRADB")
     assert run("--operators", "B", "GRADB") == 1

@@ -63,7 +63,7 @@ def test_a_regression_is_found_by_its_own_metric_in_cases_that_it_touches(
     assert found_in("none", [(case, metric, verdict)]) == []
 
 
-def test_a_case_that_breaks_by_another_error_than_the_regression_is_no_find():
+def test_a_case_that_fails_with_another_error_does_not_find_the_regression():
     for kind, found in (("RetraceError", TOUCHED), ("Timeout", "")):
         row = run_row("retrace", review(broken=[(TOUCHED, kind)]), [])
         assert (row["found_in"], row["asv_found_in"]) == (found, "")
@@ -163,7 +163,7 @@ def test_runs_of_one_number_are_measured_together_and_none_twice(command, capsys
     assert "| nothing (A/A test) | 4 |" in capsys.readouterr().out
 
 
-def test_exact_runs_are_measured_together_where_they_share_a_case(tmp_path, monkeypatch):
+def test_exact_runs_are_measured_together_if_they_share_a_case(tmp_path, monkeypatch):
     seen = []
     monkeypatch.setattr(study, "measure", lambda commit, names, folder, options: None)
     monkeypatch.setattr(study, "judge", lambda pair, folder: seen.append((pair, folder)))
@@ -194,7 +194,7 @@ def summary(status="ok", message="", *, times=(), **numbers):
     )
 
 
-def test_asv_needs_a_tenth_in_numbers_and_processes_that_agree_in_times():
+def test_asv_reports_numbers_that_grow_by_a_tenth_and_times_whose_processes_agree():
     steady, slower, noisy = (1.0, 1.01, 0.99) * 3, (1.3, 1.31, 1.29) * 3, (0.9, 1.4, 0.8) * 3
     base = {TOUCHED: summary(times=steady, temp_bytes=100)}
     for times, temp, found in [
@@ -211,7 +211,7 @@ def test_asv_judges_no_time_of_a_single_process():
     assert asv_regressed(base, head) == asv_regressed(head, base) == []
 
 
-def test_asv_sees_a_case_that_fails_and_nothing_in_cases_of_no_suite():
+def test_asv_reports_a_failed_case_of_a_suite_and_ignores_other_cases():
     failed = summary("failed", "steady: RetraceError: traced again: for the same arguments")
     cases = dict.fromkeys([TOUCHED, "casing_preparation/w7x-d3"], summary())
     assert asv_regressed(cases, dict.fromkeys(cases, failed)) == [(TOUCHED, "RetraceError")]

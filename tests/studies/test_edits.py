@@ -4,12 +4,15 @@ import pytest
 
 from benchmarks.operations import calls, derivatives, programs  # noqa: F401  (they fill the table)
 from benchmarks.operations.table import OPERATIONS
+from studies.detection import timed
 from studies.detection.edits import EDITS, Edit, edit_row, equal_row
 from studies.detection.findings import EQUAL
 from studies.harness import ROOT, StudyError, measured, read_rows
 
+ALL = EDITS | timed.EDITS
 
-@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+
+@pytest.mark.parametrize("edit", ALL.values(), ids=ALL)
 def test_every_edit_fits_the_source_and_names_an_operation(edit):
     text = edit.edited(ROOT / "vcjax")
     compile(text, edit.file, "exec")

@@ -15,7 +15,7 @@ from studies.trust.kinds import KINDS, loop, unrolled
 from studies.trust.measure import PLANS, Pair, pair_row
 
 
-def test_there_are_as_many_pairs_as_the_claims_speak_of():
+def test_the_plans_have_as_many_pairs_as_the_docs_claim():
     first, second = PLANS["first"](), PLANS["second"]()
     every = [*first, *second]
     assert len({pair.key for pair in every}) == len(every)

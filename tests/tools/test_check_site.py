@@ -37,7 +37,7 @@ def test_a_site_whose_links_lead_somewhere_passes(site, capsys):
         ('<link rel="stylesheet" href="//cdn.example.org/a.css">', "loads //cdn.example.org"),
     ],
 )
-def test_what_leads_nowhere_or_is_loaded_from_afar_is_named_with_its_page(
+def test_broken_links_and_files_from_other_servers_are_named_with_their_page(
     site, capsys, added, named
 ):
     with (site / "index.html").open("a") as page:

@@ -48,7 +48,7 @@ def test_a_further_extra_is_added_and_the_others_kept(venv):
     assert calls[2][-1].startswith("virtual-casing") and ":all:" in calls[2]
 
 
-def test_installed_modules_are_compiled_but_their_tests(tmp_path, monkeypatch):
+def test_installed_modules_are_compiled_without_their_tests(tmp_path, monkeypatch):
     packages = tmp_path / "lib" / "site-packages"
     (packages / "a" / "tests").mkdir(parents=True)
     for name, text in (("a/b.py", "x = 1"), ("a/tests/c.py", "x = 1"), ("other.py", "not: Python")):
@@ -136,7 +136,7 @@ def test_an_extra_that_may_be_missing_is_no_failure(venv, monkeypatch, capsys):
     assert "the optional extra 'reference' was not installed" in capsys.readouterr().out
 
 
-def test_an_old_python_and_one_without_ensurepip_are_refused_with_a_way_out(monkeypatch):
+def test_an_old_python_and_a_python_without_ensurepip_are_refused_with_advice(monkeypatch):
     monkeypatch.setitem(sys.modules, "ensurepip", None)
     with pytest.raises(environment.EnvironmentProblem, match="'ensurepip'.*python3-venv"):
         environment.check_interpreter()

@@ -22,26 +22,13 @@ class Detector(eqx.Module):
         rate: Float[Array, "size size"],
         exposure: Float[Array, ""],
         key: Key[Array, ""],
-        *,
-        thinned: bool = False,
     ) -> Int[Array, "size size"]:
         """Return the number of counted photons in each pixel of a random exposure.
 
-        Parameters
-        ----------
-        rate : array
-            Photons per second in each pixel; not negative.
-        exposure : float, seconds
-        key : random key
-        thinned : bool
-            Whether to draw the counted photons directly, instead of first drawing the photons
-            that arrive. The distribution is the same: if each photon is counted with
-            probability q, the counts are Poisson distributed with q times the mean.
+        `rate` is photons per second in each pixel and not negative; `exposure` is in seconds.
         """
         arriving, counting = jax.random.split(key)
         mean = rate * exposure
-        if thinned:
-            return jax.random.poisson(arriving, mean * self.quantum_efficiency, dtype=jnp.int32)
         photons = jax.random.poisson(arriving, mean, dtype=jnp.int32).astype(rate.dtype)
         q = self.quantum_efficiency.astype(rate.dtype)
         counted = jax.random.binomial(counting, photons, q, dtype=rate.dtype)

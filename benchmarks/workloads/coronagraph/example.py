@@ -60,8 +60,8 @@ def _system(optics: Coronagraph, solve_kepler: KeplerTable, size: int) -> System
     )
 
 
-def observation(*, exposure: float = 600.0) -> Observation:
-    """Return an observation of `exposure` seconds on day 12.5.
+def observation() -> Observation:
+    """Return an observation of 600 seconds on day 12.5.
 
     It covers 0.1 micrometres around a wavelength of 1.05 micrometres.
     """
@@ -70,7 +70,7 @@ def observation(*, exposure: float = 600.0) -> Observation:
         bandwidth=_f32(0.1),
         time=_f32(12.5),
         roll=_f32(0.35),
-        exposure=_f32(exposure),
+        exposure=_f32(600.0),
     )
 
 

@@ -43,13 +43,8 @@ def unfold(images: Float[Array, "4 size size"]) -> Float[Array, "size size"]:
 def folded_convolution(
     sources: Float[Array, "size size"], cube: Float[Array, "quarter quarter size size"]
 ) -> Float[Array, "size size"]:
-    """Return the image of extended sources.
+    """Return the image of extended sources, given their flux at each whole offset.
 
-    Parameters
-    ----------
-    sources : array
-        Flux at each whole offset.
-    cube : array
-        ``cube[i, j]`` is the image of a source of unit flux at the offset (i, j).
+    ``cube[i, j]`` is the image of a source of unit flux at the offset (i, j).
     """
     return unfold(jnp.einsum("qij,ijxy->qxy", fold(sources), cube))

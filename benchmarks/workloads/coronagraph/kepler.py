@@ -83,14 +83,8 @@ class Orbits(eqx.Module):
         """Return the position of a planet relative to its star, in astronomical units.
 
         The components are to the north, to the east, and away from us. For several planets, map
-        this method with `jax.vmap`.
-
-        Parameters
-        ----------
-        time : float, days
-        solve : callable
-            Called with the mean anomaly / 2 pi and the eccentricity. Returns the sine and cosine
-            of the eccentric anomaly.
+        this method with `jax.vmap`. The time is in days. `solve` is called with the mean anomaly /
+        2 pi and the eccentricity, and returns the sine and cosine of the eccentric anomaly.
         """
         e = self.eccentricity
         # The angle is in turns. In radians, rounding would displace a planet by 1e-5 pixels.

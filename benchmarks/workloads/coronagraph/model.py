@@ -64,23 +64,13 @@ def frame(
     key: Key[Array, ""],
     *,
     known: Mapping[str, Float[Array, "size size"]] | None = None,
-    thinned: bool = False,
 ) -> Frame:
     """Return a random exposure and its expected rate.
 
-    Parameters
-    ----------
-    system, observation
-        The scene with the telescope, and the exposure.
-    key : random key
-    known : mapping, optional
-        Rate maps that are already computed, by their names in `RateMaps`. They are not computed
-        again.
-    thinned : bool
-        See `Detector.counts`.
+    `known` are rate maps that are not computed again, by their names in `RateMaps`.
     """
     rate = rate_maps(system, observation, known=known).total
-    counts = system.detector.counts(rate, observation.exposure, key, thinned=thinned)
+    counts = system.detector.counts(rate, observation.exposure, key)
     return Frame(counts, rate)
 
 

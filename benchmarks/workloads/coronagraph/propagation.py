@@ -22,6 +22,10 @@ from jaxtyping import Complex64, Float32, Float64
 
 PUPIL_SAMPLES = 64
 MASK_SAMPLE = 0.125
+MASK_RADIUS = 2.2
+"""Radius of the opaque spot, in units of wavelength / diameter."""
+STOP_RADIUS = 0.48
+"""Radius of the Lyot stop, in diameters of the pupil."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,16 +39,10 @@ class Instrument:
         pixels in the same field of view.
     field_of_view : float
         Side of the image, in units of wavelength / diameter.
-    mask_radius : float
-        Radius of the opaque spot, in units of wavelength / diameter.
-    stop_radius : float
-        Radius of the Lyot stop, in diameters of the pupil.
     """
 
     size: int
     field_of_view: float = 32.0
-    mask_radius: float = 2.2
-    stop_radius: float = 0.48
 
     def __post_init__(self) -> None:
         if self.size < 4 or self.size % 2:
@@ -60,11 +58,6 @@ class Propagator:
     """The propagation of light through an instrument, from point sources to images.
 
     Pixels of images are fractions of the light that falls on the pupil.
-
-    Parameters
-    ----------
-    instrument : Instrument
-        The telescope and coronagraph.
     """
 
     def __init__(self, instrument: Instrument) -> None:
@@ -73,11 +66,11 @@ class Propagator:
         self._u = (np.arange(PUPIL_SAMPLES) - middle) / PUPIL_SAMPLES
         radius = np.hypot(self._u[:, None], self._u[None, :])
         pupil = (radius <= 0.5).astype(np.float32)
-        self._stop = (radius <= instrument.stop_radius).astype(np.float32)
-        count = 2 * int(np.ceil(instrument.mask_radius / MASK_SAMPLE))
+        self._stop = (radius <= STOP_RADIUS).astype(np.float32)
+        count = 2 * int(np.ceil(MASK_RADIUS / MASK_SAMPLE))
         angles = (np.arange(count) - (count - 1) / 2) * MASK_SAMPLE
         distance = np.hypot(angles[:, None], angles[None, :])
-        self._mask = (distance <= instrument.mask_radius).astype(np.float32)
+        self._mask = (distance <= MASK_RADIUS).astype(np.float32)
         self._to_mask = self._transform(angles)
         self._from_mask = self._to_mask.conj().T * np.float32(PUPIL_SAMPLES * MASK_SAMPLE)
         pixels = (np.arange(instrument.size) - (instrument.size - 1) / 2) * instrument.pixel
@@ -88,14 +81,10 @@ class Propagator:
     def images(
         self, sources: Float64[np.ndarray, "n 2"], *, masked: bool = True
     ) -> Float32[np.ndarray, "n size size"]:
-        """Return the images of point sources.
+        """Return the images of point sources, with or without the mask.
 
-        Parameters
-        ----------
-        sources : array
-            Row and column angles, in units of wavelength / diameter.
-        masked : bool
-            Whether the mask is in its place. The Lyot stop is always in its place.
+        The Lyot stop is always in its place. `sources` are row and column angles, in units of
+        wavelength / diameter.
         """
         field = _both_axes(self._to_image, self.at_stop(sources, masked=masked))
         return np.abs(field) ** 2 * np.float32(self._scale)

@@ -21,26 +21,25 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
+from scipy.special import jv
+
 TIMEOUT_SECONDS = 600
 
 
 def tokamak():
-    """Return the VMEC++ input for a tokamak with a fixed boundary and a given iota profile.
+    """Return the inputs of VMEC++ for a tokamak with a fixed boundary and a given iota profile.
 
     The boundary is R = R0 + a cos(theta + delta sin(theta)), Z = kappa a sin(theta), with the major
     radius R0, the minor radius a, the triangularity delta and the elongation kappa.
     """
-    import numpy as np
-    import vmecpp  # pyright: ignore[reportMissingImports]
-    from scipy.special import jv
-
     major_radius, minor_radius, elongation, triangularity, modes = 6.0, 2.0, 1.6, 0.3, 12
     m = np.arange(modes)
     r = minor_radius * (jv(m - 1, -triangularity) + jv(-m - 1, -triangularity))
     r[0] = major_radius + minor_radius * jv(-1, -triangularity)
     z = np.zeros(modes)
     z[1] = elongation * minor_radius
-    return vmecpp.VmecInput(
+    return dict(
         nfp=1,
         mpol=modes,
         ntor=0,
@@ -59,19 +58,16 @@ def tokamak():
 
 
 def ellipse():
-    """Return the VMEC++ input for a rotating ellipse without net plasma current.
+    """Return the inputs of VMEC++ for a rotating ellipse without net plasma current.
 
     The fixed boundary is R = R0 + b cos(theta) - c cos(theta - 3 phi),
     Z = b sin(theta) + c sin(theta - 3 phi), with R0 = 3 m, b = 0.6 m and c = 0.2 m.
     """
-    import numpy as np
-    import vmecpp  # pyright: ignore[reportMissingImports]
-
     mpol, ntor = 5, 4
     r, z = np.zeros((mpol, 2 * ntor + 1)), np.zeros((mpol, 2 * ntor + 1))
     r[0, ntor], r[1, ntor], z[1, ntor] = 3.0, 0.6, 0.6
     r[1, ntor + 1], z[1, ntor + 1] = -0.2, 0.2
-    return vmecpp.VmecInput(
+    return dict(
         nfp=3,
         mpol=mpol,
         ntor=ntor,
@@ -90,17 +86,14 @@ def ellipse():
 
 
 def free_boundary(mpol: int, surfaces: int):
-    """Return the VMEC++ input for a free-boundary tokamak in the field of known coils.
+    """Return the inputs of VMEC++ for a free-boundary tokamak in the field of known coils.
 
     The plasma current is 6 MA. The initial guess of the boundary is a torus with a circular cross
     section. `mpol` is the number of poloidal modes, `surfaces` the number of flux surfaces.
     """
-    import numpy as np
-    import vmecpp  # pyright: ignore[reportMissingImports]
-
     r, z = np.zeros((mpol, 1)), np.zeros((mpol, 1))
     r[:2, 0], z[1, 0] = (6.0, 1.5), 1.5
-    return vmecpp.VmecInput(
+    return dict(
         nfp=1,
         mpol=mpol,
         ntor=0,
@@ -127,8 +120,6 @@ def coil_field(r, phi, z):
 
     The solver calls this function.
     """
-    import numpy as np
-
     from vcjax.problems import magnetic_field, tokamak_coils
 
     r, phi, z = np.broadcast_arrays(r, phi, z)
@@ -151,7 +142,7 @@ def solve(name: str, path: str) -> None:
     """Compute the equilibrium with this name in this process, and save it to `path`."""
     import vmecpp  # pyright: ignore[reportMissingImports]
 
-    problem = NAMES[name]()
+    problem = vmecpp.VmecInput(**NAMES[name]())
     output = vmecpp.run(
         problem, coil_field if problem.lfreeb else None, max_threads=1, verbose=False
     )
