@@ -1,5 +1,6 @@
 """Helpers that tests of several files share: casings of problems, errors, captured constants."""
 
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -8,6 +9,8 @@ import numpy as np
 
 import vcjax
 from vcjax import problems
+
+EQUILIBRIA = Path(__file__).parents[2] / "benchmarks" / "workloads" / "equilibria"
 
 
 def optimised(function):
@@ -24,18 +27,38 @@ def optimised_casing_of(problem, digits, prepare=vcjax.prepare):
     return prepared(problem.X, constants)
 
 
-def rule_of(problem, digits, *, gradient=False):
-    """Return the rule for a problem's field, or for its gradient."""
-    return vcjax.choose(
-        problem.X,
-        problem.B,
-        digits,
-        nfp=problem.nfp,
-        half_period=problem.half_period,
-        trg_nphi=problem.trg_nphi,
-        trg_ntheta=problem.trg_ntheta,
-        gradient=gradient,
-    )
+def symmetry(problem) -> dict[str, Any]:
+    """Return the symmetry of a problem's grids, as keywords of vcjax."""
+    return dict(nfp=problem.nfp, half_period=problem.half_period)
+
+
+def rule_of(problem, digits, **options):
+    """Return the rule for a problem's field and targets; options are keywords of `choose`."""
+    targets = dict(trg_nphi=problem.trg_nphi, trg_ntheta=problem.trg_ntheta)
+    return vcjax.choose(problem.X, problem.B, digits, **symmetry(problem) | targets | options)
+
+
+def surface(problem, nphi, ntheta):
+    """Return points (nphi, ntheta, 3) of a problem's surface."""
+    return vcjax.surface_points(problem.X, **symmetry(problem), nphi=nphi, ntheta=ntheta)
+
+
+def unit_normals(X, **grid):
+    """Return outward unit normals at the points of `vcjax.surface_points`."""
+    normal = np.cross(*vcjax.surface_tangents(X, **grid))
+    normal *= np.sign((normal * vcjax.surface_points(X, **grid)).sum())
+    return normal / np.linalg.norm(normal, axis=2, keepdims=True)
+
+
+def turn(angle):
+    """Return the matrix of a rotation about the z axis."""
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+
+
+def other_way(values):
+    """Return values (nphi, ntheta, 3) with theta reversed."""
+    return values[:, -np.arange(values.shape[1]) % values.shape[1]]
 
 
 def casing_of(problem, digits, prepare=vcjax.prepare, **options):

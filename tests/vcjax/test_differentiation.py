@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import vcjax
+from tests.vcjax.common import rule_of
 from vcjax import problems
 
 # Derivatives of coarse problems are compared with each other.
@@ -27,7 +28,7 @@ def problem():
 
 @pytest.fixture(scope="module")
 def rule(problem):
-    return vcjax.choose(problem.X, problem.B, 5, nfp=1, trg_nphi=20, trg_ntheta=16)
+    return rule_of(problem, 5)
 
 
 @pytest.fixture(scope="module")

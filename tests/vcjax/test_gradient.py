@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import vcjax
-from tests.vcjax.common import casing_of, optimised, optimised_casing_of, small_torus
+from tests.vcjax.common import casing_of, optimised, optimised_casing_of, rule_of, small_torus
 from vcjax import problems
 
 # The grids of the problems hold B to their digits, and gradients to a digit less.
@@ -69,7 +69,7 @@ def test_gradients_of_a_resolved_field_have_the_digits_asked_for():
 
 def test_the_derivative_of_a_gradient_in_surface_and_field_agrees_with_finite_differences():
     problem = small_torus()
-    rule = vcjax.choose(problem.X, problem.B, 2, nfp=1, trg_nphi=2, trg_ntheta=6, gradient=True)
+    rule = rule_of(problem, 2, gradient=True)
     constants = vcjax.gradient_tables(rule)
 
     @jax.jit

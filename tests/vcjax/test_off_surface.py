@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import vcjax
-from tests.vcjax.common import determined, small_torus
+from tests.vcjax.common import determined, small_torus, surface, symmetry, unit_normals
 from vcjax import problems
 
 DIGITS = 6
@@ -18,23 +18,13 @@ SHAPE, PLACES = (30, 36), [(2, 0), (11, 9), (17, 18), (29, 5)]
 FAR = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 5.0], [-40.0, 3.0, 1.0], [0.69, 0.02, 0.01]])
 
 
-def frame(problem, shape, places):
-    """Return surface points and outward unit normals at places of a grid, shape (n, 3) each."""
-    options = dict(nfp=problem.nfp, half_period=problem.half_period)
-    size = dict(nphi=shape[0], ntheta=shape[1])
-    x = vcjax.surface_points(problem.X, **options, **size)
-    along_phi, along_theta = vcjax.surface_tangents(problem.X, **options, **size)
-    normal = np.cross(along_phi, along_theta)
-    normal *= np.sign((normal * x).sum()) / np.linalg.norm(normal, axis=2, keepdims=True)
-    i, j = zip(*places, strict=True)
-    return x[i, j], normal[i, j]
-
-
 def points_near(problem, shape, places, distances):
     """Return points (distance, side, place, 3); side 0 is inside, side 1 outside."""
-    x, normal = frame(problem, shape, places)
+    nphi, ntheta = shape
+    normal = unit_normals(problem.X, **symmetry(problem), nphi=nphi, ntheta=ntheta)
+    at = tuple(zip(*places, strict=True))
     step = np.array(distances)[:, None, None, None] * np.array([-1.0, 1.0])[:, None, None]
-    return x + step * normal
+    return surface(problem, nphi, ntheta)[at] + step * normal[at]
 
 
 def errors(problem, points, found, known=problems.magnetic_field):
@@ -65,24 +55,15 @@ def problem():
 
 
 @pytest.fixture(scope="module")
-def rule(problem):
-    return vcjax.choose_off_surface(problem.X, problem.B, DIGITS, nfp=4, half_period=True)
-
-
-@pytest.fixture(scope="module")
-def casing(rule, problem):
-    return vcjax.prepare_off_surface(rule, problem.X)
-
-
-@pytest.fixture(scope="module")
 def points(problem):
     return points_near(problem, SHAPE, PLACES, DISTANCES)
 
 
 @pytest.fixture(scope="module")
-def found(casing, problem, points):
+def found(problem, points):
     """Return the results at all points, from one call."""
-    return vcjax.field_at(casing, problem.B, np.concatenate([points.reshape(-1, 3), FAR]))
+    everywhere = np.concatenate([points.reshape(-1, 3), FAR])
+    return vcjax.off_surface_field(problem.X, problem.B, everywhere, DIGITS, **symmetry(problem))
 
 
 @pytest.fixture(scope="module")
@@ -127,26 +108,22 @@ def test_w7x_keeps_nine_digits_from_the_surface_to_far_from_it():
     problem = problems.w7x(9)
     distances = (3e-1, 3e-2, 1e-3, 1e-4)
     points = points_near(problem, (20, 40), [(0, 0), (6, 13), (13, 29), (19, 31)], distances)
-    found = vcjax.off_surface_field(
-        problem.X, problem.B, points.reshape(-1, 3), 9, nfp=5, half_period=True
-    )
+    flat = points.reshape(-1, 3)
+    found = vcjax.off_surface_field(problem.X, problem.B, flat, 9, **symmetry(problem))
     assert np.nanmax(errors(problem, points, on_grid(found, points)), axis=0).max() < 1e-8
 
 
 def test_points_between_two_sheets_of_a_thin_section_have_the_digits_asked_for():
     """The section turns five times, and patches on it are close to both sheets."""
-    surface = problems.rotating_ellipse_surface(10, semi_axes=(0.0212, 0.1697), major_radius=1.0)
-    symmetry: dict[str, Any] = dict(nfp=10, half_period=True)
-    X = surface.points(8, 8, half_period=True)
+    thin = problems.rotating_ellipse_surface(10, semi_axes=(0.0212, 0.1697), major_radius=1.0)
+    grid: dict[str, Any] = dict(nfp=10, half_period=True)
+    X = thin.points(8, 8, half_period=True)
     sources = (problems.CentralConductor(0.5),)
-    nodes = vcjax.surface_points(X, **symmetry, nphi=8, ntheta=16)
-    rule = vcjax.choose_off_surface(X, problems.magnetic_field(sources, nodes), 3, **symmetry)
-    casing = vcjax.prepare_off_surface(rule, X)
-    x = np.asarray(vcjax.surface_points(X, **symmetry, nphi=4, ntheta=24)).reshape(-1, 3)
-    normals = np.cross(*vcjax.surface_tangents(X, **symmetry, nphi=4, ntheta=24)).reshape(-1, 3)
-    normals *= np.sign((normals * x).sum()) / np.linalg.norm(normals, axis=1, keepdims=True)
-    points = x - 0.006 * normals
-    found = vcjax.field_at(casing, problems.magnetic_field(sources, nodes), points)
+    B = problems.magnetic_field(sources, vcjax.surface_points(X, **grid, nphi=8, ntheta=16))
+    targets = grid | dict(nphi=4, ntheta=24)
+    points = vcjax.surface_points(X, **targets) - 0.006 * unit_normals(X, **targets)
+    points = points.reshape(-1, 3)
+    found = vcjax.off_surface_field(X, B, points, 3, **grid)
     truth = problems.magnetic_field(sources, points)
     error = np.linalg.norm(np.asarray(found.external) - truth, axis=1)
     assert error.max() <= 1e-3 * np.linalg.norm(truth, axis=1).max()
@@ -162,15 +139,13 @@ def gradient_points(problem):
 
 @pytest.fixture(scope="module")
 def gradients(problem, gradient_points):
-    found = vcjax.off_surface_gradient(
-        problem.X,
-        problem.B,
-        gradient_points.reshape(-1, 3),
-        GRADIENT_DIGITS,
-        nfp=4,
-        half_period=True,
+    points = gradient_points.reshape(-1, 3)
+    return on_grid(
+        vcjax.off_surface_gradient(
+            problem.X, problem.B, points, GRADIENT_DIGITS, **symmetry(problem)
+        ),
+        gradient_points,
     )
-    return on_grid(found, gradient_points)
 
 
 def test_gradients_have_the_digits_asked_for_and_an_error_bound_on_either_side(

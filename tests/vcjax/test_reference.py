@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import vcjax
-from tests.vcjax.common import casing_of, flat, vectors
+from tests.vcjax.common import casing_of, flat, surface, vectors
 from vcjax import problems
 from vcjax._geometry import resample
 
@@ -51,10 +51,8 @@ def modes_needed(B, nfp, digits):
 
 
 def total_field(problem, nphi, ntheta):
-    points = vcjax.surface_points(
-        problem.X, nfp=problem.nfp, half_period=True, nphi=nphi, ntheta=ntheta
-    )
-    return problems.magnetic_field((*problem.outside, *problem.inside), points)
+    currents = *problem.outside, *problem.inside
+    return problems.magnetic_field(currents, surface(problem, nphi, ntheta))
 
 
 @pytest.mark.parametrize(
@@ -92,8 +90,7 @@ def test_the_ellipse_field_is_as_hard_to_resolve_as_the_package_s():
     """The package's test has B = 1 / R of a current on the axis, and a loop of radius 0.72."""
     problem = problems.rotating_ellipse(3)
     sources = [problems.CentralConductor(0.5), problems.ToroidalLoop(0.25, r=(0.72,))]
-    points = vcjax.surface_points(problem.X, nfp=4, half_period=True, nphi=60, ntheta=200)
-    known = problems.magnetic_field(sources, points)
+    known = problems.magnetic_field(sources, surface(problem, 60, 200))
     ours = total_field(problem, 60, 200)
     for digits in (3, 6, 9, 12):
         difference = modes_needed(ours, 4, digits) - modes_needed(known, 4, digits)

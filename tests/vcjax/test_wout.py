@@ -7,6 +7,7 @@ import pytest
 from scipy.io import netcdf_file
 
 import vcjax
+from tests.vcjax.common import unit_normals
 from vcjax import problems, wout
 
 MODES = ("xm", "xn", "xm_nyq", "xn_nyq")
@@ -39,15 +40,6 @@ def write(path, variables):
     return path
 
 
-def frame(X, half_period):
-    """Return the tangents along phi and theta, and the unit normal."""
-    along_phi, along_theta = vcjax.surface_tangents(
-        X, nfp=1, half_period=half_period, nphi=X.shape[0], ntheta=X.shape[1]
-    )
-    normal = np.cross(along_phi, along_theta)
-    return along_phi, along_theta, normal / np.linalg.norm(normal, axis=2, keepdims=True)
-
-
 def test_the_packaged_tokamak_is_as_described(tokamak):
     X = tokamak.boundary(8, 64)
     radius = np.hypot(X[..., 0], X[..., 1])
@@ -62,14 +54,14 @@ def test_the_packaged_tokamak_is_as_described(tokamak):
 @pytest.mark.parametrize("half_period", [True, False])
 def test_no_field_crosses_the_boundary(tokamak, half_period):
     X, B = (make(10, 80, half_period=half_period) for make in (tokamak.boundary, tokamak.field))
-    _, _, normal = frame(X, half_period)
+    normal = unit_normals(X, nfp=1, half_period=half_period, nphi=10, ntheta=80)
     assert np.abs((B * normal).sum(axis=2)).max() < 1e-10 * np.abs(B).max()
 
 
 def test_no_current_crosses_the_boundary(tokamak):
     """The boundary has no pressure: R B_phi is constant along theta, to the file's accuracy."""
     X, B = tokamak.boundary(6, 80), tokamak.field(6, 80)
-    along_phi, along_theta, _ = frame(X, True)
+    along_phi, along_theta = vcjax.surface_tangents(X, nfp=1, half_period=True, nphi=6, ntheta=80)
     enclosed = (B * along_phi).sum(axis=2)
     np.testing.assert_allclose(enclosed, enclosed.mean(), rtol=2e-4)
     with netcdf_file(wout.tokamak_path(), mmap=False) as file:

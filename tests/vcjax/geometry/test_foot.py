@@ -9,7 +9,7 @@ import pytest
 from numpy import cos, sin
 
 import vcjax
-from tests.vcjax.common import section, toroidal_field
+from tests.vcjax.common import section, toroidal_field, unit_normals
 from vcjax import problems
 from vcjax._geometry.foot import Periods, nearest
 
@@ -45,8 +45,7 @@ def test_next_to_a_flat_section_no_foot_is_farther_than_the_way_to_the_surface()
     casing = vcjax.prepare_off_surface(rule, X)
     grid: dict[str, Any] = dict(nfp=5, half_period=False, nphi=32, ntheta=128)
     places = vcjax.surface_points(X, **grid).reshape(-1, 3)
-    normals = np.cross(*vcjax.surface_tangents(X, **grid)).reshape(-1, 3)
-    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    normals = unit_normals(X, **grid).reshape(-1, 3)
     random = np.random.default_rng(0)
     way = 0.14 * 10.0 ** random.uniform(-2, 0.3, len(places)) * random.choice([-1, 1], len(places))
     periods = Periods(casing.nodes[:3], casing.turns)

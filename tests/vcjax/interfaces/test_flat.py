@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.vcjax.common import flat
-from tests.vcjax.interfaces.common import DIGITS, set_up, surface
+from tests.vcjax.common import flat, surface
+from tests.vcjax.interfaces.common import DIGITS, set_up
 from vcjax import VcjaxError, problems
 from vcjax.interfaces import VirtualCasing
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import vcjax
+from tests.vcjax.common import rule_of
 from vcjax import problems
 from vcjax._geometry import resample
 from vcjax._geometry.patch import PatchInterpolation
@@ -18,10 +19,7 @@ from vcjax._quadrature.spectrum import unresolved
 
 @pytest.fixture(scope="module")
 def rule():
-    problem = problems.w7x(3)
-    return vcjax.choose(
-        problem.X, problem.B, 3, nfp=5, half_period=True, trg_nphi=20, trg_ntheta=40
-    )
+    return rule_of(problems.w7x(3), 3)
 
 
 def test_narrow_patches_interpolate_from_fewer_points(rule):
