@@ -38,13 +38,10 @@ class Exercise:
 
     Parameters
     ----------
-    name : str
-        Folder and file name without the ending, such as ``1_tracing/1_side_effects``.
-    check : callable
-        A function that takes the loaded file as a module. It raises `Unsolved` if the exercise is
+    name : folder and file name without the ending, such as ``1_tracing/1_side_effects``.
+    check : function that takes the loaded file as a module. It raises `Unsolved` if the exercise is
         not solved. Errors that the code of the file raises are passed on.
-    hints : tuple of str
-        Hints, from the vaguest to the clearest.
+    hints : hints, from the vaguest to the clearest.
     """
 
     name: str
@@ -89,6 +86,11 @@ class Exercise:
         for file in (self.file(), *sorted((FOLDER / "checks").glob("*.py"))):
             digest.update(file.read_bytes() if file.exists() else b"")
         return digest.hexdigest()
+
+
+def exercise(name: str, *hints: str) -> Callable[[Callable[[ModuleType], None]], Exercise]:
+    """Return a decorator that makes an `Exercise` from its check."""
+    return lambda check: Exercise(name, check, hints)
 
 
 def _passed() -> dict[str, str]:
