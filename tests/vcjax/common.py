@@ -9,6 +9,7 @@ import numpy as np
 
 import vcjax
 from vcjax import problems
+from vcjax._geometry.surface import outward_normals
 
 EQUILIBRIA = Path(__file__).parents[2] / "benchmarks" / "workloads" / "equilibria"
 
@@ -45,9 +46,7 @@ def surface(problem, nphi, ntheta):
 
 def unit_normals(X, **grid):
     """Return outward unit normals at the points of `vcjax.surface_points`."""
-    normal = np.cross(*vcjax.surface_tangents(X, **grid))
-    normal *= np.sign((normal * vcjax.surface_points(X, **grid)).sum())
-    return normal / np.linalg.norm(normal, axis=2, keepdims=True)
+    return outward_normals(vcjax.surface_points(X, **grid), *vcjax.surface_tangents(X, **grid))
 
 
 def turn(angle):

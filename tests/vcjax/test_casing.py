@@ -11,7 +11,7 @@ import pytest
 
 import jaxmeter
 import vcjax
-from tests.vcjax.common import captured_bytes, rule_of
+from tests.vcjax.common import captured_bytes, casing_of
 from vcjax import problems
 
 
@@ -21,24 +21,17 @@ def problem():
 
 
 @pytest.fixture(scope="module")
-def rule(problem):
-    return rule_of(problem, 3)
+def casing(problem):
+    return casing_of(problem, 3)
 
 
-@pytest.fixture(scope="module")
-def casing(rule, problem):
-    return vcjax.prepare(rule, problem.X)
-
-
-def test_prepare_and_evaluate_can_be_traced_together(rule, casing, problem):
-    constants = vcjax.tables(rule)
-
+def test_prepare_and_evaluate_can_be_traced_together(casing, problem):
     @jax.jit
     def both(X, B, constants):
-        return vcjax.external_field(vcjax.prepare(rule, X, constants=constants), B)
+        return vcjax.external_field(vcjax.prepare(casing.rule, X, constants=constants), B)
 
     np.testing.assert_allclose(
-        both(problem.X, problem.B, constants),
+        both(problem.X, problem.B, vcjax.tables(casing.rule)),
         vcjax.external_field(casing, problem.B),
         atol=1e-12 * np.abs(problem.B).max(),
     )

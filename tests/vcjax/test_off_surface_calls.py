@@ -1,6 +1,7 @@
 """How calls off the surface behave: caps, counts of points, transformations, names in errors."""
 
 import os
+from functools import partial
 from typing import Any
 
 import jax
@@ -25,10 +26,7 @@ def problem():
 
 @pytest.fixture(scope="module")
 def choose(problem):
-    def choose(digits, **options):
-        return vcjax.choose_off_surface(problem.X, problem.B, digits, nfp=1, **options)
-
-    return choose
+    return partial(vcjax.choose_off_surface, problem.X, problem.B, nfp=1)
 
 
 @pytest.fixture(scope="module")

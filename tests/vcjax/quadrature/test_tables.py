@@ -107,10 +107,3 @@ def test_patch_interpolation_and_its_transpose_equal_the_plain_products(rule):
     values = np.random.default_rng(1).normal(size=(4, 2, nodes))
     expected = np.einsum("qnp,qmn->mp", matrix, values).reshape(2, *shape)
     np.testing.assert_allclose(interpolation.from_nodes(jnp.asarray(values)), expected, atol=1e-11)
-
-
-def test_rules_are_values(rule):
-    same = dataclasses.replace(rule)
-    assert same == rule and hash(same) == hash(rule)
-    assert rule.quad_nphi == rule.stride_phi * rule.trg_shape[0] * rule.images
-    assert rule.quad_ntheta == rule.stride_theta * rule.trg_shape[1]
