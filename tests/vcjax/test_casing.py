@@ -52,7 +52,7 @@ def test_an_evaluation_does_not_copy_the_field_to_the_host(casing, problem, monk
     np.testing.assert_allclose(closure, expected, atol=1e-12)
 
 
-@pytest.mark.filterwarnings("ignore::vcjax.UnresolvedWarning")  # this grid holds no gradients
+@pytest.mark.filterwarnings("ignore::vcjax.UnresolvedWarning")  # too coarse for gradients
 @pytest.mark.parametrize(
     "choose, prepare, tables, evaluations",
     [

@@ -102,7 +102,7 @@ def test_forward_and_reverse_mode_agree(gradient, change, rule, at, along):
     np.testing.assert_allclose(reverse, float((2 * WEIGHT * value * slope).sum()), rtol=1e-10)
 
 
-def test_the_field_of_a_surface_drawn_larger_is_the_same_but_for_a_digit(change, rule, at):
+def test_the_derivative_by_the_size_of_the_surface_is_nearly_zero(change, rule, at):
     """The principle has no unit of length: the derivative by the size of the surface is zero.
 
     A uniform field is all external, so its error is the error of the quadrature, here at most a

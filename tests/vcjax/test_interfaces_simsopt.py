@@ -70,7 +70,7 @@ def test_the_external_field_of_a_free_boundary_equilibrium_comes_from_its_coils(
     known = problems.magnetic_field(problems.tokamak_coils(), targets)
     error = np.linalg.norm(ours.B_external - known, axis=2) / np.linalg.norm(known, axis=2)
     assert error.max() <= limit
-    # Not because there is little to find: the plasma's own poloidal field.
+    # The poloidal field of the plasma is large, so the small error is no accident.
     B = wout.read_wout(FILES[name]).field(ours.trgt_nphi, ours.trgt_ntheta)
     assert np.linalg.norm(B - known, axis=2).max() > 0.1 * np.linalg.norm(known, axis=2).max()
 
@@ -125,7 +125,7 @@ def test_an_equilibrium_may_be_an_object_and_the_file_lies_next_to_its_output(tm
 
 def test_default_grid_cells_are_nearly_square():
     equilibrium = wout.read_wout(FILES["tokamak"])
-    # As simsopt 1.11 has it for this equilibrium.
+    # The value of simsopt 1.11 for this equilibrium.
     assert best_nphi_over_ntheta(equilibrium) == pytest.approx(2.2279599634534, rel=1e-12)
 
 

@@ -1,4 +1,4 @@
-"""Off the surface: known answers at any distance, and no number where the principle has none."""
+"""Off the surface: known answers at any distance, and NaN where the data determine no field."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from vcjax import problems
 
 DIGITS = 6
 DISTANCES = (5e-2, 2e-2, 5e-3, 1e-3, 1e-4, 1e-6, 0.0)
-# Positions (phi index, theta index) on a surface grid of its own.
+# Indices (phi, theta) of points on another grid of the surface.
 SHAPE, PLACES = (30, 36), [(2, 0), (11, 9), (17, 18), (29, 5)]
 # On the z axis, far away, and deep inside.
 FAR = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 5.0], [-40.0, 3.0, 1.0], [0.69, 0.02, 0.01]])
@@ -85,7 +85,7 @@ def test_the_mask_and_the_distance_are_right(result):
     np.testing.assert_allclose(result.distance[:-1], expected, atol=1e-8)
 
 
-def test_a_number_is_given_only_where_the_principle_has_one(result):
+def test_fields_are_nan_where_the_data_do_not_determine_them(result):
     assert np.isnan(result.external[:-1, 1]).all() and np.isnan(result.internal[:-1, 0]).all()
     assert np.isfinite(result.external[:-1, 0]).all() and np.isfinite(result.internal[:-1, 1]).all()
     assert np.isfinite(result.external[-1]).all() and np.isfinite(result.internal[-1]).all()
@@ -98,7 +98,7 @@ def test_the_error_estimate_is_at_least_half_the_error(result, problem, points):
     assert result.error.max() < 10.0 ** (1 - DIGITS)
 
 
-def test_points_far_away_on_the_axis_and_deep_inside_need_no_care(found, problem):
+def test_points_far_away_on_the_axis_and_deep_inside_have_the_digits_asked_for(found, problem):
     far = jax.tree.map(lambda values: values[-4:], found)
     np.testing.assert_array_equal(far.inside, [False, False, False, True])
     assert np.nanmax(errors(problem, FAR, far), axis=0).max() < 10.0**-DIGITS
@@ -161,7 +161,7 @@ def test_gradients_have_the_digits_asked_for_and_an_error_bound_on_either_side(
     assert (missed < 2 * gradients.error[:-1]).all()  # the bound of docs/accuracy.md
 
 
-def test_no_gradient_is_given_where_there_is_none(gradients):
+def test_gradients_are_nan_on_the_surface_and_where_they_are_not_determined(gradients):
     assert np.isnan(gradients.external[:, 1]).all() and np.isnan(gradients.internal[:, 0]).all()
     # On the surface the derivative of the quadrature is not the gradient.
     assert np.isnan(gradients.external[-1]).all() and np.isnan(gradients.internal[-1]).all()
@@ -210,7 +210,7 @@ def test_slopes_in_points_and_surface_agree_with_finite_differences(slopes):
     assert abs((of_X * stretch).sum() - difference) < 1e-2 * abs(value)
 
 
-def test_on_the_surface_nothing_has_a_slope_in_points_and_the_field_keeps_its_own(slopes):
+def test_on_the_surface_only_the_derivative_in_the_field_is_finite(slopes):
     evaluate, (X, B, places) = slopes
     on = np.concatenate([places[:-1], X[:1, 0]])
     (value, distances), (of_X, of_B, of_places) = evaluate(X, B, on)

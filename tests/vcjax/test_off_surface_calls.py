@@ -64,7 +64,7 @@ def test_caps_cost_digits_as_the_warning_and_the_estimate_show(choose, problem):
 
 
 def test_all_numbers_of_points_share_a_program(casing, problem, found):
-    # What was compiled for `found` serves all; 1050 points are more than one group.
+    # The program of `found` serves all counts; 1050 points are more than one group.
     counts = [*range(1, 20), 1050]
     points = np.tile(POINTS, (210, 1))
     with jax.no_tracing(True):
@@ -116,7 +116,7 @@ def test_points_are_mapped_over(casing, problem, found):
 
 
 def test_second_derivatives_in_points_are_those_of_the_known_fields():
-    # The rule needs a field with as many digits. Inside it is external, outside internal.
+    # The source grid must resolve as many digits as the rule.
     problem = small_torus(6, src_shape=(4, 40))
     rule = vcjax.choose_off_surface(problem.X, problem.B, 4, nfp=1)
     casing = vcjax.prepare_off_surface(rule, problem.X)
@@ -157,7 +157,7 @@ def test_unusable_arguments_are_named(casing, choose, problem, no_shape_checks):
             lambda: vcjax.prepare_off_surface(casing.rule, X, constants=casing.constants.field),
             "prepare_off_surface got constants of type Tables",
         ),
-        # Calls of one step name themselves; nothing is evaluated.
+        # Errors name the one-step call. Nothing is evaluated.
         (
             lambda: vcjax.off_surface_field(X, 0 * B, point, **digits),
             "off_surface_field got B that is zero",

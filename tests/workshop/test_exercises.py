@@ -87,7 +87,7 @@ def test_a_solved_file_is_checked_again_only_after_a_change(tmp_path, monkeypatc
         assert "All 1 exercises are solved" in shown and "jaxmeter audit" in shown
     assert len(checks) == 1
     (tmp_path / "only.py").write_text('"""Find the answer."""\nANSWER = 41\n')
-    for _ in range(2):  # what fails is never kept
+    for _ in range(2):  # a failure is never remembered
         command.main(["list"])
         assert "0 of 1 solved" in capsys.readouterr().out
     assert len(checks) == 3

@@ -120,7 +120,7 @@ def test_the_warning_says_what_is_wrong():
 
 
 @pytest.mark.parametrize("name", ["ellipse", "ellipse, full period"])
-def test_the_grid_that_a_warning_names_does(name):
+def test_the_grid_that_a_warning_names_is_fine_enough(name):
     """The currents of the problem give the field on any grid."""
     data, digits = bad_data.sound()[name], 6
     with pytest.raises(vcjax.UnresolvedWarning) as caught:
@@ -133,7 +133,7 @@ def test_the_grid_that_a_warning_names_does(name):
     choose(data._replace(B=B), digits)
 
 
-def test_a_user_who_knows_that_currents_cross_says_so_once():
+def test_a_filter_for_its_category_suppresses_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", vcjax.ContradictionWarning)
         assert choose(spoilt("ellipse", "-z")).digits == 3
@@ -149,7 +149,7 @@ def test_a_field_is_warned_of_once_at_the_line_of_the_call():
     assert [w.filename for w in caught] == [__file__]
 
 
-def test_traced_data_pass_unread(casings):
+def test_traced_data_are_not_checked(casings):
     B = spoilt("ellipse", "-z").B
     jax.eval_shape(lambda B: vcjax.external_field(casings["on"], B), B)
     jax.eval_shape(lambda casing: vcjax.external_field(casing, jnp.asarray(B)), casings["on"])

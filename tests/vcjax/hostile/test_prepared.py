@@ -119,7 +119,7 @@ def test_casings_of_the_other_kind_are_refused(torus, casing, gradient_casing):
 
 
 def test_tables_of_another_rule_kind_or_precision_are_refused(torus, rule):
-    # Of the same shapes: only the numbers would be wrong.
+    # The shapes are the same, so only the numbers would be wrong.
     other = dataclasses.replace(rule, cutoff=rule.cutoff + 0.1)
     with pytest.raises(VcjaxError, match="^prepare got constants of another rule"):
         vcjax.prepare(rule, torus.X, constants=vcjax.tables(other))
@@ -127,7 +127,7 @@ def test_tables_of_another_rule_kind_or_precision_are_refused(torus, rule):
         (vcjax.prepare, vcjax.tables, vcjax.gradient_tables),
         (vcjax.prepare_gradient, vcjax.gradient_tables, vcjax.tables),
     ):
-        # As they come from a 32-bit mode that was left since.
+        # The tables as 32-bit mode computes them.
         rounded: Any = jax.tree.map(lambda leaf: leaf.astype(np.float32), make(rule))
         constants: Any
         for constants, message in (
@@ -138,8 +138,7 @@ def test_tables_of_another_rule_kind_or_precision_are_refused(torus, rule):
                 call(rule, torus.X, constants=constants)
 
 
-def test_casings_and_tables_are_one_kind_of_thing_to_compare(rule, casing, gradient_casing):
-    """Compare by identity, because comparing arrays gives no single answer."""
+def test_casings_and_tables_are_compared_by_identity(rule, casing, gradient_casing):
     for whole in (casing, gradient_casing, vcjax.tables(rule), vcjax.gradient_tables(rule)):
         assert whole == whole and hash(whole) == hash(whole)
         assert whole != copy.copy(whole)

@@ -66,13 +66,13 @@ def test_equivalent_inputs_have_the_same_answer(torus, name):
     angle=st.floats(0, 6.3),
     lift=st.floats(-50, 50),
 )
-def test_units_and_position_leave_nothing_but_rounding(
+def test_units_and_position_change_the_field_by_rounding_only(
     casing, torus, length, strength, angle, lift
 ):
     rotation = turn(angle)
     X = 10.0**length * (torus.X @ rotation.T + [0, 0, lift])
     B = 10.0**strength * torus.B @ rotation.T
-    # The same choice, to the last number of nodes.
+    # The rule is the same, with all its numbers of nodes.
     assert chosen(X, B) == casing.rule
     field = vcjax.external_field(vcjax.prepare(casing.rule, X), B)
     plain = np.asarray(vcjax.external_field(casing, torus.B))
@@ -97,7 +97,7 @@ def test_grids_without_common_factors_are_as_accurate_as_the_estimate_says(data)
     try:
         rule = rule_of(problem, 2)
     except VcjaxError as error:
-        # With so few points of B a seam bends like the seam of a wrong grid.
+        # With so few points of B, a seam looks like the seam of a wrong grid.
         assert "seam" in str(error) and min(*grids["shape"], *grids["src"]) < 12
         return
     casing = vcjax.prepare(rule, problem.X)

@@ -30,7 +30,7 @@ def test_gradients_agree_with_the_reference(problem, casing, reference):
     known = problems.magnetic_field_gradient(problem.outside, surface(problem, 4, 6).reshape(-1, 3))
     limit = 1e-2 * np.abs(known).max()
     assert np.abs(ours.reshape(3, 3, 24) - known.transpose(2, 1, 0)).max() <= limit
-    # With as few digits as ours the reference, which extrapolates, is off by 13 %.
+    # The reference extrapolates: with DIGITS digits, its error would be 13 %.
     fine = set_up(type(reference)(), problem, 4, 6, digits=DIGITS + 2)
     assert np.abs(ours - fine.compute_external_gradB(flat(problem.B))).max() <= limit
 

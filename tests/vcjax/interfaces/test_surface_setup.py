@@ -59,7 +59,7 @@ def rippled(field, mode, size):
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_unresolved_field_gets_its_own_quadrature(setup, problem, toroidal, kind):
     gradient = kind.endswith("gradient")
-    # Below the digits asked for, and above those that their gradient takes.
+    # Ripples too small to matter for the digits of the field, but not for its gradient.
     fine = rippled(toroidal, 20, 3e-4)
     first = setup.casing(kind, toroidal)
     assert resolves(first.rule, problem.X, fine, 3, gradient=gradient) == (not gradient)
