@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.io import netcdf_file
 
 import vcjax
 from vcjax import problems
@@ -108,3 +109,16 @@ def section(curve, *, nphi=6, ntheta=48):
 def toroidal_field(X):
     """Return the field of a conductor on the z axis at points X."""
     return np.cross([0.0, 0.0, 1.0], X) / (X[..., :2] ** 2).sum(axis=-1, keepdims=True)
+
+
+def write_netcdf(path, variables):
+    """Write variables to a NetCDF-3 file, and return its path."""
+    with netcdf_file(path, "w") as file:
+        for name, values in variables.items():
+            values = np.asarray(values)
+            dimensions = tuple(f"{name}_{axis}" for axis in range(values.ndim))
+            for dimension, size in zip(dimensions, values.shape, strict=True):
+                file.createDimension(dimension, size)
+            kind = "i" if values.dtype.kind in "iu" else "d"
+            file.createVariable(name, kind, dimensions)[...] = values
+    return path

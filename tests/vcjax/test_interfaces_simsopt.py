@@ -9,7 +9,7 @@ import pytest
 from scipy.io import netcdf_file
 
 import vcjax
-from tests.vcjax.common import EQUILIBRIA, flat
+from tests.vcjax.common import EQUILIBRIA, flat, write_netcdf
 from vcjax import VcjaxError, problems, wout
 from vcjax.interfaces.simsopt import VirtualCasing, best_nphi_over_ntheta
 
@@ -143,6 +143,9 @@ def test_the_plot_shows_the_normal_component():
 def test_bad_equilibria_and_files_are_refused(tmp_path):
     ellipse, saved = FILES["ellipse"], tmp_path / "vcasing.nc"
     separated("ellipse").save(saved)
+    with netcdf_file(saved, mmap=False) as file:
+        whole = {name: variable.data.copy() for name, variable in file.variables.items()}
+    odd = write_netcdf(tmp_path / "odd.nc", whole | {"nfp": np.ones(1)})
     saved.write_bytes(saved.read_bytes()[:-3000])
     arguments: Any
     for call, arguments, said in (
@@ -152,6 +155,7 @@ def test_bad_equilibria_and_files_are_refused(tmp_path):
         (VirtualCasing.from_vmec, (ellipse, 0), "from_vmec got src_nphi=0"),
         (VirtualCasing.load, (ellipse,), "load got .* which lacks the variables src_nphi"),
         (VirtualCasing.load, (saved,), "load (cannot read|got)"),
+        (VirtualCasing.load, (odd,), r"load got .* with nfp of shape \(1,\)"),
         (separated("ellipse").save, (tmp_path / "no" / "folder.nc",), "save cannot write"),
     ):
         with pytest.raises(VcjaxError, match=said):

@@ -7,7 +7,7 @@ import pytest
 from scipy.io import netcdf_file
 
 import vcjax
-from tests.vcjax.common import unit_normals
+from tests.vcjax.common import unit_normals, write_netcdf
 from vcjax import problems, wout
 
 MODES = ("xm", "xn", "xm_nyq", "xn_nyq")
@@ -25,19 +25,6 @@ def variables():
     names = ("nfp", "lasym__logical__", *MODES, *TABLES)
     with netcdf_file(wout.tokamak_path(), mmap=False) as file:
         return {name: np.array(file.variables[name].data) for name in names}
-
-
-def write(path, variables):
-    """Write variables to a NetCDF-3 file, and return its path."""
-    with netcdf_file(path, "w") as file:
-        for name, values in variables.items():
-            values = np.asarray(values)
-            dimensions = tuple(f"{name}_{axis}" for axis in range(values.ndim))
-            for dimension, size in zip(dimensions, values.shape, strict=True):
-                file.createDimension(dimension, size)
-            kind = "i" if values.dtype.kind in "iu" else "d"
-            file.createVariable(name, kind, dimensions)[...] = values
-    return path
 
 
 def test_the_packaged_tokamak_is_as_described(tokamak):
@@ -90,7 +77,7 @@ def test_mode_numbers_follow_the_vmec_convention(tmp_path):
     The convention is R = sum r cos(m theta - n phi), where n has the factor nfp. With B^phi = 1 and
     B^theta = cos(theta - 3 phi), the field is a known sum of the tangents.
     """
-    path = write(
+    path = write_netcdf(
         tmp_path / "wout_ellipse.nc",
         {
             "nfp": np.int32(3),
@@ -118,7 +105,7 @@ def test_mode_numbers_follow_the_vmec_convention(tmp_path):
 
 def test_the_edge_field_is_extrapolated_from_the_half_grid(tmp_path, variables):
     variables["bsupvmnc"][-2:, 0] = [3.0, 4.0]
-    read = wout.read_wout(write(tmp_path / "wout.nc", variables))
+    read = wout.read_wout(write_netcdf(tmp_path / "wout.nc", variables))
     assert read.b_phi_cos[0] == pytest.approx(4.5)
 
 
@@ -213,7 +200,7 @@ def test_files_with_unusable_variables_are_refused_with_the_reason(
         old = variables.pop(name)
         if new is not None:
             variables[name] = new(old) if callable(new) else new
-    assert re.search(said, refusal(write(tmp_path / "wout.nc", variables)))
+    assert re.search(said, refusal(write_netcdf(tmp_path / "wout.nc", variables)))
 
 
 def test_grids_without_points_are_refused(tokamak):
