@@ -120,6 +120,8 @@ def refusal(path):
 def test_a_missing_file_or_a_folder_is_refused(tmp_path):
     assert "No such file" in refusal(tmp_path / "wout_nowhere.nc")
     assert "cannot open" in refusal(tmp_path)
+    with pytest.raises(vcjax.VcjaxError, match="cannot open .*null"):
+        wout.read_wout("wout\0.nc")
 
 
 def test_files_of_other_kinds_are_refused(tmp_path):

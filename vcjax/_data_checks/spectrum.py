@@ -135,7 +135,7 @@ class Spectrum:
         decay : ratio of the amplitudes of successive modes.
         """
         if self.values.shape[axis] < 2:
-            return 0.0, 0.0
+            return 0.0, self._decay(axis)
         weight, waves = _last_waves(self.values.shape[axis], slope)
         content = waves @ self.values if axis == 1 else (self.values @ waves.T).swapaxes(1, 2)
         cosine, sine = content[:, : weight.size], content[:, weight.size :]

@@ -126,6 +126,7 @@ FIELDS: dict[str, Callable[[Data], np.ndarray]] = {
     "each row twice": lambda d: np.repeat(d.B, 2, axis=0),
     "every eighth column": lambda d: d.B[:, ::8],
     "two rows": lambda d: d.B[:2],
+    "one row": lambda d: d.B[:1],
     "cylindrical components": _cylindrical,
     "unit vectors": lambda d: d.B / _lengths(d.B),
     "times its strength": lambda d: d.B * _lengths(d.B),
@@ -170,7 +171,7 @@ ALLOWED = {
         for kind in (
             *("theta the other way", "phi the other way", "both the other way"),
             *("x and y exchanged", "-x", "-y", "-z", "no z", "only x"),
-            *("turned by 20 degrees", "two rows"),
+            *("turned by 20 degrees", "two rows", "one row"),
         )
     ),
     # The same surface, or another valid surface.

@@ -7,8 +7,8 @@ import pytest
 
 from tests.vcjax.common import flat, surface
 from tests.vcjax.interfaces.common import DIGITS, set_up
-from vcjax import VcjaxError, problems
-from vcjax.interfaces import VirtualCasing
+from vcjax import AccuracyWarning, VcjaxError, problems
+from vcjax.interfaces import VirtualCasing, _estimate
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +69,13 @@ def test_off_surface_fields_are_nan_where_they_are_not_determined(problem, off_s
         known = problems.magnetic_field(sources, points[determined])
         error = np.abs(off_surface[part][determined] - known).max()
         assert error <= 10.0**-DIGITS * np.abs(problem.B).max()
+
+
+def test_a_large_estimated_error_causes_a_warning(problem, casing, monkeypatch):
+    monkeypatch.setattr(_estimate, "_LIMIT", 1e-9)
+    message = "^compute_external_B_offsurf has an estimated error of .* but 3 digits were asked for"
+    with pytest.warns(AccuracyWarning, match=message):
+        casing.compute_external_B_offsurf(flat(problem.B), [0.7, 0.0, 0.0])
 
 
 def test_the_parts_sum_to_the_field_and_normals_have_length_one(problem, casing):

@@ -126,6 +126,8 @@ def test_fields_and_surfaces_may_be_traced(problem, named, B):
         assert jax.eval_shape(named.compute_external_B, B).shape == (3, 4, 6)
     with pytest.raises(VcjaxError, match="plan_precision"):
         jax.eval_shape(lambda X: loss(X, B), X)
+    with pytest.raises(VcjaxError, match="^compute_external_gradB got precision=, which is for"):
+        named.compute_external_gradB(B, precision=plan)
 
 
 @pytest.mark.parametrize(
