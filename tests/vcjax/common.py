@@ -83,6 +83,12 @@ def vectors(values, nphi, ntheta):
     return np.moveaxis(np.reshape(values, (3, nphi, ntheta)), 0, -1)
 
 
+def rippled(field, mode, size):
+    """Return a field (nphi, ntheta, 3) times 1 + size cos(mode theta)."""
+    theta = 2 * np.pi * np.arange(field.shape[1]) / field.shape[1]
+    return field * (1 + size * np.cos(mode * theta))[:, None]
+
+
 def captured_bytes(program):
     """Return the bytes of the constants that a jaxpr captures."""
     return sum(np.asarray(constant).nbytes for constant in program.consts)

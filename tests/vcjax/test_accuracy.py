@@ -17,6 +17,7 @@ from tests.vcjax.common import (
     optimised,
     optimised_casing_of,
     other_way,
+    rippled,
     toroidal_field,
 )
 from vcjax import problems, wout
@@ -158,9 +159,8 @@ def test_a_field_with_a_strong_high_mode_has_the_digits_asked_for(mode, size):
     surface = problems.rotating_ellipse_surface(4, semi_axes=(0.3, 0.6), major_radius=2.0)
     symmetry: dict[str, Any] = dict(nfp=4, half_period=True)
     X = surface.points(10, 20, half_period=True)
-    wave = 1 + size * np.cos(mode * 2 * np.pi * np.arange(128) / 128)
     x = vcjax.surface_points(X, **symmetry, nphi=9, ntheta=128)
-    B = toroidal_field(x) * wave[:, None]
+    B = rippled(toroidal_field(x), mode, size)
     fields = []
     for digits in (6, 9):
         rule = vcjax.choose(X, B, digits, **symmetry, trg_nphi=3, trg_ntheta=8)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import vcjax
-from tests.vcjax.common import EQUILIBRIA, flat, toroidal_field
+from tests.vcjax.common import EQUILIBRIA, flat, rippled, surface, symmetry, toroidal_field
 from tests.vcjax.hostile import bad_data
 from vcjax import VcjaxError, VcjaxWarning, problems
 from vcjax._data_checks.findings import warn_of_field
@@ -31,7 +31,7 @@ SPOILT, BENT = (
 
 
 def choose(data, digits=3, choose: Any = vcjax.choose, **options):
-    options |= dict(nfp=data.nfp, half_period=data.half_period)
+    options |= symmetry(data)
     if choose is vcjax.choose:
         options = dict(trg_nphi=1, trg_ntheta=4) | options
     return choose(data.X, data.B, digits, **options)
@@ -127,8 +127,7 @@ def test_the_grid_that_a_warning_names_is_fine_enough(name):
         choose(data, digits)
     nphi, _, ntheta = str(caught.value).partition(" digits need about ")[2].split()[:3]
     fine = problems.rotating_ellipse(3, half_period=data.half_period)
-    symmetry: dict[str, Any] = dict(nfp=4, half_period=data.half_period)
-    points = vcjax.surface_points(data.X, **symmetry, nphi=int(nphi), ntheta=int(ntheta))
+    points = surface(data, int(nphi), int(ntheta))
     B = problems.magnetic_field((*fine.outside, *fine.inside), points)
     choose(data._replace(B=B), digits)
 
@@ -167,15 +166,13 @@ def test_a_rule_for_a_round_surface_is_not_used_silently_for_a_flat_one():
 )
 def test_a_rule_for_a_smooth_field_is_not_used_silently_for_a_finer_one(gradient, mode, size):
     data = bad_data.sound()["ellipse"]
-    symmetry: dict[str, Any] = dict(nfp=data.nfp, half_period=data.half_period)
-    B = toroidal_field(vcjax.surface_points(data.X, **symmetry, nphi=9, ntheta=128))
-    targets: dict[str, Any] = dict(trg_nphi=3, trg_ntheta=8)
-    rule = vcjax.choose(data.X, B, 3, **symmetry, **targets, gradient=gradient)
+    B = toroidal_field(surface(data, 9, 128))
+    rule = choose(data._replace(B=B), gradient=gradient, trg_nphi=3, trg_ntheta=8)
     field: Any = vcjax.prepare, vcjax.external_field
     prepare, evaluate = (vcjax.prepare_gradient, vcjax.external_gradient) if gradient else field
     casing = prepare(rule, data.X)
     evaluate(casing, 2.0 * B)
-    finer = B * (1 + size * np.cos(mode * 2 * np.pi * np.arange(128) / 128))[:, None]
+    finer = rippled(B, mode, size)
     assert not resolves(rule, data.X, finer, 3, gradient=gradient)
     assert vcjax.error_estimate(casing, finer) > 3e-3
     call = evaluate.__name__
@@ -188,11 +185,10 @@ def test_a_rule_for_a_smooth_field_is_not_used_silently_for_a_finer_one(gradient
 @pytest.mark.filterwarnings("ignore:choose got B on")
 def test_a_multiple_of_the_field_that_a_rule_was_chosen_for_is_never_too_fine(name, digits):
     data = bad_data.sound()[name]
-    waves = 1 + 0.3 * np.cos(6 * 2 * np.pi * np.arange(data.B.shape[1]) / data.B.shape[1])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        for B in (data.B, data.B * waves[:, None]):
-            rule = vcjax.choose(data.X, B, digits, nfp=data.nfp, half_period=data.half_period)
+        for B in (data.B, rippled(data.B, 6, 0.3)):
+            rule = vcjax.choose(data.X, B, digits, **symmetry(data))
             surface = WatchedSurface(rule, data.X)
             spectrum = field_spectrum(np.moveaxis(2.0 * B, -1, 0), data.nfp, data.half_period)
             warn_of_field("external_field", spectrum, surface, reused=True)

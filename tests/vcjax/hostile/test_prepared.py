@@ -52,8 +52,7 @@ def test_a_gradient_prepared_with_a_rule_for_fields_warns(torus, rule):
 
 
 def test_a_gradient_off_the_surface_from_a_rule_for_fields_warns(torus):
-    symmetry = dict(nfp=torus.nfp, half_period=torus.half_period)
-    rule = vcjax.choose_off_surface(torus.X, torus.B, 1, **symmetry)
+    rule = vcjax.choose_off_surface(torus.X, torus.B, 1, nfp=1)
     casing = vcjax.prepare_off_surface(rule, torus.X)
     message = "gradient_at got a rule chosen for fields.*choose_off_surface.*gradient=True"
     # Warnings are errors here; nothing is evaluated.
