@@ -38,10 +38,13 @@ class Exercise:
 
     Parameters
     ----------
-    name : folder and file name without the ending, such as ``1_tracing/1_side_effects``.
-    check : function that takes the loaded file as a module. It raises `Unsolved` if the exercise is
+    name : str
+        Folder and file name without the ending, such as ``1_tracing/1_side_effects``.
+    check : callable
+        A function that takes the loaded file as a module. It raises `Unsolved` if the exercise is
         not solved. Errors that the code of the file raises are passed on.
-    hints : hints, from the vaguest to the clearest.
+    hints : tuple of str
+        Hints, from the vaguest to the clearest.
     """
 
     name: str

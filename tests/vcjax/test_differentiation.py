@@ -117,4 +117,5 @@ def test_the_hessian_is_symmetric():
 def test_the_gradient_keeps_less_than_one_number_for_each_pair():
     """Tiles and rows are recomputed; a stored kernel alone would have a number for each pair."""
     pairs = rule().quad_nphi * rule().quad_ntheta * rule().trg_shape[0] * rule().trg_shape[1]
-    assert gradient().memory_analysis().temp_size_in_bytes < 8 * pairs
+    memory = gradient().memory_analysis()
+    assert memory is not None and memory.temp_size_in_bytes < 8 * pairs
