@@ -39,7 +39,7 @@ def found(casing, problem):
     return vcjax.field_at(casing, problem.B, POINTS)
 
 
-def assert_same(call, found, at=slice(None), rtol=1e-10, atol=1e-12):
+def assert_same(call, found, at: Any = slice(None), rtol=1e-10, atol=1e-12):
     """Check that a call gave the results `found` of the points with the indices `at`."""
     for some, whole in zip(call, found, strict=True):
         np.testing.assert_allclose(some, np.asarray(whole)[at], rtol=rtol, atol=atol)
