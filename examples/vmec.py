@@ -29,9 +29,7 @@ def main(path=None) -> None:
     internal = np.asarray(vcjax.internal_field(casing, B))
     print(f"estimated error            {vcjax.error_estimate(casing, B):.1e} of max |B|")
 
-    along_phi, along_theta = vcjax.surface_tangents(X, **symmetry, nphi=grid[0], ntheta=grid[1])
-    normal = np.cross(along_phi, along_theta)
-    normal /= np.linalg.norm(normal, axis=2, keepdims=True)
+    normal = equilibrium.unit_normal(*grid)
     for name, field in (("total", B), ("external", external), ("internal", internal)):
         largest = np.abs((field * normal).sum(axis=2)).max()
         print(f"largest normal field, {name:8} {largest:.4f} T")

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from workshop.course import SOLUTIONS, Exercise, all_exercises, explained
+from workshop.course import EXERCISES, SOLUTIONS, all_exercises, explained
 from workshop.lessons import lesson_files, run_lesson
 
 DESCRIPTION = """Check the exercises in order, and show the first that is not solved.
@@ -86,24 +86,15 @@ def verify() -> int:
 
     wrong = 0
     for exercise in all_exercises():
-        for file, is_right, state in _states(exercise):
+        for folder in (EXERCISES, SOLUTIONS):
+            file, problem = exercise.file(folder), exercise.problem(folder)
+            fails = type(problem).__module__.startswith(("workshop.", "jax."))
+            is_right = fails if folder == EXERCISES else problem is None
+            state = "passes" if problem is None else explained(problem, file)
             wrong += not is_right
             print("ok   " if is_right else "WRONG", _shown(file), state.replace("\n ", ""))
     print(f"JAX {jax.__version__}: {wrong} wrong")
     return int(wrong > 0)
-
-
-def _states(exercise: Exercise) -> list[tuple[Path, bool, str]]:
-    unsolved, solved = exercise.problem(), exercise.problem(SOLUTIONS)
-    fails = unsolved is not None and type(unsolved).__module__.startswith(("workshop.", "jax."))
-    shown = [
-        "passes" if problem is None else explained(problem, file)
-        for problem, file in ((unsolved, exercise.file()), (solved, exercise.file(SOLUTIONS)))
-    ]
-    return [
-        (exercise.file(), fails, shown[0]),
-        (exercise.file(SOLUTIONS), solved is None, shown[1]),
-    ]
 
 
 def _lesson(number: int | None) -> int:

@@ -91,6 +91,11 @@ class Exercise:
         return digest.hexdigest()
 
 
+def exercise(name: str, *hints: str) -> Callable[[Callable[[ModuleType], None]], Exercise]:
+    """Return a decorator that makes an `Exercise` from its check."""
+    return lambda check: Exercise(name, check, hints)
+
+
 def _passed() -> dict[str, str]:
     """Return the digests of the exercises that passed; {} if they cannot be read."""
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
 import re
 from pathlib import Path
 
@@ -28,10 +28,6 @@ def source_of(lesson: Path) -> str:
 
 def run_lesson(lesson: Path) -> None:
     """Run a lesson in its folder, as the site does. A traceback names the lesson and the line."""
-    before = Path.cwd()
-    os.chdir(FOLDER)
-    try:
+    with contextlib.chdir(FOLDER):
         code = compile(source_of(lesson), str(lesson), "exec")
         exec(code, {"__name__": "__main__", "__file__": str(lesson)})
-    finally:
-        os.chdir(before)

@@ -1,13 +1,18 @@
 """Helpers that tests of several files share: casings of problems, errors, captured constants."""
 
+from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.io import netcdf_file
 
 import vcjax
 from vcjax import problems
+from vcjax._geometry.surface import outward_normals
+
+EQUILIBRIA = Path(__file__).parents[2] / "benchmarks" / "workloads" / "equilibria"
 
 
 def optimised(function):
@@ -24,18 +29,36 @@ def optimised_casing_of(problem, digits, prepare=vcjax.prepare):
     return prepared(problem.X, constants)
 
 
-def rule_of(problem, digits, *, gradient=False):
-    """Return the rule for a problem's field, or for its gradient."""
-    return vcjax.choose(
-        problem.X,
-        problem.B,
-        digits,
-        nfp=problem.nfp,
-        half_period=problem.half_period,
-        trg_nphi=problem.trg_nphi,
-        trg_ntheta=problem.trg_ntheta,
-        gradient=gradient,
-    )
+def symmetry(problem) -> dict[str, Any]:
+    """Return the symmetry of a problem's grids, as keywords of vcjax."""
+    return dict(nfp=problem.nfp, half_period=problem.half_period)
+
+
+def rule_of(problem, digits, **options):
+    """Return the rule for a problem's field and targets; options are keywords of `choose`."""
+    targets = dict(trg_nphi=problem.trg_nphi, trg_ntheta=problem.trg_ntheta)
+    return vcjax.choose(problem.X, problem.B, digits, **symmetry(problem) | targets | options)
+
+
+def surface(problem, nphi, ntheta):
+    """Return points (nphi, ntheta, 3) of a problem's surface."""
+    return vcjax.surface_points(problem.X, **symmetry(problem), nphi=nphi, ntheta=ntheta)
+
+
+def unit_normals(X, **grid):
+    """Return outward unit normals at the points of `vcjax.surface_points`."""
+    return outward_normals(vcjax.surface_points(X, **grid), *vcjax.surface_tangents(X, **grid))
+
+
+def turn(angle):
+    """Return the matrix of a rotation about the z axis."""
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+
+
+def other_way(values):
+    """Return values (nphi, ntheta, 3) with theta reversed."""
+    return values[:, -np.arange(values.shape[1]) % values.shape[1]]
 
 
 def casing_of(problem, digits, prepare=vcjax.prepare, **options):
@@ -58,6 +81,12 @@ def flat(values):
 def vectors(values, nphi, ntheta):
     """Return a flat list of the C++ package as (nphi, ntheta, 3)."""
     return np.moveaxis(np.reshape(values, (3, nphi, ntheta)), 0, -1)
+
+
+def rippled(field, mode, size):
+    """Return a field (nphi, ntheta, 3) times 1 + size cos(mode theta)."""
+    theta = 2 * np.pi * np.arange(field.shape[1]) / field.shape[1]
+    return field * (1 + size * np.cos(mode * theta))[:, None]
 
 
 def captured_bytes(program):
@@ -86,3 +115,16 @@ def section(curve, *, nphi=6, ntheta=48):
 def toroidal_field(X):
     """Return the field of a conductor on the z axis at points X."""
     return np.cross([0.0, 0.0, 1.0], X) / (X[..., :2] ** 2).sum(axis=-1, keepdims=True)
+
+
+def write_netcdf(path, variables):
+    """Write variables to a NetCDF-3 file, and return its path."""
+    with netcdf_file(path, "w") as file:
+        for name, values in variables.items():
+            values = np.asarray(values)
+            dimensions = tuple(f"{name}_{axis}" for axis in range(values.ndim))
+            for dimension, size in zip(dimensions, values.shape, strict=True):
+                file.createDimension(dimension, size)
+            kind = "i" if values.dtype.kind in "iu" else "d"
+            file.createVariable(name, kind, dimensions)[...] = values
+    return path

@@ -1,4 +1,4 @@
-"""The casing as a JAX value: linear, traceable, differentiable, nothing embedded."""
+"""The casing as a JAX value: traceable, differentiable, nothing embedded."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ import pytest
 
 import jaxmeter
 import vcjax
-from tests.vcjax.common import captured_bytes
+from tests.vcjax.common import captured_bytes, casing_of
 from vcjax import problems
 
 
@@ -21,45 +21,17 @@ def problem():
 
 
 @pytest.fixture(scope="module")
-def rule(problem):
-    return vcjax.choose(
-        problem.X, problem.B, 3, nfp=4, half_period=True, trg_nphi=19, trg_ntheta=29
-    )
+def casing(problem):
+    return casing_of(problem, 3)
 
 
-@pytest.fixture(scope="module")
-def casing(rule, problem):
-    return vcjax.prepare(rule, problem.X)
-
-
-def test_fields_add_up_to_the_field_at_the_targets(casing, problem):
-    total = vcjax.external_field(casing, problem.B) + vcjax.internal_field(casing, problem.B)
-    # The 9 x 45 source grid itself carries B to its spectral tail only.
-    tail = vcjax.spectral_tail(problem.B, nfp=4, half_period=True)
-    error = np.abs(np.asarray(total) - (problem.B_ext + problem.B_int)).max()
-    assert error <= 3 * tail * np.abs(problem.B).max()
-
-
-@pytest.mark.filterwarnings("ignore::vcjax.VcjaxWarning")  # random fields
-def test_separation_is_linear(casing, problem):
-    other = np.random.default_rng(0).normal(size=problem.B.shape)
-    field = vcjax.external_field
-    np.testing.assert_allclose(
-        field(casing, 2.0 * problem.B - other),
-        2.0 * field(casing, problem.B) - field(casing, other),
-        atol=1e-11,
-    )
-
-
-def test_prepare_and_evaluate_can_be_traced_together(rule, casing, problem):
-    constants = vcjax.tables(rule)
-
+def test_prepare_and_evaluate_can_be_traced_together(casing, problem):
     @jax.jit
     def both(X, B, constants):
-        return vcjax.external_field(vcjax.prepare(rule, X, constants=constants), B)
+        return vcjax.external_field(vcjax.prepare(casing.rule, X, constants=constants), B)
 
     np.testing.assert_allclose(
-        both(problem.X, problem.B, constants),
+        both(problem.X, problem.B, vcjax.tables(casing.rule)),
         vcjax.external_field(casing, problem.B),
         atol=1e-12 * np.abs(problem.B).max(),
     )
@@ -80,7 +52,7 @@ def test_an_evaluation_does_not_copy_the_field_to_the_host(casing, problem, monk
     np.testing.assert_allclose(closure, expected, atol=1e-12)
 
 
-@pytest.mark.filterwarnings("ignore::vcjax.UnresolvedWarning")  # this grid holds no gradients
+@pytest.mark.filterwarnings("ignore::vcjax.UnresolvedWarning")  # too coarse for gradients
 @pytest.mark.parametrize(
     "choose, prepare, tables, evaluations",
     [

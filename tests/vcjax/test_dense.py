@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import vcjax
-from tests.vcjax.common import largest_error
+from tests.vcjax.common import largest_error, rule_of
 from vcjax import _options, problems
 
 # Coarse grids and random fields: these tests compare two ways to compute the same.
@@ -19,13 +19,8 @@ def problem():
 
 
 @pytest.fixture(scope="module")
-def rule(problem):
-    return vcjax.choose(problem.X, problem.B, 2, nfp=4, half_period=True, trg_nphi=2, trg_ntheta=6)
-
-
-@pytest.fixture(scope="module")
-def casing(rule, problem):
-    return vcjax.prepare(rule, problem.X)
+def casing(problem):
+    return vcjax.prepare(rule_of(problem, 2, trg_nphi=2, trg_ntheta=6), problem.X)
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +36,8 @@ def test_the_operator_equals_the_evaluation_for_any_field_and_batch(operator, ca
     assert largest_error(operator.apply(fields[0, 1]), values[0, 1]) < 1e-13
 
 
-def test_the_internal_operator_equals_the_evaluation_from_streamed_weights(rule, problem):
-    casing = vcjax.prepare(rule, problem.X, near_weights="streamed")
+def test_the_internal_operator_equals_the_evaluation_from_streamed_weights(casing, problem):
+    casing = vcjax.prepare(casing.rule, problem.X, near_weights="streamed")
     value = vcjax.dense_operator(casing, internal=True).apply(problem.B)
     assert largest_error(value, vcjax.internal_field(casing, problem.B)) < 1e-12
 

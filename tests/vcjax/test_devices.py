@@ -63,7 +63,7 @@ def all_reports(tmp_path_factory):
     return eight + reports([start(2, numbers, address, "2", str(number)) for number in range(2)])
 
 
-def test_many_devices_give_the_numbers_of_one(all_reports):
+def test_many_devices_give_the_numbers_of_one_device(all_reports):
     assert [report["facts"]["devices"] for report in all_reports] == [8, 4, 4]
     assert len(all_reports[0]["deviations"]) == 11
     for report in all_reports:
@@ -73,7 +73,7 @@ def test_many_devices_give_the_numbers_of_one(all_reports):
 def test_every_device_prepares_its_own_rows_and_holds_the_whole_result(all_reports):
     facts = [report["facts"] for report in all_reports]
     assert [fact["rows_per_device"] for fact in facts] == [[1] * 8, [1, 1], [1, 1]]
-    # So that every process can read the result.
+    # Every process can read the result.
     assert all(fact["result_everywhere"] for fact in facts)
 
 
@@ -87,7 +87,7 @@ def test_more_devices_than_targets_are_refused(all_reports):
     assert message.startswith("prepare got 8 devices for 5 targets; give at most 5")
 
 
-def test_one_device_of_a_mesh_gives_the_numbers_of_none():
+def test_a_mesh_of_one_device_gives_the_same_numbers_as_no_mesh():
     problem = small_torus()
     rule = vcjax.choose(problem.X, problem.B, 2, nfp=1, trg_nphi=2, trg_ntheta=4)
     plain, meshed = (vcjax.prepare(rule, problem.X, devices=d) for d in (None, jax.devices()[:1]))

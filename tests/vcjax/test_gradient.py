@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 import vcjax
-from tests.vcjax.common import casing_of, optimised, optimised_casing_of, small_torus
+from tests.vcjax.common import casing_of, optimised, optimised_casing_of, rule_of, small_torus
 from vcjax import problems
 
-# The grids of the problems hold B to their digits, and gradients to a digit less.
+# The grids of the problems resolve B to their digits, and gradients to one digit fewer.
 pytestmark = pytest.mark.filterwarnings("ignore::vcjax.UnresolvedWarning")
 
 
@@ -42,8 +42,8 @@ def test_known_gradients_are_symmetric_and_free_of_divergence():
 @pytest.mark.parametrize(
     "digits, external_limit, internal_limit", [(3, 5e-3, 1.2e-2), (6, 5e-6, 3e-5), (12, None, 1e-9)]
 )
-def test_w7x_gradients_are_as_accurate_as_the_reference_s(digits, external_limit, internal_limit):
-    """The source grid holds B to these digits; the reference has no gradient of twelve digits."""
+def test_w7x_gradients_are_as_accurate_as_in_the_reference(digits, external_limit, internal_limit):
+    """The source grid sets the limits. The C++ package has no gradients of twelve digits."""
     problem = problems.w7x(digits)
     casing = optimised_casing_of(problem, digits, vcjax.prepare_gradient)
     internal = optimised(vcjax.internal_gradient)(casing, problem.B)
@@ -69,7 +69,7 @@ def test_gradients_of_a_resolved_field_have_the_digits_asked_for():
 
 def test_the_derivative_of_a_gradient_in_surface_and_field_agrees_with_finite_differences():
     problem = small_torus()
-    rule = vcjax.choose(problem.X, problem.B, 2, nfp=1, trg_nphi=2, trg_ntheta=6, gradient=True)
+    rule = rule_of(problem, 2, gradient=True)
     constants = vcjax.gradient_tables(rule)
 
     @jax.jit

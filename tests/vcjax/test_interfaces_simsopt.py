@@ -2,7 +2,6 @@
 
 import functools
 import shutil
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,13 +9,12 @@ import pytest
 from scipy.io import netcdf_file
 
 import vcjax
-from tests.vcjax.common import flat
+from tests.vcjax.common import EQUILIBRIA, flat, write_netcdf
 from vcjax import VcjaxError, problems, wout
 from vcjax.interfaces.simsopt import VirtualCasing, best_nphi_over_ntheta
 
-ROOM = Path(__file__).parents[2] / "benchmarks" / "workloads" / "equilibria"
-EQUILIBRIA = {"tokamak": wout.tokamak_path()} | {
-    path.stem.removeprefix("wout_"): path for path in sorted(ROOM.glob("wout_*.nc"))
+FILES = {"tokamak": wout.tokamak_path()} | {
+    path.stem.removeprefix("wout_"): path for path in sorted(EQUILIBRIA.glob("wout_*.nc"))
 }
 DIGITS = 5
 GRIDS: dict[str, Any] = dict(src_nphi=24, src_ntheta=64, trgt_nphi=2, trgt_ntheta=16, digits=DIGITS)
@@ -29,14 +27,14 @@ ATTRIBUTES = {
 
 @functools.cache
 def separated(name):
-    return VirtualCasing.from_vmec(EQUILIBRIA[name], **GRIDS, filename=None)
+    return VirtualCasing.from_vmec(FILES[name], **GRIDS, filename=None)
 
 
 def test_the_committed_equilibria_are_found():
-    assert set(EQUILIBRIA) == {"tokamak", "ellipse", "free_boundary_8", "free_boundary_12"}
+    assert set(FILES) == {"tokamak", "ellipse", "free_boundary_8", "free_boundary_12"}
 
 
-@pytest.mark.parametrize("name", EQUILIBRIA)
+@pytest.mark.parametrize("name", FILES)
 def test_the_reference_agrees_to_the_digits_asked_for(name):
     package = pytest.importorskip("virtual_casing", reason="the C++ package has no wheel here")
     ours, casing = separated(name), package.VirtualCasing()
@@ -46,11 +44,11 @@ def test_the_reference_agrees_to_the_digits_asked_for(name):
     assert np.abs(difference).max() <= 10.0**-DIGITS * np.abs(ours.B_total).max()
 
 
-@pytest.mark.parametrize("name", EQUILIBRIA)
+@pytest.mark.parametrize("name", FILES)
 def test_simsopt_agrees_on_the_same_grids(name, tmp_path):
     pytest.importorskip("virtual_casing", reason="simsopt needs it")
     mhd = pytest.importorskip("simsopt.mhd", reason="simsopt is not installed")
-    shutil.copy(EQUILIBRIA[name], tmp_path / f"wout_{name}.nc")
+    shutil.copy(FILES[name], tmp_path / f"wout_{name}.nc")
     theirs = mhd.VirtualCasing.from_vmec(str(tmp_path / f"wout_{name}.nc"), **GRIDS)
     ours, scale = separated(name), np.abs(theirs.B_total).max()
     for attribute in ATTRIBUTES:
@@ -68,12 +66,12 @@ def test_simsopt_agrees_on_the_same_grids(name, tmp_path):
 @pytest.mark.parametrize("name, limit", [("free_boundary_8", 5e-4), ("free_boundary_12", 1e-4)])
 def test_the_external_field_of_a_free_boundary_equilibrium_comes_from_its_coils(name, limit):
     ours = separated(name)
-    targets = wout.read_wout(EQUILIBRIA[name]).boundary(ours.trgt_nphi, ours.trgt_ntheta)
+    targets = wout.read_wout(FILES[name]).boundary(ours.trgt_nphi, ours.trgt_ntheta)
     known = problems.magnetic_field(problems.tokamak_coils(), targets)
     error = np.linalg.norm(ours.B_external - known, axis=2) / np.linalg.norm(known, axis=2)
     assert error.max() <= limit
-    # Not because there is little to find: the plasma's own poloidal field.
-    B = wout.read_wout(EQUILIBRIA[name]).field(ours.trgt_nphi, ours.trgt_ntheta)
+    # The poloidal field of the plasma is large, so the small error is no accident.
+    B = wout.read_wout(FILES[name]).field(ours.trgt_nphi, ours.trgt_ntheta)
     assert np.linalg.norm(B - known, axis=2).max() > 0.1 * np.linalg.norm(known, axis=2).max()
 
 
@@ -83,7 +81,7 @@ def test_the_extended_normal_component_agrees_with_a_whole_torus_calculation():
     grids: dict[str, Any] = GRIDS | dict(
         src_nphi=48, trgt_nphi=8, use_stellsym=False, filename=None
     )
-    full = VirtualCasing.from_vmec(EQUILIBRIA["ellipse"], **grids)
+    full = VirtualCasing.from_vmec(FILES["ellipse"], **grids)
     assert full.B_external_normal_extended.shape == (full.trgt_nphi_extended, 16) == (24, 16)
     assert half.B_external_normal_extended.shape == (half.trgt_nphi_extended, 16) == (12, 16)
     scale = np.abs(full.B_total).max()
@@ -118,7 +116,7 @@ class Vmec:
 
 
 def test_an_equilibrium_may_be_an_object_and_the_file_lies_next_to_its_output(tmp_path):
-    shutil.copy(EQUILIBRIA["ellipse"], tmp_path / "wout_mine.nc")
+    shutil.copy(FILES["ellipse"], tmp_path / "wout_mine.nc")
     ours = VirtualCasing.from_vmec(Vmec(tmp_path / "wout_mine.nc"), **GRIDS)
     np.testing.assert_array_equal(ours.B_external, separated("ellipse").B_external)
     saved = VirtualCasing.load(tmp_path / "vcasing_mine.nc")
@@ -126,8 +124,8 @@ def test_an_equilibrium_may_be_an_object_and_the_file_lies_next_to_its_output(tm
 
 
 def test_default_grid_cells_are_nearly_square():
-    equilibrium = wout.read_wout(EQUILIBRIA["tokamak"])
-    # As simsopt 1.11 has it for this equilibrium.
+    equilibrium = wout.read_wout(FILES["tokamak"])
+    # The value of simsopt 1.11 for this equilibrium.
     assert best_nphi_over_ntheta(equilibrium) == pytest.approx(2.2279599634534, rel=1e-12)
 
 
@@ -143,8 +141,11 @@ def test_the_plot_shows_the_normal_component():
 
 
 def test_bad_equilibria_and_files_are_refused(tmp_path):
-    ellipse, saved = EQUILIBRIA["ellipse"], tmp_path / "vcasing.nc"
+    ellipse, saved = FILES["ellipse"], tmp_path / "vcasing.nc"
     separated("ellipse").save(saved)
+    with netcdf_file(saved, mmap=False) as file:
+        whole = {name: variable.data.copy() for name, variable in file.variables.items()}
+    odd = write_netcdf(tmp_path / "odd.nc", whole | {"nfp": np.ones(1)})
     saved.write_bytes(saved.read_bytes()[:-3000])
     arguments: Any
     for call, arguments, said in (
@@ -154,6 +155,7 @@ def test_bad_equilibria_and_files_are_refused(tmp_path):
         (VirtualCasing.from_vmec, (ellipse, 0), "from_vmec got src_nphi=0"),
         (VirtualCasing.load, (ellipse,), "load got .* which lacks the variables src_nphi"),
         (VirtualCasing.load, (saved,), "load (cannot read|got)"),
+        (VirtualCasing.load, (odd,), r"load got .* with nfp of shape \(1,\)"),
         (separated("ellipse").save, (tmp_path / "no" / "folder.nc",), "save cannot write"),
     ):
         with pytest.raises(VcjaxError, match=said):
@@ -162,8 +164,8 @@ def test_bad_equilibria_and_files_are_refused(tmp_path):
 
 def test_an_equilibrium_is_separated_in_one_call():
     name = "free_boundary_8"
-    ours, equilibrium = separated(name), wout.read_wout(EQUILIBRIA[name])
-    casing, B = wout.from_wout(EQUILIBRIA[name], DIGITS, trg_nphi=2, trg_ntheta=16)
+    ours, equilibrium = separated(name), wout.read_wout(FILES[name])
+    casing, B = wout.from_wout(FILES[name], DIGITS, trg_nphi=2, trg_ntheta=16)
     np.testing.assert_array_equal(B, equilibrium.field(*equilibrium.exact_grid()))
     B_ext = np.asarray(vcjax.external_field(casing, B))
     assert np.abs(B_ext - ours.B_external).max() <= 10.0**-DIGITS * np.abs(B).max()
@@ -171,7 +173,7 @@ def test_an_equilibrium_is_separated_in_one_call():
 
 @pytest.mark.parametrize("half_period", [True, False])
 def test_the_exact_grid_holds_an_equilibrium_exactly(half_period):
-    equilibrium = wout.read_wout(EQUILIBRIA["ellipse"])
+    equilibrium = wout.read_wout(FILES["ellipse"])
     grid = equilibrium.exact_grid(half_period=half_period)
     kind: dict[str, Any] = dict(nfp=equilibrium.nfp, half_period=half_period)
     X = equilibrium.boundary(*grid, half_period=half_period)

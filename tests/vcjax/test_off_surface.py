@@ -1,4 +1,4 @@
-"""Off the surface: known answers at any distance, and no number where the principle has none."""
+"""Off the surface: known answers at any distance, and NaN where the data determine no field."""
 
 from typing import Any
 
@@ -7,34 +7,24 @@ import numpy as np
 import pytest
 
 import vcjax
-from tests.vcjax.common import determined, small_torus
+from tests.vcjax.common import determined, small_torus, surface, symmetry, unit_normals
 from vcjax import problems
 
 DIGITS = 6
 DISTANCES = (5e-2, 2e-2, 5e-3, 1e-3, 1e-4, 1e-6, 0.0)
-# Positions (phi index, theta index) on a surface grid of its own.
+# Indices (phi, theta) of points on another grid of the surface.
 SHAPE, PLACES = (30, 36), [(2, 0), (11, 9), (17, 18), (29, 5)]
 # On the z axis, far away, and deep inside.
 FAR = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 5.0], [-40.0, 3.0, 1.0], [0.69, 0.02, 0.01]])
 
 
-def frame(problem, shape, places):
-    """Return surface points and outward unit normals at places of a grid, shape (n, 3) each."""
-    options = dict(nfp=problem.nfp, half_period=problem.half_period)
-    size = dict(nphi=shape[0], ntheta=shape[1])
-    x = vcjax.surface_points(problem.X, **options, **size)
-    along_phi, along_theta = vcjax.surface_tangents(problem.X, **options, **size)
-    normal = np.cross(along_phi, along_theta)
-    normal *= np.sign((normal * x).sum()) / np.linalg.norm(normal, axis=2, keepdims=True)
-    i, j = zip(*places, strict=True)
-    return x[i, j], normal[i, j]
-
-
 def points_near(problem, shape, places, distances):
     """Return points (distance, side, place, 3); side 0 is inside, side 1 outside."""
-    x, normal = frame(problem, shape, places)
+    nphi, ntheta = shape
+    normal = unit_normals(problem.X, **symmetry(problem), nphi=nphi, ntheta=ntheta)
+    at = tuple(zip(*places, strict=True))
     step = np.array(distances)[:, None, None, None] * np.array([-1.0, 1.0])[:, None, None]
-    return x + step * normal
+    return surface(problem, nphi, ntheta)[at] + step * normal[at]
 
 
 def errors(problem, points, found, known=problems.magnetic_field):
@@ -65,24 +55,15 @@ def problem():
 
 
 @pytest.fixture(scope="module")
-def rule(problem):
-    return vcjax.choose_off_surface(problem.X, problem.B, DIGITS, nfp=4, half_period=True)
-
-
-@pytest.fixture(scope="module")
-def casing(rule, problem):
-    return vcjax.prepare_off_surface(rule, problem.X)
-
-
-@pytest.fixture(scope="module")
 def points(problem):
     return points_near(problem, SHAPE, PLACES, DISTANCES)
 
 
 @pytest.fixture(scope="module")
-def found(casing, problem, points):
+def found(problem, points):
     """Return the results at all points, from one call."""
-    return vcjax.field_at(casing, problem.B, np.concatenate([points.reshape(-1, 3), FAR]))
+    everywhere = np.concatenate([points.reshape(-1, 3), FAR])
+    return vcjax.off_surface_field(problem.X, problem.B, everywhere, DIGITS, **symmetry(problem))
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +85,7 @@ def test_the_mask_and_the_distance_are_right(result):
     np.testing.assert_allclose(result.distance[:-1], expected, atol=1e-8)
 
 
-def test_a_number_is_given_only_where_the_principle_has_one(result):
+def test_fields_are_nan_where_the_data_do_not_determine_them(result):
     assert np.isnan(result.external[:-1, 1]).all() and np.isnan(result.internal[:-1, 0]).all()
     assert np.isfinite(result.external[:-1, 0]).all() and np.isfinite(result.internal[:-1, 1]).all()
     assert np.isfinite(result.external[-1]).all() and np.isfinite(result.internal[-1]).all()
@@ -117,7 +98,7 @@ def test_the_error_estimate_is_at_least_half_the_error(result, problem, points):
     assert result.error.max() < 10.0 ** (1 - DIGITS)
 
 
-def test_points_far_away_on_the_axis_and_deep_inside_need_no_care(found, problem):
+def test_points_far_away_on_the_axis_and_deep_inside_have_the_digits_asked_for(found, problem):
     far = jax.tree.map(lambda values: values[-4:], found)
     np.testing.assert_array_equal(far.inside, [False, False, False, True])
     assert np.nanmax(errors(problem, FAR, far), axis=0).max() < 10.0**-DIGITS
@@ -127,26 +108,22 @@ def test_w7x_keeps_nine_digits_from_the_surface_to_far_from_it():
     problem = problems.w7x(9)
     distances = (3e-1, 3e-2, 1e-3, 1e-4)
     points = points_near(problem, (20, 40), [(0, 0), (6, 13), (13, 29), (19, 31)], distances)
-    found = vcjax.off_surface_field(
-        problem.X, problem.B, points.reshape(-1, 3), 9, nfp=5, half_period=True
-    )
+    flat = points.reshape(-1, 3)
+    found = vcjax.off_surface_field(problem.X, problem.B, flat, 9, **symmetry(problem))
     assert np.nanmax(errors(problem, points, on_grid(found, points)), axis=0).max() < 1e-8
 
 
 def test_points_between_two_sheets_of_a_thin_section_have_the_digits_asked_for():
     """The section turns five times, and patches on it are close to both sheets."""
-    surface = problems.rotating_ellipse_surface(10, semi_axes=(0.0212, 0.1697), major_radius=1.0)
-    symmetry: dict[str, Any] = dict(nfp=10, half_period=True)
-    X = surface.points(8, 8, half_period=True)
+    thin = problems.rotating_ellipse_surface(10, semi_axes=(0.0212, 0.1697), major_radius=1.0)
+    grid: dict[str, Any] = dict(nfp=10, half_period=True)
+    X = thin.points(8, 8, half_period=True)
     sources = (problems.CentralConductor(0.5),)
-    nodes = vcjax.surface_points(X, **symmetry, nphi=8, ntheta=16)
-    rule = vcjax.choose_off_surface(X, problems.magnetic_field(sources, nodes), 3, **symmetry)
-    casing = vcjax.prepare_off_surface(rule, X)
-    x = np.asarray(vcjax.surface_points(X, **symmetry, nphi=4, ntheta=24)).reshape(-1, 3)
-    normals = np.cross(*vcjax.surface_tangents(X, **symmetry, nphi=4, ntheta=24)).reshape(-1, 3)
-    normals *= np.sign((normals * x).sum()) / np.linalg.norm(normals, axis=1, keepdims=True)
-    points = x - 0.006 * normals
-    found = vcjax.field_at(casing, problems.magnetic_field(sources, nodes), points)
+    B = problems.magnetic_field(sources, vcjax.surface_points(X, **grid, nphi=8, ntheta=16))
+    targets: dict[str, Any] = grid | dict(nphi=4, ntheta=24)
+    points = vcjax.surface_points(X, **targets) - 0.006 * unit_normals(X, **targets)
+    points = points.reshape(-1, 3)
+    found = vcjax.off_surface_field(X, B, points, 3, **grid)
     truth = problems.magnetic_field(sources, points)
     error = np.linalg.norm(np.asarray(found.external) - truth, axis=1)
     assert error.max() <= 1e-3 * np.linalg.norm(truth, axis=1).max()
@@ -162,15 +139,13 @@ def gradient_points(problem):
 
 @pytest.fixture(scope="module")
 def gradients(problem, gradient_points):
-    found = vcjax.off_surface_gradient(
-        problem.X,
-        problem.B,
-        gradient_points.reshape(-1, 3),
-        GRADIENT_DIGITS,
-        nfp=4,
-        half_period=True,
+    points = gradient_points.reshape(-1, 3)
+    return on_grid(
+        vcjax.off_surface_gradient(
+            problem.X, problem.B, points, GRADIENT_DIGITS, **symmetry(problem)
+        ),
+        gradient_points,
     )
-    return on_grid(found, gradient_points)
 
 
 def test_gradients_have_the_digits_asked_for_and_an_error_bound_on_either_side(
@@ -186,7 +161,7 @@ def test_gradients_have_the_digits_asked_for_and_an_error_bound_on_either_side(
     assert (missed < 2 * gradients.error[:-1]).all()  # the bound of docs/accuracy.md
 
 
-def test_no_gradient_is_given_where_there_is_none(gradients):
+def test_gradients_are_nan_on_the_surface_and_where_they_are_not_determined(gradients):
     assert np.isnan(gradients.external[:, 1]).all() and np.isnan(gradients.internal[:, 0]).all()
     # On the surface the derivative of the quadrature is not the gradient.
     assert np.isnan(gradients.external[-1]).all() and np.isnan(gradients.internal[-1]).all()
@@ -235,7 +210,7 @@ def test_slopes_in_points_and_surface_agree_with_finite_differences(slopes):
     assert abs((of_X * stretch).sum() - difference) < 1e-2 * abs(value)
 
 
-def test_on_the_surface_nothing_has_a_slope_in_points_and_the_field_keeps_its_own(slopes):
+def test_on_the_surface_only_the_derivative_in_the_field_is_finite(slopes):
     evaluate, (X, B, places) = slopes
     on = np.concatenate([places[:-1], X[:1, 0]])
     (value, distances), (of_X, of_B, of_places) = evaluate(X, B, on)

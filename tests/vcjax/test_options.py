@@ -28,7 +28,7 @@ def no_variables(monkeypatch):
 
 @pytest.fixture(scope="module")
 def problem():
-    """Return a problem with targets where the field is given, so that B can become the result."""
+    """Return a problem with equal source and target grids, so that B can be donated."""
     return small_torus(**dict.fromkeys(("shape", "src_shape", "trg_shape"), (6, 20)))
 
 
@@ -90,7 +90,7 @@ def test_a_variable_that_is_no_size_is_named(casing, problem, monkeypatch, suffi
 def test_a_changed_variable_takes_effect_at_the_next_call(casing, problem, monkeypatch):
     plain = vcjax.external_field(casing, problem.B)
     monkeypatch.setenv("VCJAX_CHUNK_B", "63,7")
-    # A new function each time: JAX keeps the trace of one that another test has traced.
+    # A new function each time, because JAX keeps the traces of functions.
     program = str(jax.make_jaxpr(lambda *given: vcjax.external_field(*given))(casing, problem.B))
     assert ",3,7]" in program
     assert largest_error(vcjax.external_field(casing, problem.B), plain) < 1e-13
@@ -120,7 +120,7 @@ def test_a_batch_of_fields_shares_the_casing_and_the_kernel(casing, problem):
     batch = jax.vmap(vcjax.external_field, in_axes=(None, 0))
     each = jnp.stack([vcjax.external_field(casing, B) for B in fields])
     assert largest_error(batch(casing, fields), each) < 1e-13
-    # Nothing as large as seven casings, or seven tiles of kernel values, is ever made.
+    # No value is as large as seven casings, or as seven tiles of kernel values.
     rule = casing.rule
     tile = rule.period_rows * rule.quad_ntheta * rule.trg_shape[0] * rule.trg_shape[1]
     sizes = [*all_sizes(jax.make_jaxpr(batch)(casing, fields).jaxpr)]

@@ -7,6 +7,7 @@ import pytest
 from scipy.io import netcdf_file
 
 import vcjax
+from tests.vcjax.common import unit_normals, write_netcdf
 from vcjax import problems, wout
 
 MODES = ("xm", "xn", "xm_nyq", "xn_nyq")
@@ -26,28 +27,6 @@ def variables():
         return {name: np.array(file.variables[name].data) for name in names}
 
 
-def write(path, variables):
-    """Write variables to a NetCDF-3 file, and return its path."""
-    with netcdf_file(path, "w") as file:
-        for name, values in variables.items():
-            values = np.asarray(values)
-            dimensions = tuple(f"{name}_{axis}" for axis in range(values.ndim))
-            for dimension, size in zip(dimensions, values.shape, strict=True):
-                file.createDimension(dimension, size)
-            kind = "i" if values.dtype.kind in "iu" else "d"
-            file.createVariable(name, kind, dimensions)[...] = values
-    return path
-
-
-def frame(X, half_period):
-    """Return the tangents along phi and theta, and the unit normal."""
-    along_phi, along_theta = vcjax.surface_tangents(
-        X, nfp=1, half_period=half_period, nphi=X.shape[0], ntheta=X.shape[1]
-    )
-    normal = np.cross(along_phi, along_theta)
-    return along_phi, along_theta, normal / np.linalg.norm(normal, axis=2, keepdims=True)
-
-
 def test_the_packaged_tokamak_is_as_described(tokamak):
     X = tokamak.boundary(8, 64)
     radius = np.hypot(X[..., 0], X[..., 1])
@@ -62,14 +41,14 @@ def test_the_packaged_tokamak_is_as_described(tokamak):
 @pytest.mark.parametrize("half_period", [True, False])
 def test_no_field_crosses_the_boundary(tokamak, half_period):
     X, B = (make(10, 80, half_period=half_period) for make in (tokamak.boundary, tokamak.field))
-    _, _, normal = frame(X, half_period)
+    normal = unit_normals(X, nfp=1, half_period=half_period, nphi=10, ntheta=80)
     assert np.abs((B * normal).sum(axis=2)).max() < 1e-10 * np.abs(B).max()
 
 
 def test_no_current_crosses_the_boundary(tokamak):
     """The boundary has no pressure: R B_phi is constant along theta, to the file's accuracy."""
     X, B = tokamak.boundary(6, 80), tokamak.field(6, 80)
-    along_phi, along_theta, _ = frame(X, True)
+    along_phi, along_theta = vcjax.surface_tangents(X, nfp=1, half_period=True, nphi=6, ntheta=80)
     enclosed = (B * along_phi).sum(axis=2)
     np.testing.assert_allclose(enclosed, enclosed.mean(), rtol=2e-4)
     with netcdf_file(wout.tokamak_path(), mmap=False) as file:
@@ -98,7 +77,7 @@ def test_mode_numbers_follow_the_vmec_convention(tmp_path):
     The convention is R = sum r cos(m theta - n phi), where n has the factor nfp. With B^phi = 1 and
     B^theta = cos(theta - 3 phi), the field is a known sum of the tangents.
     """
-    path = write(
+    path = write_netcdf(
         tmp_path / "wout_ellipse.nc",
         {
             "nfp": np.int32(3),
@@ -126,7 +105,7 @@ def test_mode_numbers_follow_the_vmec_convention(tmp_path):
 
 def test_the_edge_field_is_extrapolated_from_the_half_grid(tmp_path, variables):
     variables["bsupvmnc"][-2:, 0] = [3.0, 4.0]
-    read = wout.read_wout(write(tmp_path / "wout.nc", variables))
+    read = wout.read_wout(write_netcdf(tmp_path / "wout.nc", variables))
     assert read.b_phi_cos[0] == pytest.approx(4.5)
 
 
@@ -141,6 +120,8 @@ def refusal(path):
 def test_a_missing_file_or_a_folder_is_refused(tmp_path):
     assert "No such file" in refusal(tmp_path / "wout_nowhere.nc")
     assert "cannot open" in refusal(tmp_path)
+    with pytest.raises(vcjax.VcjaxError, match="cannot open .*null"):
+        wout.read_wout("wout\0.nc")
 
 
 def test_files_of_other_kinds_are_refused(tmp_path):
@@ -221,7 +202,7 @@ def test_files_with_unusable_variables_are_refused_with_the_reason(
         old = variables.pop(name)
         if new is not None:
             variables[name] = new(old) if callable(new) else new
-    assert re.search(said, refusal(write(tmp_path / "wout.nc", variables)))
+    assert re.search(said, refusal(write_netcdf(tmp_path / "wout.nc", variables)))
 
 
 def test_grids_without_points_are_refused(tokamak):

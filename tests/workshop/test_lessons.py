@@ -1,4 +1,4 @@
-"""Notebooks can read the lessons; each claim has a name, each measurement a prediction.
+"""Lessons are readable as notebooks, name their claims, and ask for predictions.
 
 ``make docs`` runs the lessons; these tests only read them.
 """
@@ -78,10 +78,6 @@ def claims(name):
         for node in ast.walk(TREES[name])
         if isinstance(node, ast.Assert)
     ]
-
-
-def test_there_are_six_lessons():
-    assert [name[0] for name in LESSONS] == list("123456")
 
 
 @pytest.mark.parametrize("name", LESSONS)

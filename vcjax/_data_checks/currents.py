@@ -28,21 +28,15 @@ class Frame(NamedTuple):
 
     Attributes
     ----------
-    along_phi, along_theta : (3, n, m) derivatives of the surface points with respect to phi and
-        theta, in components that rotate with phi.
+    tangents : two arrays (3, n, m), the derivatives of the surface points with respect to phi and
+        to theta, in components that rotate with phi.
     nfp : number of field periods.
     half_period : whether the first half of the rows are the mirror images of the second half.
     """
 
-    along_phi: Float[np.ndarray, "3 n m"]
-    along_theta: Float[np.ndarray, "3 n m"]
+    tangents: tuple[Float[np.ndarray, "3 n m"], Float[np.ndarray, "3 n m"]]
     nfp: int
     half_period: bool
-
-    @property
-    def tangents(self) -> tuple[Float[np.ndarray, "3 n m"], Float[np.ndarray, "3 n m"]]:
-        """The pair (along_phi, along_theta)."""
-        return self.along_phi, self.along_theta
 
 
 class Crossing(NamedTuple):
@@ -85,7 +79,7 @@ def surface_frame(
     spectra = scale * np.stack([w_phi, 1j * modes * w])
     fine = np.fft.irfft(spectra, thinning * columns)
     along_phi, along_theta = fine[..., ::thinning]
-    return Frame(along_phi, along_theta, nfp, half_period)
+    return Frame((along_phi, along_theta), nfp, half_period)
 
 
 @lru_cache(maxsize=16)
@@ -117,7 +111,7 @@ def crossing(field: Float[np.ndarray, "3 n m"], frame: Frame) -> Crossing:
     current = along_phi - along_theta
     size = float(np.sqrt(((current.real**2 + current.imag**2) * weight).sum()))
     strength = np.sqrt(np.einsum("ijk,ijk->jk", field, field))
-    along = np.einsum("ijk,ijk->", frame.along_phi, frame.along_phi)
+    along = np.einsum("ijk,ijk->", frame.tangents[0], frame.tangents[0])
     return Crossing(
         size / (float(strength.max()) * float(np.sqrt(along / (n * m)))),
         0.0 if frame.half_period else _net_flux(field, strength, frame),

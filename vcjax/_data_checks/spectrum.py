@@ -79,15 +79,12 @@ class Spectrum:
         power[:, 1 : (self.values.shape[2] + 1) // 2] *= 2
         return power
 
-    def amplitudes(self, axis: int) -> Float[np.ndarray, " modes"]:
-        """Return the amplitude for each |mode| along an axis (1 or 2): the root of the power.
+    @cached_property
+    def _amplitudes(self) -> list[Float[np.ndarray, " modes"]]:
+        """The amplitude for each |mode| along both axes: the root of the power.
 
         The power is summed over the components and the other axis.
         """
-        return self._amplitudes[axis - 1]
-
-    @cached_property
-    def _amplitudes(self) -> list[np.ndarray]:
         return [np.sqrt(_folded(self._power.sum(axis=2 - axis), axis)) for axis in (1, 2)]
 
     def shares(self, axis: int) -> Float[np.ndarray, " modes"]:
@@ -138,7 +135,7 @@ class Spectrum:
         decay : ratio of the amplitudes of successive modes.
         """
         if self.values.shape[axis] < 2:
-            return 0.0, 0.0
+            return 0.0, self._decay(axis)
         weight, waves = _last_waves(self.values.shape[axis], slope)
         content = waves @ self.values if axis == 1 else (self.values @ waves.T).swapaxes(1, 2)
         cosine, sine = content[:, : weight.size], content[:, weight.size :]
@@ -150,7 +147,7 @@ class Spectrum:
 
     def _decay(self, axis: int) -> float:
         """Return the ratio of successive modes, fitted to the upper half of the amplitudes."""
-        share = self.amplitudes(axis)
+        share = self._amplitudes[axis - 1]
         if share.size < 5 or not share.any():
             return 0.5
         envelope = np.maximum.accumulate(share[::-1])[::-1][share.size // 2 :]
@@ -160,7 +157,7 @@ class Spectrum:
 
     def _is_flat(self, axis: int) -> bool:
         """Return whether an axis has fewer than 5 amplitudes, or its last two do not decay."""
-        share = self.amplitudes(axis)
+        share = self._amplitudes[axis - 1]
         return share.size < 5 or bool(share[-2:].max() > _EVEN * share[-4:-2].max())
 
     @cached_property

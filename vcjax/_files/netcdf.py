@@ -60,14 +60,10 @@ def read_netcdf(
 def _content(call: str, path: Path, kind: str) -> bytes:
     try:
         content = path.read_bytes()
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a character that no file name can hold
+        reason = error.strerror if isinstance(error, OSError) else error
         raise VcjaxError(
-            f"{call} cannot open {path}: {error.strerror}; give the path of {kind}."
-        ) from error
-    except ValueError as error:  # characters that no file name can hold
-        raise VcjaxError(
-            f"{call} got path={str(path)!r}, which cannot be the path of a file ({error}); "
-            f"give the path of {kind}."
+            f"{call} cannot open {str(path)!r}: {reason}; give the path of {kind}."
         ) from error
     head = content[:4]
     if head == b"\x89HDF":

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from vcjax._errors import AccuracyWarning, made_up_data, warn
-from vcjax._geometry.surface import surface_frame
 from vcjax.interfaces._surface_setup import SurfaceSetup
 
 _LIMIT = 10.0
@@ -42,10 +41,7 @@ def verify_quadrature(call: str, setup: SurfaceSetup, casing: Any, evaluate: Cal
 
 
 def _known_field(setup: SurfaceSetup, shape: tuple[int, int]) -> np.ndarray:
-    symmetry = setup.nfp, setup.half_period
-    (x, y, _), *_ = (
-        np.moveaxis(v, -1, 0) for v in surface_frame("setup", setup.X, *symmetry, *shape)
-    )
+    x, y, _ = np.moveaxis(setup.frame("setup", shape)[0], -1, 0)
     radius = np.hypot(x, y)
     least = np.hypot(*np.moveaxis(setup.X[..., :2], -1, 0)).min()
     return np.stack([-y * least / radius**2, x * least / radius**2, np.ones_like(x)], axis=-1)

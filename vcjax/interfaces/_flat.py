@@ -20,7 +20,6 @@ from vcjax.interfaces._surface_setup import (
     check_shape,
     check_targets,
     point_major,
-    real_array,
     required,
 )
 
@@ -177,8 +176,7 @@ class VirtualCasing:
 
     def _at(self, call: str, B_total: Flat, Xt: Flat) -> OffSurface:
         setup, B = self._given(call, B_total)
-        count = max(1, real_array(call, "Xt", Xt).size // 3)
-        points = point_major(call, "Xt", Xt, (1, count), flat_only=True)[0]
+        points = point_major(call, "Xt", Xt, flat_only=True)[0]
         with errors_named(call):
             found = field_at(setup.casing("off", B), B, points)
             warn_of_estimate(call, float(np.max(found.error)), setup.digits)

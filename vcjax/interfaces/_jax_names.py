@@ -82,8 +82,7 @@ def _off_surface(part: str, evaluate: Callable, kind: str) -> Callable:
         call = f"compute_{part}_offsurf"
         setup, options = self._begin(call, kind, knobs)
         B = point_major(call, "B0", B0, setup.src_shape)
-        count = max(1, np.size(real_array(call, "X_trg", X_trg)) // 3)
-        points = point_major(call, "X_trg", X_trg, (1, count))[0]
+        points = point_major(call, "X_trg", X_trg)[0]
         with errors_named(call):
             found = evaluate(setup.casing(kind, B, options.wanted), B, points, **options.chunks)
         values = _TURNED[kind](getattr(found, part.split("_")[0]))

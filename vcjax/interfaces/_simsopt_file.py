@@ -9,17 +9,14 @@ from scipy.io import netcdf_file
 from vcjax import VcjaxError
 from vcjax._files.netcdf import read_netcdf
 
-_SIZES = {
-    "nfp": "Periodicity in toroidal direction",
-    "src_nphi": "Number of grid points in phi of B_total and gamma",
-    "src_ntheta": "Number of grid points in theta of B_total and gamma",
-    "trgt_nphi": "Number of grid points in phi of B_external",
-    "trgt_ntheta": "Number of grid points in theta of B_external",
-}
-_DERIVED_SIZES = {
-    "trgt_nphi_extended": "Number of grid points in phi of B_external_normal_extended",
-}
-_ARRAYS = {
+_VARIABLES: dict[str, tuple[tuple[str, ...], str, str]] = {
+    # name: (dimensions, unit, description). Variables without dimensions are integers.
+    "nfp": ((), "", "Periodicity in toroidal direction"),
+    "src_nphi": ((), "", "Number of grid points in phi of B_total and gamma"),
+    "src_ntheta": ((), "", "Number of grid points in theta of B_total and gamma"),
+    "trgt_nphi": ((), "", "Number of grid points in phi of B_external"),
+    "trgt_ntheta": ((), "", "Number of grid points in theta of B_external"),
+    "trgt_nphi_extended": ((), "", "Number of grid points in phi of B_external_normal_extended"),
     "src_phi": (("src_nphi",), "", "Toroidal angles of B_total and gamma, of period 1"),
     "src_theta": (("src_ntheta",), "", "Poloidal angles of B_total and gamma, of period 1"),
     "trgt_phi": (("trgt_nphi",), "", "Toroidal angles of B_external, of period 1"),
@@ -37,14 +34,14 @@ _ARRAYS = {
         "Tesla",
         "Component of B_external along unit_normal",
     ),
-}
-_DERIVED_ARRAYS = {
     "B_external_normal_extended": (
         ("trgt_nphi_extended", "trgt_ntheta"),
         "Tesla",
         "B_external_normal on the whole torus",
     ),
 }
+_DERIVED = {"trgt_nphi_extended", "B_external_normal_extended"}
+"""Variables that follow from others: they are written for simsopt, and not read."""
 
 
 def write(filename: str | PathLike[str], values: Any) -> None:
@@ -54,22 +51,17 @@ def write(filename: str | PathLike[str], values: Any) -> None:
     ------
     VcjaxError : if the file cannot be written.
     """
-    sizes, arrays = _SIZES | _DERIVED_SIZES, _ARRAYS | _DERIVED_ARRAYS
     try:
         with netcdf_file(filename, "w") as file:
             file.history = "made by vcjax.interfaces.simsopt"
             file.createDimension("xyz", 3)
-            for name in sizes:
-                if name != "nfp":
+            for name, (dimensions, *_) in _VARIABLES.items():
+                if not dimensions and name != "nfp":
                     file.createDimension(name, int(getattr(values, name)))
-            for name, description in sizes.items():
-                variable = file.createVariable(name, "i", ())
+            for name, (dimensions, unit, description) in _VARIABLES.items():
+                variable = file.createVariable(name, "d" if dimensions else "i", dimensions)
                 variable[...] = getattr(values, name)
-                variable.description, variable.units = description, "Dimensionless"
-            for name, (dimensions, units, description) in arrays.items():
-                variable = file.createVariable(name, "d", dimensions)
-                variable[...] = getattr(values, name)
-                variable.description, variable.units = description, units or "Dimensionless"
+                variable.description, variable.units = description, unit or "Dimensionless"
     except OSError as error:
         raise VcjaxError(
             f"save cannot write {filename}: {error.strerror}; give the path of a file in a folder "
@@ -78,21 +70,24 @@ def write(filename: str | PathLike[str], values: Any) -> None:
 
 
 def read(filename: str | PathLike[str]) -> dict[str, Any]:
-    """Return the sizes and arrays in a file by name, without the derived sizes and arrays.
+    """Return the variables in a file by name, without `_DERIVED`.
 
     Raises
     ------
     VcjaxError : if the file is missing or damaged, or its arrays do not fit together.
     """
     kind = "a file saved by VirtualCasing.save, vcasing_*.nc"
-    data = read_netcdf("load", filename, (*_SIZES, *_ARRAYS), kind=kind)
-    sizes = {name: int(data[name]) for name in _SIZES if data[name].ndim == 0}
-    for name, (dimensions, _, _) in _ARRAYS.items():
-        expected = tuple(3 if axis == "xyz" else sizes.get(axis) for axis in dimensions)
-        if data[name].shape != expected or not np.isfinite(data[name]).all():
+    names = [name for name in _VARIABLES if name not in _DERIVED]
+    data = read_netcdf("load", filename, names, kind=kind)
+    sizes: dict[str, Any] = {"xyz": 3}
+    for name, values in data.items():
+        expected = tuple(sizes[axis] for axis in _VARIABLES[name][0])
+        if values.shape != expected or not np.isfinite(values).all():
             raise VcjaxError(
-                f"load got {filename} with {name} of shape {data[name].shape}; it must have shape "
+                f"load got {filename} with {name} of shape {values.shape}; it must have shape "
                 f"{expected} and only finite numbers. The file is damaged or of another "
                 f"kind; give {kind}."
             )
-    return {**sizes, **{name: data[name] for name in _ARRAYS}}
+        if not expected:
+            sizes[name] = int(values)
+    return {name: sizes.get(name, values) for name, values in data.items()}

@@ -177,10 +177,13 @@ class SurfaceSetup:
         trg = dict(zip(("trg_nphi", "trg_ntheta"), self.trg_shape, strict=True))
         return vcjax.choose(self.X, B, digits, **options, **trg)
 
+    def frame(self, call: str, shape: tuple[int, int]) -> tuple[np.ndarray, ...]:
+        """Return points and both tangents of the surface on a grid, (nphi, ntheta, 3) each."""
+        return surface_frame(call, self.X, self.nfp, self.half_period, *shape)
+
     def unit_normal(self, call: str) -> Float[np.ndarray, "trg_nphi trg_ntheta 3"]:
         """Return the outward unit normals of the surface at the targets."""
-        symmetry = self.nfp, self.half_period
-        return outward_normals(*surface_frame(call, self.X, *symmetry, *self.trg_shape))
+        return outward_normals(*self.frame(call, self.trg_shape))
 
     def known(self, B: Any) -> np.ndarray | None:
         """Return the checked values of B, or None if B is None or traced."""
@@ -212,8 +215,7 @@ class SurfaceSetup:
         ripples : whether to add the highest modes of the grid along phi and along theta.
         """
         nphi, ntheta = self.src_shape
-        symmetry = self.nfp, self.half_period
-        points, _, _ = surface_frame("setup", self.X, *symmetry, nphi, ntheta)
+        points = self.frame("setup", self.src_shape)[0]
         rows, columns = np.arange(nphi)[:, None], np.arange(ntheta)
         if self.half_period:
             along_phi = np.cos((nphi - 1) * np.pi * (rows + 0.5) / nphi)
@@ -273,7 +275,12 @@ def real_array(call: str, name: str, values: Any) -> jax.Array | np.ndarray:
 
 
 def point_major(
-    call: str, name: str, values: Any, shape: tuple[int, int], *, flat_only: bool = False
+    call: str,
+    name: str,
+    values: Any,
+    shape: tuple[int, int] | None = None,
+    *,
+    flat_only: bool = False,
 ) -> Any:
     """Return component-first values, flat or (3, nphi, ntheta), as float64 (nphi, ntheta, 3).
 
@@ -282,7 +289,7 @@ def point_major(
     Parameters
     ----------
     call, name : the call and the argument that an error names.
-    shape : (nphi, ntheta) that the values must have.
+    shape : (nphi, ntheta) that the values must have; None for a single row of any length.
     flat_only : allow flat values only.
 
     Raises
@@ -290,6 +297,7 @@ def point_major(
     VcjaxError : if the values are not real, or have another shape or order.
     """
     values = real_array(call, name, values)
+    shape = shape or (1, max(1, values.size // 3))
     flat, full = (3 * shape[0] * shape[1],), (3, *shape)
     allowed = [flat] if flat_only else [full, flat, *([full[::2]] if shape[0] == 1 else [])]
     if values.shape not in allowed:

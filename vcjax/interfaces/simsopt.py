@@ -117,9 +117,10 @@ class VirtualCasing:
         )
         with errors_named("from_vmec"):
             made = cls(**_separated(equilibrium, src, trgt, digits, half_period=use_stellsym))
+        if filename == "auto":
+            filename = path.with_name("vcasing" + path.name.removeprefix("wout"))
         if filename is not None:
-            auto = isinstance(filename, str) and filename == "auto"
-            made.save(_saved_path(path) if auto else filename)
+            made.save(filename)
         return made
 
     @property
@@ -269,8 +270,3 @@ def _wout_path(vmec: Any) -> Path:
         )
     vmec.run()
     return Path(vmec.output_file)
-
-
-def _saved_path(path: Path) -> Path:
-    """Return the path vcasing_NAME.nc for wout_NAME.nc."""
-    return path.with_name("vcasing" + path.name.removeprefix("wout"))

@@ -8,10 +8,15 @@ import jax
 import jax.numpy as jnp
 
 import jaxmeter
-from workshop.checks.counting import is_close
-from workshop.course import Exercise, expect
+from workshop.checks.counting import expect_close
+from workshop.course import exercise, expect
 
 
+@exercise(
+    "4_constants/1_argument",
+    "Where does `transform` get the matrix from?",
+    "def transform(matrix, x): return matrix @ x",
+)
 def argument(module: ModuleType) -> None:
     """Check that `transform` takes the matrix and captures nothing."""
     matrix = module.cosine_matrix(64)
@@ -26,11 +31,15 @@ def argument(module: ModuleType) -> None:
         f"`transform` captures {audit.captured_bytes:,} bytes: "
         + ", ".join(array.path or "?" for array in audit.arrays),
     )
-    expect(
-        is_close(module.transform(matrix, x), matrix @ x), "`transform` should return matrix @ x"
-    )
+    expect_close(module.transform(matrix, x), matrix @ x, "`transform` should return matrix @ x")
 
 
+@exercise(
+    "4_constants/2_method",
+    "`static_argnums=0` makes the object part of the program, with its arrays.",
+    "Make Telescope a dataclass with the decorator `jax.tree_util.register_dataclass`. "
+    "Then jit the method without static arguments.",
+)
 def method(module: ModuleType) -> None:
     """Check that a Telescope is a pytree of arrays, and that two Telescopes share a program."""
     masks = [jnp.linspace(0.0, 1.0, 32), jnp.linspace(1.0, 0.0, 32)]
@@ -51,12 +60,16 @@ def method(module: ModuleType) -> None:
     expect(found.traces_count == 1, f"two telescopes took {found.traces_count} traces, not 1")
     for telescope, mask in zip(telescopes, masks, strict=True):
         wanted = mask * (jnp.outer(mask, mask) @ x)
-        expect(
-            is_close(module.observe(telescope, x), wanted),
-            "`observe` should return mask * (modes @ field)",
+        expect_close(
+            module.observe(telescope, x), wanted, "`observe` should return mask * (modes @ field)"
         )
 
 
+@exercise(
+    "4_constants/3_folding",
+    "The sort depends on the table alone. When is the table known?",
+    "Let `prepare` return the sorted table, and `rank` take it as its first argument.",
+)
 def folding(module: ModuleType) -> None:
     """Check that `rank` takes the prepared table, and that it neither sorts nor captures arrays."""
     table, x = jnp.sin(jnp.arange(100.0) ** 2), jnp.array([-2.0, 0.0, 0.5])
@@ -72,33 +85,7 @@ def folding(module: ModuleType) -> None:
         audit.captured_bytes == 0, f"`rank` captures {audit.captured_bytes:,} bytes, not 0", hint=1
     )
     wanted = jnp.array([int((table < value).sum()) for value in x])
-    expect(is_close(module.rank(prepared, x), wanted), f"`rank` should return {wanted}")
+    expect_close(module.rank(prepared, x), wanted, f"`rank` should return {wanted}")
 
 
-EXERCISES = (
-    Exercise(
-        "4_constants/1_argument",
-        argument,
-        (
-            "Where does `transform` get the matrix from?",
-            "def transform(matrix, x): return matrix @ x",
-        ),
-    ),
-    Exercise(
-        "4_constants/2_method",
-        method,
-        (
-            "`static_argnums=0` makes the object part of the program, with its arrays.",
-            "Make Telescope a dataclass with the decorator `jax.tree_util.register_dataclass`. "
-            "Then jit the method without static arguments.",
-        ),
-    ),
-    Exercise(
-        "4_constants/3_folding",
-        folding,
-        (
-            "The sort depends on the table alone. When is the table known?",
-            "Let `prepare` return the sorted table, and `rank` take it as its first argument.",
-        ),
-    ),
-)
+EXERCISES = argument, method, folding

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 
 import jaxmeter
-from workshop.checks.counting import is_close
-from workshop.course import Exercise, expect
+from workshop.checks.counting import expect_close
+from workshop.course import exercise, expect
 
 MOST_EQUATIONS, MOST_TEMP_BYTES, MOST_TO_ROTATE = 60, 500_000, 3
 
@@ -24,6 +24,11 @@ def _inside(equation) -> int:
     return sum(1 + _inside(one) for jaxpr in inner for one in jaxpr.eqns)
 
 
+@exercise(
+    "5_costs/1_unrolled",
+    "The Python loop is unrolled: each round has its own equations.",
+    "`jax.lax.fori_loop(0, rounds, lambda _, u: ..., u)` contains one round.",
+)
 def unrolled(module: ModuleType) -> None:
     """Check that the program of `smoothed` contains one round, for any number of rounds."""
     u = jnp.outer(jnp.arange(6.0), jnp.arange(5.0))
@@ -37,11 +42,14 @@ def unrolled(module: ModuleType) -> None:
     for _ in range(4):
         near = sum(jnp.roll(wanted, s, axis) for s in (1, -1) for axis in (0, 1))
         wanted = wanted + 0.1 * (near - 4 * wanted)
-    expect(
-        is_close(module.smoothed(u, 4), wanted), "four rounds should give the same answer as before"
-    )
+    expect_close(module.smoothed(u, 4), wanted, "four rounds should give the same answer as before")
 
 
+@exercise(
+    "5_costs/2_chunks",
+    "`vmap` computes all points at once. `jax.lax.map` computes one point after another.",
+    "`jax.lax.map(at, points, batch_size=32)` takes 32 points at a time.",
+)
 def chunks(module: ModuleType) -> None:
     """Check that the program of `spacing` never holds all pairs of points and sources at once."""
     points = jax.ShapeDtypeStruct((2000, 3), jnp.float32)
@@ -54,12 +62,16 @@ def chunks(module: ModuleType) -> None:
     a, b = jnp.linspace(1.0, 2.0, 30).reshape(10, 3), jnp.linspace(-1.0, 0.0, 36).reshape(12, 3)
     distances = jnp.sort(jnp.linalg.norm(a[:, None] - b, axis=-1), axis=1)
     wanted = distances[:, :8].mean(1)
-    expect(
-        is_close(module.spacing(a, b), wanted),
-        "`spacing` should return the same distances as before",
+    expect_close(
+        module.spacing(a, b), wanted, "`spacing` should return the same distances as before"
     )
 
 
+@exercise(
+    "5_costs/3_stacked",
+    "Each stacked component is computed by its own loop.",
+    "A rotation of all points is one matrix product, `points @ matrix.T`.",
+)
 def stacked(module: ModuleType) -> None:
     """Check that `rotated` rotates all points in one operation."""
     matrix = jnp.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
@@ -70,35 +82,9 @@ def stacked(module: ModuleType) -> None:
         f"the program has {count} equations; at most {MOST_TO_ROTATE} are allowed",
     )
     wanted = jnp.einsum("ij,nj->ni", matrix, points)
-    expect(
-        is_close(module.rotated(matrix, points), wanted),
-        "`rotated` should return the same points as before",
+    expect_close(
+        module.rotated(matrix, points), wanted, "`rotated` should return the same points as before"
     )
 
 
-EXERCISES = (
-    Exercise(
-        "5_costs/1_unrolled",
-        unrolled,
-        (
-            "The Python loop is unrolled: each round has its own equations.",
-            "`jax.lax.fori_loop(0, rounds, lambda _, u: ..., u)` contains one round.",
-        ),
-    ),
-    Exercise(
-        "5_costs/2_chunks",
-        chunks,
-        (
-            "`vmap` computes all points at once. `jax.lax.map` computes one point after another.",
-            "`jax.lax.map(at, points, batch_size=32)` takes 32 points at a time.",
-        ),
-    ),
-    Exercise(
-        "5_costs/3_stacked",
-        stacked,
-        (
-            "Each stacked component is computed by its own loop.",
-            "A rotation of all points is one matrix product, `points @ matrix.T`.",
-        ),
-    ),
-)
+EXERCISES = unrolled, chunks, stacked

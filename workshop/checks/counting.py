@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 import jaxmeter
+from workshop.course import expect
 
 
 def own_counts(call: Callable[[], Any]) -> tuple[int, int]:
@@ -19,10 +20,11 @@ def own_counts(call: Callable[[], Any]) -> tuple[int, int]:
     return sum(one.traces_count for one in own), sum(one.compiles_count for one in own)
 
 
-def is_close(found: Any, wanted: Any) -> bool:
-    """Return whether two trees of numbers have the same shapes, and nearly equal values."""
+def expect_close(found: Any, wanted: Any, message: str, *, hint: int = 0) -> None:
+    """Call `expect` for two trees of numbers of the same shapes and of nearly equal values."""
     found, wanted = jax.tree.leaves(found), jax.tree.leaves(wanted)
-    return len(found) == len(wanted) and all(
+    is_close = len(found) == len(wanted) and all(
         np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=1e-5, atol=1e-6)
         for a, b in zip(found, wanted, strict=True)
     )
+    expect(is_close, message, hint=hint)

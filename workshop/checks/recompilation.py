@@ -8,10 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxmeter
-from workshop.checks.counting import is_close, own_counts
-from workshop.course import Exercise, expect
+from workshop.checks.counting import expect_close, own_counts
+from workshop.course import exercise, expect
 
 
+@exercise(
+    "3_recompilation/1_static",
+    "JAX compiles a program for each value of a static argument. Can `rounds` be traced?",
+    "`jax.lax.fori_loop(0, rounds, body, x)` takes a traced number of rounds.",
+)
 def static(module: ModuleType) -> None:
     """Check that one program of `damped` serves every number of rounds."""
     x = jnp.array([1.0, 2.0])
@@ -21,20 +26,32 @@ def static(module: ModuleType) -> None:
         f"six calls with different `rounds` took {found.compiles_count} compiles, not 1",
     )
     answer = module.damped(x, 3)
-    expect(is_close(answer, np.array([0.729, 1.458])), f"three rounds give {answer}, not x * 0.729")
+    expect_close(answer, np.array([0.729, 1.458]), f"three rounds give {answer}, not x * 0.729")
 
 
+@exercise(
+    "3_recompilation/2_temporary",
+    "How many function objects does the loop make?",
+    "Define one jitted function of (x, rate) outside of `descend`.",
+)
 def temporary(module: ModuleType) -> None:
     """Check that all rates and all calls of `descend` share one program."""
     x, rates, answers = jnp.array([1.0, -2.0]), (0.1, 0.2, 0.3, 0.4), []
     _, first = own_counts(lambda: answers.append(module.descend(x, rates)))
     _, again = own_counts(lambda: module.descend(x, rates))
     wanted = x * (0.8 * 0.6 * 0.4 * 0.2)
-    expect(is_close(answers[0], wanted), f"`descend` returned {answers[0]}, not {wanted}")
+    expect_close(answers[0], wanted, f"`descend` returned {answers[0]}, not {wanted}")
     expect(first == 1, f"four rates took {first} compiles, not 1")
     expect(again == 0, f"the second call took {again} compiles, not 0", hint=1)
 
 
+@exercise(
+    "3_recompilation/3_shapes",
+    "Pad each series to LIMIT numbers, and pass the length of the series too.",
+    "Pad with NumPy: padding with JAX would compile a program for each length.",
+    "Make a mask, jnp.arange(LIMIT) < count, and sum only where it is true, in mean and "
+    "in variance.",
+)
 def shapes(module: ModuleType) -> None:
     """Check that one program of `spread` serves all lengths up to the limit."""
     series = [np.arange(1.0, n + 1, dtype=np.float32) for n in (3, 7, 12, 16)]
@@ -45,36 +62,9 @@ def shapes(module: ModuleType) -> None:
     compiles = sum(one.compiles_count for one in watched.report.functions)
     own = sum(one.compiles_count for one in watched.report.functions if not one.is_jax)
     wanted = [float(np.var(s)) for s in series]
-    expect(is_close(answers, wanted), f"`spread` returned {answers}, not {wanted}", hint=2)
+    expect_close(answers, wanted, f"`spread` returned {answers}, not {wanted}", hint=2)
     expect(own == 1, f"four lengths took {own} compiles, not 1")
     expect(compiles == 1, f"operations outside of jit took {compiles - 1} compiles, not 0", hint=1)
 
 
-EXERCISES = (
-    Exercise(
-        "3_recompilation/1_static",
-        static,
-        (
-            "JAX compiles a program for each value of a static argument. Can `rounds` be traced?",
-            "`jax.lax.fori_loop(0, rounds, body, x)` takes a traced number of rounds.",
-        ),
-    ),
-    Exercise(
-        "3_recompilation/2_temporary",
-        temporary,
-        (
-            "How many function objects does the loop make?",
-            "Define one jitted function of (x, rate) outside of `descend`.",
-        ),
-    ),
-    Exercise(
-        "3_recompilation/3_shapes",
-        shapes,
-        (
-            "Pad each series to LIMIT numbers, and pass the length of the series too.",
-            "Pad with NumPy: padding with JAX would compile a program for each length.",
-            "Make a mask, jnp.arange(LIMIT) < count, and sum only where it is true, in mean and "
-            "in variance.",
-        ),
-    ),
-)
+EXERCISES = static, temporary, shapes

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 
 import jaxmeter
-from workshop.course import FOLDER, Exercise, expect
+from workshop.course import FOLDER, exercise, expect
 from workshop.history import versions
 
 
@@ -34,6 +34,11 @@ def _inventories() -> list[jaxmeter.Inventory]:
     return [found[key] for key in keys]
 
 
+@exercise(
+    "6_review/1_culprits",
+    "Lesson 6 prints the quantities of each commit. Commits are counted from 0.",
+    "Which number grows most from one commit to the next, relative to its earlier size?",
+)
 def culprits(module: ModuleType) -> None:
     """Check that each quantity grows most at the given commit."""
     given = {name: getattr(module, name) for name in ("CAPTURED", "EQUATIONS", "MEMORY")}
@@ -56,6 +61,11 @@ def culprits(module: ModuleType) -> None:
         )
 
 
+@exercise(
+    "6_review/2_lock",
+    "Take the corners from the arguments, not from the module.",
+    "Sum all segments at once, not in four parts.",
+)
 def lock(module: ModuleType) -> None:
     """Check that the mended program is the same as the locked program."""
     first = _module(versions()[0][1])
@@ -73,6 +83,13 @@ def lock(module: ModuleType) -> None:
     )
 
 
+@exercise(
+    "6_review/3_verdicts",
+    'The verdict is "different" if 1 is not in the interval and the effect is above 3 %. '
+    'The verdict is "same" if the whole interval is within 3 % of 1.',
+    "Otherwise the verdict is inconclusive: more processes could decide.",
+    "STEP is the number of the first commit with a longer bar in lesson 6.",
+)
 def verdicts(module: ModuleType) -> None:
     """Check the verdicts on the recorded comparisons and the change point of the history."""
     from asv.step_detect import detect_steps
@@ -94,31 +111,4 @@ def verdicts(module: ModuleType) -> None:
     expect(module.STEP == wanted, f"STEP is {module.STEP!r}; give the first slower commit", hint=2)
 
 
-EXERCISES = (
-    Exercise(
-        "6_review/1_culprits",
-        culprits,
-        (
-            "Lesson 6 prints the quantities of each commit. Commits are counted from 0.",
-            "Which number grows most from one commit to the next, relative to its earlier size?",
-        ),
-    ),
-    Exercise(
-        "6_review/2_lock",
-        lock,
-        (
-            "Take the corners from the arguments, not from the module.",
-            "Sum all segments at once, not in four parts.",
-        ),
-    ),
-    Exercise(
-        "6_review/3_verdicts",
-        verdicts,
-        (
-            'The verdict is "different" if 1 is not in the interval and the effect is above 3 %. '
-            'The verdict is "same" if the whole interval is within 3 % of 1.',
-            "Otherwise the verdict is inconclusive: more processes could decide.",
-            "STEP is the number of the first commit with a longer bar in lesson 6.",
-        ),
-    ),
-)
+EXERCISES = culprits, lock, verdicts

@@ -14,8 +14,8 @@ import numpy as np
 from scipy import stats
 
 import jaxmeter
-from workshop.checks.counting import is_close
-from workshop.course import FOLDER, Exercise, expect
+from workshop.checks.counting import expect_close
+from workshop.course import FOLDER, exercise, expect
 
 STARTS, WORKS, COMPILES = 1.0, 7.0, 100.0
 """Seconds of the made-up clock: to start a call, to do its work, to compile in the first call."""
@@ -57,6 +57,11 @@ class _Answer:
         return np.asarray(float(self), dtype)
 
 
+@exercise(
+    "2_timing/1_clock",
+    "The first call compiles. Make it before you start to measure.",
+    "`block_until_ready()` of the answer waits. Stop the clock after it.",
+)
 def clock(module: ModuleType) -> None:
     """Check that `call_seconds` measures five complete steady-state calls, without the compile."""
     machine = _Machine()
@@ -71,6 +76,11 @@ def clock(module: ModuleType) -> None:
     )
 
 
+@exercise(
+    "2_timing/2_callbacks",
+    "`jax.debug.print` calls Python in each step. Return the numbers instead.",
+    "`jax.lax.scan` collects a value of each step: its body returns (x, norm).",
+)
 def callbacks(module: ModuleType) -> None:
     """Check that the program calls no Python, and that `run` returns the norms of all steps."""
     x = jnp.array([3.0, 4.0])
@@ -84,10 +94,17 @@ def callbacks(module: ModuleType) -> None:
         hint=1,
     )
     halves = [5.0 / 2**k for k in range(1, 9)]
-    expect(is_close(answer[0], x / 2**8), f"the last x is {answer[0]}, not x / 256")
-    expect(is_close(answer[1], jnp.array(halves)), f"the norms are {answer[1]}, not {halves}")
+    expect_close(answer[0], x / 2**8, f"the last x is {answer[0]}, not x / 256")
+    expect_close(answer[1], jnp.array(halves), f"the norms are {answer[1]}, not {halves}")
 
 
+@exercise(
+    "2_timing/3_processes",
+    "Calls within a process are not independent. What is one sample?",
+    "Take `statistics.median` of each process, and compare these numbers.",
+    "Lesson 2 prints the smallest possible p for n processes against n. Which is the first "
+    "n with p < 0.005?",
+)
 def processes(module: ModuleType) -> None:
     """Check that `p_value` compares medians of processes, and that ENOUGH is minimal."""
     recorded = json.loads((FOLDER / "recorded" / "identical.json").read_text())["seconds"]
@@ -111,31 +128,4 @@ def processes(module: ModuleType) -> None:
     )
 
 
-EXERCISES = (
-    Exercise(
-        "2_timing/1_clock",
-        clock,
-        (
-            "The first call compiles. Make it before you start to measure.",
-            "`block_until_ready()` of the answer waits. Stop the clock after it.",
-        ),
-    ),
-    Exercise(
-        "2_timing/2_callbacks",
-        callbacks,
-        (
-            "`jax.debug.print` calls Python in each step. Return the numbers instead.",
-            "`jax.lax.scan` collects a value of each step: its body returns (x, norm).",
-        ),
-    ),
-    Exercise(
-        "2_timing/3_processes",
-        processes,
-        (
-            "Calls within a process are not independent. What is one sample?",
-            "Take `statistics.median` of each process, and compare these numbers.",
-            "Lesson 2 prints the smallest possible p for n processes against n. Which is the first "
-            "n with p < 0.005?",
-        ),
-    ),
-)
+EXERCISES = clock, callbacks, processes

@@ -9,43 +9,60 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxmeter
-from workshop.checks.counting import is_close, own_counts
-from workshop.course import Exercise, expect
+from workshop.checks.counting import expect_close, own_counts
+from workshop.course import exercise, expect
 
 
+@exercise(
+    "1_tracing/1_side_effects",
+    "Python code in `step` runs only while `step` is traced. Which code runs in each call?",
+    "Count in `run`, or let `step` take the count and return it, increased by one.",
+    "JAX traces again for each value of a static count. It also traces again if the count "
+    "is a Python number in one call and an array in the next.",
+)
 def side_effects(module: ModuleType) -> None:
     """Check that `run` counts the calls, and that `step` is still jitted and traced once."""
     expect(isinstance(module.step, jax.stages.Wrapped), "`step` should stay jitted")
     answers = []
     traces, _ = own_counts(lambda: answers.extend([module.run(8.0, 3), module.run(8.0, 5)]))
     for times, (x, count) in zip((3, 5), answers, strict=True):
-        expect(is_close(x, 8.0 / 2**times), f"run(8.0, {times}) should give x = {8.0 / 2**times}")
+        expect_close(x, 8.0 / 2**times, f"run(8.0, {times}) should give x = {8.0 / 2**times}")
         expect(int(count) == times, f"run(8.0, {times}) counts {int(count)} calls, not {times}")
     expect(traces <= 1, f"`step` was traced {traces} times; once is enough", hint=2)
 
 
+@exercise(
+    "1_tracing/2_branches",
+    "A traced value has no truth value. `jnp.where` selects without a branch.",
+    "The derivative of `where` computes both sides, and the root of -1 is not a number: "
+    "replace x by 1 where it is not positive, before you take the root.",
+)
 def branches(module: ModuleType) -> None:
     """Check that one trace of `root` serves both signs, and that arrays and the derivative work."""
     found = jaxmeter.retraces(module.root, [(4.0,), (-1.0,), (9.0,)])
     expect(found.traces_count == 1, f"three calls made {found.traces_count} traces, not 1")
     x = jnp.array([4.0, -1.0, 0.25])
     answer = jax.jit(module.root)(x)
-    expect(is_close(answer, np.array([2.0, 0.0, 0.5])), f"root({x}) is {answer}, not [2, 0, 0.5]")
+    expect_close(answer, np.array([2.0, 0.0, 0.5]), f"root({x}) is {answer}, not [2, 0, 0.5]")
     slope = float(jax.grad(module.root)(-1.0))
     expect(slope == 0.0, f"the derivative at -1 is {slope}, not 0", hint=1)
 
 
+@exercise(
+    "1_tracing/3_leak",
+    "After the trace, `monitor.largest` holds a tracer.",
+    "Return the pair (y, largest) from `solve`, and let `report` return it.",
+)
 def leak(module: ModuleType) -> None:
     """Check that `report` returns the largest value of its own call, and that nothing leaks."""
     for size in (4, 6):
         x = jnp.arange(float(size))
         y, largest = module.report(x)
         wanted = np.sin(np.arange(size)) * np.arange(size)
-        expect(
-            is_close(y, wanted), "`report` should return y first, then the largest value", hint=1
-        )
-        expect(
-            is_close(float(largest), wanted.max()),
+        expect_close(y, wanted, "`report` should return y first, then the largest value", hint=1)
+        expect_close(
+            float(largest),
+            wanted.max(),
             f"`report` returned {largest} as the largest y, not {wanted.max()}",
         )
     try:
@@ -56,32 +73,4 @@ def leak(module: ModuleType) -> None:
         raise
 
 
-EXERCISES = (
-    Exercise(
-        "1_tracing/1_side_effects",
-        side_effects,
-        (
-            "Python code in `step` runs only while `step` is traced. Which code runs in each call?",
-            "Count in `run`, or let `step` take the count and return it, increased by one.",
-            "JAX traces again for each value of a static count. It also traces again if the count "
-            "is a Python number in one call and an array in the next.",
-        ),
-    ),
-    Exercise(
-        "1_tracing/2_branches",
-        branches,
-        (
-            "A traced value has no truth value. `jnp.where` selects without a branch.",
-            "The derivative of `where` computes both sides, and the root of -1 is not a number: "
-            "replace x by 1 where it is not positive, before you take the root.",
-        ),
-    ),
-    Exercise(
-        "1_tracing/3_leak",
-        leak,
-        (
-            "After the trace, `monitor.largest` holds a tracer.",
-            "Return the pair (y, largest) from `solve`, and let `report` return it.",
-        ),
-    ),
-)
+EXERCISES = side_effects, branches, leak

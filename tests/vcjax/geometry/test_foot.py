@@ -9,7 +9,7 @@ import pytest
 from numpy import cos, sin
 
 import vcjax
-from tests.vcjax.common import section, toroidal_field
+from tests.vcjax.common import section, toroidal_field, unit_normals
 from vcjax import problems
 from vcjax._geometry.foot import Periods, nearest
 
@@ -32,7 +32,7 @@ def test_the_distance_is_the_least_also_beyond_centres_of_curvature(name):
     turn = random.uniform(0, 2 * np.pi, 192)
     points = np.stack([R * cos(turn), R * sin(turn), Z], axis=1)
     least = np.hypot(r - R[:, None], z - Z[:, None]).min(axis=1)
-    # The interpolated surface and the brute force both are right to about 1e-5.
+    # The interpolated surface and the brute-force search are both accurate to about 1e-5.
     surface = Periods(casing.nodes[:3], casing.turns)
     foot = jax.jit(nearest, static_argnums=2)(jnp.asarray(points), surface, rule)
     np.testing.assert_allclose(foot.distance, least, atol=1e-4)
@@ -45,12 +45,11 @@ def test_next_to_a_flat_section_no_foot_is_farther_than_the_way_to_the_surface()
     casing = vcjax.prepare_off_surface(rule, X)
     grid: dict[str, Any] = dict(nfp=5, half_period=False, nphi=32, ntheta=128)
     places = vcjax.surface_points(X, **grid).reshape(-1, 3)
-    normals = np.cross(*vcjax.surface_tangents(X, **grid)).reshape(-1, 3)
-    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    normals = unit_normals(X, **grid).reshape(-1, 3)
     random = np.random.default_rng(0)
     way = 0.14 * 10.0 ** random.uniform(-2, 0.3, len(places)) * random.choice([-1, 1], len(places))
     periods = Periods(casing.nodes[:3], casing.turns)
     points = jnp.asarray(places + way[:, None] * normals)
     foot = jax.jit(nearest, static_argnums=2)(points, periods, rule)
-    # The interpolated surface is right to 1e-3 of the patches.
+    # The interpolated surface is accurate to 1e-3 of the patch radius.
     assert (foot.distance < np.abs(way) + 1e-4).all()

@@ -90,12 +90,6 @@ def test_laboratory_matrices_hold_the_derivative_along_phi():
     np.testing.assert_allclose(matrices(angles)[1], difference, atol=1e-8)
 
 
-def test_mirroring_twice_changes_nothing():
-    values = np.random.default_rng(0).normal(size=(3, 4, 5))
-    twice = resample.mirror(resample.mirror(values, resample.FIELD_PARITY), resample.FIELD_PARITY)
-    np.testing.assert_array_equal(twice, values)
-
-
 @pytest.mark.parametrize("count", [6, 7])
 def test_interpolation_matrices_are_exact_for_modes_below_nyquist(count):
     start, period = 0.3, 2.1

@@ -2,16 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
+from tests.vcjax.common import EQUILIBRIA, other_way, turn
 from vcjax import problems, wout
 from vcjax._geometry import resample
-
-EQUILIBRIA = Path(__file__).parents[3] / "benchmarks" / "workloads" / "equilibria"
 
 
 class Data(NamedTuple):
@@ -47,16 +45,6 @@ def sound() -> dict[str, Data]:
         "axisymmetric": of_problem(problems.axisymmetric(3)),
         "equilibrium": of_wout(EQUILIBRIA / "wout_ellipse.nc"),
     }
-
-
-def turn(angle: float) -> np.ndarray:
-    c, s = np.cos(angle), np.sin(angle)
-    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
-
-
-def other_way(values):
-    """Return values with theta reversed."""
-    return values[:, -np.arange(values.shape[1]) % values.shape[1]]
 
 
 def _half_step(values, parity, data: Data, axis: int):
@@ -138,6 +126,7 @@ FIELDS: dict[str, Callable[[Data], np.ndarray]] = {
     "each row twice": lambda d: np.repeat(d.B, 2, axis=0),
     "every eighth column": lambda d: d.B[:, ::8],
     "two rows": lambda d: d.B[:2],
+    "one row": lambda d: d.B[:1],
     "cylindrical components": _cylindrical,
     "unit vectors": lambda d: d.B / _lengths(d.B),
     "times its strength": lambda d: d.B * _lengths(d.B),
@@ -182,7 +171,7 @@ ALLOWED = {
         for kind in (
             *("theta the other way", "phi the other way", "both the other way"),
             *("x and y exchanged", "-x", "-y", "-z", "no z", "only x"),
-            *("turned by 20 degrees", "two rows"),
+            *("turned by 20 degrees", "two rows", "one row"),
         )
     ),
     # The same surface, or another valid surface.

@@ -181,7 +181,7 @@ def test_a_whole_turn_declared_as_something_else_is_refused(torus, symmetry, mes
 )
 def test_a_half_period_declared_as_something_else_is_refused(declared, rows):
     if rows < 4 and declared == {"nfp": 8, "half_period": False}:
-        pytest.skip("three rows say nothing of their symmetry: they are a surface of 8 periods too")
+        pytest.skip("so few rows may also belong to a surface of 8 periods")
     X = problems.rotating_ellipse_surface(4).points(rows, 20, half_period=True)
     with pytest.raises(VcjaxError, match="^choose got"):
         chosen(X, toroidal_field(X), **(HALF_PERIOD | declared))
@@ -212,7 +212,7 @@ def test_choosing_inside_a_traced_program_is_refused(torus, traced, transform):
         jax.vmap(transform(cutoff))(jnp.stack([arrays[traced]] * 2))
 
 
-def test_32_bit_mode_is_refused_with_the_way_out():
+def test_32_bit_mode_is_refused_with_advice():
     program = (
         "import vcjax, vcjax.problems\n"
         "p = vcjax.problems.rotating_ellipse(3)\n"

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import vcjax
-from tests.vcjax.common import flat
+from tests.vcjax.common import EQUILIBRIA, flat, rippled, surface, symmetry, toroidal_field
 from tests.vcjax.hostile import bad_data
-from vcjax import VcjaxError, VcjaxWarning, problems, wout
+from vcjax import VcjaxError, VcjaxWarning, problems
 from vcjax._data_checks.findings import warn_of_field
 from vcjax._data_checks.spectrum import field_spectrum
 from vcjax._data_checks.surface import WatchedSurface
@@ -24,22 +24,14 @@ from vcjax.interfaces.simsopt import VirtualCasing as SimsoptCasing
 
 ANY = VcjaxError, VcjaxWarning
 NAMES = ("W7-X", "ellipse", "ellipse, full period", "axisymmetric", "equilibrium")
-SPOILT = [
-    (name, kind)
-    for name in NAMES
-    for kind in bad_data.FIELDS
-    if (name, kind) not in bad_data.ALLOWED
-]
-BENT = [
-    (name, kind)
-    for name in NAMES
-    for kind in bad_data.SURFACES
-    if (name, kind) not in bad_data.ALLOWED
-]
+SPOILT, BENT = (
+    [(name, kind) for name in NAMES for kind in changes if (name, kind) not in bad_data.ALLOWED]
+    for changes in (bad_data.FIELDS, bad_data.SURFACES)
+)
 
 
 def choose(data, digits=3, choose: Any = vcjax.choose, **options):
-    options |= dict(nfp=data.nfp, half_period=data.half_period)
+    options |= symmetry(data)
     if choose is vcjax.choose:
         options = dict(trg_nphi=1, trg_ntheta=4) | options
     return choose(data.X, data.B, digits, **options)
@@ -128,20 +120,19 @@ def test_the_warning_says_what_is_wrong():
 
 
 @pytest.mark.parametrize("name", ["ellipse", "ellipse, full period"])
-def test_the_grid_that_a_warning_names_does(name):
+def test_the_grid_that_a_warning_names_is_fine_enough(name):
     """The currents of the problem give the field on any grid."""
     data, digits = bad_data.sound()[name], 6
     with pytest.raises(vcjax.UnresolvedWarning) as caught:
         choose(data, digits)
     nphi, _, ntheta = str(caught.value).partition(" digits need about ")[2].split()[:3]
     fine = problems.rotating_ellipse(3, half_period=data.half_period)
-    symmetry: dict[str, Any] = dict(nfp=4, half_period=data.half_period)
-    points = vcjax.surface_points(data.X, **symmetry, nphi=int(nphi), ntheta=int(ntheta))
+    points = surface(data, int(nphi), int(ntheta))
     B = problems.magnetic_field((*fine.outside, *fine.inside), points)
     choose(data._replace(B=B), digits)
 
 
-def test_a_user_who_knows_that_currents_cross_says_so_once():
+def test_a_filter_for_its_category_suppresses_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", vcjax.ContradictionWarning)
         assert choose(spoilt("ellipse", "-z")).digits == 3
@@ -157,7 +148,7 @@ def test_a_field_is_warned_of_once_at_the_line_of_the_call():
     assert [w.filename for w in caught] == [__file__]
 
 
-def test_traced_data_pass_unread(casings):
+def test_traced_data_are_not_checked(casings):
     B = spoilt("ellipse", "-z").B
     jax.eval_shape(lambda B: vcjax.external_field(casings["on"], B), B)
     jax.eval_shape(lambda casing: vcjax.external_field(casing, jnp.asarray(B)), casings["on"])
@@ -175,17 +166,13 @@ def test_a_rule_for_a_round_surface_is_not_used_silently_for_a_flat_one():
 )
 def test_a_rule_for_a_smooth_field_is_not_used_silently_for_a_finer_one(gradient, mode, size):
     data = bad_data.sound()["ellipse"]
-    symmetry: dict[str, Any] = dict(nfp=data.nfp, half_period=data.half_period)
-    x = vcjax.surface_points(data.X, **symmetry, nphi=9, ntheta=128)
-    square = (x[..., :2] ** 2).sum(axis=-1)
-    B = np.stack([-x[..., 1], x[..., 0], 0 * square], axis=-1) / square[..., None]
-    targets: dict[str, Any] = dict(trg_nphi=3, trg_ntheta=8)
-    rule = vcjax.choose(data.X, B, 3, **symmetry, **targets, gradient=gradient)
+    B = toroidal_field(surface(data, 9, 128))
+    rule = choose(data._replace(B=B), gradient=gradient, trg_nphi=3, trg_ntheta=8)
     field: Any = vcjax.prepare, vcjax.external_field
     prepare, evaluate = (vcjax.prepare_gradient, vcjax.external_gradient) if gradient else field
     casing = prepare(rule, data.X)
     evaluate(casing, 2.0 * B)
-    finer = B * (1 + size * np.cos(mode * 2 * np.pi * np.arange(128) / 128))[:, None]
+    finer = rippled(B, mode, size)
     assert not resolves(rule, data.X, finer, 3, gradient=gradient)
     assert vcjax.error_estimate(casing, finer) > 3e-3
     call = evaluate.__name__
@@ -198,20 +185,17 @@ def test_a_rule_for_a_smooth_field_is_not_used_silently_for_a_finer_one(gradient
 @pytest.mark.filterwarnings("ignore:choose got B on")
 def test_a_multiple_of_the_field_that_a_rule_was_chosen_for_is_never_too_fine(name, digits):
     data = bad_data.sound()[name]
-    waves = 1 + 0.3 * np.cos(6 * 2 * np.pi * np.arange(data.B.shape[1]) / data.B.shape[1])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        for B in (data.B, data.B * waves[:, None]):
-            rule = vcjax.choose(data.X, B, digits, nfp=data.nfp, half_period=data.half_period)
+        for B in (data.B, rippled(data.B, 6, 0.3)):
+            rule = vcjax.choose(data.X, B, digits, **symmetry(data))
             surface = WatchedSurface(rule, data.X)
             spectrum = field_spectrum(np.moveaxis(2.0 * B, -1, 0), data.nfp, data.half_period)
             warn_of_field("external_field", spectrum, surface, reused=True)
     assert not [w for w in caught if "finer structure" in str(w.message)]
 
 
-@pytest.mark.parametrize(
-    "path", sorted(bad_data.EQUILIBRIA.glob("wout_*.nc")), ids=lambda p: p.stem
-)
+@pytest.mark.parametrize("path", sorted(EQUILIBRIA.glob("wout_*.nc")), ids=lambda p: p.stem)
 def test_an_equilibrium_on_too_few_points_is_warned_of(path):
     with pytest.raises(vcjax.UnresolvedWarning, match="^from_vmec got B on 2 x 8 points"):
         SimsoptCasing.from_vmec(path, 2, 8, filename=None)
@@ -228,9 +212,3 @@ def test_sound_data_pass_without_a_warning():
     targets = dict(trg_nphi=2, trg_ntheta=8)
     passed = [name for name, data, digits in bad_data.good() if choose(data, digits, **targets)]
     assert len(passed) >= 200
-
-
-def test_the_tables_are_as_large_as_promised():
-    evaluations = len(EVALUATIONS) * (len(bad_data.FIELDS) - 1)
-    assert len(SPOILT) + len(BENT) + 2 * len(bad_data.FIELDS) + evaluations >= 400
-    assert wout.tokamak_path().exists()

@@ -54,7 +54,7 @@ def test_a_pickle_of_another_version_names_both_versions(kind, request, rule, ca
     with monkeypatch.context() as patched:
         patched.setattr(_pytree, "VERSION", "0.0.7")
         stored = pickle.dumps(whole)
-    # Its rule is read before the whole.
+    # Unpickling reads the rule before the casing.
     ours = vcjax.__version__.replace(".", r"\.")
     message = rf"^Unpickling got a \w+ of vcjax 0\.0\.7, which vcjax {ours} cannot read\. .*again"
     with pytest.raises(VcjaxError, match=message):
@@ -62,7 +62,7 @@ def test_a_pickle_of_another_version_names_both_versions(kind, request, rule, ca
 
 
 def test_a_pickle_with_other_fields_or_of_before_versions_is_refused(rule):
-    # As it was written when rules had no core: the default would be taken in silence.
+    # A rule pickled before `core_count` existed would silently get its default.
     fields = {name: value for name, value in vars(rule).items() if name != "core_count"}
     for state, differs in (
         ({"vcjax": vcjax.__version__, "fields": fields}, "attributes differ: core_count"),

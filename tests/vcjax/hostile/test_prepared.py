@@ -4,7 +4,6 @@ import copy
 import dataclasses
 from typing import Any
 
-import equinox
 import hypothesis
 import hypothesis.extra.numpy as arrays
 import jax
@@ -15,11 +14,11 @@ from hypothesis import strategies as st
 
 import vcjax
 from tests.vcjax.common import largest_error, section
-from tests.vcjax.hostile.problems import chosen, many
+from tests.vcjax.hostile.problems import chosen
 from vcjax import VcjaxError
 
 
-@many
+@hypothesis.settings(max_examples=40)
 @hypothesis.given(
     values=arrays.arrays(
         dtype=st.one_of(
@@ -53,8 +52,7 @@ def test_a_gradient_prepared_with_a_rule_for_fields_warns(torus, rule):
 
 
 def test_a_gradient_off_the_surface_from_a_rule_for_fields_warns(torus):
-    symmetry = dict(nfp=torus.nfp, half_period=torus.half_period)
-    rule = vcjax.choose_off_surface(torus.X, torus.B, 1, **symmetry)
+    rule = vcjax.choose_off_surface(torus.X, torus.B, 1, nfp=1)
     casing = vcjax.prepare_off_surface(rule, torus.X)
     message = "gradient_at got a rule chosen for fields.*choose_off_surface.*gradient=True"
     # Warnings are errors here; nothing is evaluated.
@@ -85,10 +83,20 @@ def test_a_casing_mapped_to_something_else_is_refused(torus, casing, gradient_ca
             call(jax.tree.map(_SPOILT[name], whole), torus.B)
 
 
-def test_one_array_of_a_casing_in_single_precision_is_refused(torus, casing):
-    spoilt = dataclasses.replace(casing, field_theta=casing.field_theta.astype(np.float32))
-    with pytest.raises(VcjaxError, match="dtype float32"):
-        vcjax.external_field(spoilt, torus.B)
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda c: dict(field_theta=c.field_theta.astype(np.float32)), "arrays of dtype float32"),
+        (lambda c: dict(near_weights=c.near_weights[..., 1:]), "near_weights .* its rule needs"),
+        # The sources fit both rules.
+        (lambda c: dict(rule=dataclasses.replace(c.rule, patch_theta=6)), ".* its rule needs"),
+        (lambda c: dict(rule=dataclasses.replace(c.rule, src_shape=(4, 22))), ".* its rule needs"),
+    ],
+)
+def test_a_casing_with_one_attribute_replaced_is_refused(torus, casing, change, message):
+    other = dataclasses.replace(casing, **change(casing))
+    with pytest.raises(VcjaxError, match=f"^external_field got a casing with {message}"):
+        vcjax.external_field(other, torus.B[:, : other.rule.src_shape[1]])
 
 
 def test_casings_of_the_other_kind_are_refused(torus, casing, gradient_casing):
@@ -110,7 +118,7 @@ def test_casings_of_the_other_kind_are_refused(torus, casing, gradient_casing):
 
 
 def test_tables_of_another_rule_kind_or_precision_are_refused(torus, rule):
-    # Of the same shapes: only the numbers would be wrong.
+    # The shapes are the same, so only the numbers would be wrong.
     other = dataclasses.replace(rule, cutoff=rule.cutoff + 0.1)
     with pytest.raises(VcjaxError, match="^prepare got constants of another rule"):
         vcjax.prepare(rule, torus.X, constants=vcjax.tables(other))
@@ -118,7 +126,7 @@ def test_tables_of_another_rule_kind_or_precision_are_refused(torus, rule):
         (vcjax.prepare, vcjax.tables, vcjax.gradient_tables),
         (vcjax.prepare_gradient, vcjax.gradient_tables, vcjax.tables),
     ):
-        # As they come from a 32-bit mode that was left since.
+        # The tables as 32-bit mode computes them.
         rounded: Any = jax.tree.map(lambda leaf: leaf.astype(np.float32), make(rule))
         constants: Any
         for constants, message in (
@@ -129,11 +137,21 @@ def test_tables_of_another_rule_kind_or_precision_are_refused(torus, rule):
                 call(rule, torus.X, constants=constants)
 
 
-def test_casings_and_tables_are_one_kind_of_thing_to_compare(rule, casing, gradient_casing):
-    """Compare by identity, because comparing arrays gives no single answer."""
+def test_casings_and_tables_are_compared_by_identity(rule, casing, gradient_casing):
     for whole in (casing, gradient_casing, vcjax.tables(rule), vcjax.gradient_tables(rule)):
         assert whole == whole and hash(whole) == hash(whole)
         assert whole != copy.copy(whole)
+
+
+_UNFIT = [
+    dict(trg_shape=(3, 7)),
+    dict(quad_nphi=49),
+    dict(quad_ntheta=33),
+    dict(angular_count=42),
+    dict(lagrange_count=9),
+    dict(patch_phi=60),
+    dict(nfp=5),
+]
 
 
 @pytest.mark.parametrize(
@@ -155,14 +173,15 @@ def test_casings_and_tables_are_one_kind_of_thing_to_compare(rule, casing, gradi
         dict(cutoff="3"),
         dict(cutoff=9.0),
         dict(radial_count=2),
-        dict(quad_nphi=49),
+        *_UNFIT,
     ],
     ids=str,
 )
 def test_a_rule_edited_into_nonsense_is_refused_where_it_is_made_and_where_it_is_used(
     torus, rule, change
 ):
-    with pytest.raises(VcjaxError, match="^Rule got "):
+    unfit = "sizes that do not fit together" if change in _UNFIT else ""
+    with pytest.raises(VcjaxError, match=f"^Rule got {unfit}"):
         dataclasses.replace(rule, **change)
     edited = copy.copy(rule)
     for name, value in change.items():
@@ -174,21 +193,6 @@ def test_a_rule_edited_into_nonsense_is_refused_where_it_is_made_and_where_it_is
             call(edited, torus.X)
     with pytest.raises(VcjaxError, match="^tables got "):
         vcjax.tables(edited)
-
-
-@pytest.mark.parametrize("change", [dict(patch_theta=6), dict(src_shape=(4, 22))])
-def test_a_casing_given_another_rule_is_refused(torus, casing, change):
-    # The sources fit both rules.
-    other = dataclasses.replace(casing, rule=dataclasses.replace(casing.rule, **change))
-    with pytest.raises(VcjaxError, match="^external_field got a casing with .* its rule needs"):
-        vcjax.external_field(other, torus.B[:, : other.rule.src_shape[1]])
-
-
-def test_an_array_of_a_casing_put_in_by_tree_at_is_refused(torus, casing):
-    weights = casing.near_weights[:, :, :, 1:]
-    spoilt = equinox.tree_at(lambda c: c.near_weights, casing, weights)
-    with pytest.raises(VcjaxError, match="got a casing with near_weights of shape"):
-        vcjax.external_field(spoilt, torus.B)
 
 
 def test_rules_on_and_off_the_surface_are_not_exchanged(torus, rule):
@@ -205,23 +209,6 @@ def test_rules_on_and_off_the_surface_are_not_exchanged(torus, rule):
             call(*arguments)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        dict(trg_shape=(3, 7)),
-        dict(quad_nphi=49),
-        dict(quad_ntheta=33),
-        dict(angular_count=42),
-        dict(lagrange_count=9),
-        dict(patch_phi=60),
-        dict(nfp=5),
-    ],
-)
-def test_a_rule_changed_so_that_its_numbers_do_not_fit_is_refused(rule, change):
-    with pytest.raises(VcjaxError, match="^Rule got sizes that do not fit together"):
-        dataclasses.replace(rule, **change)
-
-
 def test_a_rule_for_another_surface_is_refused_by_shape_or_has_a_large_self_test(torus, rule):
     with pytest.raises(VcjaxError, match=r"^prepare got X of shape \(4, 15, 3\), but the rule was"):
         vcjax.prepare(rule, torus.X[:, :-1])
@@ -231,10 +218,8 @@ def test_a_rule_for_another_surface_is_refused_by_shape_or_has_a_large_self_test
     assert vcjax.self_test(casing).max() > 0.02
 
 
-def test_bad_fields_are_refused_and_under_a_trace_nan_gives_nan(torus, casing, gradient_casing):
+def test_a_traced_field_may_be_nan_but_not_of_another_kind(torus, casing, gradient_casing):
     B = np.where(torus.B == torus.B[0, 0], np.nan, torus.B)
-    with pytest.raises(VcjaxError, match="NaN"):
-        vcjax.external_field(casing, B)
     assert np.isnan(jax.jit(vcjax.external_field)(casing, B)).any()
     with pytest.raises(VcjaxError, match="dtype float32"):
         jax.jit(vcjax.external_field)(casing, B.astype(np.float32))
@@ -269,14 +254,12 @@ def test_invalid_tile_sizes_are_refused(torus, casing, gradient_casing, name, si
         vcjax.self_test(casing, **{name: size})
 
 
-@pytest.mark.parametrize("sizes", [(1, 1), (2**31 - 1, 2**31 - 1), (np.int8(7), np.uint64(3))])
-def test_tile_sizes_change_the_field_by_rounding_only(torus, casing, sizes):
+@pytest.mark.parametrize("sizes", [(1, 1), (2**31 - 1, 2**31 - 1), (np.int8(70), np.uint64(7))])
+def test_tile_sizes_change_results_by_rounding_only(torus, casing, gradient_casing, sizes):
     tiles = dict(chunk_size=sizes[0], target_chunk_size=sizes[1])
-    plain = vcjax.external_field(casing, torus.B)
-    assert largest_error(vcjax.external_field(casing, torus.B, **tiles), plain) < 1e-12
-
-
-def test_tile_sizes_change_gradients_by_rounding_only(torus, gradient_casing):
-    plain = vcjax.external_gradient(gradient_casing, torus.B)
-    tiled = vcjax.external_gradient(gradient_casing, torus.B, chunk_size=70, target_chunk_size=7)
-    assert largest_error(tiled, plain) < 1e-9
+    for evaluate, whole, rounding in (
+        (vcjax.external_field, casing, 1e-12),
+        (vcjax.external_gradient, gradient_casing, 1e-9),
+    ):
+        plain = evaluate(whole, torus.B)
+        assert largest_error(evaluate(whole, torus.B, **tiles), plain) < rounding

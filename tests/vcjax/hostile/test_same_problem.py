@@ -12,17 +12,9 @@ import pytest
 from hypothesis import strategies as st
 
 import vcjax
-from tests.vcjax.hostile.problems import chosen, few, hostile, separated, torus_problem
+from tests.vcjax.common import other_way, rule_of, turn
+from tests.vcjax.hostile.problems import chosen, torus_problem
 from vcjax import VcjaxError, problems
-
-
-def _turn(angle):
-    c, s = np.cos(angle), np.sin(angle)
-    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
-
-
-def _reversed(values):
-    return values[:, (-np.arange(values.shape[1])) % values.shape[1]]
 
 
 def _strided(values):
@@ -40,22 +32,16 @@ def _read_only(values):
 _SAME: dict[str, tuple] = {
     # name: (change of X, of B, of the external field)
     "as it is": (lambda X: X, lambda B: B, lambda B: B),
-    "turned about the axis": tuple([lambda v: v @ _turn(1.0).T] * 3),
     "theta starts an eighth later": (
         lambda X: np.roll(X, -2, axis=1),
         lambda B: np.roll(B, -3, axis=1),
         lambda B: np.roll(B, -1, axis=1),
     ),
-    "theta runs the other way": tuple([_reversed] * 3),
+    "theta runs the other way": (other_way, other_way, other_way),
     "mirrored, left-handed": tuple([lambda v: v * [1.0, 1.0, -1.0]] * 3),
-    "moved up by fifty radii": (lambda X: X + [0, 0, 25.0], lambda B: B, lambda B: B),
     "moved up by a million radii": (lambda X: X + [0, 0, 5e5], lambda B: B, lambda B: B),
-    "lengths in 1e-12 m": (lambda X: 1e12 * X, lambda B: B, lambda B: B),
-    "lengths in 1e12 m": (lambda X: 1e-12 * X, lambda B: B, lambda B: B),
     "lengths near the limit of floats": (lambda X: 1e-48 * X, lambda B: B, lambda B: B),
     "lengths near the other limit": (lambda X: 1e48 * X, lambda B: B, lambda B: B),
-    "field of 1e-20": tuple([lambda X: X, *[lambda B: 1e-20 * B] * 2]),
-    "field of 1e20": tuple([lambda X: X, *[lambda B: 1e20 * B] * 2]),
     "field with the other sign": tuple([lambda X: X, *[lambda B: -B] * 2]),
     "Fortran order": (np.asfortranarray, np.asfortranarray, lambda B: B),
     "negative strides": (_strided, _strided, lambda B: B),
@@ -69,31 +55,32 @@ _SAME: dict[str, tuple] = {
 def test_equivalent_inputs_have_the_same_answer(torus, name):
     of_X, of_B, of_answer = _SAME[name]
     X, B, known = of_X(torus.X), of_B(torus.B), of_answer(torus.B_ext)
-    assert np.abs(separated(X, B) - known).max() < 1e-3 * np.abs(B).max()
+    external = vcjax.external_field(vcjax.prepare(chosen(X, B), X), B)
+    assert np.abs(np.asarray(external) - known).max() < 1e-3 * np.abs(B).max()
 
 
-@hostile
+@hypothesis.settings(max_examples=8)
 @hypothesis.given(
     length=st.floats(-12, 12),
     strength=st.floats(-20, 20),
     angle=st.floats(0, 6.3),
     lift=st.floats(-50, 50),
 )
-def test_units_and_position_leave_nothing_but_rounding(
+def test_units_and_position_change_the_field_by_rounding_only(
     casing, torus, length, strength, angle, lift
 ):
-    turn = _turn(angle)
-    X = 10.0**length * (torus.X @ turn.T + [0, 0, lift])
-    B = 10.0**strength * torus.B @ turn.T
-    # The same choice, to the last number of nodes.
+    rotation = turn(angle)
+    X = 10.0**length * (torus.X @ rotation.T + [0, 0, lift])
+    B = 10.0**strength * torus.B @ rotation.T
+    # The rule is the same, with all its numbers of nodes.
     assert chosen(X, B) == casing.rule
     field = vcjax.external_field(vcjax.prepare(casing.rule, X), B)
     plain = np.asarray(vcjax.external_field(casing, torus.B))
-    error = np.asarray(field) @ turn / 10.0**strength - plain
+    error = np.asarray(field) @ rotation / 10.0**strength - plain
     assert np.abs(error).max() < 1e-11 * np.abs(torus.B).max()
 
 
-@few
+@hypothesis.settings(max_examples=3)
 @hypothesis.given(data=st.data())
 def test_grids_without_common_factors_are_as_accurate_as_the_estimate_says(data):
     nfp = data.draw(st.integers(1, 10), "nfp")
@@ -108,17 +95,9 @@ def test_grids_without_common_factors_are_as_accurate_as_the_estimate_says(data)
     surface = problems.rotating_ellipse_surface(nfp, major_radius=2.0, semi_axes=(0.45, 0.55))
     problem = torus_problem(surface, nfp=nfp, half=half, **grids)
     try:
-        rule = vcjax.choose(
-            problem.X,
-            problem.B,
-            2,
-            nfp=nfp,
-            half_period=half,
-            trg_nphi=problem.trg_nphi,
-            trg_ntheta=problem.trg_ntheta,
-        )
+        rule = rule_of(problem, 2)
     except VcjaxError as error:
-        # With so few points of B a seam bends like the seam of a wrong grid.
+        # With so few points of B, a seam looks like the seam of a wrong grid.
         assert "seam" in str(error) and min(*grids["shape"], *grids["src"]) < 12
         return
     casing = vcjax.prepare(rule, problem.X)

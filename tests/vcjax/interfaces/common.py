@@ -1,14 +1,8 @@
 """Set-ups that the tests of the array interfaces share."""
 
 from tests.vcjax.common import flat
-from vcjax import surface_points
 
 DIGITS = 3
-
-
-def surface(problem, nphi, ntheta):
-    symmetry = dict(nfp=problem.nfp, half_period=problem.half_period)
-    return surface_points(problem.X, **symmetry, nphi=nphi, ntheta=ntheta)
 
 
 def set_up(casing, problem, *targets, digits=DIGITS):

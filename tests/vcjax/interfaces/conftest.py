@@ -4,8 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.vcjax.common import flat
-from tests.vcjax.interfaces.common import DIGITS, set_up, surface
+from tests.vcjax.common import flat, surface
+from tests.vcjax.interfaces.common import DIGITS, set_up
 from vcjax import problems
 from vcjax.interfaces import VirtualCasing, VirtualCasingJAX
 

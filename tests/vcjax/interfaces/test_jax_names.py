@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.vcjax.common import flat
-from tests.vcjax.interfaces.common import DIGITS, set_up, surface
+from tests.vcjax.common import flat, surface
+from tests.vcjax.interfaces.common import DIGITS, set_up
 from vcjax import VcjaxError, problems
 from vcjax.interfaces import VirtualCasingJAX, build_offsurface_levels
 
@@ -34,7 +34,7 @@ def test_jax_names_give_the_same_gradients_as_the_flat_interface(problem, casing
     internal = named.compute_internal_gradB_jit(B)
     known = problems.magnetic_field_gradient(problem.inside, surface(problem, 4, 6).reshape(-1, 3))
     error = np.abs(internal.reshape(3, 3, 24) - known.transpose(2, 1, 0)).max()
-    # Relative to the largest gradient there is: that of the whole field.
+    # Relative to the largest gradient of the total field.
     assert error <= 10.0**-DIGITS * np.abs(external + internal).max()
     flat_one = casing.compute_internal_gradB(flat(problem.B)).reshape(3, 3, 4, 6)
     np.testing.assert_array_equal(internal, flat_one)
@@ -49,7 +49,7 @@ def test_off_surface_gradients_are_exact_where_they_are_determined(problem, name
         value, estimate = call(B, X_trg=near.T, return_estimate=True)
         sources = problem.outside if part == "external" else problem.inside
         known = problems.magnetic_field_gradient(sources, near[index : index + 1])[0]
-        # d_i B_k known as [i, k]; the peer's order is [k, i].
+        # `known` has the index order [i, k], and `value` has [k, i].
         error = np.abs(value[:, :, index] - known.T).max()
         assert error <= estimate[index] * np.abs(problem.B).max()
         assert error <= 10.0**-DIGITS * largest
@@ -70,7 +70,7 @@ def test_jax_names_off_the_surface_agree_with_the_flat_interface(off_surface, na
 
 def test_keywords_change_memory_and_precision_but_not_the_answer(problem, named, B):
     external, scale = named.compute_external_B(B), np.abs(problem.B).max()
-    # Nothing is stored: the precision of what is stored does not matter.
+    # No weights are stored, so their precision has no effect.
     knobs = dict(scan_targets=True, patch_dtype="float32", interp_block_size=None)
     knobs |= dict(pou_dtype="float32", remat=True, chunk_size=None, target_chunk_size=7)
     streamed = named.compute_external_B(B, **knobs)
@@ -93,7 +93,7 @@ def test_a_donated_field_gives_the_same_answer():
     donated = casing.compute_external_B_jit(B, donate=True)
     assert problem.external_error(jnp.moveaxis(donated, 0, -1)) < 1e-2
     assert B.is_deleted()
-    # Cast first, single precision is the same call; a NumPy array stays as it is.
+    # A field in single precision is converted first. A NumPy array is not changed.
     single = jnp.moveaxis(jnp.asarray(problem.B, dtype=np.float32), -1, 0)
     again = casing.compute_external_B(single, donate=True)
     assert jnp.abs(again - donated).max() < 1e-6 * np.abs(problem.B).max()
@@ -104,7 +104,7 @@ def test_a_donated_field_gives_the_same_answer():
 
 def test_fields_and_surfaces_may_be_traced(problem, named, B):
     """Trace only; test_differentiation.py tests compiled derivatives."""
-    # Without a field the quadrature serves whatever the source grid can hold.
+    # Without a field, the quadrature resolves every field of the source grid.
     plan, finest = named.plan_precision(B0=B), named.plan_precision()
     assert finest.quad_ntheta >= plan.quad_ntheta
 
@@ -126,6 +126,8 @@ def test_fields_and_surfaces_may_be_traced(problem, named, B):
         assert jax.eval_shape(named.compute_external_B, B).shape == (3, 4, 6)
     with pytest.raises(VcjaxError, match="plan_precision"):
         jax.eval_shape(lambda X: loss(X, B), X)
+    with pytest.raises(VcjaxError, match="^compute_external_gradB got precision=, which is for"):
+        named.compute_external_gradB(B, precision=plan)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """One casing serves all fields that it resolves: which casing is made, and when it is kept."""
 
 from types import SimpleNamespace
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +9,7 @@ import pytest
 from jax.core import Tracer
 
 import vcjax
-from tests.vcjax.common import toroidal_field
+from tests.vcjax.common import rippled, surface, toroidal_field
 from vcjax import VcjaxError, problems
 from vcjax._quadrature.choose import resolves
 from vcjax.interfaces import _surface_setup
@@ -45,21 +44,13 @@ def setup(problem, monkeypatch):
 @pytest.fixture(scope="module")
 def toroidal(problem):
     """Return the field of a conductor on the axis, which is very smooth."""
-    nphi, ntheta = problem.B.shape[:2]
-    kind: dict[str, Any] = dict(nfp=4, half_period=True)
-    x = vcjax.surface_points(problem.X, **kind, nphi=nphi, ntheta=ntheta)
-    return toroidal_field(x)
-
-
-def rippled(field, mode, size):
-    theta = 2 * np.pi * np.arange(field.shape[1]) / field.shape[1]
-    return field * (1 + size * np.cos(mode * theta))[:, None]
+    return toroidal_field(surface(problem, *problem.B.shape[:2]))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_unresolved_field_gets_its_own_quadrature(setup, problem, toroidal, kind):
     gradient = kind.endswith("gradient")
-    # Below the digits asked for, and above those that their gradient takes.
+    # Ripples too small to matter for the digits of the field, but not for its gradient.
     fine = rippled(toroidal, 20, 3e-4)
     first = setup.casing(kind, toroidal)
     assert resolves(first.rule, problem.X, fine, 3, gradient=gradient) == (not gradient)

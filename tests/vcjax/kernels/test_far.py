@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.vcjax.common import turn
 from vcjax import Rule
 from vcjax._geometry.resample import rotation
 from vcjax._kernels import far, pairs
@@ -34,11 +35,7 @@ RULE = Rule(
 def plain_sum(targets, sources, normals, B, nfp):
     total = np.zeros_like(targets)
     for k in range(nfp):
-        angle = 2 * np.pi * k / nfp
-        turn = np.array(
-            [[np.cos(angle), -np.sin(angle), 0], [np.sin(angle), np.cos(angle), 0], [0, 0, 1]]
-        )
-        y, n, b = ((turn @ v).T for v in (sources, normals, B))
+        y, n, b = ((turn(2 * np.pi * k / nfp) @ v).T for v in (sources, normals, B))
         r = targets[:, None] - y
         distance = np.linalg.norm(r, axis=2)
         distance[distance < 1e-9] = np.inf

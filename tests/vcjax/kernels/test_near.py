@@ -16,7 +16,7 @@ def test_the_cutoff_is_its_formula_to_rounding():
     t = np.concatenate([np.linspace(0, 8, 20001), [0.0, 1e-300, 1e-8, 20.0, 40.0]])
     found = np.asarray(field_split(jnp.asarray(t)))
     np.testing.assert_allclose(found, formula(t), rtol=0, atol=2e-15)
-    # What is left of it far out keeps its digits, but for those of the exponential.
+    # For large t, values keep their relative accuracy, except for the rounding of exp.
     np.testing.assert_allclose(found[:20001], formula(t[:20001]), rtol=2e-14)
 
 

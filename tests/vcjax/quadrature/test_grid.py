@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import vcjax
-from tests.vcjax.common import toroidal_field
+from tests.vcjax.common import symmetry, toroidal_field
 from vcjax import problems
 from vcjax._geometry import resample
 from vcjax._quadrature import grid
@@ -56,12 +56,11 @@ def test_the_rule_does_not_depend_on_which_patches_are_tried_first(
     monkeypatch, choose, digits, gradient
 ):
     problem = problems.w7x(digits)
-    symmetry = dict(nfp=problem.nfp, half_period=problem.half_period)
 
     def rule(dearer):
         monkeypatch.setattr(grid, "_DEARER", dearer)
         with warnings.catch_warnings(action="ignore"):
-            return choose(problem.X, problem.B, digits, **symmetry, gradient=gradient)
+            return choose(problem.X, problem.B, digits, **symmetry(problem), gradient=gradient)
 
     everything = rule(0.0)
     assert rule(1.1) == rule(2.0) == rule(np.inf) == everything

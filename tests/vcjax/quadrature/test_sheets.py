@@ -69,6 +69,6 @@ def test_the_sheets_of_a_turning_ellipse_are_as_close_as_balls_between_them_say(
                 nodes = np.maximum(nodes, widths / radius)
             else:
                 widest = max(widest, apart * length / radius)
-    # Of points near the limit those that touch within their own cross-section beyond it count too.
+    # Near the limit, points that touch their own cross-section beyond the limit count too.
     assert (found > 0.97 * np.append(nodes, widest)).all()
     assert (found < 1.25 * np.append(nodes, widest)).all()

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import vcjax
+from tests.vcjax.common import rippled
 from vcjax import problems
 from vcjax._quadrature.slopes import missed_slope
 from vcjax._quadrature.tables import centre_slopes
@@ -27,12 +28,10 @@ def test_the_missed_slope_of_a_wave_is_that_of_the_interpolation_on_patches(coun
 def test_digits_of_a_gradient_count_from_its_largest_value():
     """A field that varies slowly needs a kernel with more digits."""
     problem = problems.axisymmetric(6)
-    columns = problem.B.shape[1]
-    wave = np.cos(8 * 2 * np.pi * np.arange(columns) / columns)[:, None]
     slow, fast = (
         vcjax.choose(
             problem.X, B, 4, nfp=1, half_period=False, trg_nphi=4, trg_ntheta=8, gradient=True
         )
-        for B in (problem.B, problem.B * (1 + 0.2 * wave))
+        for B in (problem.B, rippled(problem.B, 8, 0.2))
     )
     assert slow.cutoff > fast.cutoff

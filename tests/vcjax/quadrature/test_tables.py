@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import vcjax
+from tests.vcjax.common import rule_of
 from vcjax import problems
 from vcjax._geometry import resample
 from vcjax._geometry.patch import PatchInterpolation
@@ -18,10 +19,7 @@ from vcjax._quadrature.spectrum import unresolved
 
 @pytest.fixture(scope="module")
 def rule():
-    problem = problems.w7x(3)
-    return vcjax.choose(
-        problem.X, problem.B, 3, nfp=5, half_period=True, trg_nphi=20, trg_ntheta=40
-    )
+    return rule_of(problems.w7x(3), 3)
 
 
 def test_narrow_patches_interpolate_from_fewer_points(rule):
@@ -109,10 +107,3 @@ def test_patch_interpolation_and_its_transpose_equal_the_plain_products(rule):
     values = np.random.default_rng(1).normal(size=(4, 2, nodes))
     expected = np.einsum("qnp,qmn->mp", matrix, values).reshape(2, *shape)
     np.testing.assert_allclose(interpolation.from_nodes(jnp.asarray(values)), expected, atol=1e-11)
-
-
-def test_rules_are_values(rule):
-    same = dataclasses.replace(rule)
-    assert same == rule and hash(same) == hash(rule)
-    assert rule.quad_nphi == rule.stride_phi * rule.trg_shape[0] * rule.images
-    assert rule.quad_ntheta == rule.stride_theta * rule.trg_shape[1]
