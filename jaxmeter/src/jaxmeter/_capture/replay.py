@@ -222,12 +222,9 @@ def _shard_map(equation: Any, operands: Sequence[Any], held: Values) -> Sequence
 _CUSTOM = ("custom_jvp_call", "custom_vjp_call")
 _RULES = {
     "jit": _jit,
-    "pjit": _jit,
     "scan": _scan,
     "while": _while,
     "cond": _cond,
-    "checkpoint": _remat,
-    "remat": _remat,
     "remat2": _remat,
     "shard_map": _shard_map,
 }
