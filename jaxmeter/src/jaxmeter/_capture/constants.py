@@ -118,15 +118,16 @@ def identity(array: Any) -> Hashable:
     return (held.__array_interface__["data"][0], held.shape, held.strides, held.dtype.str)
 
 
-def _plain(array: Any) -> Any:
+def plain(array: Any) -> Any:
     """Return an array without JAX's wrapper; for random keys, return the keys' data."""
-    array = getattr(array, "val", array)
-    is_extended = jax.numpy.issubdtype(array.dtype, jax.dtypes.extended)
-    return jax.random.key_data(array) if is_extended else array
+    array = getattr(array, "val", array)  # JAX wraps the numpy arrays in a jaxpr
+    if isinstance(array, jax.Array) and jax.numpy.issubdtype(array.dtype, jax.dtypes.extended):
+        return jax.random.key_data(array)
+    return array
 
 
 def _array_bytes(array: Any) -> int:
-    array = _plain(array)
+    array = plain(array)
     return math.prod(array.shape) * np.dtype(array.dtype).itemsize
 
 
@@ -221,22 +222,22 @@ def embedded_counts(
     their occurrences are divided among them.
     """
     counts = dict.fromkeys(arrays, 0)
-    plain = {key: _plain(array) for key, array in arrays.items()}
+    values = {key: plain(array) for key, array in arrays.items()}
     alike: dict[str, list[Hashable]] = defaultdict(list)
-    for key, array in plain.items():
+    for key, array in values.items():
         alike[_tensor_type(array)].append(key)
     found: dict[str, list[EmbeddedConstant]] = defaultdict(list)
     for constant in embedded:
         found[constant.type].append(constant)
     compared, digests = [], {}
     for kind, keys in alike.items():
-        if len(keys) == 1 and _array_bytes(plain[keys[0]]) > _COMPARED_BYTES:
+        if len(keys) == 1 and _array_bytes(values[keys[0]]) > _COMPARED_BYTES:
             counts[keys[0]] = len(found[kind])
         elif found[kind] and _PLAIN.search(kind):
-            digests |= {key: _digest_of(np.asarray(plain[key])) for key in keys}
+            digests |= {key: _digest_of(np.asarray(values[key])) for key in keys}
         elif found[kind]:
             compared += keys
-    digests |= dict(zip(compared, _digests_alone([plain[key] for key in compared]), strict=True))
+    digests |= dict(zip(compared, _digests_alone([values[key] for key in compared]), strict=True))
     for kind, keys in alike.items():
         if keys[0] not in digests:
             continue

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxmeter._capture.constants import captured_values
+from jaxmeter._capture.constants import captured_values, plain
 from jaxmeter._measure.leaves import is_traceable
 from jaxmeter._records.comparison import Answers
 
@@ -68,10 +68,7 @@ def captured_fingerprint(closed_jaxpr: Any) -> str:
 
 def on_host(array: Any) -> np.ndarray:
     """Return an array as a numpy array; for random keys, return the data of the keys."""
-    array = getattr(array, "val", array)  # JAX wraps the numpy arrays in a jaxpr
-    if isinstance(array, jax.Array) and jax.numpy.issubdtype(array.dtype, jax.dtypes.extended):
-        array = jax.random.key_data(array)
-    return np.asarray(array)
+    return np.asarray(plain(array))
 
 
 def _difference(a: np.ndarray, b: np.ndarray) -> float:
