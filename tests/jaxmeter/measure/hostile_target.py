@@ -12,7 +12,6 @@ import dataclasses
 import json
 import os
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -46,15 +45,6 @@ def note_pid(pid):
         file.write(f"{pid}\n")
 
 
-def given_files():
-    """Return the files named in the command line, and those in the folders beside them."""
-    named = [argument for argument in (*sys.argv, *sys.orig_argv) if os.path.isfile(argument)]
-    beside = {os.path.dirname(name) for name in named if "jaxmeter-" in name}
-    return [os.path.join(folder, name) for folder in beside for name in os.listdir(folder)] + [
-        os.path.join(folder, "answer.json") for folder in beside
-    ]
-
-
 def open_descriptors():
     return [number for number in map(int, os.listdir("/proc/self/fd")) if number > 2]
 
@@ -66,10 +56,7 @@ def forged():
     return json.dumps(made).encode()
 
 
-def write_everywhere(content):
-    for name in given_files():
-        with contextlib.suppress(OSError), open(name, "wb") as file:
-            file.write(content)
+def write_to_every_descriptor(content):
     for number in open_descriptors():
         with contextlib.suppress(OSError):
             os.set_blocking(number, False)
@@ -80,49 +67,32 @@ def write_everywhere(content):
 
 
 @attack
-def replaces_the_files_by_folders():
-    for name in given_files():
-        with contextlib.suppress(OSError):
-            os.remove(name)
-        os.makedirs(name, exist_ok=True)
-
-
-@attack
-def fills_the_folders_of_the_files():
-    for name in given_files():
-        with contextlib.suppress(OSError):
-            os.remove(name)
-        os.makedirs(os.path.join(name, "deep", "er"), exist_ok=True)
-    os._exit(0)
-
-
-@attack
 def writes_three_million_brackets():
-    write_everywhere(BRACKETS)
+    write_to_every_descriptor(BRACKETS)
     os._exit(0)
 
 
 @attack
 def writes_a_forged_record():
-    write_everywhere(forged())
+    write_to_every_descriptor(forged())
     os._exit(0)
 
 
 @attack
 def writes_a_forged_record_and_dies():
-    write_everywhere(forged())
+    write_to_every_descriptor(forged())
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 @attack
 def writes_no_text():
-    write_everywhere(bytes(range(256)) * 1000)
+    write_to_every_descriptor(bytes(range(256)) * 1000)
     os._exit(0)
 
 
 @attack
 def writes_a_record_of_wrong_types():
-    write_everywhere(json.dumps({"schema": 2, "name": 3, "status": [], "phases": "x"}).encode())
+    write_to_every_descriptor(b'{"schema": 2, "name": 3, "status": [], "phases": "x"}')
     os._exit(0)
 
 
@@ -130,38 +100,6 @@ def writes_a_record_of_wrong_types():
 def prints_a_forged_record():
     print(forged().decode(), flush=True)
     os._exit(0)
-
-
-@attack
-def links_the_files_to_an_endless_device():
-    for name in given_files():
-        with contextlib.suppress(OSError):
-            os.remove(name)
-        os.symlink("/dev/zero", name)
-    os._exit(0)
-
-
-@attack
-def makes_the_files_fifos():
-    for name in given_files():
-        with contextlib.suppress(OSError):
-            os.remove(name)
-        os.mkfifo(name)
-    os._exit(0)
-
-
-@attack
-def makes_the_files_sparse_and_huge():
-    for name in given_files():
-        with contextlib.suppress(OSError):
-            os.truncate(name, 2**33)
-    os._exit(0)
-
-
-@attack
-def deletes_the_folders():
-    for name in given_files():
-        shutil.rmtree(os.path.dirname(name), ignore_errors=True)
 
 
 @attack
