@@ -216,7 +216,7 @@ SITUATIONS = {
     ),
 }
 
-_MARK = re.compile(r"# <- ([^#]*[^#\s])")
+MARK = re.compile(r"# <- ([^#]*[^#\s])")
 
 
 def marked_lines(name: str) -> dict[str, set[int]]:
@@ -235,7 +235,7 @@ def marked_lines(name: str) -> dict[str, set[int]]:
     found: dict[str, set[int]] = defaultdict(set)
     for node in (entry, *functions):
         for number in range(node.lineno, (node.end_lineno or node.lineno) + 1):
-            mark = _MARK.search(text.splitlines()[number - 1])
+            mark = MARK.search(text.splitlines()[number - 1])
             for path in mark[1].split(" and ") if mark else ():
                 found["" if path == "made here" else path].add(number)
     return found

@@ -1,6 +1,5 @@
 """An audit names each captured array's holder, the lines that use it, and the remedy."""
 
-import re
 import runpy
 from collections import defaultdict
 from pathlib import Path
@@ -14,13 +13,12 @@ import pytest
 import jaxmeter
 from jaxmeter import Audit, Case, RecordError
 from tests.jaxmeter.capture import held_situations
+from tests.jaxmeter.capture.capture_situations import MARK, marked_lines, measured
 from tests.jaxmeter.capture.capture_situations import SITUATIONS as CAPTURED
-from tests.jaxmeter.capture.capture_situations import marked_lines, measured
 from tests.jaxmeter.capture.held_situations import HELD
 
 HERE = Path(__file__).parent
 EQUINOX = [name for name in HELD if name.startswith("equinox")]
-MARK = re.compile(r"# <- ([^#]*[^#\s])")
 
 
 def lines(audited):
@@ -232,11 +230,6 @@ def test_arguments_may_be_shapes_and_a_case_gives_options(weights):
         {"static_argnames": "n"},
     )
     assert [array.path for array in jaxmeter.audit(case).arrays] == ["weights"]
-
-
-def test_an_audit_comes_back_from_json(weights):
-    audited = jaxmeter.audit(lambda x: weights @ x, jnp.ones(10), threshold_bytes=1)
-    assert Audit.from_json(audited.to_json(indent=1)) == audited
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"name": 3}'])
