@@ -220,16 +220,15 @@ def compare_records(
 @contextmanager
 def _sides(a: Any, b: Any, args: tuple[Any, ...]) -> Iterator[tuple[Side, Side]]:
     with temporary_folder() as folder:
-        sides = [_side(one, folder) for one in (a, b)]
+        sides = _side(a, folder), _side(b, folder)
         if not args:
-            yield (sides[0], sides[1])
+            yield sides
             return
-        for side in sides:
-            if side.arg or side.npz or side.pickle:
-                raise JaxmeterError(
-                    f"compare: got a Side with arguments and {len(args)} more in the call; "
-                    "give the arguments either in the Side or in the call"
-                )
+        if any(side.arg or side.npz or side.pickle for side in sides):
+            raise JaxmeterError(
+                f"compare: got a Side with arguments and {len(args)} more in the call; "
+                "give the arguments either in the Side or in the call"
+            )
         try:
             pickled = pickle.dumps((args, {}))
         except Exception as error:  # pickling may raise anything
@@ -240,8 +239,8 @@ def _sides(a: Any, b: Any, args: tuple[Any, ...]) -> Iterator[tuple[Side, Side]]
             ) from error
         file = folder / "arguments.pickle"
         write_file(file, pickled)
-        with_args = [dataclasses.replace(side, pickle=str(file)) for side in sides]
-        yield (with_args[0], with_args[1])
+        first, second = (dataclasses.replace(side, pickle=str(file)) for side in sides)
+        yield first, second
 
 
 def _side(one: Any, folder: Path) -> Side:
