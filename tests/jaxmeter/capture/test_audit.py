@@ -43,7 +43,7 @@ def test_each_captured_array_has_its_path_its_lines_and_its_count(name):
     }
     assert audited.embedded_bytes == sum(situation.embedded)
     known = sum(a.bytes * a.embedded_count for a in audited.arrays)
-    # JAX's own tables, of the random generator, are no one's captures.
+    # The tables of JAX's random generator are not captured arrays.
     assert known == sum(size for size in situation.embedded if size in situation.captured)
 
 
@@ -66,7 +66,7 @@ def test_the_path_and_the_lines_of_an_array_are_found_however_it_is_held(name):
 
 def marked_names(line):
     names = MARK.search(line)
-    # The layer of equinox serves all its situations.
+    # All situations of equinox use one layer.
     return EQUINOX if names and names[1] == "equinox" else names[1].split(", ") if names else ()
 
 

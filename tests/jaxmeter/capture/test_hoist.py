@@ -48,7 +48,7 @@ def test_in_every_capture_situation_the_results_are_equal(name, answers):
 def test_in_every_capture_situation_nothing_is_captured_any_more(name):
     constants, audited = measured(name).held, measured(name).hoisted_audit
     assert [array.shape for array in audited.arrays if array.shape] == []
-    # Scalars stay; all else that was captured is among the constants, once.
+    # Scalars stay captured. Every other captured array is a constant, once.
     sizes = sorted(constant.nbytes for constant in constants.values())
     assert sizes == sorted(size for size in CAPTURED[name].captured if size > 8)
 
@@ -101,7 +101,7 @@ def everything(x):
     return jax.lax.scan(step, x, None, length=2)
 
 
-# Each captures the cube within a jitted function, within something else.
+# In each function, a nested jitted function captures the cube.
 DEEP = {
     "scan": scan,
     "while_loop": lambda x: jax.lax.while_loop(

@@ -26,7 +26,7 @@ BRACKETS = b"[" * 3_000_000
 
 
 class GaveUp(Exception):
-    """The end of a target that attacked while it was imported."""
+    """Raised after an attack, so that the worker does not import JAX."""
 
 
 def attack(function):
@@ -63,7 +63,7 @@ def write_to_every_descriptor(content):
             os.write(number, b"\n" + content + b"\n")
 
 
-# Records and the ways to them.
+# Forged and broken records.
 
 
 @attack
@@ -383,7 +383,7 @@ def leaves_a_hundred_children():
         note_pid(child)
 
 
-# What the meter itself uses.
+# Modules that jaxmeter uses.
 
 
 @attack

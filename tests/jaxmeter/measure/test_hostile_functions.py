@@ -1,4 +1,4 @@
-"""A record comes back whatever the measured function does, and no process of it stays alive."""
+"""A record comes back whatever the measured function does, and its processes are ended."""
 
 import contextlib
 import os
@@ -13,9 +13,9 @@ from tests.jaxmeter.measure.hostile_target import ATTACKS, MEASURED
 from tests.jaxmeter.measure.test_worker_failures import is_alive
 
 HERE = str(Path(__file__).parent)
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="attacks by way of Linux's /proc")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the attacks use /proc")
 
-# Attacks after which the worker cannot say that it was given up.
+# After these attacks the worker cannot report `GaveUp`.
 SIGNALS = {
     "writes_a_forged_record_and_dies": "SIGKILL",
     "aborts": "SIGABRT",

@@ -70,7 +70,7 @@ def test_the_worker_has_the_environment_affinity_and_path_of_its_case(monkeypatc
         )
     )
     assert record.status == "ok", record.failure
-    # The folder is on the path once, since the case names it.
+    # The current directory is on the path because the case names it.
     assert record.extras == {"cpus_count": 1.0, "value": 2.5, "current_directory_on_path": 1.0}
     assert record.environment is not None and record.environment.cpus_available == 1
     assert capfd.readouterr() == ("", "")  # what the target printed stays in the worker

@@ -98,7 +98,7 @@ def test_numpy_scalars_become_plain_numbers():
 
 
 @pytest.mark.parametrize("length", [0, 1, 50, 500, -1])
-def test_a_truncated_text_is_refused_and_said_to_be(length):
+def test_a_truncated_text_is_refused_as_truncated(length):
     text = FULL.to_json()[:length]
     with pytest.raises(RecordError, match=r"Record\.from_json: got \d+ .*truncated or from"):
         Record.from_json(text)
@@ -138,7 +138,7 @@ def test_a_field_that_does_not_fit_is_named(path, value, message):
         Record.from_json(json.dumps(data))
 
 
-def test_an_absent_field_with_a_default_takes_it():
+def test_an_absent_field_gets_its_default():
     data = json.loads(FULL.to_json())
     del data["wall_seconds"], data["memory"]
     back = Record.from_json(json.dumps(data))
