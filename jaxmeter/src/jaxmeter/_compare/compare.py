@@ -10,7 +10,9 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from jaxmeter._compare.exact import compare_answers, compare_exact
 from jaxmeter._compare.rounds import Round
@@ -31,7 +33,7 @@ from jaxmeter._records.comparison import (
     Timing,
 )
 from jaxmeter._records.files import temporary_folder, write_file
-from jaxmeter._records.plain_data import FrozenDict
+from jaxmeter._records.plain_data import FrozenDict, checked
 from jaxmeter._records.record import Failure, Record
 from jaxmeter._workers.processes import in_worker
 from jaxmeter._workers.run import with_ending
@@ -100,11 +102,7 @@ def compare(
     JaxmeterError
         If an argument cannot be used.
     """
-    if isinstance(processes, bool) or not isinstance(processes, int) or processes < 2:
-        raise JaxmeterError(
-            f"compare: got processes={processes!r}; give a whole number of at least 2; "
-            f"{DEFAULT_PROCESSES_COUNT}, the default, is recommended to compare times"
-        )
+    checked("compare", "processes", processes, Annotated[int, Meta(ge=2)])
     path = tuple(entry or os.getcwd() for entry in sys.path) if path is None else tuple(path)
     done: list[ComparedProcess] = []
     with _sides(a, b, args) as sides:
