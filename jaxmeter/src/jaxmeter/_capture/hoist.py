@@ -54,9 +54,10 @@ def hoist(
     ------
     JaxmeterError
         If the function or an argument cannot be used. ``hoisted`` raises this error for constants
-        with other keys, for arguments of other shapes, dtypes or static values, if a sub-program
-        that captures an array cannot take another argument, and for a derivative with respect to a
-        constant that a function with a custom derivative captures, also along a zero tangent.
+        with other keys, and for arguments of other shapes, dtypes or static values. It also raises
+        the error if a sub-program that captures an array cannot take another argument. A constant
+        that a function with a custom derivative captures has no derivative: ``hoisted`` raises the
+        error even if the tangent is zero.
     Exception
         Any exception that the function raises while it is traced.
 

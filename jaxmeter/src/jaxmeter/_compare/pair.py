@@ -16,6 +16,7 @@ import jax
 from jaxmeter._compare.answers import answers_of, captured_fingerprint
 from jaxmeter._measure.case import Case
 from jaxmeter._measure.counts import Events, listening
+from jaxmeter._measure.leaves import Call
 from jaxmeter._measure.meter import Run
 from jaxmeter._measure.phases import (
     Clock,
@@ -32,8 +33,6 @@ from jaxmeter._records.record import Phases, Record
 LEAST_TURNS_COUNT = 5
 """The number of turns that are measured even if they take longer than ``Effort.steady_seconds``. A
 turn is one block of timed calls of each function."""
-
-Call = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -101,13 +100,8 @@ def measure_compared(
 ) -> dict[str, Any]:
     """Measure two functions as `measure_pair` does, and write the results to their records.
 
-    An exception of a function is written to the function's record, and is not caught.
-
-    Returns
-    -------
-    dict
-        The fields of `ComparedProcess` other than its records: ``a_compiles``, ``b_compiles``,
-        ``answers``.
+    Return the other fields of `ComparedProcess`. An exception of a function is written to the
+    function's record, and is not caught.
     """
     order = (1, 0) if swapped else (0, 1)
     shares = _share_traces(pair)

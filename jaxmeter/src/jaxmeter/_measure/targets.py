@@ -36,11 +36,6 @@ def module_of(target: str) -> ModuleType:
     """Return the module of a target: import it by its name, or run its file.
 
     A file is run only once in a process, and not as ``__main__``.
-
-    Raises
-    ------
-    Exception
-        Any exception that the module raises.
     """
     where, _ = split_target(target)
     if not where.endswith(".py"):

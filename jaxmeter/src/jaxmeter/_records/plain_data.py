@@ -161,7 +161,7 @@ class PlainData:
         """
         advice = cls.unreadable_advice.replace("{name}", cls.__name__)
         try:
-            data = strict_json(text)
+            data = _strict_json(text)
         except (ValueError, RecursionError) as error:
             raise RecordError(
                 f"{cls.__name__}.from_json: got {len(text)} characters that are not valid JSON "
@@ -181,14 +181,8 @@ class PlainData:
         """Raise a RecordError if the data have a version that cannot be read."""
 
 
-def strict_json(text: str | bytes) -> Any:
-    """Return the data in a JSON string; NaN, infinities and repeated names are errors.
-
-    Raises
-    ------
-    ValueError, RecursionError
-        If the string is not strict JSON, repeats a name or is nested too deeply.
-    """
+def _strict_json(text: str | bytes) -> Any:
+    """Return the data in a JSON string; NaN, infinities and repeated names are errors."""
     return json.loads(text, object_pairs_hook=_named_once, parse_constant=_refuse_constant)
 
 
