@@ -6,8 +6,7 @@ import functools
 import math
 import statistics
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,8 +108,13 @@ def measure_compared(
     for side in order:
         if shares:
             jax.clear_caches()
-        with _listening_run(pair[side], clock) as run:
-            run.prepare()
+        progress = pair[side].progress
+        with progress.recording_failure(), listening(Events()) as events:
+            run = Run(pair[side].case, progress, events, clock)
+            try:
+                run.prepare()
+            finally:
+                run.note_counts()
         runs.append(run)
     if shares:
         _warm_up_again(*runs)
@@ -153,16 +157,6 @@ def _compare_values(a: Run, b: Run) -> Answers:
             held = captured_fingerprint(run.traced.jaxpr)
             run.progress.note_in("constants", captured_fingerprint=held)
     return answers_of(*answers)
-
-
-@contextmanager
-def _listening_run(one: Compared, clock: Clock) -> Iterator[Run]:
-    with one.progress.recording_failure(), listening(Events()) as events:
-        run = Run(one.case, one.progress, events, clock)
-        try:
-            yield run
-        finally:
-            run.note_counts()
 
 
 def _interleave_calls(runs: list[Run], effort: Effort, clock: Clock) -> None:
