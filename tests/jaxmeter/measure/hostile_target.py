@@ -1,8 +1,8 @@
 """Targets that attack the process that measures them.
 
 Most targets attack while this module is imported. The variable JAXMETER_HOSTILE names the attack.
-After the attack `GaveUp` is raised, so the worker never imports JAX and is quick. The targets in
-`MEASURED` return a case, and attack in their setup or while the case is measured.
+After the attack `GaveUp` is raised, so the worker never imports JAX and is quick. The last targets
+return a case, and attack in their setup or while the case is measured.
 """
 
 import builtins
@@ -20,7 +20,6 @@ import threading
 import time
 
 ATTACKS = {}
-MEASURED = {}
 SLEEP = "import time; time.sleep(600)"
 BRACKETS = b"[" * 3_000_000
 
@@ -31,11 +30,6 @@ class GaveUp(Exception):
 
 def attack(function):
     ATTACKS[function.__name__] = function
-    return function
-
-
-def measured(function):
-    MEASURED[function.__name__] = function
     return function
 
 
@@ -437,7 +431,6 @@ def case(**fields):
     return Case(lambda x: x + 1.0, (1.0,), **fields)
 
 
-@measured
 def leaves_threads_and_children_and_a_mess():
     def wait():
         time.sleep(600)
@@ -452,13 +445,11 @@ def leaves_threads_and_children_and_a_mess():
     return case(check=lambda answer: {"answer": float(answer)})
 
 
-@measured
 def forks_in_the_setup():
     note_pid(os.fork() or os.getpid())
     return case()
 
 
-@measured
 def breaks_the_meter_in_its_check():
     def check(answer):
         breaks_json()
@@ -468,7 +459,6 @@ def breaks_the_meter_in_its_check():
     return case(check=check)
 
 
-@measured
 def returns_a_number_with_an_endless_name():
     return case(extras={"n" * 2**25: 1.0})
 

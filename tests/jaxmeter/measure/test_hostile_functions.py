@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jaxmeter import BenchmarkCase, Record, run_case
-from tests.jaxmeter.measure.hostile_target import ATTACKS, MEASURED
+from tests.jaxmeter.measure.hostile_target import ATTACKS
 from tests.jaxmeter.measure.test_worker_failures import is_alive
 
 HERE = str(Path(__file__).parent)
@@ -103,8 +103,7 @@ def expected(name):
     return "failed", RAISED.get(name, "GaveUp"), ""
 
 
-def test_the_table_has_at_least_fifty_functions():
-    assert len(ATTACKS) + len(MEASURED) >= 50
+def test_every_expected_failure_belongs_to_an_attack():
     assert {*SIGNALS, *EXITS, *SLOW, *RAISED} <= set(ATTACKS)
 
 
