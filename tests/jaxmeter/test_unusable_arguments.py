@@ -78,6 +78,12 @@ def test_each_call_names_itself_if_it_gets_no_function_or_arguments_twice(name):
         (lambda: compare(lambda x: x, "m:f"), "which a fresh process cannot import"),
         (lambda: compare(ANY, "m:f"), "got 3, which a fresh process"),
         (lambda: compare("m:f", "m:g", processes=1), "got processes=1; give a whole number >= 2"),
+        (lambda: compare("m:f", "m:g", timeout_seconds=0), "compare: got timeout_seconds=0; give"),
+        (lambda: compare("m:f", "m:g", path="folder"), "compare: got path='folder'; give a list"),
+        (
+            lambda: compare("m:f", "m:g", env={"A": cast(Any, 1)}),
+            r"compare: got env=\{'A': 1\}; give values, each a string",
+        ),
         (lambda: compare("m:f", "m:g", lambda: 0), "cannot be pickled"),
         (lambda: compare(Side("m:f", arg=("3",)), "m:g", 3), "got a Side with arguments and 1"),
         (lambda: Effort(turns=0), "Effort: got turns=0"),

@@ -17,6 +17,7 @@ from msgspec import Meta
 from jaxmeter._compare.exact import compare_answers, compare_exact
 from jaxmeter._compare.rounds import Round
 from jaxmeter._compare.times import DEFAULT_CRITERIA, compare_times
+from jaxmeter._measure.benchmark import Timeout
 from jaxmeter._measure.environment import host_environment
 from jaxmeter._measure.targets import TARGET_FORM, is_target, resolve
 from jaxmeter._notebook import write_module
@@ -103,7 +104,11 @@ def compare(
         If an argument cannot be used.
     """
     checked("compare", "processes", processes, Annotated[int, Meta(ge=2)])
-    path = tuple(entry or os.getcwd() for entry in sys.path) if path is None else tuple(path)
+    checked("compare", "timeout_seconds", timeout_seconds, Timeout)
+    checked("compare", "env", dict(env), dict[str, str])
+    if path is None:
+        path = [entry or os.getcwd() for entry in sys.path]
+    path = checked("compare", "path", path, tuple[str, ...])
     done: list[ComparedProcess] = []
     with _sides(a, b, args) as sides:
         for number in range(processes):
