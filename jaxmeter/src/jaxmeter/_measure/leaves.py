@@ -25,9 +25,6 @@ class Whole:
         except (TypeError, ValueError):  # an array, which cannot be static
             return False
 
-    def __hash__(self) -> int:
-        return hash(self.value)
-
 
 def is_traceable(leaf: Any) -> bool:
     """Return whether JAX can trace a leaf: an array, a `jax.ShapeDtypeStruct`, or a number."""
