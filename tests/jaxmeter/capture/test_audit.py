@@ -1,5 +1,6 @@
 """An audit names each captured array's holder, the lines that use it, and the remedy."""
 
+import re
 import runpy
 from collections import defaultdict
 from pathlib import Path
@@ -138,14 +139,17 @@ def test_each_occurrence_counts_towards_the_threshold(weights):
     "dtype",
     ["bool", "int8", "uint16", "bfloat16", "float8_e4m3fn", "float32", "float64", "complex128"],
 )
-def test_arrays_of_one_shape_are_counted_separately_in_every_dtype(dtype):
+def test_arrays_of_one_shape_are_counted_to_the_byte_and_separately_in_every_dtype(dtype):
     first, second = (jnp.asarray((np.arange(40) + n) % 2).astype(dtype) for n in range(2))
 
     def step(i):
         return first[i], second[i], jax.jit(lambda j: first[j])(i)
 
-    counts = {a.path: a.embedded_count for a in jaxmeter.audit(step, 3).arrays}
-    assert counts == {"first": 2, "second": 1}
+    audited = jaxmeter.audit(step, 3)
+    assert {a.path: a.embedded_count for a in audited.arrays} == {"first": 2, "second": 1}
+    item_bytes = int(re.findall(r"\d+", dtype)[0]) // 8 if dtype != "bool" else 1
+    assert audited.captured_bytes == 2 * 40 * item_bytes
+    assert audited.embedded_bytes == 3 * 40 * item_bytes
 
 
 def test_a_large_array_is_counted_without_comparing_its_values():

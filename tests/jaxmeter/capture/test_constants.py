@@ -184,17 +184,6 @@ def test_without_a_lowered_program_only_captured_arrays_are_known():
     assert constants.hidden_argument_bytes is None
 
 
-@pytest.mark.parametrize(
-    ("dtype", "item_bytes"),
-    [("bool", 1), ("int8", 1), ("uint16", 2), ("bfloat16", 2), ("float32", 4), ("complex128", 16)],
-)
-def test_bytes_follow_the_dtype(dtype, item_bytes):
-    held = jnp.asarray(np.arange(40) % 2).astype(dtype)
-    traced = jax.jit(lambda i: held[i]).trace(3)
-    constants = count_constants(traced.jaxpr, traced.lower())
-    assert constants.captured_bytes == constants.embedded_bytes == 40 * item_bytes
-
-
 @pytest.mark.parametrize("dtype", ["float64", "complex128", "bool", "int32"])
 def test_equal_elements_embed_nothing_in_any_dtype(dtype):
     held = jnp.ones((5, 7), dtype)
