@@ -11,6 +11,7 @@ A captured array is not always embedded exactly once:
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import math
 import re
@@ -20,6 +21,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.interpreters import mlir
 
 from jaxmeter._program.jaxprs import inner, label, sub_jaxprs
 from jaxmeter._records.constants import ConstantArray, Constants
@@ -271,13 +273,10 @@ def _digests_alone(arrays: list[Any]) -> Iterator[bytes | None]:
 
 def _tensor_type(array: Any) -> str:
     """Return MLIR's name of an array's type: ``tensor<64x3xf64>``, ``tensor<3xcomplex<f32>>``."""
-    dtype = array.dtype
-    name, _, variant = dtype.name.partition("_")  # float8_e4m3fn is f8E4M3FN
-    if name == "bool":
-        name = "i1"
-    elif name.startswith("complex"):
-        name = f"complex<f{dtype.itemsize * 4}>"
-    else:
-        for long, short in (("bfloat", "bf"), ("float", "f"), ("uint", "ui"), ("int", "i")):
-            name = re.sub(f"^{long}", short, name)
-    return f"tensor<{''.join(f'{n}x' for n in array.shape)}{name}{variant.upper()}>"
+    return f"tensor<{''.join(f'{n}x' for n in array.shape)}{_element_type(array.dtype)}>"
+
+
+@functools.cache
+def _element_type(dtype: np.dtype) -> str:
+    with mlir.make_ir_context():
+        return str(mlir.dtype_to_ir_type(dtype))
