@@ -26,10 +26,8 @@ from jax.interpreters import mlir
 from jaxmeter._program.jaxprs import inner, label, sub_jaxprs
 from jaxmeter._records.constants import ConstantArray, Constants
 
-_TENSOR = re.compile(r"tensor<((?:\d+x)*)(.+?)>$")
 _PLAIN = re.compile(r"x(f32|f64|u?i(8|16|32|64))>$")
 """Types whose values are compared as bytes. For other types, the printed values are compared."""
-_LENGTHS = re.compile(r"tensor<(?:[1-9]\d*x)+[^\dx]")
 # A larger array with a unique shape and dtype is matched by shape and dtype, not by its values.
 _COMPARED_BYTES = 1_000_000
 
@@ -157,17 +155,12 @@ class EmbeddedConstant:
 
     @property
     def bytes(self) -> int:
-        match = _TENSOR.match(self.type)
-        # The width is the first number in the name: f64, bf16, i1, ui8, f8E4M3FN, complex<f32>.
+        kind = self.operation.results[0].type
+        parts = [kind.element_type]
+        if hasattr(parts[0], "element_type"):  # a complex number has two parts of one type
+            parts = 2 * [parts[0].element_type]
         # An element narrower than a byte takes a whole byte, as in the array.
-        width = match and re.search(r"\d+", match[2])
-        if not match or not width:
-            raise ValueError(
-                f"embedded_constants: got a constant of the unknown type {self.type}; try another "
-                "dtype, and report the type to jaxmeter's authors"
-            )
-        item_bytes = math.ceil(int(width[0]) / 8) * (2 if match[2].startswith("complex") else 1)
-        return math.prod(int(n) for n in match[1].split("x") if n) * item_bytes
+        return math.prod(kind.shape) * sum(math.ceil(part.width / 8) for part in parts)
 
     def digest(self) -> bytes:
         """Return a hash that is equal for equal constants of the same type."""
@@ -204,11 +197,12 @@ def _is_splat(constant: Any) -> bool:
     printer shortens the values unless they are all equal. Printing is slow: a thousand operations
     take seconds.
     """
-    kind = str(constant.results[0].type)
-    if not _LENGTHS.match(kind):
+    kind = constant.results[0].type
+    if not kind.shape or 0 in kind.shape:
         return True  # a scalar, or an empty array
     # Reading a value of complex numbers raises a TypeError, and aborts the process on JAX 0.7.
-    splat = None if "complex" in kind else getattr(constant.attributes["value"], "is_splat", None)
+    is_complex = "complex" in str(kind)
+    splat = None if is_complex else getattr(constant.attributes["value"], "is_splat", None)
     if splat is not None:
         return splat
     return "__elided__" not in constant.get_asm(large_elements_limit=1, use_local_scope=True)
