@@ -108,13 +108,13 @@ def compare(
     checked("compare", "env", dict(env), dict[str, str])
     if path is None:
         path = [entry or os.getcwd() for entry in sys.path]
-    path = checked("compare", "path", path, tuple[str, ...])
+    entries: tuple[str, ...] = checked("compare", "path", path, tuple[str, ...])
     done: list[ComparedProcess] = []
     with _sides(a, b, args) as sides:
         for number in range(processes):
             if on_process is not None:
                 on_process(number + 1)
-            task = Task(*sides, effort, swapped=number % 2 == 1, path=path)
+            task = Task(*sides, effort, swapped=number % 2 == 1, path=entries)
             done.append(_run(task, timeout_seconds, env))
             if any(record.status != "ok" for record in (done[-1].a, done[-1].b)):
                 break
