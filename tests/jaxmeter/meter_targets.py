@@ -4,7 +4,6 @@ Targets that need no JAX do not import JAX, so their tests are fast.
 """
 
 import os
-import signal
 import sys
 import time
 
@@ -20,13 +19,11 @@ def _arrays(size):
     return jax, jnp, np.random.default_rng(0).normal(size=(size, size))
 
 
-def matrix(size, variant="closure"):
+def matrix(size):
     _, jnp, host = _arrays(size)
     held = jnp.asarray(host)
     check = lambda answer: {"sum": answer.sum(), "not_a_number": float("nan")}  # noqa: E731
-    if variant == "closure":
-        return Case(lambda x: jnp.sin(held @ x), (jnp.ones(size),), check=check)
-    return Case(lambda a, x: jnp.sin(a @ x), (held, jnp.ones(size)), check=check)
+    return Case(lambda x: jnp.sin(held @ x), (jnp.ones(size),), check=check)
 
 
 def talkative(environment_name):
@@ -107,10 +104,6 @@ def exits():
 def leaves_at_once():
     print("about to leave", flush=True)
     os._exit(7)
-
-
-def crashes():
-    os.kill(os.getpid(), signal.SIGSEGV)
 
 
 def returns_no_case():

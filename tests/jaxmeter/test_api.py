@@ -17,9 +17,10 @@ def test_dir_shows_the_api_and_nothing_else():
     )
 
 
-def test_importing_jaxmeter_loads_no_part_of_it():
-    code = "import sys, jaxmeter; print(*[name for name in sys.modules if name.startswith('jax')])"
+def test_importing_jaxmeter_loads_no_part_of_it_and_no_jax_or_numpy():
+    code = "import sys, jaxmeter; print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
-    assert {*loaded.stdout.split()} == {"jaxmeter", "jaxmeter.version"}
+    names = {name for name in loaded.stdout.split() if name.startswith(("jax", "numpy"))}
+    assert names == {"jaxmeter", "jaxmeter.version"}

@@ -169,7 +169,7 @@ SITUATIONS = {
         lambda x: jax.jvp(jax.jit(lambda y: jnp.sin(CUBE @ y)), (x,), (x,)),  # <- CUBE
     ),
     "custom_vjp": captures(lambda x: _custom_vjp(x)),
-    # To JAX the equations of the backward rule are at the line that is differentiated.
+    # JAX reports the equations of the backward rule at the line that is differentiated.
     "grad_of_custom_vjp": captures(lambda x: jax.grad(_custom_vjp)(x)),  # <- CUBE
     "custom_jvp": captures(lambda x: _custom_jvp(x)),
     "remat": captures(
@@ -196,7 +196,7 @@ SITUATIONS = {
         embedded=(),
         hidden=(240,),
     ),
-    # The two tables of four 32-bit words are of JAX's own random generator.
+    # JAX's random generator embeds two tables of four 32-bit words.
     "random_key": captures(
         lambda x: jax.random.uniform(KEY, (3,)) + x,  # <- KEY
         ("KEY",),
@@ -216,7 +216,7 @@ SITUATIONS = {
     ),
 }
 
-_MARK = re.compile(r"# <- ([^#]*[^#\s])")
+MARK = re.compile(r"# <- ([^#]*[^#\s])")
 
 
 def marked_lines(name: str) -> dict[str, set[int]]:
@@ -235,7 +235,7 @@ def marked_lines(name: str) -> dict[str, set[int]]:
     found: dict[str, set[int]] = defaultdict(set)
     for node in (entry, *functions):
         for number in range(node.lineno, (node.end_lineno or node.lineno) + 1):
-            mark = _MARK.search(text.splitlines()[number - 1])
+            mark = MARK.search(text.splitlines()[number - 1])
             for path in mark[1].split(" and ") if mark else ():
                 found["" if path == "made here" else path].add(number)
     return found

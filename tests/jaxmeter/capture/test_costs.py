@@ -22,7 +22,7 @@ EQUAL = jnp.ones((128, 128), "float32")
 INDICES = jnp.asarray(np.random.default_rng(1).integers(0, 600, size=600))
 X = jnp.ones((), "float32")
 
-# Each with the slow operations that the compiler folds.
+# Functions, each with the slow operations that the compiler folds.
 FOLDED = {
     "sort": (lambda x: jnp.sort(TABLE, 0) * x, ["sort"]),
     "argsort": (lambda x: jnp.argsort(TABLE, 0) * x.astype(int), ["sort"]),
@@ -73,7 +73,7 @@ def test_constant_folding_is_reported_without_compiling(name):
 
 
 def test_the_seconds_of_a_fold_are_of_the_right_order():
-    # By hand, with JAX 0.10.2 on one core: 4.8 s for 128 x 128, 12 s for the sum of 512 x 512.
+    # Measured with JAX 0.10.2 on one core: 4.8 s for 128 x 128, 12 s for the sum of 512 x 512.
     (sort,) = jaxmeter.audit(FOLDED["sort"][0], X).foldings
     assert 1 <= sort.seconds <= 20
     half = LARGE[:512, :512]
@@ -106,7 +106,8 @@ def tiny(monkeypatch):
 
 
 def calibrated():
-    # First one that does not count, then with and without the array: 0.64 s in the median.
+    # The first compile does not count. Then the program with the array and the program without
+    # it alternate. The median of their differences is 0.64 s.
     return jaxmeter.calibrate(clock=clock([9.0, 0.8, 0.2, 0.74, 0.1, 5.0, 0.1]))
 
 
@@ -150,7 +151,7 @@ def test_an_audit_shows_the_cost_once_there_is_a_calibration(tiny):
 
 
 def test_a_real_calibration_is_of_the_right_order(tmp_path):
-    # In a process of its own: large arrays leave memory behind that later tests of peaks would see.
+    # A separate process, because large arrays would raise the memory peaks of later tests.
     file = tmp_path / "made.json"
     code = (
         "from jaxmeter import __main__ as command\n"

@@ -116,7 +116,7 @@ def test_functions_that_captured_other_values_differ():
         held = jnp.asarray(values)
         return Case(lambda x: x + held, (jnp.ones(50),))
 
-    # In the text of the optimised program both are the same, for it leaves large constants out.
+    # The texts of the optimised programs are equal, because they leave out large constants.
     values = np.cos(np.arange(50.0))
     both, _ = pair(adding(values), adding(2.0 * values))
     (a, b), found = measured(both, QUICK)
@@ -219,7 +219,7 @@ def test_each_process_keeps_its_samples_and_its_environment(differing):
     ],
 )
 def test_a_failure_is_recorded_with_its_phase(target, kind, phase, status, failure_of, tmp_path):
-    # First where that needs no other function to be measured before it.
+    # The failing function goes first, so that the other function is not measured.
     sides = (Side(target, arg=("f32[3]",)), Side("compared_targets:step", arg=("f32[3]",)))
     env = {"METER_TEST_PIDS": str(tmp_path / "pids")}
     seconds = 9.0 if status == "timeout" else 100.0
@@ -268,7 +268,7 @@ def test_the_command_measures_for_the_seconds_given():
     assert _effort(None) == Effort()
     assert _effort(0.1).steady_seconds == 0.1
     longer = _effort(3.0)
-    # Of something fast there are as many turns as take so long.
+    # A fast function gets as many turns as fill the time.
     assert 2 * longer.turns * longer.turn_seconds == pytest.approx(3.0)
     with pytest.raises(JaxmeterError, match="got steady_seconds=-1"):
         _effort(-1.0)

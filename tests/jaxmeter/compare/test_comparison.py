@@ -51,7 +51,7 @@ def record(seconds=1.0, *, name="step", jax="0.10.2", fingerprint="f", captured=
 
 
 def test_records_of_two_versions_are_compared_round_by_round():
-    machine = draw.uniform(1.0, 5.0, 8)  # as slow as it is in each round
+    machine = draw.uniform(1.0, 5.0, 8)  # the slowness of the machine in each round
     before = [record(slow) for slow in machine]
     now = [record(1.2 * slow, captured=4096) for slow in machine]
     exact, timings = compare_records(before, now)
@@ -155,7 +155,7 @@ def test_phases_that_scatter_do_not_keep_equal_functions_from_being_the_same():
     assert verdicts["steady_seconds"] == "same" and "inconclusive" in verdicts.values()
     assert found.verdict == "same"
     assert "trace, lower, compile do not decide" in table(found)
-    # Yet they speak where they differ.
+    # Phases that differ count.
     slower = [dataclasses.replace(p, b_compiles=compiled(1.5)) for p in compared().processes]
     assert compare_processes(tuple(slower)).verdict == "different"
 
@@ -188,7 +188,7 @@ def test_answers_with_nan_are_mentioned():
 
 
 def test_the_times_of_the_second_follow_from_the_ratio():
-    # Medians of each function over the processes would be 2.0 and 1.5: the second the faster.
+    # The medians over the processes are 2.0 and 1.5, as if the second function were faster.
     samples = [((1.0,), (1.1,)), ((2.0,), (2.2,)), ((2.0,), (1.5,))]
     processes = tuple(
         dataclasses.replace(

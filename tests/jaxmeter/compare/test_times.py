@@ -45,9 +45,9 @@ def different_count(count, logs, **criteria):
     ("shape", "trimmed"), [((1, 3), 0.0), ((1, 6), 0.0), ((4, 3), 0.0), ((4, 6), 0.0), (8, 0.125)]
 )
 def test_equal_functions_differ_no_more_often_than_the_significance(shape, trimmed):
-    # Noise far above the minimum effect, so that only the test protects.
+    # The noise is far above the minimum effect, so only the significance prevents false alarms.
     found = different_count(1500, lambda: draw.normal(0.0, 0.3, shape), trimmed_share=trimmed)
-    # 0.5 % of 1500 is 7.5 with a standard deviation of 2.7; four of those are allowed for.
+    # 0.5 % of 1500 is 7.5 with a standard deviation of 2.7; the limit is four deviations higher.
     assert found <= 18
 
 
@@ -72,11 +72,11 @@ def test_trimming_makes_a_process_that_was_disturbed_throughout_harmless():
     for given in (known(logs), logs):
         assert judged(given, trimmed_share=0.0).verdict == "inconclusive"
         assert judged(given, trimmed_share=0.125).verdict == "different"
-    # An eighth of fewer than eight is none.
+    # An eighth of seven rounds is no round.
     assert judged(known(logs[:7]), trimmed_share=0.125) == judged(known(logs[:7]))
 
 
-def test_where_the_untrimmed_rounds_agree_exactly_the_ends_give_the_spread():
+def test_if_the_untrimmed_rounds_agree_exactly_the_trimmed_rounds_give_the_spread():
     ties = known([-1.0, *[0.06] * 6, 2.0])
     trimmed = judged(ties, trimmed_share=0.125)
     assert trimmed == judged(ties) and trimmed.verdict == "inconclusive"
@@ -153,7 +153,7 @@ def test_a_time_has_its_share_of_the_significance_even_if_it_is_given_alone():
 
 @pytest.mark.parametrize("processes", [4, 6])
 def test_phases_with_heavy_tails_raise_no_false_alarms(processes):
-    # Some milliseconds of Python: now and then another program takes time, on either side.
+    # A phase takes some milliseconds of Python; other programs disturb either function.
     found = 0
     for _ in range(1000):
         times = {"steady_seconds": rounds(draw.normal(0.0, 0.01, processes))}
@@ -162,7 +162,7 @@ def test_phases_with_heavy_tails_raise_no_false_alarms(processes):
             logs = 0.03 * draw.standard_t(2, processes) + bursts[0] - bursts[1]
             times[name] = rounds(logs)
         found += any(one.verdict == "different" for one in compare_four(times))
-    # 0.5 % of 1000 is 5 with a standard deviation of 2.2; four of those are allowed for.
+    # 0.5 % of 1000 is 5 with a standard deviation of 2.2; the limit is four deviations higher.
     assert found <= 14
 
 
@@ -191,7 +191,7 @@ def test_a_disturbed_process_counts_for_less():
     calm = [interleaved(0.0953, 0.01) for _ in range(5)]
     timing = judged([*calm, interleaved(-0.3, 1.0)])
     assert timing.verdict == "different" and timing.ratio == pytest.approx(1.1, abs=0.01)
-    # If its own samples did not scatter, it would count in full.
+    # If the samples of this process do not scatter, the process counts in full.
     assert judged([*calm, interleaved(-0.3, 0.01)]).verdict == "inconclusive"
 
 
@@ -201,7 +201,7 @@ def test_disturbed_processes_raise_no_false_alarms():
         scatters = draw.choice([0.02, 0.2, 2.0], size=6)  # of turns; errors of 0.5 % to 46 %
         noisy = [interleaved(draw.normal(0.0, 0.01), scatter) for scatter in scatters]
         found += judged(noisy, minimum_effect=0.0).verdict == "different"
-    # 0.5 % of 600 is 3 with a standard deviation of 1.7; four of those are allowed for.
+    # 0.5 % of 600 is 3 with a standard deviation of 1.7; the limit is four deviations higher.
     assert found <= 10
 
 
@@ -268,7 +268,7 @@ def test_pooled_cases_with_processes_that_differ_beyond_their_scatter_raise_no_f
         # Pooled times have half of the significance.
         timing = pooled(cases, minimum_effect=0.0, significance=0.01, trimmed_share=0.125)
         found += timing is not None and timing.verdict == "different"
-    # 0.5 % of 3000 is 15 with a standard deviation of 3.9; four of those are allowed for.
+    # 0.5 % of 3000 is 15 with a standard deviation of 3.9; the limit is four deviations higher.
     assert found <= 31
 
 

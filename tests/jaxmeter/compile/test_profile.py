@@ -162,7 +162,6 @@ def test_the_sheet_has_stages_lines_kernels_and_the_unattributed_rest(profile):
     text = jaxmeter.table(profile)
     assert re.search(r"^  LLVM +\S+ \w+ +\S+ %  measured", text, re.MULTILINE)
     assert "(unattributed)" in text and "x = jnp.roll(helper(x), k)" in text
-    assert str(profile) == text
 
 
 def test_the_flame_graph_is_one_page_whose_boxes_fill_it(profile):

@@ -1,8 +1,8 @@
 """Targets that attack the process that measures them.
 
 Most targets attack while this module is imported. The variable JAXMETER_HOSTILE names the attack.
-After the attack `GaveUp` is raised, so the worker never imports JAX and is quick. The targets in
-`MEASURED` return a case, and attack in their setup or while the case is measured.
+After the attack `GaveUp` is raised, so the worker never imports JAX and is quick. The last targets
+return a case, and attack in their setup or while the case is measured.
 """
 
 import builtins
@@ -12,7 +12,6 @@ import dataclasses
 import json
 import os
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -21,13 +20,12 @@ import threading
 import time
 
 ATTACKS = {}
-MEASURED = {}
 SLEEP = "import time; time.sleep(600)"
 BRACKETS = b"[" * 3_000_000
 
 
 class GaveUp(Exception):
-    """The end of a target that attacked while it was imported."""
+    """Raised after an attack, so that the worker does not import JAX."""
 
 
 def attack(function):
@@ -35,24 +33,10 @@ def attack(function):
     return function
 
 
-def measured(function):
-    MEASURED[function.__name__] = function
-    return function
-
-
 def note_pid(pid):
     """Append the id of a process to a file; the test checks whether the process is alive."""
     with open(os.environ["JAXMETER_HOSTILE_PIDS"], "a") as file:
         file.write(f"{pid}\n")
-
-
-def given_files():
-    """Return the files named in the command line, and those in the folders beside them."""
-    named = [argument for argument in (*sys.argv, *sys.orig_argv) if os.path.isfile(argument)]
-    beside = {os.path.dirname(name) for name in named if "jaxmeter-" in name}
-    return [os.path.join(folder, name) for folder in beside for name in os.listdir(folder)] + [
-        os.path.join(folder, "answer.json") for folder in beside
-    ]
 
 
 def open_descriptors():
@@ -66,63 +50,43 @@ def forged():
     return json.dumps(made).encode()
 
 
-def write_everywhere(content):
-    for name in given_files():
-        with contextlib.suppress(OSError), open(name, "wb") as file:
-            file.write(content)
+def write_to_every_descriptor(content):
     for number in open_descriptors():
         with contextlib.suppress(OSError):
             os.set_blocking(number, False)
             os.write(number, b"\n" + content + b"\n")
 
 
-# Records and the ways to them.
-
-
-@attack
-def replaces_the_files_by_folders():
-    for name in given_files():
-        with contextlib.suppress(OSError):
-            os.remove(name)
-        os.makedirs(name, exist_ok=True)
-
-
-@attack
-def fills_the_folders_of_the_files():
-    for name in given_files():
-        with contextlib.suppress(OSError):
-            os.remove(name)
-        os.makedirs(os.path.join(name, "deep", "er"), exist_ok=True)
-    os._exit(0)
+# Forged and broken records.
 
 
 @attack
 def writes_three_million_brackets():
-    write_everywhere(BRACKETS)
+    write_to_every_descriptor(BRACKETS)
     os._exit(0)
 
 
 @attack
 def writes_a_forged_record():
-    write_everywhere(forged())
+    write_to_every_descriptor(forged())
     os._exit(0)
 
 
 @attack
 def writes_a_forged_record_and_dies():
-    write_everywhere(forged())
+    write_to_every_descriptor(forged())
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 @attack
 def writes_no_text():
-    write_everywhere(bytes(range(256)) * 1000)
+    write_to_every_descriptor(bytes(range(256)) * 1000)
     os._exit(0)
 
 
 @attack
 def writes_a_record_of_wrong_types():
-    write_everywhere(json.dumps({"schema": 2, "name": 3, "status": [], "phases": "x"}).encode())
+    write_to_every_descriptor(b'{"schema": 2, "name": 3, "status": [], "phases": "x"}')
     os._exit(0)
 
 
@@ -130,38 +94,6 @@ def writes_a_record_of_wrong_types():
 def prints_a_forged_record():
     print(forged().decode(), flush=True)
     os._exit(0)
-
-
-@attack
-def links_the_files_to_an_endless_device():
-    for name in given_files():
-        with contextlib.suppress(OSError):
-            os.remove(name)
-        os.symlink("/dev/zero", name)
-    os._exit(0)
-
-
-@attack
-def makes_the_files_fifos():
-    for name in given_files():
-        with contextlib.suppress(OSError):
-            os.remove(name)
-        os.mkfifo(name)
-    os._exit(0)
-
-
-@attack
-def makes_the_files_sparse_and_huge():
-    for name in given_files():
-        with contextlib.suppress(OSError):
-            os.truncate(name, 2**33)
-    os._exit(0)
-
-
-@attack
-def deletes_the_folders():
-    for name in given_files():
-        shutil.rmtree(os.path.dirname(name), ignore_errors=True)
 
 
 @attack
@@ -445,7 +377,7 @@ def leaves_a_hundred_children():
         note_pid(child)
 
 
-# What the meter itself uses.
+# Modules that jaxmeter uses.
 
 
 @attack
@@ -499,7 +431,6 @@ def case(**fields):
     return Case(lambda x: x + 1.0, (1.0,), **fields)
 
 
-@measured
 def leaves_threads_and_children_and_a_mess():
     def wait():
         time.sleep(600)
@@ -514,13 +445,11 @@ def leaves_threads_and_children_and_a_mess():
     return case(check=lambda answer: {"answer": float(answer)})
 
 
-@measured
 def forks_in_the_setup():
     note_pid(os.fork() or os.getpid())
     return case()
 
 
-@measured
 def breaks_the_meter_in_its_check():
     def check(answer):
         breaks_json()
@@ -530,7 +459,6 @@ def breaks_the_meter_in_its_check():
     return case(check=check)
 
 
-@measured
 def returns_a_number_with_an_endless_name():
     return case(extras={"n" * 2**25: 1.0})
 

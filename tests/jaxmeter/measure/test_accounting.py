@@ -17,12 +17,6 @@ def test_argument_and_output_bytes_equal_the_bytes_of_the_arrays():
     assert account["alias_bytes"] == 0
 
 
-def test_donated_arguments_show_as_aliases():
-    jitted = jax.jit(lambda x: x + 1.0, donate_argnums=0)
-    account = accounting.compiler_account(jitted.lower(jnp.ones(1000)).compile())
-    assert account["alias_bytes"] == 8000
-
-
 def test_temporaries_grow_by_a_buffer_that_is_added():
     def temp_bytes(fn):
         compiled = jax.jit(fn).lower(jnp.ones((200, 200))).compile()

@@ -1,15 +1,14 @@
 """A worker measures one case cold, and rejects a case that was not cold."""
 
+import math
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import jax
 import pytest
 
 import jaxmeter
-from jaxmeter import JaxmeterError, Record, run_case
+from jaxmeter import Record, run_case
 from jaxmeter._workers.processes import in_worker
 
 TARGETS = str(Path(__file__).parents[1])
@@ -29,6 +28,7 @@ def test_a_good_case_comes_back_measured(closure_record):
     assert len(record.samples_seconds) == 3
     assert all(seconds > 0 for seconds in record.samples_seconds)
     assert None not in (record.setup_seconds, record.phases.compile_seconds, record.wall_seconds)
+    assert record.checks["sum"] != 0.0 and math.isnan(record.checks["not_a_number"])
     assert record.constants.captured_bytes == record.constants.embedded_bytes == 40 * 40 * 8
     assert record.constants.folding_alarms_count == 0
     assert record.environment is not None
@@ -42,18 +42,6 @@ def test_a_worker_profiles_a_compile_if_asked_and_names_files_by_their_path(clos
     assert seconds == sorted(seconds, reverse=True)
     assert 0 < sum(seconds) <= profile.seconds
     assert {line.source.rpartition(":")[0] for line in profile.lines} == {"meter_targets.py"}
-
-
-def test_nan_comes_back_from_a_check(closure_record):
-    assert closure_record.checks["sum"] != 0.0
-    assert closure_record.checks["not_a_number"] != closure_record.checks["not_a_number"]
-    Record.from_json(closure_record.to_json())
-
-
-def test_the_argument_variant_captures_nothing_in_its_own_process(case):
-    record = run_case(case("matrix", params={"size": 40, "variant": "argument"}))
-    assert record.status == "ok"
-    assert record.constants.captured_bytes == record.constants.embedded_bytes == 0
 
 
 @pytest.mark.skipif(
@@ -82,7 +70,7 @@ def test_the_worker_has_the_environment_affinity_and_path_of_its_case(monkeypatc
         )
     )
     assert record.status == "ok", record.failure
-    # The folder is on the path once, since the case names it.
+    # The current directory is on the path because the case names it.
     assert record.extras == {"cpus_count": 1.0, "value": 2.5, "current_directory_on_path": 1.0}
     assert record.environment is not None and record.environment.cpus_available == 1
     assert capfd.readouterr() == ("", "")  # what the target printed stays in the worker
@@ -122,14 +110,3 @@ def test_a_worker_that_cannot_read_its_case_sends_no_record():
     ended = in_worker("jaxmeter._workers.worker", task, {}, 100.0)
     assert (ended.exit_code, ended.answer) == (1, None)
     assert "BenchmarkCase.from_json: " in ended.printed
-
-
-def test_importing_jaxmeter_imports_no_jax():
-    code = "import sys, jaxmeter; assert 'jax' not in sys.modules and 'numpy' not in sys.modules"
-    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    subprocess.run([sys.executable, "-P", "-c", code], env=env, check=True, timeout=60)
-
-
-def test_anything_but_a_benchmark_case_is_refused():
-    with pytest.raises(JaxmeterError, match=r"run_case: got 'a:b'; give a jaxmeter\.BenchmarkCase"):
-        run_case("a:b")  # pyright: ignore

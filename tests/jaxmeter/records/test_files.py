@@ -1,7 +1,6 @@
 """Only regular files of bounded size are read; written files are whole or absent."""
 
 import errno
-import fcntl
 import os
 import socket
 import subprocess
@@ -145,11 +144,3 @@ def test_a_temporary_folder_that_cannot_be_made_is_one_line_with_advice(temporar
     with pytest.raises(FileError, match="Read-only file system.*set TMPDIR"):
         with temporary_folder():
             raise AssertionError("not reached")
-
-
-def test_the_lock_of_a_folder_is_shared_with_no_cleaner(temporary):
-    with temporary_folder() as folder:
-        descriptor = os.open(folder, os.O_RDONLY)
-        with pytest.raises(BlockingIOError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.close(descriptor)

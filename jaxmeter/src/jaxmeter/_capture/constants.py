@@ -11,6 +11,7 @@ A captured array is not always embedded exactly once:
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import math
 import re
@@ -20,14 +21,13 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.interpreters import mlir
 
 from jaxmeter._program.jaxprs import inner, label, sub_jaxprs
 from jaxmeter._records.constants import ConstantArray, Constants
 
-_TENSOR = re.compile(r"tensor<((?:\d+x)*)(.+?)>$")
 _PLAIN = re.compile(r"x(f32|f64|u?i(8|16|32|64))>$")
 """Types whose values are compared as bytes. For other types, the printed values are compared."""
-_LENGTHS = re.compile(r"tensor<(?:[1-9]\d*x)+[^\dx]")
 # A larger array with a unique shape and dtype is matched by shape and dtype, not by its values.
 _COMPARED_BYTES = 1_000_000
 
@@ -118,15 +118,16 @@ def identity(array: Any) -> Hashable:
     return (held.__array_interface__["data"][0], held.shape, held.strides, held.dtype.str)
 
 
-def _plain(array: Any) -> Any:
+def plain(array: Any) -> Any:
     """Return an array without JAX's wrapper; for random keys, return the keys' data."""
-    array = getattr(array, "val", array)
-    is_extended = jax.numpy.issubdtype(array.dtype, jax.dtypes.extended)
-    return jax.random.key_data(array) if is_extended else array
+    array = getattr(array, "val", array)  # JAX wraps the numpy arrays in a jaxpr
+    if isinstance(array, jax.Array) and jax.numpy.issubdtype(array.dtype, jax.dtypes.extended):
+        return jax.random.key_data(array)
+    return array
 
 
 def _array_bytes(array: Any) -> int:
-    array = _plain(array)
+    array = plain(array)
     return math.prod(array.shape) * np.dtype(array.dtype).itemsize
 
 
@@ -154,17 +155,12 @@ class EmbeddedConstant:
 
     @property
     def bytes(self) -> int:
-        match = _TENSOR.match(self.type)
-        # The width is the first number in the name: f64, bf16, i1, ui8, f8E4M3FN, complex<f32>.
+        kind = self.operation.results[0].type
+        parts = [kind.element_type]
+        if hasattr(parts[0], "element_type"):  # a complex number has two parts of one type
+            parts = 2 * [parts[0].element_type]
         # An element narrower than a byte takes a whole byte, as in the array.
-        width = match and re.search(r"\d+", match[2])
-        if not match or not width:
-            raise ValueError(
-                f"embedded_constants: got a constant of the unknown type {self.type}; try another "
-                "dtype, and report the type to jaxmeter's authors"
-            )
-        item_bytes = math.ceil(int(width[0]) / 8) * (2 if match[2].startswith("complex") else 1)
-        return math.prod(int(n) for n in match[1].split("x") if n) * item_bytes
+        return math.prod(kind.shape) * sum(math.ceil(part.width / 8) for part in parts)
 
     def digest(self) -> bytes:
         """Return a hash that is equal for equal constants of the same type."""
@@ -201,11 +197,12 @@ def _is_splat(constant: Any) -> bool:
     printer shortens the values unless they are all equal. Printing is slow: a thousand operations
     take seconds.
     """
-    kind = str(constant.results[0].type)
-    if not _LENGTHS.match(kind):
+    kind = constant.results[0].type
+    if not kind.shape or 0 in kind.shape:
         return True  # a scalar, or an empty array
     # Reading a value of complex numbers raises a TypeError, and aborts the process on JAX 0.7.
-    splat = None if "complex" in kind else getattr(constant.attributes["value"], "is_splat", None)
+    is_complex = "complex" in str(kind)
+    splat = None if is_complex else getattr(constant.attributes["value"], "is_splat", None)
     if splat is not None:
         return splat
     return "__elided__" not in constant.get_asm(large_elements_limit=1, use_local_scope=True)
@@ -221,22 +218,22 @@ def embedded_counts(
     their occurrences are divided among them.
     """
     counts = dict.fromkeys(arrays, 0)
-    plain = {key: _plain(array) for key, array in arrays.items()}
+    values = {key: plain(array) for key, array in arrays.items()}
     alike: dict[str, list[Hashable]] = defaultdict(list)
-    for key, array in plain.items():
+    for key, array in values.items():
         alike[_tensor_type(array)].append(key)
     found: dict[str, list[EmbeddedConstant]] = defaultdict(list)
     for constant in embedded:
         found[constant.type].append(constant)
     compared, digests = [], {}
     for kind, keys in alike.items():
-        if len(keys) == 1 and _array_bytes(plain[keys[0]]) > _COMPARED_BYTES:
+        if len(keys) == 1 and _array_bytes(values[keys[0]]) > _COMPARED_BYTES:
             counts[keys[0]] = len(found[kind])
         elif found[kind] and _PLAIN.search(kind):
-            digests |= {key: _digest_of(np.asarray(plain[key])) for key in keys}
+            digests |= {key: _digest_of(np.asarray(values[key])) for key in keys}
         elif found[kind]:
             compared += keys
-    digests |= dict(zip(compared, _digests_alone([plain[key] for key in compared]), strict=True))
+    digests |= dict(zip(compared, _digests_alone([values[key] for key in compared]), strict=True))
     for kind, keys in alike.items():
         if keys[0] not in digests:
             continue
@@ -270,13 +267,10 @@ def _digests_alone(arrays: list[Any]) -> Iterator[bytes | None]:
 
 def _tensor_type(array: Any) -> str:
     """Return MLIR's name of an array's type: ``tensor<64x3xf64>``, ``tensor<3xcomplex<f32>>``."""
-    dtype = array.dtype
-    name, _, variant = dtype.name.partition("_")  # float8_e4m3fn is f8E4M3FN
-    if name == "bool":
-        name = "i1"
-    elif name.startswith("complex"):
-        name = f"complex<f{dtype.itemsize * 4}>"
-    else:
-        for long, short in (("bfloat", "bf"), ("float", "f"), ("uint", "ui"), ("int", "i")):
-            name = re.sub(f"^{long}", short, name)
-    return f"tensor<{''.join(f'{n}x' for n in array.shape)}{name}{variant.upper()}>"
+    return f"tensor<{''.join(f'{n}x' for n in array.shape)}{_element_type(array.dtype)}>"
+
+
+@functools.cache
+def _element_type(dtype: np.dtype) -> str:
+    with mlir.make_ir_context():
+        return str(mlir.dtype_to_ir_type(dtype))

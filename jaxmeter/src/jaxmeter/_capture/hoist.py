@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Hashable, Mapping
-from typing import Any, cast
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any
 
 import jax
 
@@ -16,16 +16,10 @@ from jaxmeter._capture.replay import replay
 from jaxmeter._measure.case import Case, case_of, name_of
 from jaxmeter._measure.failures import beginning_in_users_code, raise_from_call
 from jaxmeter._measure.jits import KnownJit, jit_of
-from jaxmeter._measure.leaves import Static, filled, is_traceable, merged, named_leaves, split
+from jaxmeter._measure.leaves import filled, merged, split
 from jaxmeter._program.jaxprs import inner
-from jaxmeter._render.units import type_text
-from jaxmeter._retrace.signatures import contrast, static_arguments
+from jaxmeter._retrace.signatures import Signature, causes, signature, static_arguments
 from jaxmeter.errors import JaxmeterError
-
-Arguments = tuple[tuple[Any, ...], Mapping[str, Any]]
-Structures = dict[tuple[str, str], Any]
-"""The structure of each argument, by its name and by ``by position`` or ``by keyword``."""
-_ADVICE = "call jaxmeter.hoist again with the new arguments"
 
 
 @beginning_in_users_code
@@ -60,9 +54,10 @@ def hoist(
     ------
     JaxmeterError
         If the function or an argument cannot be used. ``hoisted`` raises this error for constants
-        with other keys, for arguments of other shapes, dtypes or static values, if a sub-program
-        that captures an array cannot take another argument, and for a derivative with respect to a
-        constant that a function with a custom derivative captures, also along a zero tangent.
+        with other keys, and for arguments of other shapes, dtypes or static values. It also raises
+        the error if a sub-program that captures an array cannot take another argument. A constant
+        that a function with a custom derivative captures has no derivative: ``hoisted`` raises the
+        error even if the tangent is zero.
     Exception
         Any exception that the function raises while it is traced.
 
@@ -108,7 +103,6 @@ def _hoisted(
     static = static_arguments(getattr(fn, "_jit_info", None))
     given = args, kwargs
     fixed, (args, kwargs) = split(args, kwargs, static)
-    fixed_by_name = _fixed_by_name(fn, given, static)
     fixed_answers: dict[int, Any] = {}
 
     def answers(*args: Any, **kwargs: Any) -> Any:
@@ -123,11 +117,14 @@ def _hoisted(
         raise_from_call("hoist", holder, *given, error)
     hoistable = {key: value for key, (value, _) in captured_values(jaxpr).items() if value.ndim}
     keys = _named(holder, hoistable, named_arguments(holder, *given))
-    structures, out_tree = _structures(fn, (args, kwargs)), jax.tree.structure(out_shape)
-    avals = [variable.aval for variable in inner(jaxpr).invars]
+    in_tree, out_tree = jax.tree.structure((args, kwargs)), jax.tree.structure(out_shape)
+    types = _types(variable.aval for variable in inner(jaxpr).invars)
+    call, traced_call = signature(fn, *given, static), signature(fn, args, kwargs)
 
     def hoisted(constants: dict[str, jax.Array], *args: Any, **kwargs: Any) -> Any:
-        given = _fitting(name, fn, (args, kwargs), structures, avals)
+        leaves, tree = jax.tree.flatten((args, kwargs))
+        if tree != in_tree or _types(map(jax.typeof, leaves)) != types:
+            raise _other_arguments(name, traced_call, signature(fn, args, kwargs))
         if not isinstance(constants, dict) or constants.keys() != keys.keys():
             names = f", named {', '.join(keys)}" if keys else ", an empty dictionary"
             raise JaxmeterError(
@@ -135,7 +132,7 @@ def _hoisted(
                 f"jaxmeter.hoist returned{names}"
             )
         values = {key: constants[path] for path, key in keys.items()}
-        (answer,), _ = out_tree.unflatten(replay(jaxpr, values, given))
+        (answer,), _ = out_tree.unflatten(replay(jaxpr, values, leaves))
         return answer
 
     donated = [number + 1 for number in _donated_arguments(jaxpr, args)]
@@ -147,8 +144,7 @@ def _hoisted(
     def hoisted_with_fixed(constants: dict[str, jax.Array], *args: Any, **kwargs: Any) -> Any:
         given, (traced_args, traced_kwargs) = split(args, kwargs, static)
         if given != fixed:
-            now = _fixed_by_name(fn, (args, kwargs), static)
-            raise _other_fixed(name, fixed_by_name, now)
+            raise _other_arguments(name, call, signature(fn, args, kwargs, static))
         answer = jitted(constants, *traced_args, **traced_kwargs)
         return merged(fixed_answers, (answer,), {})[0][0]
 
@@ -180,81 +176,22 @@ def _device_array(array: Any) -> jax.Array:
     return array if isinstance(array, jax.Array) else jax.numpy.asarray(array.val, array.dtype)
 
 
-def _fitting(
-    name: str,
-    fn: Callable[..., Any],
-    arguments: Arguments,
-    structures: Structures,
-    avals: list[Any],
-) -> list[Any]:
-    """Return the leaves of the arguments, in the order of the jaxpr's variables.
-
-    Raises
-    ------
-    JaxmeterError
-        If the arguments have another structure, shape or dtype than ``structures`` and ``avals``.
-        The message names the argument.
-    """
-    given = _structures(fn, arguments)
-    if given != structures:
-        raise _other_structure(name, structures, given)
-    leaves = jax.tree.leaves(arguments)
-    for number, (leaf, aval) in enumerate(zip(leaves, avals, strict=True)):
-        got = cast(Any, jax.typeof(leaf))
-        if (got.shape, got.dtype) != (aval.shape, aval.dtype):
-            named = named_leaves(_positional_names(fn, arguments), *arguments)
-            path = [path for path, value in named if value is not None][number]
-            raise JaxmeterError(
-                f"{name}: got {path} of type {type_text(got)}, but was hoisted for "
-                f"{type_text(aval)}; {_ADVICE}"
-            )
-    return leaves
+def _types(avals: Iterable[Any]) -> list[Any]:
+    return [(aval.shape, aval.dtype) for aval in avals]
 
 
-def _positional_names(fn: Callable[..., Any], arguments: Arguments) -> list[str]:
-    return list(named_arguments(fn, arguments[0], {}))
-
-
-def _structures(fn: Callable[..., Any], arguments: Arguments) -> Structures:
-    """Return the structure of each argument."""
-    named = zip(_positional_names(fn, arguments), arguments[0], strict=True)
-    found = {(name, "by position"): jax.tree.structure(value) for name, value in named}
-    for name, value in arguments[1].items():
-        found[name, "by keyword"] = jax.tree.structure(value)
-    return found
-
-
-def _other_structure(name: str, before: Structures, now: Structures) -> JaxmeterError:
-    """Return the error for a call whose arguments have another structure than for `hoist`."""
-    shared = before.keys() & now.keys()
-    key = next(k for k in before | now if k not in shared or before[k] != now[k])
-    argument = " ".join(key)
-    if key not in before:
-        text = f"got the argument {argument}, but was hoisted without this argument"
-    elif key not in now:
-        text = f"got no argument {argument}, but was hoisted with this argument"
-    else:
-        was, got = contrast(str(before[key]), str(now[key]))
-        text = f"got the structure {got} for the argument {key[0]}, but was hoisted for {was}"
-    return JaxmeterError(f"{name}: {text}; {_ADVICE}")
-
-
-def _fixed_by_name(fn: Callable[..., Any], arguments: Arguments, static: Static) -> dict[str, Any]:
-    """Return the static arguments and the leaves that JAX cannot trace, by name."""
-    named = named_leaves(_positional_names(fn, arguments), *arguments, static)
-    return {path: leaf for path, leaf in named if leaf is not None and not is_traceable(leaf)}
-
-
-def _other_fixed(name: str, before: dict[str, Any], now: dict[str, Any]) -> JaxmeterError:
-    """Return the error for a call with other static values than the call of `hoist`."""
-    for path in before | now:
-        if path not in before or path not in now or before[path] != now[path]:
-            was, got = (
-                f"{path}={one[path]!r:.80}" if path in one else f"no static {path}"
-                for one in (before, now)
-            )
-            return JaxmeterError(f"{name}: got {got}, but was hoisted for {was}; {_ADVICE}")
-    return JaxmeterError(f"{name}: got other arguments than jaxmeter.hoist; {_ADVICE}")
+def _other_arguments(name: str, before: Signature, now: Signature) -> JaxmeterError:
+    """Return the error for a call with other arguments than the call of `hoist`."""
+    _, differences = causes(now, [before])
+    texts = [
+        f"{one.kind} of {one.argument}: {one.before} -> {one.now}"
+        for one in differences
+        if one.kind != "weak type"  # hoisted functions accept other weak types
+    ]
+    return JaxmeterError(
+        f"{name}: got other arguments than jaxmeter.hoist: {'; '.join(texts) or 'no known cause'}; "
+        "call jaxmeter.hoist again with the new arguments"
+    )
 
 
 def _donated_arguments(jaxpr: Any, args: tuple[Any, ...]) -> list[int]:

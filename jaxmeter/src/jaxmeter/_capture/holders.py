@@ -239,17 +239,12 @@ def _classes(cls: type) -> Iterator[_Place]:
 def _in_object(place: _Place) -> Iterator[_Place]:
     value = place.value
     cls = type(value)
+    wrapped = _attribute(value, "__wrapped__")
     called = place.root is None and not place.path
-    if called:
+    if called and wrapped is None and _top_package(cls.__module__) not in _LIBRARIES:
         # If the audited function is an instance of the user's class, the instance is ``self``. A
         # wrapper, such as a jitted function or jax.custom_jvp, stands for the function inside.
-        wrapper = (
-            _attribute(value, "__wrapped__") is not None
-            or _top_package(cls.__module__) in _LIBRARIES
-        )
-        if not wrapper:
-            place = _Place(value, "self", Root("self", "self", value))
-    wrapped = _attribute(value, "__wrapped__")
+        place = _Place(value, "self", Root("self", "self", value))
     if wrapped is not None:
         yield place.member(wrapped)
     for name, member in _attributes(value):

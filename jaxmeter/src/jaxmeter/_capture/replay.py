@@ -22,13 +22,9 @@ def replay(closed_jaxpr: Any, values: Values, args: Sequence[Any]) -> list[Any]:
     """Evaluate a jaxpr with ``values`` in place of its captured arrays.
 
     Sub-programs that capture none of these arrays are used as they are. The other sub-programs are
-    traced again and get the values as additional operands. The whole evaluation may be traced.
-
-    Raises
-    ------
-    JaxmeterError
-        If a sub-program that captures an array has an unsupported primitive, or is a jit with
-        layouts.
+    traced again and get the values as additional operands. The whole evaluation may be traced. A
+    `JaxmeterError` is raised if a sub-program that captures an array has an unsupported primitive,
+    or is a jit with layouts.
     """
     body = inner(closed_jaxpr)
     known: dict[Any, Any] = {
@@ -222,12 +218,9 @@ def _shard_map(equation: Any, operands: Sequence[Any], held: Values) -> Sequence
 _CUSTOM = ("custom_jvp_call", "custom_vjp_call")
 _RULES = {
     "jit": _jit,
-    "pjit": _jit,
     "scan": _scan,
     "while": _while,
     "cond": _cond,
-    "checkpoint": _remat,
-    "remat": _remat,
     "remat2": _remat,
     "shard_map": _shard_map,
 }

@@ -9,18 +9,15 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxmeter._capture.constants import captured_values
+from jaxmeter._capture.constants import captured_values, plain
 from jaxmeter._measure.leaves import is_traceable
 from jaxmeter._records.comparison import Answers
 
 
 def answers_of(a: Any, b: Any) -> Answers:
-    """Compare the answers of two functions.
+    """Compare the answers of two functions: pytrees of arrays and numbers of any dtype and shape.
 
-    Parameters
-    ----------
-    a, b : pytree
-        Arrays and numbers of any dtype and shape. Other leaves, such as functions, are ignored.
+    Other leaves, such as functions, are ignored.
     """
     found = [
         [leaf for leaf in jax.tree_util.tree_flatten_with_path(tree)[0] if is_traceable(leaf[1])]
@@ -44,14 +41,9 @@ def answers_of(a: Any, b: Any) -> Answers:
 
 
 def values_fingerprint(arrays: Iterable[Any], about: str = "") -> str:
-    """Return the SHA-256 hash of the dtypes, shapes and bits of several arrays in order.
+    """Return the SHA-256 hash of ``about``, and of the dtypes, shapes and bits of arrays in order.
 
-    Parameters
-    ----------
-    arrays : iterable of array
-        Arrays of JAX or numpy. For random keys, the data of the keys is hashed.
-    about : str
-        A string that is hashed before the arrays.
+    For random keys, the data of the keys is hashed.
     """
     digest = hashlib.sha256(about.encode())
     for array in map(on_host, arrays):
@@ -68,10 +60,7 @@ def captured_fingerprint(closed_jaxpr: Any) -> str:
 
 def on_host(array: Any) -> np.ndarray:
     """Return an array as a numpy array; for random keys, return the data of the keys."""
-    array = getattr(array, "val", array)  # JAX wraps the numpy arrays in a jaxpr
-    if isinstance(array, jax.Array) and jax.numpy.issubdtype(array.dtype, jax.dtypes.extended):
-        array = jax.random.key_data(array)
-    return np.asarray(array)
+    return np.asarray(plain(array))
 
 
 def _difference(a: np.ndarray, b: np.ndarray) -> float:

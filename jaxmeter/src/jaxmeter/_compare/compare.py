@@ -10,11 +10,14 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from jaxmeter._compare.exact import compare_answers, compare_exact
 from jaxmeter._compare.rounds import Round
 from jaxmeter._compare.times import DEFAULT_CRITERIA, compare_times
+from jaxmeter._measure.benchmark import Timeout
 from jaxmeter._measure.environment import host_environment
 from jaxmeter._measure.targets import TARGET_FORM, is_target, resolve
 from jaxmeter._notebook import write_module
@@ -31,7 +34,7 @@ from jaxmeter._records.comparison import (
     Timing,
 )
 from jaxmeter._records.files import temporary_folder, write_file
-from jaxmeter._records.plain_data import FrozenDict
+from jaxmeter._records.plain_data import FrozenDict, checked
 from jaxmeter._records.record import Failure, Record
 from jaxmeter._workers.processes import in_worker
 from jaxmeter._workers.run import with_ending
@@ -100,18 +103,18 @@ def compare(
     JaxmeterError
         If an argument cannot be used.
     """
-    if isinstance(processes, bool) or not isinstance(processes, int) or processes < 2:
-        raise JaxmeterError(
-            f"compare: got processes={processes!r}; give a whole number of at least 2; "
-            f"{DEFAULT_PROCESSES_COUNT}, the default, is recommended to compare times"
-        )
-    path = tuple(entry or os.getcwd() for entry in sys.path) if path is None else tuple(path)
+    checked("compare", "processes", processes, Annotated[int, Meta(ge=2)])
+    checked("compare", "timeout_seconds", timeout_seconds, Timeout)
+    checked("compare", "env", dict(env), dict[str, str])
+    if path is None:
+        path = [entry or os.getcwd() for entry in sys.path]
+    entries: tuple[str, ...] = checked("compare", "path", path, tuple[str, ...])
     done: list[ComparedProcess] = []
     with _sides(a, b, args) as sides:
         for number in range(processes):
             if on_process is not None:
                 on_process(number + 1)
-            task = Task(*sides, effort, swapped=number % 2 == 1, path=path)
+            task = Task(*sides, effort, swapped=number % 2 == 1, path=entries)
             done.append(_run(task, timeout_seconds, env))
             if any(record.status != "ok" for record in (done[-1].a, done[-1].b)):
                 break
@@ -220,16 +223,15 @@ def compare_records(
 @contextmanager
 def _sides(a: Any, b: Any, args: tuple[Any, ...]) -> Iterator[tuple[Side, Side]]:
     with temporary_folder() as folder:
-        sides = [_side(one, folder) for one in (a, b)]
+        sides = _side(a, folder), _side(b, folder)
         if not args:
-            yield (sides[0], sides[1])
+            yield sides
             return
-        for side in sides:
-            if side.arg or side.npz or side.pickle:
-                raise JaxmeterError(
-                    f"compare: got a Side with arguments and {len(args)} more in the call; "
-                    "give the arguments either in the Side or in the call"
-                )
+        if any(side.arg or side.npz or side.pickle for side in sides):
+            raise JaxmeterError(
+                f"compare: got a Side with arguments and {len(args)} more in the call; "
+                "give the arguments either in the Side or in the call"
+            )
         try:
             pickled = pickle.dumps((args, {}))
         except Exception as error:  # pickling may raise anything
@@ -240,8 +242,8 @@ def _sides(a: Any, b: Any, args: tuple[Any, ...]) -> Iterator[tuple[Side, Side]]
             ) from error
         file = folder / "arguments.pickle"
         write_file(file, pickled)
-        with_args = [dataclasses.replace(side, pickle=str(file)) for side in sides]
-        yield (with_args[0], with_args[1])
+        first, second = (dataclasses.replace(side, pickle=str(file)) for side in sides)
+        yield first, second
 
 
 def _side(one: Any, folder: Path) -> Side:

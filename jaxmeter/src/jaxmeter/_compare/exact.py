@@ -31,17 +31,8 @@ _VARIES = "varies from process to process"
 def compare_exact(records_a: Sequence[Record], records_b: Sequence[Record]) -> tuple[Exact, ...]:
     """Compare all exact quantities that every record has.
 
-    Parameters
-    ----------
-    records_a, records_b : sequence of Record
-        The records of the first and of the second side, the same number of each. The n-th record of
-        one side and the n-th record of the other come from the same process or the same round.
-
-    Returns
-    -------
-    tuple of Exact
-        Empty if the records come from different versions of JAX, because each version has its own
-        compiler.
+    The n-th records of both sides come from the same process or the same round. If the records come
+    from different versions of JAX, nothing is compared, because each version has its own compiler.
     """
     environments = [record.environment for record in (*records_a, *records_b)]
     if len({None if one is None else one.jax for one in environments}) > 1:

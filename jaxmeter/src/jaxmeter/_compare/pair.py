@@ -6,8 +6,7 @@ import functools
 import math
 import statistics
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +15,7 @@ import jax
 from jaxmeter._compare.answers import answers_of, captured_fingerprint
 from jaxmeter._measure.case import Case
 from jaxmeter._measure.counts import Events, listening
+from jaxmeter._measure.leaves import Call
 from jaxmeter._measure.meter import Run
 from jaxmeter._measure.phases import (
     Clock,
@@ -32,8 +32,6 @@ from jaxmeter._records.record import Phases, Record
 LEAST_TURNS_COUNT = 5
 """The number of turns that are measured even if they take longer than ``Effort.steady_seconds``. A
 turn is one block of timed calls of each function."""
-
-Call = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -101,13 +99,8 @@ def measure_compared(
 ) -> dict[str, Any]:
     """Measure two functions as `measure_pair` does, and write the results to their records.
 
-    An exception of a function is written to the function's record, and is not caught.
-
-    Returns
-    -------
-    dict
-        The fields of `ComparedProcess` other than its records: ``a_compiles``, ``b_compiles``,
-        ``answers``.
+    Return the other fields of `ComparedProcess`. An exception of a function is written to the
+    function's record, and is not caught.
     """
     order = (1, 0) if swapped else (0, 1)
     shares = _share_traces(pair)
@@ -115,8 +108,13 @@ def measure_compared(
     for side in order:
         if shares:
             jax.clear_caches()
-        with _listening_run(pair[side], clock) as run:
-            run.prepare()
+        progress = pair[side].progress
+        with progress.recording_failure(), listening(Events()) as events:
+            run = Run(pair[side].case, progress, events, clock)
+            try:
+                run.prepare()
+            finally:
+                run.note_counts()
         runs.append(run)
     if shares:
         _warm_up_again(*runs)
@@ -159,16 +157,6 @@ def _compare_values(a: Run, b: Run) -> Answers:
             held = captured_fingerprint(run.traced.jaxpr)
             run.progress.note_in("constants", captured_fingerprint=held)
     return answers_of(*answers)
-
-
-@contextmanager
-def _listening_run(one: Compared, clock: Clock) -> Iterator[Run]:
-    with one.progress.recording_failure(), listening(Events()) as events:
-        run = Run(one.case, one.progress, events, clock)
-        try:
-            yield run
-        finally:
-            run.note_counts()
 
 
 def _interleave_calls(runs: list[Run], effort: Effort, clock: Clock) -> None:

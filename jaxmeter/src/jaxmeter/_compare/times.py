@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import operator
+import statistics
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -201,17 +201,13 @@ def _trimmed_mean(logs: Sequence[float], weights: Sequence[float], trim: int) ->
     if trim and low == high:
         # If the kept values are equal, such as numbers of bytes, only trimmed values show a spread.
         return _trimmed_mean(logs, weights, 0)
-    mean = _weighted([logs[i] for i in inner], [weights[i] for i in inner])
+    mean = statistics.fmean([logs[i] for i in inner], [weights[i] for i in inner])
     if count < 2:
         return _Estimate(mean, math.inf, 0)
     moved = [min(max(log, low), high) for log in logs]
-    middle = _weighted(moved, weights)
-    spread = _weighted([(log - middle) ** 2 for log in moved], weights)
+    middle = statistics.fmean(moved, weights)
+    spread = statistics.fmean([(log - middle) ** 2 for log in moved], weights)
     return _Estimate(mean, math.sqrt(spread * count / (left * (left - 1))), left - 1)
-
-
-def _weighted(values: Sequence[float], weights: Sequence[float]) -> float:
-    return sum(map(operator.mul, weights, values)) / sum(weights)
 
 
 def _timing(

@@ -21,12 +21,7 @@ from jaxmeter._workers.worker import run_worker
 def work(task: Task, report: Callable[[ComparedProcess], None]) -> ComparedProcess:
     """Measure both functions of a task in this process, which should be fresh.
 
-    Parameters
-    ----------
-    task : Task
-        The two functions, and how long to measure.
-    report : callable
-        A function that is called with the unfinished result whenever a phase begins.
+    ``report`` is called with the unfinished result whenever a phase begins.
     """
     sides = (task.a, task.b)
     progresses: list[Progress] = []

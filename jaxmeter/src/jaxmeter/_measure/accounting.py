@@ -21,14 +21,8 @@ def compiler_account(compiled: jax.stages.Compiled) -> dict[str, int | None]:
     program.
     """
     stats = compiled.memory_analysis()
-    names = {
-        "argument_bytes": "argument_size_in_bytes",
-        "output_bytes": "output_size_in_bytes",
-        "temp_bytes": "temp_size_in_bytes",
-        "alias_bytes": "alias_size_in_bytes",
-        "generated_code_bytes": "generated_code_size_in_bytes",
-    }
-    plan = {ours: getattr(stats, theirs, None) for ours, theirs in names.items()}
+    parts = ("argument", "output", "temp", "alias", "generated_code")
+    plan = {f"{part}_bytes": getattr(stats, f"{part}_size_in_bytes", None) for part in parts}
     return plan | {"devices_count": _devices_count(compiled)}
 
 

@@ -16,6 +16,7 @@ from jaxmeter.errors import JaxmeterError
 Identifier = Annotated[str, Meta(pattern=r"^[^\W\d]\w*$")]
 Count = Annotated[int, Meta(ge=1)]
 Limit = Annotated[float, Meta(gt=0)] | None
+Timeout = Annotated[float, Meta(gt=0, le=1e9)]
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class BenchmarkCase(PlainData):
     max_seconds: Limit = None
     compiles: Count = 1
     profile_compile: bool = False
-    timeout_seconds: Annotated[float, Meta(gt=0, le=1e9)] = 600.0
+    timeout_seconds: Timeout = 600.0
     env: dict[str, str] = FrozenDict()
     path: tuple[str, ...] = ()
     cpus: Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1)] | None = None

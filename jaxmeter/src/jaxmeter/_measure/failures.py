@@ -46,27 +46,12 @@ def raise_from_call(
     *,
     where: str = "",
 ) -> NoReturn:
-    """Raise an error for a failed call of the user's function: the original error with notes, or a
-    clearer error.
+    """Raise an error for a failed call of the user's function.
 
-    Parameters
-    ----------
-    call : str
-        The name of the jaxmeter function that made the call, such as ``audit``.
-    fn, args, kwargs :
-        The user's function, and the arguments that it was called with.
-    error : Exception
-        The exception that the call raised.
-    where : str
-        A phrase that says which of several calls failed, such as `` in call 2``.
-
-    Raises
-    ------
-    JaxmeterError
-        If the arguments do not match the function's signature, or a static argument has no hash.
-    Exception
-        Otherwise ``error`` itself. A note on it names the call. If the error is about a tracer,
-        another note says what to try.
+    A clear `JaxmeterError` is raised if the arguments do not match the function's signature, or if
+    a static argument has no hash. Otherwise ``error`` itself is raised. A note on it names
+    ``call``, the jaxmeter function that made the call. If the error is about a tracer, another note
+    says what to try. ``where`` says which of several calls failed, such as `` in call 2``.
     """
     name, given, message = name_of(fn), _given(args, kwargs), message_of(error)
     # An error in the body is not about the arguments of the call.

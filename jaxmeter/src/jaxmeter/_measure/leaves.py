@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import jax
@@ -24,12 +24,6 @@ class Whole:
             return isinstance(other, Whole) and bool(self.value == other.value)
         except (TypeError, ValueError):  # an array, which cannot be static
             return False
-
-    def __hash__(self) -> int:
-        return hash(self.value)
-
-    def __repr__(self) -> str:
-        return repr(self.value)
 
 
 def is_traceable(leaf: Any) -> bool:
@@ -53,26 +47,6 @@ def split(
     return fixed, tree.unflatten(
         None if number in fixed else leaf for number, leaf in enumerate(leaves)
     )
-
-
-def named_leaves(
-    names: Sequence[str],
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-    static: Static = ((), ()),
-) -> list[tuple[str, Any]]:
-    """Return each leaf of the arguments with its name, such as ``params['w']``.
-
-    ``names`` contains the names of the positional arguments.
-    """
-    paths: Any = jax.tree_util.tree_flatten_with_path(
-        _marked(args, kwargs, static), is_leaf=lambda leaf: leaf is None
-    )[0]
-    found = []
-    for (group, argument, *rest), leaf in paths:
-        name = argument.key if group.idx else names[argument.idx]
-        found.append((f"{name}{jax.tree_util.keystr(tuple(rest))}", leaf))
-    return found
 
 
 def merged(fixed: Mapping[int, Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:

@@ -16,12 +16,12 @@ from typing import Any, TypeVar
 import jax
 
 from jaxmeter._measure.case import Case, name_of
+from jaxmeter._measure.leaves import Call
 from jaxmeter._records.record import Phases
 from jaxmeter.errors import RetraceError
 
 T = TypeVar("T")
 Clock = Callable[[], float]
-Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 MIN_SAMPLES_COUNT = 3
 """The minimum number of samples, even if these take longer than ``max_seconds``."""
@@ -48,7 +48,7 @@ def timed_recompile(clock: Clock, jitted: Any, case: Case) -> Phases:
 
 def run_steady(
     call: Callable[..., Any],
-    arguments: Callable[[], Arguments],
+    arguments: Callable[[], Call],
     *,
     repeat: int,
     max_seconds: float | None,
@@ -100,7 +100,7 @@ def retrace_error(name: str) -> RetraceError:
 
 def fresh_arguments(
     lowered: jax.stages.Lowered, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Callable[[], Arguments]:
+) -> Callable[[], Call]:
     """Return a function that makes the arguments for each run.
 
     If the program donates arguments, the function copies them, because a call deletes donated

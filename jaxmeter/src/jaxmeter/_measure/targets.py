@@ -36,20 +36,11 @@ def module_of(target: str) -> ModuleType:
     """Return the module of a target: import it by its name, or run its file.
 
     A file is run only once in a process, and not as ``__main__``.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the file does not exist.
-    Exception
-        Any exception that the module raises.
     """
     where, _ = split_target(target)
     if not where.endswith(".py"):
         return importlib.import_module(where)
     path = Path(where).resolve()
-    if not path.is_file():
-        raise FileNotFoundError(f"no such file: {str(path)!r}")
     name = _module_name(path)
     if name in sys.modules:
         return sys.modules[name]
@@ -108,14 +99,13 @@ def resolve(
     if not is_target(target):
         raise JaxmeterError(f"{call}: got target={target!r}; give {TARGET_FORM}")
     module_name, qualified = split_target(target)
-    try:
-        found: Any = module_of(target)
-    except FileNotFoundError as error:
-        if not str(error).startswith("no such file"):
-            raise
+    file = Path(module_name).resolve()
+    if file.suffix == ".py" and not file.is_file():
         raise JaxmeterError(
-            f"{call}: got target={target!r}, but {error}; give the path of an existing file"
-        ) from None
+            f"{call}: got target={target!r}, but no such file: {str(file)!r}; give the path of an "
+            "existing file"
+        )
+    found: Any = module_of(target)
     for name in qualified.split("."):
         if not hasattr(found, name):
             raise JaxmeterError(

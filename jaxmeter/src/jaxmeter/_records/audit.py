@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from jaxmeter._records.constants import ConstantArray
 from jaxmeter._records.plain_data import Result
 
 DEFAULT_THRESHOLD_BYTES = 1_000_000
@@ -39,15 +40,9 @@ class Use:
 
 
 @dataclass(frozen=True)
-class AuditedArray:
-    """A captured array, which is listed once however often it is used."""
+class AuditedArray(ConstantArray):
+    """A captured array: the fields of `ConstantArray`, and the array's holder, uses and verdict."""
 
-    shape: tuple[int, ...]
-    dtype: str
-    bytes: int
-    where: str
-    """The sub-programs that contain the first use of the array, such as ``jit(outer)/scan``; empty
-    at the top level."""
     path: str
     """The Python expression of the array in the function, ``optical_path.coronagraph.cube``; empty
     if it is not known."""

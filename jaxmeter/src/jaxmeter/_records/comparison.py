@@ -194,7 +194,7 @@ class Comparison(Result):
 
     @property
     def differences(self) -> tuple[Exact | Timing, ...]:
-        """The quantities that differ, the exact ones first."""
+        """The quantities that differ: first exact quantities, then times."""
         return tuple(one for one in (*self.exact, *self.timings) if one.verdict == "different")
 
     @property

@@ -193,12 +193,6 @@ class CompileProfile(Result):
         lines = tuple(replace(line, text=line.text[:200]) for line in slowest(self.lines))
         return CompileSummary(self.seconds, lines, tuple(slowest(self.kernels)))
 
-    def __str__(self) -> str:
-        """Return the profile as text, by `jaxmeter.table`."""
-        from jaxmeter._render.terminal import table
-
-        return table(self)
-
     def to_flame_graph(self) -> str:
         """Return an HTML page that draws the profile and needs no other files."""
         from jaxmeter._render.flame import flame_graph

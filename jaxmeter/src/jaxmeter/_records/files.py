@@ -114,13 +114,12 @@ def write_file(path: str | Path, content: str | bytes) -> None:
     """
     path = Path(path)
     data = content.encode() if isinstance(content, str) else content
-    draft = path.with_name(f"{path.name}.{secrets.token_hex(6)}.tmp")
     try:
         if path.exists() and not path.is_file():
             path.write_bytes(data)
             return
         goal = path.resolve()  # a link stays a link
-        draft = goal.with_name(draft.name)
+        draft = goal.with_name(f"{path.name}.{secrets.token_hex(6)}.tmp")
         try:
             with open(draft, "xb") as stream:
                 stream.write(data)

@@ -98,18 +98,14 @@ class LineChange:
     @property
     def equations_change(self) -> int:
         """The number of equations in the second program minus the number in the first."""
-        before, now = (0 if one is None else one.equations_count for one in self._both)
+        before, now = (one.equations_count if one else 0 for one in (self.before, self.now))
         return now - before
 
     @property
     def bytes_change(self) -> int:
         """The bytes of the results in the second program minus the bytes in the first."""
-        before, now = (0 if one is None else one.result_bytes for one in self._both)
+        before, now = (one.result_bytes if one else 0 for one in (self.before, self.now))
         return now - before
-
-    @property
-    def _both(self) -> tuple[SourceLine | None, SourceLine | None]:
-        return self.before, self.now
 
 
 @dataclass(frozen=True)

@@ -115,16 +115,6 @@ class PlainData:
     def __post_init__(self) -> None:
         freeze_mappings(self)
 
-    def to_data(self) -> dict[str, Any]:
-        """Return the object as data that ``json.dumps(..., allow_nan=False)`` accepts.
-
-        Raises
-        ------
-        RecordError
-            If the value of a field does not have the declared type.
-        """
-        return self._data("to_data")
-
     def to_json(self, *, indent: int | None = None) -> str:
         """Return a string of strict JSON from which `from_json` makes an equal object.
 
@@ -133,18 +123,15 @@ class PlainData:
         RecordError
             If the value of a field does not have the declared type.
         """
-        return json.dumps(self._data("to_json"), allow_nan=False, indent=indent)
-
-    def _data(self, call: str) -> dict[str, Any]:
-        """Return the object as data; an error message names ``call``, the public method."""
         cls = type(self)
         try:
             data = _finite(msgspec.to_builtins(self, enc_hook=_numpy_scalar))
             _converted(data, cls)
         except (TypeError, RecordError) as error:
             advice = "give the field a value of its declared type"
-            raise RecordError(f"{cls.__name__}.{call}: {error}; {advice}") from None
-        return data | {name: getattr(self, name) for name in self.derived}
+            raise RecordError(f"{cls.__name__}.to_json: {error}; {advice}") from None
+        data |= {name: getattr(self, name) for name in self.derived}
+        return json.dumps(data, allow_nan=False, indent=indent)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
@@ -161,7 +148,7 @@ class PlainData:
         """
         advice = cls.unreadable_advice.replace("{name}", cls.__name__)
         try:
-            data = strict_json(text)
+            data = json.loads(text, object_pairs_hook=_named_once, parse_constant=_refuse_constant)
         except (ValueError, RecursionError) as error:
             raise RecordError(
                 f"{cls.__name__}.from_json: got {len(text)} characters that are not valid JSON "
@@ -179,17 +166,6 @@ class PlainData:
     @classmethod
     def check_version(cls, data: Any) -> None:
         """Raise a RecordError if the data have a version that cannot be read."""
-
-
-def strict_json(text: str | bytes) -> Any:
-    """Return the data in a JSON string; NaN, infinities and repeated names are errors.
-
-    Raises
-    ------
-    ValueError, RecursionError
-        If the string is not strict JSON, repeats a name or is nested too deeply.
-    """
-    return json.loads(text, object_pairs_hook=_named_once, parse_constant=_refuse_constant)
 
 
 def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -11,13 +11,7 @@ from jaxmeter.errors import FileError, JaxmeterError
 
 
 def read_toml(file: Path) -> dict[str, Any]:
-    """Return the content of a TOML file; {} if the file does not exist.
-
-    Raises
-    ------
-    JaxmeterError
-        If the file is not TOML, is not a regular file, or cannot be read.
-    """
+    """Return the content of a TOML file; {} if the file does not exist."""
     try:
         return tomllib.loads(read_file(file).decode())
     except FileNotFoundError:
@@ -35,13 +29,7 @@ def read_toml(file: Path) -> dict[str, Any]:
 
 
 def tool_table(pyproject: Path, name: str) -> tuple[str, dict[str, Any]]:
-    """Return a name of the table ``[tool.jaxmeter.name]`` for error messages, and its content.
-
-    Raises
-    ------
-    JaxmeterError
-        If pyproject.toml cannot be read as TOML, or the entry is not a table.
-    """
+    """Return a name of the table ``[tool.jaxmeter.name]`` for error messages, and its content."""
     table: Any = read_toml(pyproject)
     where = f"{pyproject}: [tool.jaxmeter.{name}]"
     for key in ("tool", "jaxmeter", name):

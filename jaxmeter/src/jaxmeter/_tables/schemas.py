@@ -159,7 +159,7 @@ def save(
         If the folder cannot be written.
     """
     environment = environment or host_environment()
-    entries = {"environment": environment.to_data(), **(notes or {})}
+    entries = {"environment": json.loads(environment.to_json()), **(notes or {})}
     text = json.dumps(entries, indent=1, default=str) + "\n"
     with file_errors("save", folder, "give a folder that can be written"):
         folder.mkdir(parents=True, exist_ok=True)

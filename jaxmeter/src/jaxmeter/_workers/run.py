@@ -48,8 +48,7 @@ def run_case(case: BenchmarkCase) -> Record:
     ended = in_worker("jaxmeter._workers.worker", case, case.env, case.timeout_seconds)
     record = ended.answer_as(Record)
     if isinstance(record, Failure):
-        known = Record(case.name, "failed", case.target, case.params, failure=record)
-        record = dataclasses.replace(known, environment=host_environment())
+        record = Record(case.name, "failed", failure=record, environment=host_environment())
     record = dataclasses.replace(record, name=case.name, target=case.target, params=case.params)
     return with_ending(record, ended, case.timeout_seconds)
 
