@@ -72,21 +72,36 @@ def write_rows(path: Path, rows: Iterable[Row]) -> None:
 
 
 def append_row(path: Path, row: Row) -> None:
-    """Append a row to a CSV or JSON Lines file; an incomplete last line is removed first."""
+    """Append a row to a CSV or JSON Lines file; an incomplete last line is removed first.
+
+    Raises
+    ------
+    StudyError
+        If the CSV file has other columns than the row.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab+") as file:
         file.seek(0)
-        whole = file.read().rfind(b"\n") + 1
+        kept = file.read()
+        whole = kept.rfind(b"\n") + 1
         file.truncate(whole)
-        line = io.StringIO()
         if path.suffix == ".jsonl":
-            line.write(json.dumps(row) + "\n")
+            text = json.dumps(row) + "\n"
         else:
-            writer = csv.DictWriter(line, row, lineterminator="\n")
-            if not whole:
-                writer.writeheader()
-            writer.writerow(row)
-        file.write(line.getvalue().encode())
+            header, line = (_csv_line(values) for values in (row, row.values()))
+            if whole and not kept.startswith(header.encode()):
+                raise StudyError(
+                    f"{path} has other columns than {', '.join(row)}; rename the file, or give "
+                    "another file with --out"
+                )
+            text = line if whole else header + line
+        file.write(text.encode())
+
+
+def _csv_line(values: Iterable[Any]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(values)
+    return line.getvalue()
 
 
 def replace_file(path: Path, content: str | bytes) -> None:

@@ -31,13 +31,13 @@ from vcjax._quadrature.rule import Rule
 
 Operator = Literal["B", "BOFF", "GRADB"]
 
-# (sources, targets) of a tile. "grouped" is for direct calls on CPUs, where one processor computes
-# a tile: tiles that fit into its cache take least time. Inside a transformation of JAX, all
-# processors share a tile, and tiles of about a thousand targets take 15 to 20 % less time than
-# tiles of a few hundred (docs/chunks.md). Sizes for other devices are not measured; they are large
-# enough to occupy a whole device.
+# (sources, targets) of a tile on the surface in direct calls on CPUs, where one processor computes
+# a tile. Tiles that fit into the cache of a processor take least time.
+_GROUPED = 512, 256
+# (sources, targets) of a tile in other calls. All processors share a tile, and tiles of about a
+# thousand targets take 15 to 20 % less time than tiles of a few hundred (docs/chunks.md). Sizes for
+# other devices are not measured; they are large enough to occupy a whole device.
 _AUTO: dict[str, dict[Operator, tuple[int, int]]] = {
-    "grouped": {"B": (512, 256), "BOFF": (2048, 320), "GRADB": (512, 256)},
     "cpu": {"B": (512, 1280), "BOFF": (2048, 320), "GRADB": (1024, 1280)},
     "gpu": {"B": (16384, 1024), "BOFF": (16384, 1024), "GRADB": (1024, 8192)},
     "tpu": {"B": (8192, 1024), "BOFF": (8192, 1024), "GRADB": (1024, 4096)},
@@ -270,8 +270,9 @@ def _sizes(call: str, operator: Operator, grouped: bool) -> dict[str, Setting]:
 
     The keys are the names of the environment variables that may set them.
     """
-    platform = "grouped" if grouped else jax.default_backend()
-    auto = _AUTO.get(platform, _AUTO["gpu"])[operator]
+    auto = _AUTO.get(jax.default_backend(), _AUTO["gpu"])[operator]
+    if grouped and operator != "BOFF":
+        auto = _GROUPED
     name = f"VCJAX_CHUNK_{operator}"
     both = _from_environment(call, name, 2) or [Setting(size, "auto") for size in auto]
     names = f"{name}_SRC", f"{name}_TRG"

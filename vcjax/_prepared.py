@@ -203,7 +203,7 @@ def apply_operator(
         if recipe:
             weights = kernels.weights_at(nodes, *recipe, rule=rule)
         elif weights is None:
-            weights = partial(_kept_weights, casing.near_weights)
+            weights = partial(_kept_weights, casing)
         return apply_weights(kernels.combine, B, weights, rule, rows, casing.near_block)
 
     given = (target_rows(rule), casing.near_weights) if rows is None else (rows, None)
@@ -218,7 +218,8 @@ def on_rows(values: Array, rows: Rows) -> Array:
     return values if rows is None else values[:, rows]
 
 
-def _kept_weights(weights: Array, row, columns) -> Array:
+def _kept_weights(casing: PreparedTargets, row, columns) -> Array:
     """Return the stored near weights (t, k, patch) of consecutive targets in one row."""
+    weights = jnp.asarray(casing.near_weights)
     sizes = 1, len(columns), *weights.shape[2:]
     return lax.dynamic_slice(weights, (row, columns[0], 0, 0), sizes)[0].astype(float)

@@ -174,5 +174,5 @@ def _toroidal_gradient(casing: GradientCasing, rows: Rows) -> Float[Array, "3 3 
     x, y, _ = on_rows(at_targets(casing.sources, casing.rule), rows)
     zero = jnp.zeros_like(x)
     along, across = 2 * x * y, (y - x) * (y + x)
-    rows = [[along, across, zero], [across, -along, zero], [zero, zero, zero]]
-    return jnp.array(rows) * (radius / (x**2 + y**2) ** 2)
+    slopes = [[along, across, zero], [across, -along, zero], [zero, zero, zero]]
+    return jnp.array(slopes) * (radius / (x**2 + y**2) ** 2)

@@ -39,6 +39,14 @@ def test_a_line_that_was_cut_short_is_ignored_and_replaced(name, tmp_path):
     assert [row["text"] for row in read_rows(path)] == ["a, b", "a, b", "c"]
 
 
+def test_a_row_with_other_columns_than_the_file_is_refused(tmp_path):
+    path = tmp_path / "rows.csv"
+    append_row(path, {"number": 1, "text": "a"})
+    with pytest.raises(StudyError, match="has other columns than number, other"):
+        append_row(path, {"number": 2, "other": "b"})
+    assert len(read_rows(path)) == 1
+
+
 def test_the_same_rows_give_the_same_bytes(tmp_path):
     for name in ("rows.csv", "rows.csv.gz"):
         made = []

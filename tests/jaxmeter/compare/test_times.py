@@ -218,6 +218,8 @@ def test_the_error_of_a_round_is_the_standard_error_of_its_median():
     assert Round.from_summaries(*summaries).error == pytest.approx(math.sqrt(2) * error, rel=0.5)
     few, one = SampleSummary(1.0, 0.1, 4), SampleSummary(1.1)
     assert Round.from_summaries(few, one) == Round(1.1, None)
+    with pytest.raises(JaxmeterError, match="got a time of 0.0 s; give finite times above 0"):
+        Round.from_summaries(few, SampleSummary(0.0, 0.1, 10))
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_far_gradient_is_the_symmetric_derivative_of_the_far_field_without_its_t
     expected = even - np.trace(even, axis1=1, axis2=2)[:, None, None] * np.eye(3) / 3
     scale = np.abs(expected).max()
     assert np.abs(even - slopes).max() > 0.1 * scale  # random densities have currents that cross
-    np.testing.assert_allclose(np.moveaxis(result, 2, 0), expected, atol=1e-12 * scale)
+    np.testing.assert_allclose(np.moveaxis(np.asarray(result), 2, 0), expected, atol=1e-12 * scale)
 
 
 @pytest.mark.parametrize("largest", [1, 7, 512, 10**6])

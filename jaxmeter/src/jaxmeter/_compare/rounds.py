@@ -78,11 +78,7 @@ class Round:
             If a time is not a finite number above 0, if a function has no samples, or if
             interleaved functions have different numbers of samples.
         """
-        for seconds in (*a, *b):
-            if not (math.isfinite(seconds) and seconds > 0):
-                raise JaxmeterError(
-                    f"Round: got a time of {seconds!r} s; give finite times above 0"
-                )
+        _check_times(*a, *b)
         if not a or not b or (interleaved and len(a) != len(b)):
             raise JaxmeterError(
                 f"Round: got {len(a)} samples of the first function and {len(b)} of the second; "
@@ -100,7 +96,14 @@ class Round:
 
     @classmethod
     def from_summaries(cls, a: SampleSummary, b: SampleSummary) -> Round:
-        """Return the round of two processes whose samples were not kept."""
+        """Return the round of two processes whose samples were not kept.
+
+        Raises
+        ------
+        JaxmeterError
+            If a median is not a finite number above 0.
+        """
+        _check_times(a.median, b.median)
         ratio = b.median / a.median
         if a.error is None or b.error is None:
             return cls(ratio)
@@ -135,6 +138,12 @@ def adjacent_rounds(
         if is_near and bisect_right(starts, first) >= bisect_left(starts, last):
             found.append(number)
     return tuple(found)
+
+
+def _check_times(*seconds: float) -> None:
+    for one in seconds:
+        if not (math.isfinite(one) and one > 0):
+            raise JaxmeterError(f"Round: got a time of {one!r} s; give finite times above 0")
 
 
 def _median_error(values: Sequence[float]) -> float:
