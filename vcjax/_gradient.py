@@ -146,8 +146,8 @@ def external_gradient(
 ) -> Float[Array, "trg_nphi trg_ntheta 3 3"]:
     """Return the gradient of the field of the currents outside the surface, at the targets.
 
-    The gradient is linear in B, and differentiable in B and in the casing. It is symmetric and has
-    no trace. See `vcjax._gradient` for the equations.
+    The gradient is linear in B, and differentiable in B and in the casing. It is symmetric and
+    traceless. See `vcjax._gradient` for the equations.
 
     Parameters
     ----------

@@ -256,7 +256,7 @@ def gradient_at(
 ) -> OffSurface:
     """Return the gradients of the fields that `field_at` returns, at points off the surface.
 
-    They are symmetric and have no trace, because these fields have no currents at the points.
+    They are symmetric and traceless, because these fields have no currents at the points.
     Parameters, errors and warnings are those of `field_at`. On the surface the gradients are NaN.
 
     Returns

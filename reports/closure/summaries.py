@@ -1,4 +1,4 @@
-"""Summarise the measurements of processes as the tables of the closure report."""
+"""Compute the tables of the closure report from the measurements of all processes."""
 
 import math
 import re

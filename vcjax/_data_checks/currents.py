@@ -84,9 +84,10 @@ def surface_frame(
 
 @lru_cache(maxsize=16)
 def _onto_rows(count: int, nfp: int, half_period: bool, rows: int) -> np.ndarray:
-    """Return the matrices (2, 1, row, n) that interpolate samples along phi and differentiate them.
+    """Return two matrices for samples along phi, with the shape (2, 1, row, n).
 
-    The rows are those of `resample.field_period`.
+    The first matrix interpolates the samples to the rows, and the second matrix gives the phi
+    derivatives of the samples at the rows. The rows are those of `resample.field_period`.
     """
     angles = resample.equispaced(*resample.field_angles(rows, nfp, half_period), rows)
     matrices = resample.interpolation_matrices(count, 0.0, 2 * np.pi / nfp, angles)

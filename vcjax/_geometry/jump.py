@@ -51,7 +51,7 @@ def total_gradient(basis, slopes):
 def symmetric_traceless(gradient):
     """Return the symmetric part of a gradient (3, 3, n, m), less its trace.
 
-    The gradient of a field without divergence and curl is symmetric and has no trace. The other
+    The gradient of a field without divergence and curl is symmetric and traceless. The other
     parts of a computed gradient are errors.
     """
     even = 0.5 * (gradient + gradient.swapaxes(0, 1))

@@ -111,7 +111,7 @@ def choose(
     half_period : if True, the grids of X, B and targets cover half a period of a
         stellarator-symmetric configuration, with row i at phi = (i + 1/2) pi / (nfp nphi). If
         False, they cover a whole period, with row i at phi = 2 pi i / (nfp nphi).
-    trg_nphi, trg_ntheta : numbers of points of the target grid; by default those of the grid of B.
+    trg_nphi, trg_ntheta : numbers of points of the target grid; the default is the grid of B.
     gradient : whether the rule is for `prepare_gradient`. The error is then relative to
         max |grad B|. The grid of B must resolve the derivatives of B as well: if it resolves B to
         just d digits, the gradient has one or two digits fewer. Rounding limits gradients to about
@@ -123,10 +123,10 @@ def choose(
 
     Raises
     ------
-    VcjaxError : if X or B is not a finite float64 array on the grid described above, or is traced,
-        if X is not a closed torus around the z axis, or crosses itself, if B vanishes or has fewer
-        than 4 poloidal points, if no quadrature is found for the surface, if an argument is out of
-        range, or if JAX runs in 32-bit mode.
+    VcjaxError : if X or B is traced, or is not a finite float64 array on the grid described above;
+        if X is not a closed torus around the z axis, or crosses itself; if B vanishes or has fewer
+        than 4 poloidal points; if no quadrature is found for the surface; if an argument is out of
+        range; or if JAX runs in 32-bit mode.
 
     Warns
     -----
@@ -239,9 +239,9 @@ def choose_off_surface(
     half_period : whether X and B cover half a period; see `choose`.
     gradient : whether the rule is for `gradient_at`; the error is then relative to max |grad B|.
     max_nphi, max_ntheta : largest numbers of quadrature nodes of the whole torus along phi and
-        theta. These limits bound the time of an evaluation, which the positions of the points at
-        most double. If the requested digits need more nodes, the rule is chosen for as many
-        digits as the limits allow. Every evaluation estimates its own error.
+        theta. These limits bound the time of an evaluation; the positions of the points can at
+        most double this time. If the requested digits need more nodes, the rule is chosen for as
+        many digits as the limits allow. Every evaluation estimates its own error.
 
     Returns
     -------

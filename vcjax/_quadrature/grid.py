@@ -365,9 +365,13 @@ def _widened(quad: np.ndarray, patch: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _stretch(metric, quad: np.ndarray, patch: np.ndarray) -> np.ndarray:
-    """Return the largest ratio sigma_max / sigma_min of the image of each patch, (k,).
+    """Return how much each patch is stretched: its largest ratio sigma_max / sigma_min, (k,).
 
-    `_fitting_patches` explains sigma_min and sigma_max; `_widened` returns `quad` and `patch`.
+    See `_fitting_patches` for sigma_min and sigma_max.
+
+    Parameters
+    ----------
+    quad, patch : (2, k) each, from `_widened`.
     """
     E, F, G = metric
     u, v = (2 * np.pi / quad * patch)[..., None]

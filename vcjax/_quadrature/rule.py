@@ -44,7 +44,7 @@ class Rule:
     core_count : number of radii in the core of a patch, if the rule is for points off the surface;
         otherwise 0.
     digits : accuracy that the rule was chosen for; surfaces and fields are checked against it.
-    gradient : whether the digits are those of a gradient.
+    gradient : whether `digits` is the accuracy of gradients instead of fields.
     """
 
     nfp: int

@@ -273,7 +273,9 @@ def _sections(turned, values, angles, period: float) -> np.ndarray:
 
 
 def _sides(r: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """Return twice the signed areas of the triangles of edge j and point k, for each curve.
+    """Return twice the signed area of the triangle that edge j and point k form, for each curve.
+
+    Edge j leads from point j to the next point.
 
     Parameters
     ----------

@@ -64,8 +64,8 @@ def rotating_ellipse_surface(
     """Return a torus whose elliptical cross-section rotates by half a turn in each field period.
 
     The surface is R = R0 + (a + b)/2 cos(theta) + (a - b)/2 cos(theta - nfp phi) and
-    Z = (a + b)/2 sin(theta) - (a - b)/2 sin(theta - nfp phi). The defaults are those of a test in
-    the ``virtual_casing`` package.
+    Z = (a + b)/2 sin(theta) - (a - b)/2 sin(theta - nfp phi). The defaults are the values of a
+    test in the ``virtual_casing`` package.
 
     Parameters
     ----------

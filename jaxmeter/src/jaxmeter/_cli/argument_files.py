@@ -63,9 +63,9 @@ def arguments_of_npz(file: str) -> Arguments:
 
 
 def _unpacked_bytes(file: str) -> Iterator[tuple[str, int]]:
-    """Yield the name of each array, and the unpacked bytes of this and all earlier arrays.
+    """Yield the name of each array, and the running total of unpacked bytes up to this array.
 
-    No array is read. Raise a ValueError if an array has another size than its header gives.
+    No array is read. Raise a ValueError if an array does not have the size that its header gives.
     """
     from numpy.lib import format as npy
 

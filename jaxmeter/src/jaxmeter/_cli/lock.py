@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> tuple[LockCheck, bool]:
 
 
 def _functions(sections: Mapping[str, Section]) -> list[str]:
-    """Return the functions of all sections, without the tests."""
+    """Return the names of the functions in all sections; tests in the sections are left out."""
     found = dict.fromkeys(name for section in sections.values() for name in section)
     return [name for name in found if not _is_test(name)]
 

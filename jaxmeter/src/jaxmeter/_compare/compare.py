@@ -266,10 +266,9 @@ def _side(one: Any, folder: Path) -> Side:
             found = f"def {name}(" in module.read_text()
     if not found:
         raise JaxmeterError(
-            f"compare: got {one!r:.80}, which a fresh process cannot import; give a function that "
-            "is defined at the top level of a module, of the running script or of a notebook cell, "
-            f"or name the function in the form {TARGET_FORM}; write a function without a known "
-            "source, such as a function typed at a prompt, to a file first"
+            f"compare: got {one!r:.80}, which a fresh process cannot import; give {TARGET_FORM}, "
+            "or a function from the top level of a module, of the running script or of a notebook "
+            "cell. If its source is not known, as at a prompt, save the function in a file first"
         )
     return Side(f"{module}:{name}")
 

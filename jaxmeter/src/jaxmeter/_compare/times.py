@@ -96,9 +96,9 @@ def compare_cases(
     while machine noise shifts each ratio differently. Pooled rounds show such a change even if no
     case alone is significant.
 
-    Pooled rounds are weighted equally. The processes of some cases differ by much more than their
-    samples scatter. With weights from the scatter of samples, the case with the least
-    scatter would dominate.
+    Pooled rounds are weighted equally. In some cases, processes differ by much more than
+    the samples within each process. If weights were computed from the scatter of samples, the case
+    with the least scatter would dominate.
 
     Parameters
     ----------

@@ -219,7 +219,7 @@ def _origin(
     steps: Iterator[int],
     depth: int = 4,
 ) -> Instruction | None:
-    """Return the instruction that gives its `op_name` to an instruction without an `op_name`.
+    """Return the instruction that an instruction without an `op_name` gets its `op_name` from.
 
     Return None if no such instruction is found.
     """

@@ -29,7 +29,10 @@ def read_toml(file: Path) -> dict[str, Any]:
 
 
 def tool_table(pyproject: Path, name: str) -> tuple[str, dict[str, Any]]:
-    """Return a name of the table ``[tool.jaxmeter.name]`` for error messages, and its content."""
+    """Return the file and heading of ``[tool.jaxmeter.name]``, as text for errors, and the table.
+
+    The table is empty if the file does not have it.
+    """
     table: Any = read_toml(pyproject)
     where = f"{pyproject}: [tool.jaxmeter.{name}]"
     for key in ("tool", "jaxmeter", name):

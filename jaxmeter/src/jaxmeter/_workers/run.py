@@ -35,8 +35,8 @@ def run_case(case: BenchmarkCase) -> Record:
     when its time limit expires, or when this process is interrupted. On Linux every descendant is
     killed. On other systems only the process group is killed.
 
-    The target runs in the process that measures it. What the target prints or writes is never
-    mistaken for a record. But a target that changes jaxmeter or the clock in its own memory can
+    The target runs in the process that measures it. The output of the target is never mistaken
+    for a record. But a target that changes jaxmeter or the clock in its own memory can
     falsify its measurement. A target that kills the parent of its process can leave processes
     behind.
     """
