@@ -70,7 +70,7 @@ def error_estimate(
     interpolating B on the patches, and the `spectral_tail` of B, the part that its grid misses. For
     a gradient, the last two parts are errors of the derivatives of B along the surface, each taken
     where it is largest. On problems with a known answer, the estimate was at least 0.9 times the
-    error, and usually 2 to 20 times the error (docs/accuracy.md).
+    error, and usually 1 to 20 times the error (docs/accuracy.md).
 
     Parameters
     ----------

@@ -96,7 +96,7 @@ def _five(a: Sequence[Array], b: Sequence[Array]) -> list[Array]:
 
 
 def _matrix(five: Sequence[Array]) -> list[list[Array]]:
-    """Return the rows of the symmetric matrix without trace that has these five components."""
+    """Return the rows of the symmetric traceless matrix with these five components."""
     xx, yy, xy, xz, yz = five
     return [[xx, xy, xz], [xy, yy, yz], [xz, yz, -xx - yy]]
 
