@@ -10,7 +10,7 @@ All these derivatives form the matrix D, and both gradients follow from D:
 
 Both gradients are symmetric matrices without trace, because both fields have neither curl nor
 divergence on the vacuum side. Only this part of D and of the integral is kept. If currents cross
-the surface, the integral has another part too, which is left out.
+the surface, the integral has an antisymmetric part too, which is left out.
 
 The sign (x) denotes the tensor product. FP denotes Hadamard's finite part of the integral at points
 of the surface. Nothing is extrapolated from points off the surface.

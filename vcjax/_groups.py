@@ -49,18 +49,18 @@ def in_groups(evaluate: Callable, points: np.ndarray) -> Any:
 
 
 def row_groups(casing: Any, *values: Any) -> list[np.ndarray]:
-    """Divide the target rows of a casing into groups of equal size, one for each processor.
+    """Divide the target rows of a casing into groups of equal size, at most one for each processor.
 
     The last group is filled up with copies of the last row. The list is empty if the rows are not
-    divided: inside a transformation of JAX, on accelerators, with `devices`, or if there are fewer
-    rows than processors.
+    divided: inside a transformation of JAX, on accelerators, with `devices`, or if the casing or a
+    value is divided over several devices.
     """
-    count, processors = casing.rule.trg_shape[0], processor_count()
     concrete = on_host(casing, *values) and not is_tracing()
     is_cpu = jax.default_backend() == "cpu" and casing.devices is None
-    if not concrete or not is_cpu or count < processors:
+    if not concrete or not is_cpu or not _on_one_device(casing, *values):
         return []
-    each = -(-count // processors)
+    count = casing.rule.trg_shape[0]
+    each = -(-count // processor_count())
     rows = [np.arange(first, first + each) for first in range(0, count, each)]
     return [np.minimum(group, count - 1) for group in rows]
 
@@ -79,23 +79,34 @@ def by_rows(static_argnums: tuple[int, ...]) -> Callable[[Callable], Callable]:
 
         @wraps(function)
         def call(groups: Sequence[np.ndarray], casing, *args):
+            def one_group(rows):
+                return part(jax.device_put(rows), casing, *args)
+
             if not groups:
                 return whole(None, casing, *args)
             if len(groups) == 1:
-                return part(groups[0], casing, *args)
-            found = _in_parallel(lambda rows: part(rows, casing, *args), groups, len(groups))
-            return _joined(found, casing.rule.trg_shape[0])
+                return one_group(groups[0])
+            found = _in_parallel(one_group, groups, len(groups))
+            joined = _joined(found, casing.rule.trg_shape[0])
+            # The result of one program is committed to a device if an argument is.
+            return jax.device_put(joined, found[0].sharding) if found[0].committed else joined
 
         return call
 
     return decorator
 
 
+def _on_one_device(*values: Any) -> bool:
+    arrays = (leaf for leaf in jax.tree.leaves(values) if isinstance(leaf, jax.Array))
+    return all(len(array.sharding.device_set) == 1 for array in arrays)
+
+
 def _in_parallel(one_group: Callable, groups: Sequence[Any], processors: int) -> list[Any]:
-    """Call a function for each group, in as many threads as there are processors."""
+    """Call a function for the first group, and for the others in as many threads as processors."""
+    device = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
 
     def in_thread(group):
-        with enable_x64(True):  # a setting of this thread
+        with enable_x64(True), jax.default_device(device):  # settings of this thread
             return jax.block_until_ready(one_group(group))
 
     # The call for the first group compiles the program, and returns before the group is evaluated.
@@ -103,7 +114,11 @@ def _in_parallel(one_group: Callable, groups: Sequence[Any], processors: int) ->
     if processors == 1:
         return found + [one_group(group) for group in others]
     with ThreadPoolExecutor(processors) as pool:
-        return found + list(pool.map(in_thread, others))
+        try:
+            calls = [pool.submit(in_thread, group) for group in others]
+        except RuntimeError:  # no thread starts while the interpreter ends
+            return found + [one_group(group) for group in others]
+        return found + [call.result() for call in calls]
 
 
 def _joined(groups: Sequence[Any], count: int) -> Any:
@@ -120,12 +135,8 @@ def _joined(groups: Sequence[Any], count: int) -> Any:
 
 
 def processor_count() -> int:
-    """Return the number of processors among which groups are divided.
-
-    It is 1 on accelerators, and if a default device is set, which other threads would not use.
-    """
-    device = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
-    if jax.default_backend() != "cpu" or device is not None:
+    """Return the number of processors among which groups are divided; 1 on accelerators."""
+    if jax.default_backend() != "cpu":
         return 1
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

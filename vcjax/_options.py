@@ -6,7 +6,7 @@ has its own tile sizes. The first item of this list that is given determines the
 1. the caller's argument, an integer;
 2. ``VCJAX_CHUNK_B_SRC`` and ``VCJAX_CHUNK_B_TRG``, each an integer;
 3. ``VCJAX_CHUNK_B``, "sources,targets" or one integer for both;
-4. the table ``_AUTO`` below, measured for CPUs.
+4. ``_GROUPED`` or the table ``_AUTO`` below, measured for CPUs.
 
 These variables are for fields on the surface. For points off the surface, BOFF replaces B in their
 names; for gradients on the surface, GRADB replaces B. The environment is read at each call, before

@@ -190,7 +190,7 @@ def apply_operator(
     kernels : the kernels of the operator.
     B : the field on the nodes of one period and of the rule's overlap, from `on_nodes`.
     tiles : how the far field is summed.
-    rows : see `Rows`; the result then has these rows only. Without devices only.
+    rows : see `Rows`; the result then has these rows only. Only for casings without `devices`.
     """
     rule, rank = casing.rule, kernels.far.rank
     targets = on_rows(at_targets(casing.sources, rule), rows).reshape(3, -1).T

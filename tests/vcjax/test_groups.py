@@ -1,11 +1,13 @@
 """Groups of target rows that direct calls on CPUs evaluate in parallel."""
 
-import os
+import subprocess
+import sys
 
 import jax
 import numpy as np
 import pytest
 
+import jaxmeter
 import vcjax
 from tests.vcjax.common import casing_of, small_torus
 from vcjax import _groups
@@ -32,7 +34,7 @@ def use_processors(monkeypatch, count):
     monkeypatch.setattr(_groups, "processor_count", lambda: count)
 
 
-@pytest.mark.parametrize("processors", [1, 2, 4])
+@pytest.mark.parametrize("processors", [1, 2, 4, 8])
 @pytest.mark.parametrize("kind", ["float64", "streamed", "float32", "gradient"])
 def test_groups_of_rows_give_the_numbers_of_one_program(
     casings, problem, monkeypatch, kind, processors
@@ -50,27 +52,59 @@ def test_groups_of_rows_give_the_numbers_of_one_program(
         np.testing.assert_allclose(parts, whole, rtol=1e-9, atol=rounding)
 
 
-def test_rows_are_one_program_inside_a_transformation_and_for_few_rows(
-    casings, problem, monkeypatch
-):
+def test_rows_are_divided_outside_transformations_only(casings, problem, monkeypatch):
     casing = casings["float64"]
     use_processors(monkeypatch, 2)
     assert _groups.row_groups(casing, problem.B)
     seen = []
     jax.eval_shape(lambda B: seen.append(_groups.row_groups(casing, B)), problem.B)
+    assert seen == [[]]
     use_processors(monkeypatch, casing.rule.trg_shape[0] + 1)
-    assert seen == [_groups.row_groups(casing, problem.B)] == [[]]
+    assert len(_groups.row_groups(casing, problem.B)) == casing.rule.trg_shape[0]
 
 
-def test_other_threads_compile_nothing(casings, problem, monkeypatch):
+@pytest.mark.parametrize("has_default_device", [False, True])
+def test_groups_in_other_threads_compile_nothing(casings, problem, monkeypatch, has_default_device):
     use_processors(monkeypatch, 2)
-    vcjax.external_field(casings["float64"], problem.B)
-    with jax.no_tracing(True):
-        vcjax.external_field(casings["float64"], 2 * problem.B)
+    device = jax.devices()[0] if has_default_device else None
+    tiles = {"chunk_size": 30 + has_default_device}  # programs that no other test has compiled
+    with jaxmeter.watch() as watched, jax.default_device(device):
+        for factor in (1, 2):
+            vcjax.external_field(casings["float64"], factor * problem.B, **tiles)
+    compiles = {group.name: group.compiles_count for group in watched.report.functions}
+    assert compiles["_field"] == 1
 
 
-def test_a_default_device_is_used_by_all_groups(monkeypatch):
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(8), raising=False)
-    assert _groups.processor_count() == 8
-    with jax.default_device(jax.devices()[0]):
-        assert _groups.processor_count() == 1
+def test_results_are_committed_to_a_device_if_an_argument_is(casings, problem, monkeypatch):
+    use_processors(monkeypatch, 2)
+    casing, device = casings["float64"], jax.devices()[0]
+    assert not vcjax.external_field(casing, problem.B).committed
+    assert vcjax.external_field(casing, jax.device_put(problem.B, device)).committed
+
+
+def test_direct_calls_make_no_implicit_transfers(casings, problem, monkeypatch):
+    use_processors(monkeypatch, 2)
+    B = jax.device_put(problem.B)
+    with jax.transfer_guard("disallow"):
+        vcjax.external_field(casings["float64"], B)
+
+
+def test_a_thread_that_outlives_the_main_thread_can_evaluate_a_field():
+    code = """
+import threading
+import jax
+jax.config.update("jax_enable_x64", True)
+import vcjax
+from tests.vcjax.common import casing_of, small_torus
+from vcjax import _groups
+_groups.processor_count = lambda: 2
+problem = small_torus()
+casing = casing_of(problem, 3)
+def work():
+    threading.main_thread().join()
+    print(vcjax.external_field(casing, problem.B).shape)
+threading.Thread(target=work).start()
+"""
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "(2, 6, 3)", done.stderr

@@ -10,8 +10,8 @@ gradient is a sum of
 
 The gradient of a field without divergence and curl is symmetric and has no trace. Let <a, b> be the
 symmetric part of a_i b_k less its trace. This part of the numerator is 3 <r, s r - r x F>, because
-A_ik is a trace and an antisymmetric matrix. The rest is left out: summed over the whole surface it
-is zero if no current crosses the surface.
+A_ik is a multiple of the identity plus an antisymmetric matrix. The rest is antisymmetric. It is
+left out, because its sum over the whole surface is zero if no current crosses the surface.
 
 The numerator is a polynomial in x and y. The contribution of a block of sources to a tile of
 targets is therefore the matrix of w = 1/r^5, (targets, sources), times a matrix of 17 columns. If c

@@ -40,8 +40,8 @@ def pair_weights(
 ) -> Float[Array, "t n"]:
     """Return 1/r^power for targets x and sources y, but 0 where r^2 is at most `punctured`."""
     square = _squares(x, y)
-    # The inverse power is infinite at distance 0. It is not selected there, and `_pair_weights_jvp`
-    # does not differentiate it.
+    # The inverse power is infinite at distance 0, where it is not selected. `_pair_weights_jvp`
+    # does not differentiate it. Only `jax_debug_infs` without `jit` reports it.
     return jnp.where(square > punctured, _inverse_power(square, power), 0)
 
 
