@@ -59,7 +59,7 @@ class GradientCasing(PreparedTargets):
     """A surface prepared for evaluating gradients on it; made by `prepare_gradient`.
 
     It is an immutable pytree: pass it to jitted functions as an argument. Its near weights take
-    three times the memory of the weights of a `Casing`. A gradient needs a finer rule than a field.
+    twice the memory of the weights of a `Casing`. A gradient needs a finer rule than a field.
 
     Attributes
     ----------

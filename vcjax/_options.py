@@ -169,7 +169,7 @@ class NearOptions(NamedTuple):
     block: int
 
 
-FIELD_PARTS, GRADIENT_PARTS = 4, 12
+FIELD_PARTS, GRADIENT_PARTS = 4, 8
 """Number of near weights for each node of a patch, for fields and for gradients."""
 # Digits that weights in float32 keep. On W7-X and the rotating ellipse these weights add errors of
 # about 1e-8 of max |B| to fields, and of up to 3e-5 of max |grad B| to gradients.

@@ -27,21 +27,27 @@ If (size of the block / r)^2 is 10^k, the expansion of squared distances loses k
 centre that is far from all sources, such as the origin, it would lose seven digits. Therefore each
 block has its own centre, and the size of blocks is bounded.
 
-Near part. With the normal n at y, the gradient of the field's kernel is
+Near part. With the normal n, the derivative of the field's kernel is
 
     d_i {B x (n x r) - B (n.r)} / r^3 = B x (n x K_i) - (n.K_i) B,  K_im = d_i (r_m / r^3).
 
-In the near part, K_im = N1(alpha r) delta_im / r^3 - 3 N2(alpha r) r_i r_m / r^5, with N1 and alpha
-from `vcjax._kernels.near` and N2(t) = N1(t) + 4 t^3 exp(-t^2) / (3 sqrt(pi)). At each node of a
-patch the near part needs four weights for each i: V_i = n x K_i and s_i = n.K_i. The field needs
-only four weights in total.
+The near part has K_im = N1(alpha r) delta_im / r^3 - q r_i r_m, where q = 3 N2(alpha r) / r^5, with
+N1 and alpha from `vcjax._kernels.near` and N2(t) = N1(t) + 4 t^3 exp(-t^2) / (3 sqrt(pi)). Again
+only the symmetric part less its trace is kept. The term with N1 has no such part. With w = n x r,
+the other term is -q r_i {B x w - (n.r) B}_k. Its part is
+
+    the symmetric part of (B x S_i)_k  +  <B, v>,
+    S = -q <r, w>,  v = -q {r^2 n - 3 (n.r) r} / 2,
+
+because the antisymmetric part of r_i w_k belongs to the vector r x w = r^2 n - (n.r) r. Therefore
+each node of a patch has eight weights: five components of S, with rows S_i, and three of v.
 
 The integral is Hadamard's finite part. At the radius rho of a ray from the target, the integrand is
 a/rho^2 + b/rho + ..., where b cancels against the opposite ray and a is the kernel of the tangent
-plane. For the integral of 1/rho^2 from 0 to 1, the radial rule gives a sum S, but the finite part
-is -1. Therefore (-1 - S) times the tangent plane's kernel is added at the centre of each patch. The
-far kernel K - K_near is smooth. Its value at r = 0, 4 alpha^3 / (3 sqrt(pi)) delta_im, is missing
-from the far sum, which leaves out the target. Therefore it is added at the centre too.
+plane. For the integral of 1/rho^2 from 0 to 1, the radial rule gives a sum R, but the finite part
+is -1. Therefore (-1 - R) times the tangent plane's kernel is added at the centre of each patch. The
+far sum leaves out the target, where the smooth far kernel K - K_near is a multiple of the identity
+and would add nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -67,7 +73,7 @@ def _moments(y: Float[Array, "3 n"], densities: Float[Array, "4 n"]) -> Float[Ar
     crossed = cross(at, F)
     g = [s * a - b for a, b in zip(at, crossed, strict=True)]
     h = [2 * s * a - 1.5 * b for a, b in zip(at, crossed, strict=True)]
-    return stacked([s, *F, *h, *_five(at, F), *_five(at, g)])
+    return stacked([s, *F, *h, *_five(_product(at, F)), *_five(_product(at, g))])
 
 
 def _combine(x: Float[Array, "3 t"], m: Float[Array, "17 t"]) -> Float[Array, "3 3 t"]:
@@ -79,8 +85,7 @@ def _combine(x: Float[Array, "3 t"], m: Float[Array, "17 t"]) -> Float[Array, "3
     F, h = rest[:3], rest[3:6]
     crossed = [cross(at, row) for row in _matrix(rest[6:11])]
     direct = [s * a - b - c for a, b, c in zip(at, cross(at, F), h, strict=True)]
-    turned = [0.5 * (crossed[i][k] + crossed[k][i]) for i, k in _FIVE]
-    parts = zip(_five(at, direct), turned, rest[11:], strict=True)
+    parts = zip(_five(_product(at, direct)), _five(crossed), rest[11:], strict=True)
     rows = _matrix([3 * (a + b + c) for a, b, c in parts])
     return stacked([value for row in rows for value in row]).reshape(3, 3, -1)
 
@@ -89,10 +94,14 @@ _FIVE = (0, 0), (1, 1), (0, 1), (0, 2), (1, 2)
 """Indices of the components xx, yy, xy, xz, yz of a symmetric matrix without trace."""
 
 
-def _five(a: Sequence[Array], b: Sequence[Array]) -> list[Array]:
-    """Return the five components of <a, b>, see the module's docstring."""
-    third = dot(a, b) / 3
-    return [0.5 * (a[i] * b[k] + a[k] * b[i]) - (third if i == k else 0) for i, k in _FIVE]
+def _five(m: Sequence[Sequence[Array]]) -> list[Array]:
+    """Return the five components of the symmetric part of a 3 x 3 matrix less its trace."""
+    third = (m[0][0] + m[1][1] + m[2][2]) / 3
+    return [0.5 * (m[i][k] + m[k][i]) - (third if i == k else 0) for i, k in _FIVE]
+
+
+def _product(a: Sequence[Array], b: Sequence[Array]) -> list[list[Array]]:
+    return [[x * y for y in b] for x in a]
 
 
 def _matrix(five: Sequence[Array]) -> list[list[Array]]:
@@ -122,8 +131,7 @@ def gradient_weights_at(
     """Return a function that computes the near weights of the gradient for a block of targets.
 
     The function takes the index of a row of targets and the indices of t targets in this row. It
-    returns weights of shape (t, 12, patch): s_i and V_i (see the module's docstring) for
-    i = x, y, z.
+    returns weights of shape (t, 8, patch): S and v (see the module's docstring).
 
     Parameters
     ----------
@@ -132,26 +140,27 @@ def gradient_weights_at(
     """
 
     def patch_weights(patch, interpolation, polar_weights, rule):
-        weights, alpha = split_weights(_near_kernel, patch, interpolation, polar_weights, rule)
-        centre = _finite_part(patch, constants, rule) + _far_at_centre(patch, alpha, rule)
+        weights = split_weights(_near_kernel, patch, interpolation, polar_weights, rule)
+        centre = _finite_part(patch, constants, rule)
         return weights.at[:, :, weights.shape[2] // 2].add(centre) / (4 * np.pi)
 
     return weights_at(nodes, constants.field, rule, patch_weights)
 
 
 def combine_gradient(
-    b: Float[Array, "t 3 patch"], w: Float[Array, "t 12 patch"]
+    b: Float[Array, "t 3 patch"], w: Float[Array, "t 8 patch"]
 ) -> Float[Array, "t 3 3"]:
     """Return the near part of the gradient [i, k] = d_i T_k, from B and weights on patches."""
-    moment = jnp.einsum("tjp,twp->tjw", b, w).reshape(-1, 3, 3, 4)
-    values = [
-        moment[:, i, :, 1 + j] - moment[:, j, :, 1 + i] - moment[:, k, :, 0] for k, i, j in AXES
-    ]
-    return stacked(values, axis=2)
+    moments = components(jnp.einsum("tjp,twp->jwt", b, w))
+    S = [_matrix(components(moment[:5])) for moment in moments]
+    v = [components(moment[5:]) for moment in moments]
+    crossed = [[S[i][row][j] - S[j][row][i] for _, i, j in AXES] for row in range(3)]
+    rows = _matrix([a + b for a, b in zip(_five(crossed), _five(v), strict=True)])
+    return stacked([value for row in rows for value in row], axis=1).reshape(-1, 3, 3)
 
 
 def _near_kernel(nodes, weights, alpha, axis: int):
-    """Return `weights` times the near kernel: (n.K_i, n x K_i) for i = x, y, z, along `axis`.
+    """Return `weights` times the near kernel: the components of S, then of v, along `axis`.
 
     Parameters
     ----------
@@ -164,39 +173,21 @@ def _near_kernel(nodes, weights, alpha, axis: int):
     square = jnp.where(weights == 0, 1.0, dot(r, r))
     distance = jnp.sqrt(square)
     t = alpha * distance
-    first = field_split(t)
-    second = first + (4 / (3 * np.sqrt(np.pi))) * t**3 * jnp.exp(-t * t)
-    cubed = weights / (square * distance)
-    return _twelve(offset, normal, cubed * first, 3 * cubed / square * second, axis)
+    split = field_split(t) + (4 / (3 * np.sqrt(np.pi))) * t**3 * jnp.exp(-t * t)
+    return _eight(r, components(normal, axis), 3 * weights * split / (square**2 * distance), axis)
 
 
-def _twelve(r, normal, isotropic, directed, axis: int):
-    """Return (n.K_i, n x K_i) for i = x, y, z, as twelve values along `axis`.
-
-    Here K_im = isotropic delta_im - directed r_i r_m, and n is `normal`.
-    """
-    n, at = components(normal, axis), components(r, axis)
-    # A stack is computed once; a selection would be computed again wherever it is read.
-    products = jnp.stack([dot(n, at), *cross(n, at)], axis)
-    units = _units([isotropic * v for v in n], axis)
-    rows = [
-        u - jnp.expand_dims(directed * v, axis) * products for u, v in zip(units, at, strict=True)
-    ]
-    return jnp.concatenate(rows, axis)
+def _eight(r: Sequence[Array], normal: Sequence[Array], q, axis: int):
+    """Return the five components of S and the three of v along `axis`."""
+    along, square = dot(normal, r), dot(r, r)
+    v = [1.5 * along * a - 0.5 * square * n for a, n in zip(r, normal, strict=True)]
+    return stacked([q * value for value in (*_five(_product(r, cross(r, normal))), *v)], axis)
 
 
-def _units(normal: Sequence[Array], axis: int) -> list[Array]:
-    """Return a list of (n.e_i, n x e_i) for i = x, y, z, each of four values along `axis`."""
-    x, y, z = normal
-    zero = jnp.zeros_like(x)
-    rows = (x, zero, z, -y), (y, -z, zero, x), (z, y, -x, zero)
-    return [stacked(row, axis) for row in rows]
+def _finite_part(patch, constants: GradientTables, rule: Rule) -> Float[Array, "ttheta 8"]:
+    """Return (-1 - R) times the tangent plane's kernel, summed over the angles of the polar rule.
 
-
-def _finite_part(patch, constants: GradientTables, rule: Rule) -> Float[Array, "ttheta 12"]:
-    """Return (-1 - S) times the tangent plane's kernel, summed over the angles of the polar rule.
-
-    The module's docstring defines S. The tangent plane is spanned by the derivatives of the patch
+    The module's docstring defines R. The tangent plane is spanned by the derivatives of the patch
     interpolation, because the polar nodes use the same interpolation. With derivatives of the
     surface, the rounding error would be ten times as large.
 
@@ -218,16 +209,9 @@ def _finite_part(patch, constants: GradientTables, rule: Rule) -> Float[Array, "
     theta_part = jnp.einsum("stk,sa->tksa", slope_theta, sine)
     ray = phi_part[:, :, :, None] + theta_part[:, :, None]
     square = (ray**2).sum(axis=1)
-    cubed = 1.0 / (square * jnp.sqrt(square))
     normal = patch[:, 3:, i, j, None, None, None]
-    plane = _twelve(ray, normal, cubed, 3 * cubed / square, axis=1).sum(axis=(2, 3, 4))
+    q = 3 / (square**2 * jnp.sqrt(square))
+    plane = _eight(components(ray, 1), components(normal, 1), q, axis=1).sum(axis=(2, 3, 4))
     rho, weights = radii(rule)
     missing = -1.0 - float((weights / rho**2).sum())
     return missing * step * rule.patch_phi * rule.patch_theta * plane
-
-
-def _far_at_centre(patch, alpha, rule: Rule) -> Float[Array, "ttheta 12"]:
-    """Return the far kernel at r = 0, as twelve weights for the centre of each patch."""
-    normal = patch[:, 3:, rule.reach_phi, rule.reach_theta]
-    units = jnp.concatenate(_units(components(normal, 1), axis=1), axis=1)
-    return (4 / (3 * np.sqrt(np.pi))) * alpha**3 * units

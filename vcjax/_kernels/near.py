@@ -160,7 +160,7 @@ def weights_at(
 
 
 def _field_weights(patch, interpolation, polar_weights, rule: Rule):
-    return split_weights(_kernel, patch, interpolation, polar_weights, rule)[0] / (4 * np.pi)
+    return split_weights(_kernel, patch, interpolation, polar_weights, rule) / (4 * np.pi)
 
 
 def split_weights(kernel, patch, interpolation, polar_weights, rule: Rule):
@@ -176,8 +176,7 @@ def split_weights(kernel, patch, interpolation, polar_weights, rule: Rule):
 
     Returns
     -------
-    weights : (t, k, patch).
-    alpha : (t, 1) cut-off rates.
+    (t, k, patch)
     """
     nodes = (2 * rule.reach_phi + 1) * (2 * rule.reach_theta + 1)
     count = patch.shape[0]
@@ -192,7 +191,7 @@ def split_weights(kernel, patch, interpolation, polar_weights, rule: Rule):
     around = (0.0 < square) & (square <= 1.0)
     around = around.astype(patch.dtype)
     punctured = kernel(patch.reshape(count, 6, nodes), around, alpha, axis=1)
-    return singular.reshape(count, parts, nodes) - punctured, alpha
+    return singular.reshape(count, parts, nodes) - punctured
 
 
 def square_radii(u: Float[Array, "*t p"], v: Float[Array, "*t q"], rule: Rule):

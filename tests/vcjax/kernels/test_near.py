@@ -5,6 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import erfc
 
+from vcjax._geometry.jump import symmetric_traceless
+from vcjax._kernels.gradient import _near_kernel, combine_gradient
 from vcjax._kernels.near import field_split
 
 
@@ -30,3 +32,21 @@ def test_the_cutoff_is_differentiated_in_both_modes_and_twice():
     np.testing.assert_allclose(reverse, slope, atol=1e-15)
     second = jax.vmap(jax.grad(jax.grad(field_split)))(t)
     np.testing.assert_allclose(second, bend, atol=1e-14)
+
+
+def test_near_weights_give_the_symmetric_derivative_of_the_near_kernel_without_its_trace():
+    alpha = 0.7
+    nodes, normals, B = jnp.asarray(np.random.default_rng(4).normal(size=(3, 3, 20)))
+
+    def field(x):
+        r = x[:, None] - nodes
+        distance = jnp.sqrt((r**2).sum(axis=0))
+        curl = jnp.cross(B, jnp.cross(normals, r, axis=0), axis=0)
+        kernel = (curl - B * (normals * r).sum(axis=0)) / distance**3
+        return (field_split(alpha * distance) * kernel).sum(axis=1)
+
+    derivative = jax.jacfwd(field)(jnp.zeros(3)).T
+    expected = symmetric_traceless(derivative[..., None, None])[..., 0, 0]
+    given = jnp.concatenate([nodes, normals])[None]
+    weights = _near_kernel(given, jnp.ones(20), alpha, axis=1)
+    np.testing.assert_allclose(combine_gradient(B[None], weights)[0], expected, rtol=1e-12)
