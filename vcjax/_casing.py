@@ -176,7 +176,7 @@ def internal_field(
 def _separate(call, casing, B, sizes, far_dtype, sign):
     check_evaluation(call, casing, Casing, "vcjax.prepare", B)
     dtype = resolve_far_dtype(call, casing.rule, far_dtype)
-    groups = row_groups(casing, B)
+    groups = row_groups(casing.rule, casing.devices, casing, B)
     tiles = resolve_tiles(call, "B", *sizes, dtype=dtype, grouped=bool(groups))
     return _field(groups, casing, copied(operands(B), casing.devices), tiles, sign)
 

@@ -50,8 +50,6 @@ ONE_THREAD = LESS_OPTIMISED | _options(xla_cpu_multi_thread_eigen=False)
 ONE_MODULE = _options(xla_backend_optimization_level=1, xla_cpu_use_fusion_emitters=False)
 """XLA also compiles all kernels of a program in one module, where JAX has this option. Evaluations
 on the surface take at most 5 % longer to run; other programs would take up to 40 % longer."""
-ONE_MODULE_ONE_THREAD = ONE_MODULE | ONE_THREAD
-"""For evaluations on the surface that share the processors by groups of targets."""
 
 
 def compiled(

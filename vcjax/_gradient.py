@@ -192,7 +192,8 @@ def internal_gradient(
 
 def _separate(call, casing, B, chunk_size, target_chunk_size, sign):
     check_evaluation(call, casing, GradientCasing, "vcjax.prepare_gradient", B)
-    groups, sizes = row_groups(casing, B), (chunk_size, target_chunk_size)
+    groups = row_groups(casing.rule, casing.devices, casing, B)
+    sizes = chunk_size, target_chunk_size
     tiles = resolve_tiles(call, "GRADB", *sizes, grouped=bool(groups))
     return _gradient(groups, casing, copied(operands(B), casing.devices), tiles, sign)
 

@@ -4,16 +4,18 @@ XLA divides single operations among the processors. The operations of a tile are
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import wraps
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from vcjax._compiled import ONE_MODULE, ONE_MODULE_ONE_THREAD, compiled, enable_x64, is_tracing
+from vcjax._compiled import ONE_MODULE, ONE_THREAD, compiled, enable_x64, is_tracing
 from vcjax._geometry.nodes import on_host
+from vcjax._quadrature.rule import Rule
 
 _LEAST_GROUP = 64
 """Least number of points in groups that run in parallel, except the last group."""
@@ -43,53 +45,73 @@ def in_groups(evaluate: Callable, points: np.ndarray) -> Any:
         filled = np.pad(group, ((0, _GROUP - len(group)), (0, 0)), mode="edge")
         return evaluate(filled, used=np.asarray(len(group)))
 
-    found = _in_parallel(one_group, range(0, count, most), processors)
-    found = [jax.tree.map(lambda v: np.asarray(v)[:most], group) for group in found]
-    return _joined(found, count)
+    return jax.device_put(_joined(one_group, count, most, processors)[0])
 
 
-def row_groups(casing: Any, *values: Any) -> list[np.ndarray]:
-    """Divide the target rows of a casing into groups of equal size, at most one for each processor.
+class RowGroups(NamedTuple):
+    """Groups of consecutive target rows: the number of all rows, and the number in a group."""
 
-    The last group is filled up with copies of the last row. The list is empty if the rows are not
-    divided: inside a transformation of JAX, on accelerators, with `devices`, or if the casing or a
+    rows: int
+    each: int
+
+
+def row_groups(rule: Rule, devices: Any, *values: Any, turns: int = 1) -> RowGroups | None:
+    """Return the groups into which target rows are divided, or None if they are not divided.
+
+    They are not divided inside a transformation of JAX, on accelerators, with `devices`, or if a
     value is divided over several devices.
+
+    Parameters
+    ----------
+    devices : the mesh over which targets are divided, or None.
+    values : pytrees of arrays that the groups use.
+    turns : number of groups for each processor, if there are several processors. More groups take
+        less memory, because the result of a group is copied and removed when the group ends.
     """
-    concrete = on_host(casing, *values) and not is_tracing()
-    is_cpu = jax.default_backend() == "cpu" and casing.devices is None
-    if not concrete or not is_cpu or not _on_one_device(casing, *values):
-        return []
-    count = casing.rule.trg_shape[0]
-    each = -(-count // processor_count())
-    rows = [np.arange(first, first + each) for first in range(0, count, each)]
-    return [np.minimum(group, count - 1) for group in rows]
+    concrete = on_host(*values) and not is_tracing()
+    is_cpu = jax.default_backend() == "cpu" and devices is None
+    if not concrete or not is_cpu or not _on_one_device(*values):
+        return None
+    rows, processors = rule.trg_shape[0], processor_count()
+    groups = processors * turns if processors > 1 else 1
+    return RowGroups(rows, -(-rows // groups))
 
 
-def by_rows(static_argnums: tuple[int, ...]) -> Callable[[Callable], Callable]:
+def by_rows(
+    static_argnums: tuple[int, ...], options: dict[str, Any] = ONE_MODULE
+) -> Callable[[Callable], Callable]:
     """Return a decorator that compiles a function of target rows and evaluates it in groups.
 
-    The function is called as ``function(rows, casing, ...)``; its results have the rows as their
-    first axis. The decorated function is called with the result of `row_groups` in place of `rows`.
+    The function is called as ``function(rows, ...)``; its results have the rows as their first
+    axis. The decorated function is called with the result of `row_groups` in place of `rows`.
     Without groups, it calls the function with None in place of the rows.
+
+    Parameters
+    ----------
+    static_argnums : indices of the function's static arguments.
+    options : compiler options of direct calls, see `compiled`.
     """
 
     def decorator(function: Callable) -> Callable:
-        whole = compiled(ONE_MODULE, static_argnums)(function)
-        part = compiled(ONE_MODULE_ONE_THREAD, static_argnums)(function)
+        whole = compiled(options, static_argnums)(function)
+        part = compiled(options | ONE_THREAD, static_argnums)(function)
 
         @wraps(function)
-        def call(groups: Sequence[np.ndarray], casing, *args):
-            def one_group(rows):
-                return part(jax.device_put(rows), casing, *args)
+        def call(groups: RowGroups | None, *args):
+            if groups is None:
+                return whole(None, *args)
+            count, each = groups
 
-            if not groups:
-                return whole(None, casing, *args)
-            if len(groups) == 1:
-                return one_group(groups[0])
-            found = _in_parallel(one_group, groups, len(groups))
-            joined = _joined(found, casing.rule.trg_shape[0])
+            def one_group(first):
+                # The last group is filled up with copies of the last row.
+                rows = np.minimum(np.arange(first, first + each), count - 1)
+                return part(jax.device_put(rows), *args)
+
+            if each == count:
+                return one_group(0)
+            joined, first = _joined(one_group, count, each, processor_count())
             # The result of one program is committed to a device if an argument is.
-            return jax.device_put(joined, found[0].sharding) if found[0].committed else joined
+            return jax.device_put(joined, first.sharding if first.committed else None)
 
         return call
 
@@ -101,37 +123,65 @@ def _on_one_device(*values: Any) -> bool:
     return all(len(array.sharding.device_set) == 1 for array in arrays)
 
 
-def _in_parallel(one_group: Callable, groups: Sequence[Any], processors: int) -> list[Any]:
-    """Call a function for the first group, and for the others in as many threads as processors."""
-    device = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
+def _joined(one_group: Callable, count: int, each: int, processors: int) -> tuple[Any, Any]:
+    """Evaluate groups of entries, and join their results along the first axis.
 
-    def in_thread(group):
-        with enable_x64(True), jax.default_device(device):  # settings of this thread
-            return jax.block_until_ready(one_group(group))
+    Results are joined on the host: a slice or `jnp.asarray` on the device would compile a program
+    for each number of entries.
 
-    # The call for the first group compiles the program, and returns before the group is evaluated.
-    found, others = [one_group(groups[0])], groups[1:]
-    if processors == 1:
-        return found + [one_group(group) for group in others]
-    with ThreadPoolExecutor(processors) as pool:
-        try:
-            calls = [pool.submit(in_thread, group) for group in others]
-        except RuntimeError:  # no thread starts while the interpreter ends
-            return found + [one_group(group) for group in others]
-        return found + [call.result() for call in calls]
+    Parameters
+    ----------
+    one_group : called with the index of the group's first entry; it returns a pytree of JAX arrays
+        with at least `each` entries.
+    count : number of entries.
+    each : number of entries in a group.
+    processors : number of threads that evaluate groups.
 
-
-def _joined(groups: Sequence[Any], count: int) -> Any:
-    """Concatenate the results of groups along their first axis, and keep the first `count`.
-
-    Arrays are joined on the host: a slice or `jnp.asarray` on the device would compile a program
-    for each number of points.
+    Returns
+    -------
+    The joined results, NumPy arrays, and the results of the first group.
     """
+    device = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
+    # This call compiles the program, and returns before the group is evaluated.
+    found = one_group(0)
+    joined = jax.tree.map(lambda v: _empty((count, *v.shape[1:]), v.dtype), found)
 
-    def joined(*parts):
-        return np.concatenate([np.asarray(part) for part in parts])[:count]
+    def keep(first, results):
+        def copy(into, values):
+            into = into[first : first + each]
+            into[:] = np.asarray(values)[: len(into)]
 
-    return jax.device_put(jax.tree.map(joined, *groups))
+        jax.tree.map(copy, joined, results)
+
+    def in_thread(first):
+        with enable_x64(True), jax.default_device(device):  # settings of this thread
+            keep(first, one_group(first))
+
+    others = range(each, count, each)
+    calls = []
+    with ThreadPoolExecutor(processors) as pool:
+        if processors > 1:
+            with suppress(RuntimeError):  # no thread starts while the interpreter ends
+                calls.append(pool.submit(keep, 0, found))
+                calls += [pool.submit(in_thread, first) for first in others]
+        for call in calls:
+            call.result()
+    if len(calls) <= len(others):
+        keep(0, found)
+        for first, results in [(first, one_group(first)) for first in others]:
+            keep(first, results)
+    return joined, found
+
+
+def _empty(shape: tuple[int, ...], dtype) -> np.ndarray:
+    """Return an array without values, whose memory JAX can use without a copy.
+
+    JAX requires that the memory begins at a multiple of 64 bytes.
+    """
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    memory = np.empty(size + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    return memory[start : start + size].view(dtype).reshape(shape)
 
 
 def processor_count() -> int:

@@ -16,12 +16,13 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Float, Int
 
 from vcjax._checks import check_casing, check_jax, check_rule, check_vectors
-from vcjax._compiled import LESS_OPTIMISED, compiled
+from vcjax._compiled import LESS_OPTIMISED
 from vcjax._data_checks.watch import check_evaluated
 from vcjax._devices import divided, over_targets
 from vcjax._errors import UnresolvedWarning, VcjaxError, warn
 from vcjax._geometry.nodes import at_targets, one_period, target_rows
 from vcjax._geometry.resample import as_rows, resampled
+from vcjax._groups import by_rows, row_groups
 from vcjax._kernels.far import Kernel, far_sum
 from vcjax._kernels.near import apply_weights, stored_weights
 from vcjax._options import NearOptions, Tiles
@@ -155,17 +156,20 @@ def near_fields(
     """Return by name the attributes of `PreparedTargets` that `Prepared` does not have."""
     if near.streamed:
         return dict(near_weights=None, near_recipe=(constants,), near_block=near.block)
-    stored = _stored(kernels, rule, near, devices, nodes, constants)
+    groups = row_groups(rule, devices, nodes, constants, turns=2)
+    stored = _stored(groups, kernels, rule, near, devices, nodes, constants)
     return dict(near_weights=stored, near_block=near.block)
 
 
-@compiled(LESS_OPTIMISED, static_argnums=(0, 1, 2, 3))
-def _stored(kernels: Kernels, rule: Rule, near: NearOptions, devices: Mesh | None, *recipe):
+@by_rows(static_argnums=(1, 2, 3, 4), options=LESS_OPTIMISED)
+def _stored(
+    rows: Rows, kernels: Kernels, rule: Rule, near: NearOptions, devices: Mesh | None, *recipe
+):
     def weights(rows, *recipe):
         at = kernels.weights_at(*recipe, rule=rule)
         return stored_weights(at, rule, rows, near.block, near.dtype)
 
-    return divided(weights, devices, target_rows(rule), *recipe)
+    return divided(weights, devices, target_rows(rule) if rows is None else rows, *recipe)
 
 
 def on_nodes(casing: Prepared, B: Float[Array, "a b 3"]) -> Float[Array, "3 row column"]:

@@ -57,7 +57,7 @@ def self_test(
     else:
         check_casing(call, casing, Casing, "vcjax.prepare")
         operator, test = "B", _test_field
-    groups = row_groups(casing)
+    groups = row_groups(casing.rule, casing.devices, casing)
     return test(groups, casing, resolve_tiles(call, operator, *sizes, grouped=bool(groups)))
 
 

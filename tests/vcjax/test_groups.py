@@ -9,7 +9,7 @@ import pytest
 
 import jaxmeter
 import vcjax
-from tests.vcjax.common import casing_of, small_torus
+from tests.vcjax.common import casing_of, rule_of, small_torus
 from vcjax import _groups
 
 pytestmark = pytest.mark.filterwarnings("ignore::vcjax.VcjaxWarning")
@@ -34,6 +34,10 @@ def use_processors(monkeypatch, count):
     monkeypatch.setattr(_groups, "processor_count", lambda: count)
 
 
+def groups_of(casing, *values):
+    return _groups.row_groups(casing.rule, casing.devices, casing, *values)
+
+
 @pytest.mark.parametrize("processors", [1, 2, 4, 8])
 @pytest.mark.parametrize("kind", ["float64", "streamed", "float32", "gradient"])
 def test_groups_of_rows_give_the_numbers_of_one_program(
@@ -41,8 +45,8 @@ def test_groups_of_rows_give_the_numbers_of_one_program(
 ):
     casing = casings[kind]
     use_processors(monkeypatch, processors)
-    rows = np.concatenate(_groups.row_groups(casing, problem.B))
-    assert set(rows) == set(range(casing.rule.trg_shape[0]))
+    rows = casing.rule.trg_shape[0]
+    assert groups_of(casing, problem.B) == (rows, -(-rows // processors))
     evaluate = vcjax.external_gradient if kind == "gradient" else vcjax.external_field
     for function, given in ((evaluate, (casing, problem.B)), (vcjax.self_test, (casing,))):
         whole = np.asarray(jax.jit(function)(*given))
@@ -52,27 +56,41 @@ def test_groups_of_rows_give_the_numbers_of_one_program(
         np.testing.assert_allclose(parts, whole, rtol=1e-9, atol=rounding)
 
 
+@pytest.mark.parametrize("processors", [1, 2, 8])
+@pytest.mark.parametrize("prepare", [vcjax.prepare, vcjax.prepare_gradient])
+def test_near_weights_of_groups_are_those_of_one_program(problem, monkeypatch, prepare, processors):
+    use_processors(monkeypatch, processors)
+    rule = rule_of(problem, 3, gradient=prepare is vcjax.prepare_gradient)
+    whole = jax.jit(lambda X: prepare(rule, X).near_weights)(problem.X)
+    weights = prepare(rule, problem.X).near_weights
+    assert isinstance(weights, jax.Array) and weights.shape == whole.shape
+    np.testing.assert_allclose(weights, whole, rtol=1e-9, atol=1e-12 * np.abs(whole).max())
+
+
 def test_rows_are_divided_outside_transformations_only(casings, problem, monkeypatch):
     casing = casings["float64"]
     use_processors(monkeypatch, 2)
-    assert _groups.row_groups(casing, problem.B)
+    assert groups_of(casing, problem.B)
     seen = []
-    jax.eval_shape(lambda B: seen.append(_groups.row_groups(casing, B)), problem.B)
-    assert seen == [[]]
-    use_processors(monkeypatch, casing.rule.trg_shape[0] + 1)
-    assert len(_groups.row_groups(casing, problem.B)) == casing.rule.trg_shape[0]
+    jax.eval_shape(lambda B: seen.append(groups_of(casing, B)), problem.B)
+    assert seen == [None]
 
 
 @pytest.mark.parametrize("has_default_device", [False, True])
 def test_groups_in_other_threads_compile_nothing(casings, problem, monkeypatch, has_default_device):
     use_processors(monkeypatch, 2)
     device = jax.devices()[0] if has_default_device else None
-    tiles = {"chunk_size": 30 + has_default_device}  # programs that no other test has compiled
+    # Programs that no other test has compiled.
+    tiles, blocks = (
+        {"chunk_size": 30 + has_default_device},
+        {"near_block_size": 1 + has_default_device},
+    )
     with jaxmeter.watch() as watched, jax.default_device(device):
         for factor in (1, 2):
             vcjax.external_field(casings["float64"], factor * problem.B, **tiles)
+            vcjax.prepare(casings["float64"].rule, factor * problem.X, **blocks)
     compiles = {group.name: group.compiles_count for group in watched.report.functions}
-    assert compiles["_field"] == 1
+    assert compiles["_field"] == compiles["_stored"] == 1
 
 
 def test_results_are_committed_to_a_device_if_an_argument_is(casings, problem, monkeypatch):
@@ -95,7 +113,7 @@ import threading
 import jax
 jax.config.update("jax_enable_x64", True)
 import vcjax
-from tests.vcjax.common import casing_of, small_torus
+from tests.vcjax.common import casing_of, rule_of, small_torus
 from vcjax import _groups
 _groups.processor_count = lambda: 2
 problem = small_torus()

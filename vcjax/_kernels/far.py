@@ -162,14 +162,16 @@ def _turned_tiles(targets: Float[Array, "t 3"], turns, largest: int):
     """Return equal tiles of targets, with each target rotated back by every turn.
 
     A tile contains all `nfp` images of its targets. It has at most `largest` points, but always at
-    least one target. The last tile is padded with the last target.
+    least one target. Several targets are divided into at least two tiles. The last tile is padded
+    with the last target.
 
     Returns
     -------
     (k, 3, each * nfp) for k tiles of `each` targets.
     """
     count, nfp = targets.shape[0], turns.shape[0]
-    tiles = -(-count // max(1, largest // nfp))
+    # XLA removes a loop over a single tile, and the slow program of `_tiled_sum` would remain.
+    tiles = max(-(-count // max(1, largest // nfp)), min(count, 2))
     each = -(-count // tiles)
     padded = jnp.pad(targets, ((0, tiles * each - count), (0, 0)), mode="edge")
     # The first turn is the identity and exact, so a target that is a source keeps its coordinates.

@@ -103,6 +103,13 @@ def test_a_tile_has_more_targets_where_digits_need_smaller_blocks(monkeypatch, d
     assert seen == [most]
 
 
+@pytest.mark.parametrize("count, tiles", [(1, 1), (2, 2), (7, 2)])
+def test_targets_that_fit_into_one_tile_are_divided_into_two(count, tiles):
+    """A loop over a single tile takes four times as long."""
+    turns = jnp.moveaxis(rotation(np.pi * np.arange(2)), 2, 0)
+    assert far._turned_tiles(jnp.ones((count, 3)), turns, 1000).shape[0] == tiles
+
+
 def plain_tile(power, x, y, moments):
     square = ((x[:, :, None] - y[:, None]) ** 2).sum(axis=0)
     apart = square > 0
