@@ -13,14 +13,15 @@ _CASE = "operation", "digits", "threads"
 # Digits in the tables of all times. The table of equal errors uses further digits.
 _DIGITS = "3", "6", "9", "12"
 HEADER = (
-    *_CASE, "whole process", "with the cache", "whole C++", "compile time", "further set-up",
-    "further evaluation", "evaluation in C++", "peak memory", "memory of C++", "error",
-    "error of C++",
+    *_CASE, "whole process", "with the cache", "whole C++", "compile time",
+    "set-up and evaluation", "set-up and evaluation in C++", "further evaluation",
+    "evaluation in C++", "peak memory", "memory of C++", "error", "error of C++",
 )  # fmt: skip
 EQUAL_ERRORS = (
     "operation", "digits of C++", "threads", "error of C++", "digits of vcjax", "error",
-    "further evaluation", "set-up and evaluation",
+    "set-up and evaluation", "further evaluation",
 )  # fmt: skip
+_STEADY = "setup_and_evaluation_seconds", "evaluation_seconds"
 
 
 def table_of(rows: Sequence[Row]) -> str:
@@ -57,13 +58,9 @@ def equal_errors(rows: Sequence[Row]) -> str:
         ]
         if enough:
             fewest, found = min(enough, key=lambda one: one[0])
-            once, further = (
-                _of(programs, "C++", "evaluation_seconds")
-                / sum(_of(found, "vcjax", name) for name in names)
-                for names in (("setup_seconds", "evaluation_seconds"), ("evaluation_seconds",))
-            )
+            ratios = (_of(programs, "C++", n) / _of(found, "vcjax", n) for n in _STEADY)
             ours = _of(found, "vcjax", "error_relative")
-            cells = f"{error:.1e}", fewest, f"{ours:.1e}", f"{further:.1f}", f"{once:.1f}"
+            cells = f"{error:.1e}", fewest, f"{ours:.1e}", *(f"{ratio:.1f}" for ratio in ratios)
             lines.append([operation, digits, threads, *cells])
     return table(EQUAL_ERRORS, lines, left=3)
 
@@ -111,13 +108,11 @@ def _cells(programs: dict[str, list[Row]]) -> list[str]:
         return _text(of(program, name), lambda value: f"{value:.{places}f} s")
 
     ours, reference = "vcjax", "C++"
-    steady = [of(ours, name) for name in ("setup_seconds", "evaluation_seconds")]
-    compiling = of(ours, "first_seconds") - sum(steady)
+    compiling = of(ours, "first_seconds") - of(ours, _STEADY[0])
     return [
         *(seconds(name, "whole_process_seconds", 2) for name in (ours, "vcjax, cached", reference)),
         _text(compiling, lambda value: f"{max(0.0, value):.2f} s"),
-        seconds(ours, "setup_seconds", 3),
-        *(seconds(name, "evaluation_seconds", 3) for name in (ours, reference)),
+        *(seconds(name, time, 3) for time in _STEADY for name in (ours, reference)),
         *(_text(of(name, "peak_bytes"), bytes_text) for name in (ours, reference)),
         *(_text(of(name, "error_relative"), "{:.1e}".format) for name in (ours, reference)),
     ]

@@ -7,7 +7,7 @@ import numpy as np
 from vcjax._geometry import resample
 
 _BATCH = 64
-"""Number of patches whose rims are computed together."""
+"""Largest number of patches whose rims are computed together."""
 # Largest number of sample points along phi, and number along theta.
 _SAMPLE = 20, 48
 # Number of points computed on each rim. Where a cross-section rotates fast along phi, 12 points
@@ -75,8 +75,8 @@ class Rims:
             return self._room(quad[:, which], semi_axes[:, which], radius_in_nodes, rows)
 
         count = quad.shape[1]
-        # The first patch often passes; after that, many may fail.
-        edges = np.unique(np.append(np.arange(1, count, _BATCH), (0, count)))
+        # One of the first patches often passes; after that, many may fail.
+        edges = np.unique(np.minimum((0, 1, 8, *range(_BATCH, count, _BATCH), count), count))
         for first, last in itertools.pairwise(edges):
             left = np.arange(first, last)
             # Most patches fail at the row of sample points where the last patch failed.
