@@ -191,7 +191,7 @@ def place_row(stored: StoredRecord) -> Row:
 def failure_words(row: Row) -> str:
     """Return a failure in one line, such as `Timeout in compile: over 60 s`.
 
-    Of the message, only the first line is shown. A process without a failure gives its status.
+    Only the first line of the message is shown. For a process without a failure, return the status.
     """
     texts = (row[f"failure_{name}"] for name in ("phase", "kind", "message"))
     phase, kind, message = (text.strip() if isinstance(text, str) else "" for text in texts)

@@ -99,7 +99,7 @@ def dense_operator(
 ) -> DenseOperator:
     """Return `external_field` or `internal_field` of a casing as a matrix, for many fields.
 
-    The matrix saves time if it is applied some tens of times or more. It takes 72 bytes for each
+    The matrix saves time if it is applied a few dozen times or more. Its size is 72 bytes for each
     pair of a target and a point of the field's grid.
 
     Parameters

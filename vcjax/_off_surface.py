@@ -256,10 +256,10 @@ def gradient_at(
 ) -> OffSurface:
     """Return the gradients of the fields that `field_at` returns, at points off the surface.
 
-    They are symmetric and traceless, because these fields have no currents at the points. If
-    currents cross the surface, the derivatives of `field_at` have an antisymmetric part too, which
-    is left out here. Parameters, errors and warnings are those of `field_at`. On the surface the
-    gradients are NaN.
+    The gradients are symmetric and traceless, because these fields have no currents at the points.
+    If currents cross the surface, the derivatives of `field_at` have an antisymmetric part too,
+    which is left out here. Parameters, errors and warnings are those of `field_at`. On the surface
+    the gradients are NaN.
 
     Returns
     -------

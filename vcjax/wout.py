@@ -221,7 +221,7 @@ def from_wout(
     Parameters
     ----------
     path : path of a ``wout_*.nc`` file.
-    digits : accuracy; see `vcjax.choose`. Equilibria seldom have more than 5 correct digits.
+    digits : accuracy; see `vcjax.choose`. Equilibria rarely have more than 5 correct digits.
     trg_nphi, trg_ntheta : numbers of toroidal and poloidal targets.
     half_period : whether the grids cover half a field period, with stellarator symmetry, instead
         of a full period.

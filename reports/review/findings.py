@@ -64,7 +64,8 @@ class Finding:
     is_gated : bool
         Whether a regression fails the review.
     only_at : str
-        "BASE" or "HEAD" if at least some processes of the other commit lack the number.
+        The commit that has the number, "BASE" or "HEAD", if processes of the other commit lack it;
+        otherwise "".
     pooled : tuple of str
         The cases of a pooled time. `case` then gives their number, and `rounds_count` is the
         number of rounds of all these cases.
@@ -120,10 +121,11 @@ def compare_exact_metric(
 def _missing_number(
     case: str, metric: Metric, pair: tuple[CaseResults, CaseResults], *, is_gated: bool
 ) -> Finding | None:
-    """Return the finding of a number that only one commit has, else None.
+    """Return a finding if the number is missing at one of the commits, else None.
 
-    An exact number or error that all processes of BASE have is missing even if only some processes
-    of HEAD lack it. A time is not missing then, because it can be compared in the other rounds.
+    An exact number or error that all processes of BASE have is missing at HEAD if any process of
+    HEAD lacks it. A time is missing only if all processes lack it, because any rounds that have the
+    time can be compared.
     """
     base, head = (list(side.values(metric).values()) for side in pair)
     lacking = len(pair[1].good) - len(head)

@@ -155,7 +155,7 @@ class Review:
 
     @property
     def _gaps(self) -> str:
-        """Everything that the verdict does not cover, so that no gap reads as a pass."""
+        """List everything that the verdict does not cover, so that gaps do not seem to pass."""
         elsewhere = [entry for entry in self.commits.left_out if not entry.is_asked]
         unpaired = sum(f.verdict == "unpaired" for f in self.untested)
         once = sum(f.verdict != "unpaired" and f.rounds_count == 1 for f in self.untested)

@@ -251,7 +251,7 @@ def rates_table(runs: Sequence[Row]) -> str:
 
 
 def _title(name: str) -> str:
-    return "nothing (A/A test)" if name == EQUAL else name.replace("_", " ")
+    return "nothing (A/A test)" if name == EQUAL else f"`{name}`"
 
 
 def _committed(name: str) -> str:

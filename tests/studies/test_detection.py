@@ -99,7 +99,7 @@ def test_the_table_counts_runs_and_lists_every_false_alarm(tmp_path):
     lines = markdown(runs).splitlines()
     assert lines[2:4] == [
         "| nothing (A/A test) | 2 | – | 1 | – | 1 |",
-        "| slower run | 2 | 2 | 0 | 1 | 0 |",
+        "| `slower_run` | 2 | 2 | 0 | 1 | 0 |",
     ]
     assert lines[5:] == [
         f"- nothing (A/A test), run 0: {TOUCHED} flops regression",

@@ -165,7 +165,7 @@ def _index(outlier: Outlier, spectrum: Spectrum, rule: Rule) -> list[int]:
 def _is_too_fine(call: str, spectrum: Spectrum, surface: WatchedSurface) -> bool:
     """Return whether a rule is too coarse for a field; warn if it is.
 
-    A rule that `choose` would accept for this field is never too coarse: another rule is no help.
+    A rule that `choose` would accept for this field is never too coarse: a new rule would not help.
     """
     rule, samples = surface.rule, surface.samples
     missed = missed_by_rule(rule, spectrum, samples)

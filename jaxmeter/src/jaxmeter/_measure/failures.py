@@ -49,7 +49,7 @@ def raise_from_call(
     """Raise an error for a failed call of the user's function.
 
     A clear `JaxmeterError` is raised if the arguments do not match the function's signature, or if
-    a static argument has no hash. Otherwise ``error`` itself is raised. A note on it names
+    a static argument has no hash. Otherwise ``error`` itself is raised. A note on this error names
     ``call``, the jaxmeter function that made the call. If the error is about a tracer, another note
     says what to try. ``where`` says which of several calls failed, such as `` in call 2``.
     """
