@@ -1,9 +1,9 @@
 """Name the numbers of one process, and define how each number is compared.
 
 There are three kinds of numbers. *Exact* numbers are the same in all processes of a commit, so any
-difference counts. *Noisy* numbers (times, resident memory) need several processes and statistics.
-*Errors* are differences between a computed answer and the known answer. Rounding may change an
-error a little.
+difference is a change. *Noisy* numbers (times, resident memory) need several processes and
+statistics. *Errors* are differences between a computed answer and the known answer. Rounding may
+change an error a little.
 """
 
 import json

@@ -34,7 +34,7 @@ class Equilibrium:
     ----------
     nfp : number of field periods.
     stellsym : whether the equilibrium is stellarator-symmetric. It is always True, because
-        `read_wout` refuses other equilibria.
+        `read_wout` rejects other equilibria.
     m, n : (k,) mode numbers of the boundary; n is a multiple of nfp.
     r_cos, z_sin : (k,) cosine coefficients of R and sine coefficients of Z, in m.
     m_field, n_field : (l,) mode numbers of the field.

@@ -183,7 +183,7 @@ def chosen_operations(patterns: Sequence[str] | None) -> list[str]:
 def measure_exact(measured: Sequence[MeasuredSide], operations: Sequence[str]) -> list[list[str]]:
     """Measure the exact metrics of operations on all sides, and write how their programs differ.
 
-    Return, for each HEAD, the operations whose program or compiles differ from those of BASE.
+    Return, for each HEAD, the operations whose program or compiles differ between BASE and HEAD.
     """
     base, *heads = measured
     if not operations:

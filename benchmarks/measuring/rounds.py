@@ -150,9 +150,9 @@ def _needed(case: PlannedCase, costs: Mapping[str, float]) -> float:
 def round_order(cases: Sequence[PlannedCase]) -> list[int]:
     """Return the numbers of the rounds after the first, in the order in which they are measured.
 
-    Rounds that compile come first, until there are enough of them to test compile times. They have
-    steady-state times too. The other rounds that compile follow, each after two rounds that do not
-    compile.
+    Rounds that compile come first, until there are enough of them to test compile times. Rounds
+    that compile have steady-state times too. The other rounds that compile follow, each after two
+    rounds that do not compile.
     """
     compiled = sorted(
         {n for case in cases for n in range(case.rounds) if not case.is_cached(n)} - {0}

@@ -1,6 +1,6 @@
 """Virtual casing problems by name, each with its known answer.
 
-The names and sizes are the usual ones in profiles of virtual casing codes.
+These names and sizes are common in profiles of virtual casing codes.
 """
 
 from collections.abc import Callable

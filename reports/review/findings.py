@@ -1,6 +1,6 @@
 """Compare the numbers of each case at two commits; the result of a comparison is a finding.
 
-For exact metrics and errors, a commit is judged by the process with the largest value. For noisy
+For exact metrics and errors, the process with the largest value represents a commit. For noisy
 metrics, each round in which both commits ran one after the other gives a ratio, and the ratios are
 tested statistically.
 """
@@ -146,8 +146,8 @@ def _missing_number(
 def is_more_often(head: tuple[int, int], base: tuple[int, int]) -> bool:
     """Return whether an event is more frequent at HEAD, given (events, processes) of each commit.
 
-    A larger share alone may be chance. Therefore HEAD must also have more events
-    than BASE, or the event must occur in every process of HEAD.
+    A larger fraction alone may be chance. Therefore HEAD must also have more events than BASE, or
+    the event must occur in every process of HEAD.
     """
     more = head[0] * base[1] > base[0] * head[1]
     return more and (head[0] > base[0] or head[0] == head[1])

@@ -111,7 +111,7 @@ def with_machines(found: Sequence[StoredRecord]) -> Iterator[tuple[StoredRecord,
 
     A record without a machine takes the machine of the other records in its environment folder, if
     they name exactly one machine. If records at the same commit name a machine, only these records
-    count; otherwise the records at all commits count.
+    are used; otherwise the records at all commits are used.
     """
     known: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
     for stored in found:

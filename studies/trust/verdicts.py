@@ -1,4 +1,4 @@
-"""Judge the rows of `python -m studies trust measure` with the code of `jaxmeter.compare`.
+"""Compute verdicts on the rows of `python -m studies trust measure`, as `jaxmeter.compare` does.
 
     python -m studies verdicts quiet=pairs.jsonl loaded=loaded.jsonl     # CONDITION=FILE ...
 

@@ -106,8 +106,8 @@ def warn_of_rule(call: str, surface: WatchedSurface) -> None:
     if lacks > 1:
         warn(
             call,
-            "got a rule chosen for another surface: this X needs a quadrature that is "
-            f"{lacks:.2g} times as fine. Choose a rule for this surface.",
+            "got a rule chosen for another surface: this X needs a quadrature {lacks:.2g} times "
+            "as fine as the rule's. Choose a rule for this surface.",
             UnresolvedWarning,
         )
 

@@ -12,9 +12,9 @@ of w = 1/r^3, (targets, sources), times a matrix of seven columns:
 The contribution to the gradient is a product of the same form. A `Kernel` contains everything in
 which field and gradient differ.
 
-The sources are those of one field period. To include the other periods, the targets are rotated.
-Blocks are rectangles of the grid, about square on the surface. The sums over a block lose more
-digits if the block is larger, or nearer to the target.
+The sources are the nodes of one field period. To include the other periods, the targets are
+rotated. Blocks are rectangles of the grid, about square on the surface. The sums over a block lose
+more digits if the block is larger, or nearer to the target.
 """
 
 from collections.abc import Callable

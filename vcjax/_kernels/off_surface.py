@@ -139,7 +139,7 @@ def reach_of_patches(rule: Rule) -> float:
     """Return the distance from the surface, in node spacings, below which a point has a patch.
 
     Without a patch the error of the far sum is about exp(-2 pi s) at a distance of s spacings, and
-    the error of its gradient is 2 pi/h times as large for the spacing h. Outside a circle of n
+    the error of its gradient is 2 pi/h times this error, with the spacing h. Outside a circle of n
     nodes both errors fall more slowly, like (1 + 2 pi s/n)^-n.
     """
     if not rule.gradient:

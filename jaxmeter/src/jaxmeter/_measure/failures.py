@@ -112,7 +112,7 @@ def _first_frame(
     """Return the part of a traceback that begins with the first frame of the user's code.
 
     Return None if there is no such frame. If ``in_packages`` is true, a frame in an installed
-    package other than JAX and jaxmeter counts as the user's code.
+    package other than JAX and jaxmeter is treated as the user's code.
     """
     while traceback is not None:
         file = traceback.tb_frame.f_code.co_filename

@@ -59,7 +59,7 @@ def read_file(path: str | Path, limit_bytes: int = RECORD_BYTES) -> bytes:
 
 
 def check_file(path: str | Path, limit_bytes: int) -> None:
-    """Raise an error for a file that `read_file` refuses, before another library reads the file.
+    """Raise an error if `read_file` would reject a file, before another library reads the file.
 
     Raises
     ------
