@@ -171,7 +171,8 @@ def _matrix(casing: Casing, tiles: Tiles, sign: float):
 def _field_at_one(casing: Casing, tiles: Tiles, sign: float):
     """Return a function (B, row, column, *weights) -> (3,), the separated field at one target.
 
-    `row` and `column` are indices of the target; `weights` are its stored near weights, if any.
+    `row` and `column` are the target's indices; `weights` are the target's stored near weights, if
+    any.
     """
     rule = casing.rule
     sources = casing.sources, casing.area_normals

@@ -161,9 +161,9 @@ def _largest(values: list[float]) -> float:
 def _exact(metric: Metric, base: list[float], head: list[float]) -> tuple[Verdict, str]:
     """Compare the largest values of both commits, and return the verdict and its reason.
 
-    The verdict is inconclusive if the values of BASE vary from process to process and the ranges of
-    both commits overlap, unless both commits have the same values. It is also inconclusive if the
-    largest values agree, but some processes of HEAD have a smaller value.
+    The verdict is inconclusive in two cases: the values of BASE vary from process to process, and
+    both commits have different values in overlapping ranges; or the largest values agree, but some
+    processes of HEAD have a smaller value.
     """
     low, high = max(base), max(head)
     if min(base) < low and min(base) <= high and min(head) <= low:

@@ -174,7 +174,7 @@ class Review:
 
 
 def make_review(commits: CommitPair, policy: Policy | None = None) -> Review:
-    """Compare every case that both commits have, group the findings by cause, and judge them."""
+    """Compare every case that both commits have, and group the findings by cause."""
     policy = policy or Policy()
     base, head = commits.base.cases, commits.head.cases
     found_lost = {name: _lost(name, base.get(name), head.get(name)) for name in base | head}

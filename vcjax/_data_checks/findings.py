@@ -54,7 +54,7 @@ class Missed(NamedTuple):
         Parameters
         ----------
         shape : (nphi, ntheta) of the present grid.
-        limit : largest share that the grid may miss along phi and along theta.
+        limit : largest part of the field that the grid may miss along phi and along theta.
         """
         counts = []
         for count, share, decay, images in zip(

@@ -155,8 +155,8 @@ def known_field(
 
     The currents of the test field flow outside the torus. Therefore T of the test field is the
     field itself at points inside and 0 at points outside. These values show whether a point is
-    inside. The deviation from them is an error of the quadrature that does not depend on B. The
-    test field is at most 1 on the surface, and bounded near the z axis.
+    inside. Any deviation from these values is an error of the quadrature, and does not depend on B.
+    The test field is at most 1 on the surface, and bounded near the z axis.
 
     Parameters
     ----------
