@@ -158,7 +158,7 @@ def test_runs_of_one_number_are_measured_together_and_none_twice(command, capsys
     assert command() == (2, [("0", *both), ("1", *both), ("2", "none")])
     written = (tmp_path / "cccccccccc" / "detection.md").read_text()
     assert "| nothing (A/A test) | 2 | – | 0 |" in written
-    assert "| chunk size | 2 | 2 | 0 |" in written
+    assert "| `chunk_size` | 2 | 2 | 0 |" in written
     assert command()[1][3:] == [("2", "none"), ("3", "none")]
     assert "| nothing (A/A test) | 4 |" in capsys.readouterr().out
 
