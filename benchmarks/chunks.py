@@ -14,8 +14,8 @@ FULL_ROUNDS = 6
 class ChunkSweep(common.CaseSuite):
     """Cost of the external field on half a period of the W7-X boundary, by tile size.
 
-    A tile is a block of sources and targets of the far-field sum. Its size must not change the
-    error.
+    A tile is a block of sources and targets of the far-field sum. The size of a tile must not
+    change the error.
     """
 
     suite = "chunk_sweep"

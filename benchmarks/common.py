@@ -183,7 +183,10 @@ class CaseSuite(ABC):
         name = self.case("full", *point).name
         summary = cache[name]
         if summary["status"] != "ok":
-            raise RuntimeError(f"{name} {summary['status']}: {summary['message']}")
+            raise RuntimeError(
+                f"case {name} has the status {summary['status']!r} ({summary['message']}); "
+                "correct the cause, then measure again"
+            )
         if quantity in summary["times"]:
             return {"samples": summary["times"][quantity], "number": 1}
         return summary["numbers"][quantity]

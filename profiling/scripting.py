@@ -73,7 +73,7 @@ def _rows(text: str) -> int:
 def run(name: str, work: Callable[[], bool]) -> int:
     """Run the work of a script, and return the exit code.
 
-    If ``work`` returns False, which means that results are missing, the exit code is 1.
+    ``work`` returns False if results are missing; the exit code is then 1.
     """
     here = os.getcwd()
     sys.path.insert(0, here)  # modules are found in the current folder, as with jaxmeter

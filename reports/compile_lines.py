@@ -1,8 +1,8 @@
 """Find the source lines and kernels that explain a case's compile time and its changes.
 
 The lines and kernels come from a profile of one process at each commit (`jaxmeter.CompileSummary`).
-The profile gives the share of each line. Its seconds are scaled so that the total is the case's
-median time of trace, lower and compile at this commit, over all processes.
+The profile gives the share of each line. The seconds of the lines are scaled so that their total is
+the case's median time of trace, lower and compile at this commit, over all processes.
 """
 
 from collections import Counter, defaultdict

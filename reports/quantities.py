@@ -1,9 +1,9 @@
 """Name the numbers of one process, and define how each number is compared.
 
 There are three kinds of numbers. *Exact* numbers are the same in all processes of a commit, so any
-difference counts. *Noisy* numbers (times, resident memory) need several processes and statistics.
-*Errors* are differences between a computed answer and the known answer. Rounding may change an
-error a little.
+difference is a change. *Noisy* numbers (times, resident memory) need several processes and
+statistics. *Errors* are differences between a computed answer and the known answer. Rounding may
+change an error a little.
 """
 
 import json
@@ -191,7 +191,7 @@ def place_row(stored: StoredRecord) -> Row:
 def failure_words(row: Row) -> str:
     """Return a failure in one line, such as `Timeout in compile: over 60 s`.
 
-    Of the message, only the first line is shown. A process without a failure gives its status.
+    Only the first line of the message is shown. For a process without a failure, return the status.
     """
     texts = (row[f"failure_{name}"] for name in ("phase", "kind", "message"))
     phase, kind, message = (text.strip() if isinstance(text, str) else "" for text in texts)

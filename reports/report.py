@@ -154,7 +154,7 @@ def chosen_place(
 
 
 def at(frame: pd.DataFrame, place: tuple[str, str]) -> pd.DataFrame:
-    """Return the rows of the commit and environment `place`, and the rows that have neither."""
+    """Return the rows of the commit and environment `place`; a missing value matches any place."""
     for name, value in zip(tables.PLACE, place, strict=True):
         if name in frame:
             frame = frame.loc[(frame[name] == value) | frame[name].isna()]

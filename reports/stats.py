@@ -88,7 +88,11 @@ def ratio_columns(stem: str, interval: MedianInterval) -> dict[str, float]:
 def paired_columns(
     stem: str, mine: pd.DataFrame, other: pd.DataFrame, quantity: str
 ) -> dict[str, float]:
-    """Return columns with the ratio mine/other, paired by round; NaN if `other` is empty."""
+    """Return the ratio of a quantity between two cases, `mine` / `other`, as columns of a row.
+
+    The processes of the cases are paired by round. The names of the columns begin with `stem`. If
+    `other` is empty, the ratio is NaN.
+    """
     return ratio_columns(stem, paired_ratio(by_round(mine, quantity), by_round(other, quantity)))
 
 

@@ -49,9 +49,9 @@ def triage(history: History, since: str, repository: Path) -> str:
     """Return the digest of the commits since a date, or after a git revision.
 
     The digest lists regressions and improvements of gated metrics, errors and noisy metrics (times
-    and resident memory). A change of a noisy metric counts only above the threshold of its series,
-    and is unexplained if no number of the case's program changed at the same commit. Changes that
-    only ruptures found are left out.
+    and resident memory). A change of a noisy metric is listed only if it is above the threshold of
+    its series. It is unexplained if no number of the case's program changed at the same commit.
+    Changes that only ruptures found are left out.
 
     Raises
     ------

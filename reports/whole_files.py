@@ -10,7 +10,7 @@ DRAFT = ".tmp"
 
 @contextlib.contextmanager
 def draft_of(path: Path) -> Iterator[Path]:
-    """Yield the path of a new draft beside `path`, and delete the draft if it remains.
+    """Yield the path of a new draft next to `path`, and delete the draft if it remains.
 
     The caller writes the draft, then moves or links it to `path`. The draft has the permissions of
     any new file, whereas only the owner can read a file that `tempfile` makes.

@@ -179,7 +179,7 @@ def install(extras, optional, jax=None):
     if run_pip([*pins, "-e", "jaxmeter", "-e", wish]) != 0:
         raise EnvironmentProblem(
             f"pip could not install {wish} (its message is above); "
-            "mend the cause, then run the same command again"
+            "fix the cause, then run the same command again"
         )
     for extra in optional:
         if run_pip([*pins, "--only-binary", ":all:", *requirements(extra)]) != 0:

@@ -19,8 +19,8 @@ def check_jax(call: str) -> None:
     if is_forked():
         raise VcjaxError(
             f"{call} runs in a process that was forked after JAX had started; JAX cannot compute "
-            "there and would wait for ever. Start processes with "
-            "multiprocessing.get_context('spawn'), or fork before the first use of JAX."
+            "there and would hang. Start processes with multiprocessing.get_context('spawn'), or "
+            "fork before the first use of JAX."
         )
     if not jax.config.jax_enable_x64:  # pyright: ignore[reportAttributeAccessIssue]
         raise VcjaxError(
@@ -234,7 +234,7 @@ def check_concrete(
 
     Raises
     ------
-    VcjaxError : if the values are traced, or if `check_vectors` refuses them.
+    VcjaxError : if the values are traced, or if `check_vectors` raises an error for them.
     """
     if isinstance(values, Tracer):
         raise VcjaxError(

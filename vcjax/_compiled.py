@@ -32,8 +32,8 @@ def has_avx512() -> bool:
 def _options(**values: Any) -> dict[str, Any]:
     """Return compiler options by name, without options that JAX lacks or that XLA_FLAGS sets.
 
-    With AVX-512, vectors of 512 bits are added to the options; XLA's own choice is 256 bits. Fields
-    then take 13 % less time, gradients 5 % (docs/compare.md).
+    With AVX-512, the options ask for vectors of 512 bits. With XLA's default of 256 bits, fields
+    and gradients take longer (docs/compare.md).
     """
     if jax.__version_info__ >= (0, 11):  # newer versions refuse this option
         values.pop("xla_cpu_use_fusion_emitters", None)
@@ -78,12 +78,12 @@ def compiled(
 
 
 def operands(values: Any) -> Any:
-    """Convert arrays to JAX arrays; XLA does not compute with concrete ones while it compiles.
+    """Convert arrays to JAX arrays, so that XLA does not compute with them while it compiles.
 
-    A concrete array is a constant of the function that JAX is tracing. XLA computes what depends on
-    constants alone while it compiles, and for products of matrices this takes seconds. Behind an
-    optimisation barrier it leaves a constant alone. If the traced function has already converted or
-    changed the array, the array is traced and gets no barrier.
+    In a traced function, a concrete array is a constant of the program. XLA evaluates operations on
+    constants while it compiles, and for matrix products this takes seconds. An optimisation barrier
+    after the constant prevents this. An array that the traced function has already converted or
+    changed is traced, and gets no barrier.
     """
 
     def operand(value: Any) -> Any:

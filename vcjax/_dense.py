@@ -99,7 +99,7 @@ def dense_operator(
 ) -> DenseOperator:
     """Return `external_field` or `internal_field` of a casing as a matrix, for many fields.
 
-    The matrix saves time if it is applied some tens of times or more. It takes 72 bytes for each
+    The matrix saves time if it is applied a few dozen times or more. Its size is 72 bytes for each
     pair of a target and a point of the field's grid.
 
     Parameters
@@ -171,7 +171,8 @@ def _matrix(casing: Casing, tiles: Tiles, sign: float):
 def _field_at_one(casing: Casing, tiles: Tiles, sign: float):
     """Return a function (B, row, column, *weights) -> (3,), the separated field at one target.
 
-    `row` and `column` are indices of the target; `weights` are its stored near weights, if any.
+    `row` and `column` are the target's indices; `weights` are the target's stored near weights, if
+    any.
     """
     rule = casing.rule
     sources = casing.sources, casing.area_normals

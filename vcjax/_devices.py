@@ -108,7 +108,7 @@ def divided(
 
     Returns
     -------
-    The results, still divided over the devices. They include the results of the appended copies.
+    The results, still divided over the devices, and including the results of the appended copies.
     """
     if mesh is None:
         return function(targets, *everywhere)

@@ -50,7 +50,7 @@ _WITHIN = (str(Path(__file__).parent), str(Path(jaxtyping.__file__).parent), "<@
 
 @contextmanager
 def errors_named(call: str) -> Iterator[None]:
-    """Name `call`, the call that the user made, in errors and warnings from inside the block."""
+    """Let errors and warnings from inside the block name `call`, the call that the user made."""
     token = _caller.set(_caller.get() or call)
     try:
         yield
@@ -73,7 +73,7 @@ def made_up_data() -> Iterator[None]:
 def warn(call: str, message: str, category: type[Warning], *, about_data: bool = True) -> None:
     """Issue the warning "call message" at the line of the user's code that made the call.
 
-    A warning that is not about data is issued inside `made_up_data` too.
+    Inside `made_up_data`, only warnings that are not about data are issued.
     """
     if about_data and _silent.get():
         return

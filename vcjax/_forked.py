@@ -1,7 +1,7 @@
 """Detect a process that was forked after JAX had started: every computation in it would hang.
 
 JAX computes on threads of its own, which a forked process does not have. JAX itself only warns at
-the fork; the process then hangs when it reads a result.
+the fork; the forked process then hangs when it reads a result.
 """
 
 import os

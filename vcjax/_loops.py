@@ -14,8 +14,8 @@ def map_tiles(function: Callable, tiles: Any, used: Any = None) -> Any:
     Parameters
     ----------
     used : number of tiles to evaluate, which may be traced; the results of the other tiles are
-        zero. One program then serves every value of `used`, but it cannot be differentiated in
-        reverse mode. If None, all tiles are evaluated, and the loop can be differentiated.
+        zero. One program then serves every value of `used`, but the loop cannot be differentiated
+        in reverse mode. If None, all tiles are evaluated, and the loop can be differentiated.
     """
     if used is None:
         return lax.map(function, tiles)

@@ -129,7 +129,7 @@ def _nodes_and_spacing(rule: Rule, X, constants: Tables, xp: Any):
 class OffSurface(NamedTuple):
     """The external and the internal field, or their gradients, at n points.
 
-    A point counts as on the surface if its distance is below 1e-10 of the patch radius. At such
+    A point is treated as on the surface if its distance is below 1e-10 of the patch radius. At such
     a point both fields are given, but gradients are NaN, and so are derivatives with respect to the
     point and to the surface. Use `external_gradient` and `internal_gradient` on the surface.
 
@@ -256,10 +256,10 @@ def gradient_at(
 ) -> OffSurface:
     """Return the gradients of the fields that `field_at` returns, at points off the surface.
 
-    They are symmetric and traceless, because these fields have no currents at the points. If
-    currents cross the surface, the derivatives of `field_at` have an antisymmetric part too, which
-    is left out here. Parameters, errors and warnings are those of `field_at`. On the surface the
-    gradients are NaN.
+    The gradients are symmetric and traceless, because these fields have no currents at the points.
+    If currents cross the surface, the derivatives of `field_at` have an antisymmetric part too,
+    which is left out here. Parameters, errors and warnings are those of `field_at`. On the surface
+    the gradients are NaN.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """Resolve the options of calls: tile sizes, precision, storage of near weights, and memory limits.
 
 A tile is the part of the sum over sources and targets that is in memory at one time. Each operator
-has its own tile sizes. The first item of this list that is given determines them:
+has its own tile sizes. They come from the first of these sources that is set:
 
 1. the caller's argument, an integer;
 2. ``VCJAX_CHUNK_B_SRC`` and ``VCJAX_CHUNK_B_TRG``, each an integer;
@@ -231,7 +231,8 @@ def memory_shortage(what: str, needed: int, advice: str) -> str:
 
     Parameters
     ----------
-    what : the call, what the call got, and a plural noun for the arrays that need the memory.
+    what : beginning of the message: the call, its arguments, and a plural noun for the arrays that
+        need the memory.
     needed : number of bytes.
     advice : sentence that says what to try.
     """

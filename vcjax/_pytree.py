@@ -67,7 +67,7 @@ def pytree(cls):
 
     Fields with ``metadata={"static": True}`` are not leaves. Unlike
     ``jax.tree_util.register_dataclass``, this function rebuilds objects without ``__init__``: JAX
-    passes placeholders in place of arrays, which checks of array types would refuse.
+    passes placeholders in place of arrays, and checks of array types would reject them.
     """
     fields = dataclasses.fields(cls)
     static = [f.name for f in fields if f.metadata.get("static")]

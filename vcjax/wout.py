@@ -34,7 +34,7 @@ class Equilibrium:
     ----------
     nfp : number of field periods.
     stellsym : whether the equilibrium is stellarator-symmetric. It is always True, because
-        `read_wout` refuses other equilibria.
+        `read_wout` rejects other equilibria.
     m, n : (k,) mode numbers of the boundary; n is a multiple of nfp.
     r_cos, z_sin : (k,) cosine coefficients of R and sine coefficients of Z, in m.
     m_field, n_field : (l,) mode numbers of the field.
@@ -221,7 +221,7 @@ def from_wout(
     Parameters
     ----------
     path : path of a ``wout_*.nc`` file.
-    digits : accuracy; see `vcjax.choose`. Equilibria seldom have more than 5 correct digits.
+    digits : accuracy; see `vcjax.choose`. Equilibria rarely have more than 5 correct digits.
     trg_nphi, trg_ntheta : numbers of toroidal and poloidal targets.
     half_period : whether the grids cover half a field period, with stellarator symmetry, instead
         of a full period.

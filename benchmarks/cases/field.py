@@ -107,9 +107,9 @@ def case_vc_large(*, quantity: str, chunk_size: int | str, target_chunk_size: in
 def _divided(workload: str, digits: int, half_period: bool, device_count: int) -> Prepared:
     if jax.device_count() != device_count:
         raise ValueError(
-            f"external_field got device_count={device_count} in a process with "
-            f"{jax.device_count()} devices; in the case's env, add to XLA_FLAGS "
-            f"--xla_force_host_platform_device_count={device_count}"
+            f"external_field got device_count={device_count}, but jax.device_count() is "
+            f"{jax.device_count()}; add --xla_force_host_platform_device_count={device_count} to "
+            "XLA_FLAGS in the case's env"
         )
     problem = workloads.problem_named(workload, digits=digits, half_period=half_period)
     divided = partial(vcjax.prepare, devices=jax.devices())

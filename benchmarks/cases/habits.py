@@ -54,14 +54,14 @@ def selu(x: jax.Array) -> jax.Array:
 
 
 def side_effect_in_jit(habit: Habit) -> None:
-    """Call ten times a jitted function that has a side effect in Python."""
+    """Call a jitted function that has a side effect in Python, ten times."""
     jitted = jax.jit(lambda x: habit.body(x))
     for _ in range(CALLS):
         jitted(habit.x)
 
 
 def side_effect_in_callback(habit: Habit, *, ordered: bool) -> None:
-    """Call ten times a jitted function that has a callback to Python."""
+    """Call a jitted function that has a callback to Python, ten times."""
 
     def called(x: jax.Array) -> jax.Array:
         if ordered:

@@ -36,9 +36,9 @@ class Quantity:
         Called as ``error(problem, result)``; returns the largest error relative to the largest
         component of the total field or total gradient.
     w7x_limits : mapping
-        Limits for the error on the W7-X boundary, by number of digits. They are the errors of the
-        C++ package. On other boundaries, and at other numbers of digits, the limit is
-        10**(1 - digits). A case with a larger error has failed.
+        Limits for the error on the W7-X boundary, by number of digits. These limits are the errors
+        of the C++ package. On other boundaries, and at other numbers of digits, the limit is 10**(1
+        - digits). A case with a larger error has failed.
     """
 
     name: str

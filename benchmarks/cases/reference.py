@@ -65,7 +65,7 @@ def compare(
     - ``evaluation_seconds`` and ``reference_evaluation_seconds``: the time of one more evaluation.
 
     ``cpu_per_wall`` and ``reference_cpu_per_wall`` are ratios of processor time to elapsed time.
-    They are 1 if one thread did the work.
+    A ratio is 1 if one thread did the work.
     """
     problem = prepared.problem
     reference = Reference(problem, quantity)

@@ -65,7 +65,7 @@ def scalar_of_field(
     prepare: Callable[..., Any] = vcjax.prepare,
     evaluate: Callable[..., Any] = vcjax.external_field,
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """Return a function that computes a scalar from the surface points, and its arguments.
+    """Return a function that computes a scalar from the surface points, with its arguments.
 
     The scalar is a weighted sum of squares of the field. The first argument is the points.
     """

@@ -29,7 +29,7 @@ class TimedSide:
 
     @property
     def names_text(self) -> str:
-        """The first names, followed by the number of further names."""
+        """The names as text: the first `MAX_NAMES` of them, and the number of the others."""
         more = len(self.names) - MAX_NAMES
         return ", ".join(self.names[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
 
@@ -99,10 +99,10 @@ def take_rounds(
     expected_seconds: float = 0.0,
     clock: Callable[[], float] = time.monotonic,
 ) -> float:
-    """Measure the missing rounds, as long as the next round is expected to end within `seconds`.
+    """Measure the missing rounds; stop before a round that is expected to end after `seconds`.
 
-    The first round is expected to take `expected_seconds`, and the others as long as the round
-    before. Return the expected seconds of the next round.
+    The first round is expected to take `expected_seconds`. Every other round is expected to take as
+    long as the previous round. Return the expected seconds of the next round.
     """
     started, cost = clock(), expected_seconds
     for number in range(1, rounds + 1):

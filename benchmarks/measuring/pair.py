@@ -183,7 +183,7 @@ def chosen_operations(patterns: Sequence[str] | None) -> list[str]:
 def measure_exact(measured: Sequence[MeasuredSide], operations: Sequence[str]) -> list[list[str]]:
     """Measure the exact metrics of operations on all sides, and write how their programs differ.
 
-    Return, for each HEAD, the operations whose program or compiles differ from those of BASE.
+    Return, for each HEAD, the operations whose program or compiles differ between BASE and HEAD.
     """
     base, *heads = measured
     if not operations:
@@ -214,8 +214,8 @@ def measure_times(
     """Measure the times of the cases, and of the operations whose programs changed.
 
     The first round of the cases shows how long their rounds take. Then the operations are measured.
-    They get the seconds that the cases do not need for a test, but at least half of the seconds
-    that are left. The other rounds of the cases follow. If time is left after them, the operations
+    The operations get the seconds that the cases do not need for a test, but at least half of the
+    seconds that are left. The other rounds of the cases follow. If any time remains, the operations
     get their missing rounds.
     """
     until = clock() + seconds

@@ -58,7 +58,7 @@ class PlannedCase:
     max_seconds : float
         Steady-state calls stop after this time, but not before the third call.
     compiles : int
-        How many times each process that compiles traces, lowers and compiles the function.
+        In rounds that compile: how many times a process traces, lowers and compiles the function.
     builds : int, optional
         Number of rounds that compile: rounds 0 to ``builds - 1``. Later rounds take the program
         from the compilation cache and measure only steady-state calls. If None, all rounds

@@ -108,7 +108,7 @@ def measure_first_round(
 
 
 def seconds_to_test(cases: Sequence[PlannedCase], costs: Mapping[str, float]) -> float:
-    """Return the seconds after the first round until the times of all cases can be tested."""
+    """Return the seconds that all cases still need after their first rounds, to be tested."""
     return sum(_needed(case, costs) for case in cases)
 
 
@@ -141,7 +141,7 @@ def affordable(needed: Mapping[str, float], left_seconds: float) -> list[str]:
 
 
 def _needed(case: PlannedCase, costs: Mapping[str, float]) -> float:
-    """Return the seconds that a case needs after its first round until its times can be tested."""
+    """Return the seconds that a case still needs after its first round, to be tested."""
     enough = min(ENOUGH_ROUNDS, case.rounds)
     compiled = enough if case.builds is None else min(enough, case.builds)
     return (compiled - 1 + SHARE_OF_CACHED * (enough - compiled)) * costs[case.name]
@@ -150,9 +150,9 @@ def _needed(case: PlannedCase, costs: Mapping[str, float]) -> float:
 def round_order(cases: Sequence[PlannedCase]) -> list[int]:
     """Return the numbers of the rounds after the first, in the order in which they are measured.
 
-    Rounds that compile come first, until there are enough of them to test compile times. They have
-    steady-state times too. The other rounds that compile follow, each after two rounds that do not
-    compile.
+    Rounds that compile come first, until there are enough of them to test compile times. Rounds
+    that compile have steady-state times too. The other rounds that compile follow, each after two
+    rounds that do not compile.
     """
     compiled = sorted(
         {n for case in cases for n in range(case.rounds) if not case.is_cached(n)} - {0}

@@ -88,7 +88,7 @@ class RecordStore:
         except OSError as error:
             raise FileError(
                 f"cannot make the folder {str(path.parent)!r} ({error.strerror or error}); free "
-                f"space or give permission there, or name another folder: {STORE_VARIABLE} for "
+                f"space or allow writing there, or name another folder: {STORE_VARIABLE} for "
                 "suites, --out for pairs"
             ) from error
         write_file(path, record.to_json())

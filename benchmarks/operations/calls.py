@@ -216,7 +216,7 @@ def called_as_virtual_casing_jax() -> Calls:
 def called_for_an_equilibrium() -> Calls:
     """Read an equilibrium, and separate its field through both interfaces for VMEC outputs.
 
-    They are `vcjax.interfaces.simsopt` and `vcjax.wout.from_wout`.
+    The interfaces are `vcjax.interfaces.simsopt` and `vcjax.wout.from_wout`.
     """
 
     def run():

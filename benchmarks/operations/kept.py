@@ -82,10 +82,10 @@ def remove_unusable(side: MeasuredSide, digest: str) -> None:
 
 
 def take_kept(kept: Path, side: MeasuredSide, only: Sequence[str]) -> int:
-    """Copy kept records to a side that lacks them, and return their number.
+    """Copy the records in `kept` that a side lacks to this side, and return their number.
 
-    `kept` is the folder of one digest, filled by `keep`. `only` are patterns of the operations'
-    names.
+    `keep` has filled the folder `kept`, which is named after a digest of the code. `only` are
+    patterns of the operations' names.
     """
     source, target = (kept / "records", kept / "details"), _measured(side)
     chosen = [
@@ -99,9 +99,9 @@ def take_kept(kept: Path, side: MeasuredSide, only: Sequence[str]) -> int:
 
 
 def keep(kept: Path, side: MeasuredSide) -> None:
-    """Copy the successful records of a side to `kept`, the folder of the digest of its code.
+    """Copy the successful records of a side to the folder `kept`, named after a digest of the code.
 
-    Then remove the oldest folders next to `kept`, so that `MAX_FOLDERS` folders remain.
+    Then remove the oldest folders next to `kept`, so that at most `MAX_FOLDERS` folders remain.
     """
     source, target = _measured(side), (kept / "records", kept / "details")
     for name in set(_succeeded(*source)) - set(_succeeded(*target)):

@@ -59,7 +59,7 @@ def measure_operations(
 
 @contextlib.contextmanager
 def _said() -> Iterator[None]:
-    """Print a file error instead of raising it; without kept records a review is only slower."""
+    """Print a file error instead of raising it: without kept records a review only takes longer."""
     try:
         yield
     except (OSError, jaxmeter.FileError) as error:
@@ -112,7 +112,8 @@ def _work(
     while (why := _ended(command, environment)) is not None:
         if not _blame(side.store, side.details / f"current-{first}", round_index, why):
             raise jaxmeter.JaxmeterError(
-                f"the worker of operations failed before its first operation: {why[-400:]}"
+                "the worker of operations failed before its first operation; correct this error: "
+                f"{why[-400:]}"
             )
 
 

@@ -150,7 +150,7 @@ def field_at() -> Program:
 
 @operation("vcjax.gradient_at")
 def gradient_at() -> Program:
-    """Return the program for the gradients of separated fields, at points on both sides."""
+    """Return the program for gradients of the fields of `field_at`, at the same points."""
     error = functools.partial(error_at, exact=magnetic_field_gradient)
     return _at_points(vcjax.gradient_at, error, gradient=True)
 

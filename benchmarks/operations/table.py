@@ -59,7 +59,7 @@ class Operation:
 
     @property
     def target(self) -> str:
-        """The name ``module:function`` of the operation in records and for ``jaxmeter lock``."""
+        """The operation as ``module:function``, the form that records and ``jaxmeter lock`` use."""
         return f"{self.make.__module__}:{self.name}"
 
 

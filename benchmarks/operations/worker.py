@@ -87,7 +87,7 @@ def planned(one: Operation) -> PlannedCase:
 def measured(
     one: Operation, *, is_timed: bool = False
 ) -> tuple[jaxmeter.Record, jaxmeter.Inventory | jaxmeter.Watched | None]:
-    """Measure an operation; return its record, and a description of what it compiled.
+    """Measure an operation; return its record, and a description of the compiled programs.
 
     The description is the inventory of a program or a report of watched calls. If the operation
     failed or is timed, the description is None. The record of a timed operation has only samples.

@@ -80,8 +80,8 @@ def _bars(
 ) -> Drawing:
     """Draw horizontal bars from zero, and dots for the values of processes.
 
-    `bars` has the values of each variant, by the word that is printed after the value's bar.
-    `dots` has one value for each process of each variant.
+    `bars` maps each variant to its bars, a dictionary from a bar's label to its value. `dots` maps
+    each variant to the values of its processes.
     """
     words = bytes_ if units is BYTES else seconds
     dots = {variant: [v for v in group if not pd.isna(v)] for variant, group in dots.items()}

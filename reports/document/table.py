@@ -172,7 +172,7 @@ def size(title: str, name: str, meaning: str = "") -> Column:
 
 
 def ratio(title: str, stem: str, meaning: str = "", *, interval: bool = True) -> Column:
-    """Make a column of the ratios `<stem>_ratio`, with their intervals as notes if `interval`."""
+    """Make a column of the ratios `<stem>_ratio`; `interval` adds their intervals as notes."""
     ends = (f"{stem}_low_ratio", f"{stem}_high_ratio") if interval else ()
     return _quantity(title, meaning, RATIOS, f"{stem}_ratio", *ends)
 

@@ -73,8 +73,8 @@ def write_whole(
 ) -> None:
     """Write files atomically into the folder `out`; `texts` maps file names to contents.
 
-    A folder that contains the first file counts as an earlier page of this kind. An interrupted run
-    leaves the first few files, which the next run replaces, or a draft, which is ignored.
+    A folder that contains the first file is treated as an earlier page of this kind. An interrupted
+    run leaves the first few files, which the next run replaces, or a draft, which is ignored.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ FEWEST_DIFFERENCES = 8
 
 
 def noise_threshold(values: Sequence[float], stepped: Collection[int] = ()) -> float:
-    """Return the threshold of a noisy series as a share.
+    """Return the threshold of a noisy series, as a relative change.
 
     Parameters
     ----------

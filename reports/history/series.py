@@ -161,7 +161,7 @@ def _all_series(table: pd.DataFrame) -> Iterator[Series]:
 def _was_measured(case: pd.DataFrame, metric: Metric) -> np.ndarray:
     """Return whether each process measured the metric, shape (processes,).
 
-    An error that is NaN was measured and counts as a result. A missing error was not measured.
+    An error that is NaN was measured: NaN is its result. A missing error was not measured.
     """
     present = numeric(case[metric.name]).notna().to_numpy(dtype=bool)
     if metric.kind != "error":

@@ -1,6 +1,6 @@
 """Compare the numbers of each case at two commits; the result of a comparison is a finding.
 
-For exact metrics and errors, a commit is judged by the process with the largest value. For noisy
+For exact metrics and errors, the process with the largest value represents a commit. For noisy
 metrics, each round in which both commits ran one after the other gives a ratio, and the ratios are
 tested statistically.
 """
@@ -64,7 +64,8 @@ class Finding:
     is_gated : bool
         Whether a regression fails the review.
     only_at : str
-        "BASE" or "HEAD" if at least some processes of the other commit lack the number.
+        The commit that has the number, "BASE" or "HEAD", if processes of the other commit lack it;
+        otherwise "".
     pooled : tuple of str
         The cases of a pooled time. `case` then gives their number, and `rounds_count` is the
         number of rounds of all these cases.
@@ -120,10 +121,11 @@ def compare_exact_metric(
 def _missing_number(
     case: str, metric: Metric, pair: tuple[CaseResults, CaseResults], *, is_gated: bool
 ) -> Finding | None:
-    """Return the finding of a number that only one commit has, else None.
+    """Return a finding if the number is missing at one of the commits, else None.
 
-    An exact number or error that all processes of BASE have is missing even if only some processes
-    of HEAD lack it. A time is not missing then, because it can be compared in the other rounds.
+    An exact number or error that all processes of BASE have is missing at HEAD if any process of
+    HEAD lacks it. A time is missing only if all processes lack it, because any rounds that have the
+    time can be compared.
     """
     base, head = (list(side.values(metric).values()) for side in pair)
     lacking = len(pair[1].good) - len(head)
@@ -144,8 +146,8 @@ def _missing_number(
 def is_more_often(head: tuple[int, int], base: tuple[int, int]) -> bool:
     """Return whether an event is more frequent at HEAD, given (events, processes) of each commit.
 
-    A larger share alone may be chance. Therefore HEAD must also have more events
-    than BASE, or the event must occur in every process of HEAD.
+    A larger fraction alone may be chance. Therefore HEAD must also have more events than BASE, or
+    the event must occur in every process of HEAD.
     """
     more = head[0] * base[1] > base[0] * head[1]
     return more and (head[0] > base[0] or head[0] == head[1])
@@ -159,9 +161,9 @@ def _largest(values: list[float]) -> float:
 def _exact(metric: Metric, base: list[float], head: list[float]) -> tuple[Verdict, str]:
     """Compare the largest values of both commits, and return the verdict and its reason.
 
-    The verdict is inconclusive if the values of BASE vary from process to process and the ranges of
-    both commits overlap, unless both commits have the same values. It is also inconclusive if the
-    largest values agree, but some processes of HEAD have a smaller value.
+    The verdict is inconclusive in two cases: the values of BASE vary from process to process, and
+    both commits have different values in overlapping ranges; or the largest values agree, but some
+    processes of HEAD have a smaller value.
     """
     low, high = max(base), max(head)
     if min(base) < low and min(base) <= high and min(head) <= low:

@@ -155,7 +155,7 @@ class Review:
 
     @property
     def _gaps(self) -> str:
-        """Everything that the verdict does not cover, so that no gap reads as a pass."""
+        """List everything that the verdict does not cover, so that gaps do not seem to pass."""
         elsewhere = [entry for entry in self.commits.left_out if not entry.is_asked]
         unpaired = sum(f.verdict == "unpaired" for f in self.untested)
         once = sum(f.verdict != "unpaired" and f.rounds_count == 1 for f in self.untested)
@@ -174,7 +174,7 @@ class Review:
 
 
 def make_review(commits: CommitPair, policy: Policy | None = None) -> Review:
-    """Compare every case that both commits have, group the findings by cause, and judge them."""
+    """Compare every case that both commits have, and group the findings by cause."""
     policy = policy or Policy()
     base, head = commits.base.cases, commits.head.cases
     found_lost = {name: _lost(name, base.get(name), head.get(name)) for name in base | head}

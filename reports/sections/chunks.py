@@ -184,7 +184,10 @@ def _map(cases: Any, column: str, units: tuple[Unit, ...], title: str) -> Drawin
 
 
 def _level(value: float, values: Any) -> float:
-    """Return the logarithmic position of a value between the minimum (0) and the maximum (1)."""
+    """Return the position of a value on a logarithmic scale from minimum (0) to maximum (1).
+
+    If the maximum is less than twice the minimum, the scale ends at twice the minimum.
+    """
     low, high = values.min(), values.max()
     if low <= 0:
         return value / (high or 1.0)

@@ -3,7 +3,7 @@
     FLEET/project=NAME/environment=NAME/month=YYYY-MM/records.parquet
 
 Each row is a record: its place, its known metrics as columns, and the whole record as JSON text.
-Each record has a digest of its place and content. Records with equal digests count once, so a
+Each record has a digest of its place and content. Records with equal digests are stored once, so a
 record may be added several times. Two different records of the same place are both kept, unlike in
 a store. The file of a month is replaced as a whole, so a reader sees either the old file or the new
 file.

@@ -57,7 +57,7 @@ class _Parameters(msgspec.Struct):
 
 
 class _Usable(msgspec.Struct):
-    """The parts of a record that have limits, and these limits."""
+    """The parts of a record that are checked against limits; the types contain the limits."""
 
     name: _Text
     target: _Text

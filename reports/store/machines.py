@@ -90,10 +90,11 @@ def environment_names(records: Sequence[StoredRecord]) -> list[str]:
 
     Numbers of two environments are never pooled and never compared. A process that ended before it
     started JAX takes the environment of other processes in its folder, at any commit, with the same
-    machine and versions. Processes on a machine of the same commit are preferred, then processes
-    with the same case, flags, number of CPUs and commit. If several environments remain, the name
-    is "unknown". Pass the records of all commits at once, because a record of one commit may take
-    its environment from the records of another commit.
+    machine and versions. If these have several environments, the choice is narrowed down in this
+    order: a machine that ran the same commit, the same case, the same flags, the same number of
+    CPUs, the same commit. If several environments remain, the name is "unknown". Pass the records
+    of all commits at once, because a record of one commit may take its environment from the records
+    of another commit.
     """
     processes = _processes(records)
     folders: dict[str, list[_Process]] = defaultdict(list)

@@ -35,12 +35,12 @@ class Merged:
 def merge_stores(sources: Sequence[str | Path], into: str | Path) -> Merged:
     """Copy every record of `sources` to `<commit>/<environment-key>@<machine>/<case>/<round>.json`.
 
-    A source is a store, or the output of ``benchmarks.measuring.pair``. This output is a folder
-    with the stores base and head, or a folder that contains such a folder under the name pair.
+    A source is a store, a pair of stores in the folders ``base`` and ``head`` (the output of
+    ``benchmarks.measuring.pair``), or a folder that contains such a pair in its folder ``pair``.
 
-    The machine is read from the record. Nothing is overwritten: if a record is already at the
-    destination, the new record counts as the same if its content is equal, and is refused
-    otherwise. A merge may therefore be repeated, interrupted, or done by two processes at once.
+    The machine is read from the record. Nothing is overwritten: if the destination has a record
+    already, a new record with equal content is skipped, and any other new record is refused. A
+    merge may therefore be repeated, interrupted, or done by two processes at once.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def with_machines(found: Sequence[StoredRecord]) -> Iterator[tuple[StoredRecord,
 
     A record without a machine takes the machine of the other records in its environment folder, if
     they name exactly one machine. If records at the same commit name a machine, only these records
-    count; otherwise the records at all commits count.
+    are used; otherwise the records at all commits are used.
     """
     known: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
     for stored in found:

@@ -123,7 +123,7 @@ def _described(evaluation: Case, pair: tuple[int, ...], traced: bool):
 
 
 def _traced(run, inputs: tuple[Any, ...], far: str) -> dict[str, float]:
-    """Trace a run; return the far field's share of its time and the number of launched kernels."""
+    """Trace a run; return the share of time in the far field and the number of launched kernels."""
     with tempfile.TemporaryDirectory(prefix="vcjax-trace-") as folder:
         with jax.profiler.trace(folder):
             jax.block_until_ready(run(*inputs))

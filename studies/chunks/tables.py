@@ -115,9 +115,9 @@ def _advice(sizes: Any, found: Any) -> Row:
 
 
 def _held_out(found: Any, temp_bytes: Any) -> float | None:
-    """Return the time of a chosen size over the time of the fastest size, on held-out processes.
+    """Return how much longer the chosen size takes than the fastest size, as a ratio of times.
 
-    One half of the processes chooses the size, and the other half gives the ratio.
+    Half of the processes are used to choose the size, and the other half to measure the ratio.
 
     Return None if there is a single process.
     """

@@ -124,8 +124,8 @@ def asv_regressions(pair: Path) -> list[tuple[str, str]]:
     """Return the (case, metric) pairs that `asv continuous` would report for a measured pair.
 
     The records of `benchmarks.measuring.pair` are gathered as the suites gather them for asv, and
-    asv's own functions judge them with asv's defaults. These are a factor of 1.1 and, for times,
-    a Mann-Whitney test of the process medians.
+    asv's own functions compare them with asv's defaults: a factor of 1.1 and, for times, a
+    Mann-Whitney test of the process medians.
 
     Raises
     ------
@@ -251,7 +251,7 @@ def rates_table(runs: Sequence[Row]) -> str:
 
 
 def _title(name: str) -> str:
-    return "nothing (A/A test)" if name == EQUAL else name.replace("_", " ")
+    return "nothing (A/A test)" if name == EQUAL else f"`{name}`"
 
 
 def _committed(name: str) -> str:

@@ -4,16 +4,15 @@
     python -m studies detection --minutes 60     # all regressions; rerun to resume
     python -m studies detection --minutes 0      # print the table of the runs so far
 
-A run measures a commit against itself and reviews the pair. One side has a regression of
-studies/detection/injected, or no change in an A/A test. asv judges the same samples. The runs of
-each regression are numbered. Runs of different regressions with the same number are interleaved and
-share the unchanged side. After the runs of each number, the table of all runs so far is written to
+A run measures two copies of a commit, BASE and HEAD, and reviews them. HEAD has a regression of
+studies/detection/injected; in an A/A test, HEAD has no change. asv compares the same samples. Each
+regression has several runs, numbered from 0. Runs of different regressions with the same number are
+interleaved and have the same BASE. After each number, the table of all runs so far is written to
 OUT/COMMIT/detection.md, next to the page and the records of each run. ``--keep FILE`` writes a row
-for each run. ``--judge-again`` reviews all pairs again by the current rules.
+for each run. ``--judge-again`` reviews all measured pairs again by the current rules.
 
-A single run takes about four minutes, as long as `make review`. Several runs together take two to
-three minutes each. With ``--exact`` a run is one round of the smallest case that shows the
-regression.
+A single run takes about four minutes, as long as `make review`. Interleaved runs take two to three
+minutes each. With ``--exact`` a run is one round of the smallest case that shows the regression.
 """
 
 from __future__ import annotations
@@ -81,10 +80,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def planned(options: argparse.Namespace, out: Path) -> Iterator[tuple[list[str], Path]]:
-    """Yield the names and the folder of each group of runs that share the unchanged side.
+    """Yield the names and the folder of each group of runs that have the same BASE.
 
-    The folder is named after the runs of the group, so that another group measures the unchanged
-    side again.
+    The folder is named after the runs of the group, so that another group measures BASE again.
     """
     counts = {n: options.equal_runs if n == EQUAL else options.runs for n in options.only}
     cases = {name: exact_case(name) if options.exact else "" for name in counts}
@@ -101,12 +99,12 @@ def exact_case(name: str) -> str:
 
 
 def is_done(folder: Path) -> bool:
-    """Return whether a run is measured and judged, by the review and by asv."""
+    """Return whether a run is measured, reviewed, and compared by asv."""
     return (folder / REVIEW).exists() and (folder / ASV).exists()
 
 
 def measure(commit: str, names: list[str], folder: Path, options: argparse.Namespace) -> None:
-    """Measure the runs that share the unchanged side."""
+    """Measure the runs of a group, which have the same BASE."""
     command = ["benchmarks.measuring.pair", commit, commit, "--out", str(folder / "pair")]
     command += ["--budget", options.budget, "--no-programs"]
     if options.exact:
@@ -117,7 +115,7 @@ def measure(commit: str, names: list[str], folder: Path, options: argparse.Names
 
 
 def judge(pair: Path, folder: Path) -> None:
-    """Review a run, and let asv judge the same samples."""
+    """Review a run, and compare the same samples with asv."""
     findings.reviewed(pair, folder / "page")
     (folder / ASV).write_text(json.dumps(findings.asv_regressions(pair)) + "\n", encoding="utf-8")
 

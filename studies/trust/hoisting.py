@@ -44,8 +44,8 @@ def run(options: argparse.Namespace) -> int:
         for record in comparison.failures:
             why = record.failure.message if record.failure else record.status
             raise StudyError(
-                f"the function 'hoisted' could not be compared with {other!r}: {why}; mend this, "
-                "then run the study again"
+                f"the function 'hoisted' could not be compared with {other!r}: {why}; fix this "
+                "error, then run the study again"
             )
         found.append(comparison.processes)
     rows = [row(number, *both) for number, both in enumerate(zip(*found, strict=True))]

@@ -35,7 +35,7 @@ def equal(**wanted: Any) -> list[str]:
 
 
 def equal_functions() -> str:
-    """Return a table of the verdicts on equal functions, judged by all four times."""
+    """Return a table of the verdicts on equal functions, from all four times."""
     columns = ["pairs", "same", "inconclusive", "different"]
     rows = rows_of("verdicts.csv", study=EQUAL, has_phases=True, processes=6)
     counts = rows.set_index("condition").loc[list(CONDITIONS), columns]
@@ -44,7 +44,7 @@ def equal_functions() -> str:
 
 
 def fewer_processes() -> str:
-    """Return a table of how often equal functions count as different, by number of processes."""
+    """Return a table of how often equal functions are called different, by number of processes."""
     lines = [(count, *equal(has_phases=True, processes=count)) for count in (6, 4, 3)]
     return table(("processes", *CONDITIONS), lines)
 
@@ -53,7 +53,7 @@ def designs() -> str:
     """Return a table of the false alarms of each design of a comparison.
 
     A false alarm is a difference reported between equal functions. Only the steady-state time is
-    judged.
+    compared.
     """
     one_side = "interleaved, all ratios on one side, 3 %"
     lines = (

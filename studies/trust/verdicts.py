@@ -1,4 +1,4 @@
-"""Judge the rows of `python -m studies trust measure` with the code of `jaxmeter.compare`.
+"""Compute verdicts on the rows of `python -m studies trust measure`, as `jaxmeter.compare` does.
 
     python -m studies verdicts quiet=pairs.jsonl loaded=loaded.jsonl     # CONDITION=FILE ...
 
@@ -13,8 +13,8 @@ The command writes three tables:
   condition, study, effect and number of processes. Pairs with and without compile times are counted
   separately.
 
-A condition is the state of the machine, such as quiet or loaded. Rows of other conditions are kept.
-If no file is given, only ``verdicts.csv`` is written again.
+A condition is the state of the machine, such as quiet or loaded. Rows of other conditions stay in
+the tables. If no file is given, only ``verdicts.csv`` is written again.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def test_a_worker_that_dies_leaves_a_failed_record_and_the_others_go_on(tmp_path
 def test_a_worker_that_dies_before_any_operation_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr(measure, "_ended", lambda *_: "exit status 1: no module vcjax")
     with pytest.raises(
-        jaxmeter.JaxmeterError, match="before its first operation: .*no module vcjax"
+        jaxmeter.JaxmeterError, match="before its first operation; .*no module vcjax"
     ):
         measure.measure_operations(side_in(tmp_path))
 

@@ -17,7 +17,7 @@ TEXT = (Path(__file__).parents[2] / "docs" / "your_function.md").read_text()
 FILES = dict(re.findall(r"```python\n(# \w+_step\.py: .*?\n)(.*?)```", TEXT, re.DOTALL))
 TARGETS = {
     "plain_step.py:step": {"TABLE"},
-    "mended_step.py:step": set(),
+    "fixed_step.py:step": set(),
     "equinox_step.py:step": set(),
     "equinox_step.py:loss": set(),
     "nnx_step.py:step": set(),

@@ -99,7 +99,7 @@ def test_the_table_counts_runs_and_lists_every_false_alarm(tmp_path):
     lines = markdown(runs).splitlines()
     assert lines[2:4] == [
         "| nothing (A/A test) | 2 | – | 1 | – | 1 |",
-        "| slower run | 2 | 2 | 0 | 1 | 0 |",
+        "| `slower_run` | 2 | 2 | 0 | 1 | 0 |",
     ]
     assert lines[5:] == [
         f"- nothing (A/A test), run 0: {TOUCHED} flops regression",
@@ -158,7 +158,7 @@ def test_runs_of_one_number_are_measured_together_and_none_twice(command, capsys
     assert command() == (2, [("0", *both), ("1", *both), ("2", "none")])
     written = (tmp_path / "cccccccccc" / "detection.md").read_text()
     assert "| nothing (A/A test) | 2 | – | 0 |" in written
-    assert "| chunk size | 2 | 2 | 0 |" in written
+    assert "| `chunk_size` | 2 | 2 | 0 |" in written
     assert command()[1][3:] == [("2", "none"), ("3", "none")]
     assert "| nothing (A/A test) | 4 |" in capsys.readouterr().out
 

@@ -190,7 +190,10 @@ def spoilt(values):
         ],
         *[({name: spoilt}, f"NaN or infinite {name}") for name in TABLES],
         *[
-            (dict.fromkeys(names, np.zeros_like), f"{', '.join(names)} are all zero at the edge")
+            (
+                dict.fromkeys(names, np.zeros_like),
+                f"every {' and '.join(names)} at the edge is zero",
+            )
             for names in (("rmnc",), ("zmns",), ("bsupumnc", "bsupvmnc"))
         ],
     ],

@@ -127,7 +127,7 @@ def _resolved(n: int, m: int) -> tuple[tuple, np.ndarray, np.ndarray, np.ndarray
     -------
     resolved : index arrays of these modes.
     slope_phi, slope_theta : their mode numbers along phi and along theta, times the imaginary unit.
-    weight : how often each mode counts in the power, 2 if its negative is not stored, else 1.
+    weight : factor of each mode in the power: 2 if the negative mode is not stored, else 1.
     """
     modes_phi, modes_theta = np.fft.fftfreq(n, 1 / n), np.arange(m // 2 + 1)
 

@@ -54,7 +54,7 @@ class Missed(NamedTuple):
         Parameters
         ----------
         shape : (nphi, ntheta) of the present grid.
-        limit : largest share that the grid may miss along phi and along theta.
+        limit : largest part of the field that the grid may miss along phi and along theta.
         """
         counts = []
         for count, share, decay, images in zip(
@@ -106,8 +106,8 @@ def warn_of_rule(call: str, surface: WatchedSurface) -> None:
     if lacks > 1:
         warn(
             call,
-            "got a rule chosen for another surface: this X needs a quadrature that is "
-            f"{lacks:.2g} times as fine. Choose a rule for this surface.",
+            "got a rule chosen for another surface: this X needs a quadrature {lacks:.2g} times "
+            "as fine as the rule's. Choose a rule for this surface.",
             UnresolvedWarning,
         )
 
@@ -165,7 +165,7 @@ def _index(outlier: Outlier, spectrum: Spectrum, rule: Rule) -> list[int]:
 def _is_too_fine(call: str, spectrum: Spectrum, surface: WatchedSurface) -> bool:
     """Return whether a rule is too coarse for a field; warn if it is.
 
-    A rule that `choose` would accept for this field is never too coarse: another rule is no help.
+    A rule that `choose` would accept for this field is never too coarse: a new rule would not help.
     """
     rule, samples = surface.rule, surface.samples
     missed = missed_by_rule(rule, spectrum, samples)

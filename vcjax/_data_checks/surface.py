@@ -1,4 +1,4 @@
-"""The properties of a surface that the checks of fields need, each computed once."""
+"""Compute the properties of a surface that checks of fields need, each only once."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,7 +14,7 @@ from vcjax._quadrature.rule import Rule
 
 @dataclass(eq=False)
 class WatchedSurface:
-    """A surface that is kept to check the fields given to its casings.
+    """A stored surface, used to check the fields that its casings evaluate.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class WatchedSurface:
 
     @cached_property
     def frame(self) -> Frame:
-        """The tangents of the surface at the points of the fields."""
+        """The tangents of the surface at the points of the source grid."""
         rule = self.rule
         return surface_frame(self.samples, rule.nfp, rule.half_period, rule.src_shape)
 

@@ -1,10 +1,9 @@
 """Decide which surfaces and fields are checked, and check each of them once.
 
-`choose` checks the X and B that it gets. It keeps the properties of the surface, so that later
-fields are checked when they are given to a casing of that surface. Nothing is traced or compiled.
-Traced arrays are not checked. A field is not checked if its casing went through `jit`,
-`jax.tree.map` or a file. Of the fields in the memory of an accelerator, only the first for each
-casing is copied to the host and checked.
+`choose` checks X and B, and stores the properties of the surface. Evaluations on a casing of this
+surface use these properties to check their fields. Nothing is traced or compiled. A field is not
+checked if it is traced, or if its casing went through `jit`, `jax.tree.map` or a file. In the
+memory of an accelerator, only the first field of each casing is copied to the host and checked.
 """
 
 from collections import OrderedDict
@@ -61,7 +60,7 @@ def watch(call: str, casing: Any, X) -> None:
 
 
 def watch_alike(made: Any, casing: Any) -> None:
-    """Let `check_evaluated` check fields for an object made from a casing: a `DenseOperator`.
+    """Let `check_evaluated` check the fields given to `made`, a `DenseOperator` of the casing.
 
     The fields are checked against the surface of the casing, if that surface was kept.
     """

@@ -1,4 +1,4 @@
-"""Read variables of NetCDF-3 files. Errors name what is wrong with a file that cannot be read."""
+"""Read variables of NetCDF-3 files. Errors explain why a file cannot be read."""
 
 from collections.abc import Sequence
 from io import BytesIO

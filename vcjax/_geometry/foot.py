@@ -64,8 +64,8 @@ class Foot(NamedTuple):
     distance : (n,) distances from the points to their feet.
     spacing : (n,) distances between neighbouring nodes at the feet, along phi or along theta,
         whichever is larger.
-    nodes_away : (n,) distances from the surface in units of the spacing there. Of all parts of the
-        surface that Newton steps reached, the part with the least such distance counts.
+    nodes_away : (n,) least value of distance / spacing over all positions where Newton steps ended.
+        The foot of a point may have a larger value.
     """
 
     u: Float[Array, " n"]

@@ -12,9 +12,9 @@ of w = 1/r^3, (targets, sources), times a matrix of seven columns:
 The contribution to the gradient is a product of the same form. A `Kernel` contains everything in
 which field and gradient differ.
 
-The sources are those of one field period. To include the other periods, the targets are rotated.
-Blocks are rectangles of the grid, about square on the surface. The larger a block is compared with
-its distance from the target, the more digits the sums over the block lose.
+The sources are the nodes of one field period. To include the other periods, the targets are
+rotated. Blocks are rectangles of the grid, about square on the surface. The sums over a block lose
+more digits if the block is larger, or nearer to the target.
 """
 
 from collections.abc import Callable
@@ -79,9 +79,9 @@ def far_sum(
 
     Parameters
     ----------
-    tiles : largest sizes of tiles, and the dtype in which they are computed. If the
-        rule's digits need k times smaller blocks of sources than a single digit does, a tile has k
-        times as many targets.
+    tiles : largest sizes of tiles, and the dtype in which they are computed. If the rule's digits
+        need blocks of sources that are k times smaller than for a single digit, tiles have k times
+        as many targets.
     targets : (t, 3) laboratory components. A target that is also a source must have exactly the
         coordinates of the source.
     sources, area_normals, B : (3, row, column) laboratory components at the nodes of one period;

@@ -139,8 +139,8 @@ def reach_of_patches(rule: Rule) -> float:
     """Return the distance from the surface, in node spacings, below which a point has a patch.
 
     Without a patch the error of the far sum is about exp(-2 pi s) at a distance of s spacings, and
-    the error of its gradient is 2 pi/h times as large for the spacing h. Outside a circle of n
-    nodes both fall more slowly, like (1 + 2 pi s/n)^-n.
+    the error of its gradient is 2 pi/h times this error, with the spacing h. Outside a circle of n
+    nodes both errors fall more slowly, like (1 + 2 pi s/n)^-n.
     """
     if not rule.gradient:
         return (1.1 * rule.cutoff**2 + 4.0) / (2 * np.pi)
@@ -154,9 +154,9 @@ def known_field(
     """Return the test field, a weighted sum of e_z and e_phi/R, for which the operator T is known.
 
     The currents of the test field flow outside the torus. Therefore T of the test field is the
-    field itself at points inside and 0 at points outside. T shows whether a point is inside. The
-    deviation from the known values is an error of the quadrature that does not depend on B. The
-    test field is at most 1 on the surface, and bounded near the z axis.
+    field itself at points inside and 0 at points outside. These values show whether a point is
+    inside. Any deviation from these values is an error of the quadrature, and does not depend on B.
+    The test field is at most 1 on the surface, and bounded near the z axis.
 
     Parameters
     ----------

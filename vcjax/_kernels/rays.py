@@ -3,9 +3,9 @@
 The foot of a point is the nearest point of the surface. It lies between nodes, and is the centre of
 the point's patch. The grid around the foot is first shifted to the foot, and then interpolated to
 polar nodes that are the same for every point. In the core of the patch, the values at the polar
-nodes are interpolated along each ray to further nodes. The closer the point is to the surface, the
-closer these nodes lie to the foot. Let d be the distance of the point from the surface, R the
-radius of the patch, c = `CORE`, and delta = d/R. In units of R, the radii of the further nodes are
+nodes are interpolated along each ray to further nodes. For a point closer to the surface, these
+nodes lie closer to the foot. Let d be the distance of the point from the surface, R the radius of
+the patch, c = `CORE`, and delta = d/R. In units of R, the radii of the further nodes are
 
     rho = delta sinh(s asinh(c/delta)),   s in [0, 1].
 
@@ -154,7 +154,7 @@ def _scales(offset, spacing, rings, constants: OffSurfaceTables, rule: Rule):
     -------
     alpha : (t,) cut-off rates.
     delta : (t,) distances over patch radii, at least `CLOSEST`.
-    on_surface : (t,) whether a point counts as lying on the surface.
+    on_surface : (t,) whether a point is treated as a point on the surface.
     """
     offset, spacing, rings = lax.stop_gradient((offset, spacing, rings))
     rim = rings[:, :3, -1] * constants.rings[0][-1]

@@ -115,8 +115,8 @@ class VirtualCasing:
 
         Returns
         -------
-        (3 n,) field, in the unit of B_total. It is NaN at points outside, where the data do not
-        determine it; the C++ package returns minus the internal field there.
+        (3 n,) field, in the unit of B_total. At points outside, the data do not determine the
+        field, and the result is NaN; the C++ package returns minus the internal field there.
 
         Raises
         ------

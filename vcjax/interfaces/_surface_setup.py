@@ -195,8 +195,7 @@ class SurfaceSetup:
     def _watched(self, casing: Any, B: np.ndarray | None) -> Any:
         """Check B, unless it is None, and return the casing.
 
-        A batch is evaluated under vmap, where its fields are traced and cannot be checked. Hence
-        they are checked here.
+        The fields of a batch are checked here, because the evaluation under vmap traces them.
         """
         if B is not None:
             check_evaluated("casing", casing, B)

@@ -82,7 +82,7 @@ class VirtualCasing:
             ``simsopt.mhd.Vmec``.
         src_nphi, src_ntheta : numbers of points of the input grid. The default src_ntheta makes
             the cells of the grid nearly square.
-        trgt_nphi, trgt_ntheta : numbers of points of the result, by default those of the input.
+        trgt_nphi, trgt_ntheta : numbers of points of the result; the default is the input grid.
         use_stellsym : whether the grids cover half a field period instead of a whole period.
         digits : accuracy; see `vcjax.choose`.
         filename : file to save to; "auto" for ``vcasing_*.nc`` next to ``wout_*.nc``, None to

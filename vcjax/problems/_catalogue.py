@@ -160,8 +160,9 @@ def axisymmetric(
 def tokamak_coils() -> tuple[CentralConductor | ToroidalLoop, ...]:
     """Return the coils of the free-boundary tokamaks in ``benchmarks/workloads/equilibria``.
 
-    They are a current along the z axis, whose field is 5 T at R = 6 m, and two loops. Currents are
-    given as mu_0 I / (4 pi) in T m and lengths in m, so that `magnetic_field` returns tesla.
+    The coils are a current along the z axis, which makes a field of 5 T at R = 6 m, and two loops.
+    Currents are given as mu_0 I / (4 pi) in T m and lengths in m, so that `magnetic_field` returns
+    tesla.
     """
     loop = 1e-7 * -4.2e6
     return (

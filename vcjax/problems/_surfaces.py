@@ -44,7 +44,7 @@ class Surface:
 def w7x_boundary() -> Surface:
     """Return the boundary of Wendelstein 7-X, with lengths in metres.
 
-    It has 5 field periods, the major radius 5.5 m and the minor radius 0.5 m.
+    The boundary has 5 field periods, a major radius of 5.5 m and a minor radius of 0.5 m.
     """
     m, n, r, z = np.loadtxt(_W7X_COEFFICIENTS, unpack=True)
 
@@ -86,7 +86,7 @@ def rotating_ellipse_surface(
 def circular_torus(*, major_radius: float = 2.0, minor_radius: float = 1.0) -> Surface:
     """Return the torus R = R0 + a cos(theta), Z = a sin(theta).
 
-    In the ``virtual_casing`` package it is called ``AxisymCircleWide`` if a = 1 and
+    In the ``virtual_casing`` package this torus is called ``AxisymCircleWide`` if a = 1 and
     ``AxisymCircleNarrow`` if a = 0.5.
 
     Parameters
@@ -104,8 +104,9 @@ def shaped_torus(*, major_radius: float = 2.0, minor_radius: float = 0.5) -> Sur
     """Return a torus with an egg-shaped cross-section.
 
     The surface is R = R0 + a (5 (exp(cos(theta)) + cos(theta)) / 12 - 5/8), Z = a sin(theta). In
-    the ``virtual_casing`` package it is called ``AxisymNarrow`` if a = 0.5 and ``AxisymWide`` if
-    a = 1. The formula follows from a Fourier analysis of the points of these two surfaces.
+    the ``virtual_casing`` package this torus is called ``AxisymNarrow`` if a = 0.5 and
+    ``AxisymWide`` if a = 1. The formula follows from a Fourier analysis of the points of these two
+    surfaces.
 
     Parameters
     ----------

@@ -67,7 +67,7 @@ def culprits(module: ModuleType) -> None:
     "Sum all segments at once, not in four parts.",
 )
 def lock(module: ModuleType) -> None:
-    """Check that the mended program is the same as the locked program."""
+    """Check that the fixed program is the same as the locked program."""
     first = _module(versions()[0][1])
     args = first["jaxmeter_arguments"]("field")
     diff = jaxmeter.diff(

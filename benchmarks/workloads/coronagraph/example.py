@@ -63,7 +63,7 @@ def _system(optics: Coronagraph, solve_kepler: KeplerTable, size: int) -> System
 def observation() -> Observation:
     """Return an observation of 600 seconds on day 12.5.
 
-    It covers 0.1 micrometres around a wavelength of 1.05 micrometres.
+    The light has wavelengths within a band of 0.1 micrometres around 1.05 micrometres.
     """
     return Observation(
         wavelength=_f32(1.05),

@@ -50,9 +50,8 @@ class Coronagraph(eqx.Module):
 def build(instrument: Instrument) -> Coronagraph:
     """Compute all images of an instrument.
 
-    Besides the result, this needs memory for one row of the cube and for the complex field of that
-    row. A row is 1 / (size/2 + 1) of the cube. JAX takes the cube without a copy if the backend
-    can.
+    The memory needed is the result, one of the size/2 + 1 rows of the cube, and the complex field
+    of that row. The cube is not copied if JAX's backend can use the memory of NumPy.
     """
     propagator = Propagator(instrument)
     size, quarter = instrument.size, instrument.size // 2 + 1

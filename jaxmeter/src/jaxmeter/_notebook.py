@@ -64,11 +64,11 @@ def _measure(shell: Any, source: str) -> jaxmeter.Record:
 
 
 def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str = "") -> Path:
-    """Write a module that defines the notebook's names used in ``tree``, and return its path.
+    """Write a module with the notebook's names in the syntax tree ``tree``; return its path.
 
     The module imports the modules that ``tree`` uses, contains the source of the functions, and
-    loads all other values from a pickle. It sets JAX's option for 64-bit numbers as the notebook
-    does, and ends with ``text``.
+    loads all other values from a pickle. The module sets JAX's option for 64-bit numbers as the
+    notebook does, and ends with ``text``.
     """
     sources: list[str] = []
     values: dict[str, Any] = {}

@@ -2,7 +2,7 @@
 
 
 def inject(vcjax):
-    """Make the automatic number of sources in a tile four times as large."""
+    """Multiply the automatic number of sources in a tile by four."""
     good = vcjax.external_field
     automatic = int(vcjax.config().chunks["VCJAX_CHUNK_B_SRC"].value)
 

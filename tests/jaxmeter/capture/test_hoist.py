@@ -139,7 +139,9 @@ def test_rules_for_derivatives_are_kept(fn):
 @pytest.mark.parametrize("fn", [halved_derivative, doubled_derivative])
 def test_no_rule_gives_the_derivative_with_respect_to_an_array_it_captures(fn):
     hoisted, constants = jaxmeter.hoist(lambda x: fn(x).sum() + (CUBE @ x).sum(), X)
-    with pytest.raises(jaxmeter.JaxmeterError, match=r"respect to float\d+\[3, 3\], captured"):
+    with pytest.raises(
+        jaxmeter.JaxmeterError, match=r"respect to an array float\d+\[3, 3\], which"
+    ):
         jax.grad(hoisted)(constants, X)
     stacked = jax.tree.map(lambda value: jnp.stack([value, value]), constants)
     answers = jax.vmap(hoisted, in_axes=(0, None))(stacked, X)

@@ -51,27 +51,27 @@ def written_by(path, statements):
 @pytest.mark.parametrize(
     ("statements", "message"),
     [
-        ("CREATE TABLE NVTX_EVENTS (a)", "NVTX_EVENTS has no column start"),
+        ("CREATE TABLE NVTX_EVENTS (a)", "'NVTX_EVENTS' has no column 'start'"),
         ('CREATE TABLE NVTX_EVENTS (start, eventType, "end")', None),
         (
             "CREATE TABLE NVTX_EVENTS (start, eventType); "
             "INSERT INTO NVTX_EVENTS VALUES ('soon', 59)",
-            "start of table NVTX_EVENTS holds str",
+            "start. of table .NVTX_EVENTS. has values of type str",
         ),
         (
             "CREATE TABLE NVTX_EVENTS (start, eventType); "
             "INSERT INTO NVTX_EVENTS VALUES (NULL, 59)",
-            "start of table NVTX_EVENTS holds NoneType",
+            "start. of table .NVTX_EVENTS. has values of type NoneType",
         ),
         (
             "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, gridX); "
             "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 2, 1.5)",
-            "gridX of table CUPTI_ACTIVITY_KIND_KERNEL holds float",
+            "gridX. of table .CUPTI_ACTIVITY_KIND_KERNEL. has values of type float",
         ),
         (
             "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start, end, bytes); "
             "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (1, 2, 9223372036854775807)",
-            "sizes larger than any memory",
+            "a size larger than any memory",
         ),
         ("CREATE TABLE StringIds (number, text)", "no such column"),
         (

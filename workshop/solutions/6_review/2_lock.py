@@ -1,4 +1,4 @@
-"""Mend a program until it matches the locked version.
+"""Fix a program until it matches the locked version.
 
 This is the field of lesson 6 with two regressions. The first version of the field was locked, and
 the check compares your program with it. Captured bytes, equations, instructions and all other

@@ -97,7 +97,7 @@ def _is_captured(atom: Any) -> bool:
     """Return whether an atom of a jaxpr is a literal that was an array in the user's code.
 
     JAX also makes literals of Python scalars, such as the 2.0 of ``2.0 * x``. A literal of shape ()
-    therefore counts as an array only if it is a `jax.Array`.
+    is therefore treated as an array only if it is a `jax.Array`.
     """
     value = getattr(atom, "val", None)  # a variable has no value
     return isinstance(value, jax.Array) or len(getattr(value, "shape", ())) > 0
@@ -108,7 +108,7 @@ def identity(array: Any) -> Hashable:
 
     JAX wraps a numpy array in a new object at each use (``TypedNdArray``, up to JAX 0.7
     ``LiteralArray``). The key of a numpy array is therefore made of its memory address, shape,
-    strides and dtype. A view with another shape counts as another array.
+    strides and dtype. A view with another shape is therefore a different array.
     """
     if isinstance(array, jax.Array):
         return id(array)

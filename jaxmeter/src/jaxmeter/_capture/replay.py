@@ -182,9 +182,9 @@ def _not_differentiated(value: Any) -> Any:
 @_not_differentiated.defjvp
 def _(primals: Sequence[Any], _: Sequence[Any]) -> Any:
     raise JaxmeterError(
-        f"hoist: got a derivative with respect to {type_text(primals[0])}, captured inside a "
-        "function with a custom derivative, whose rule does not give this derivative; make the "
-        "array an argument of this function and of its rule in your code"
+        f"hoist: got a derivative with respect to an array {type_text(primals[0])}, which a "
+        "function with a custom derivative captures; the rule of this function does not give the "
+        "derivative; make the array an argument of the function and of its rule in your code"
     )
 
 

@@ -117,9 +117,9 @@ def adjacent_rounds(
 ) -> tuple[int, ...]:
     """Return the numbers of the rounds whose two processes ran one directly after the other.
 
-    Processes that started more than `MAX_SECONDS_APART` apart do not count as adjacent. If all
-    processes of one version ran before all processes of the other version, no round counts: a
-    change of the machine in between would look like a difference between the versions.
+    Processes that started more than `MAX_SECONDS_APART` apart are not adjacent. If all processes of
+    one version ran before all processes of the other version, no round is returned: a change of the
+    machine in between would look like a difference between the versions.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def adjacent_rounds(
         out.
     other_starts : iterable of datetime
         The starts of other processes of the same case. If such a process started between the two
-        processes of a round, the round does not count.
+        processes of a round, the round is left out.
     """
     starts = sorted((*a_starts.values(), *b_starts.values(), *other_starts))
     found = []

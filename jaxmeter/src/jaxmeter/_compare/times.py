@@ -191,9 +191,9 @@ def _estimate(rounds: Sequence[Round], criteria: Criteria) -> _Estimate:
 def _trimmed_mean(logs: Sequence[float], weights: Sequence[float], trim: int) -> _Estimate:
     """Return the weighted mean without the `trim` smallest and the `trim` largest values.
 
-    The error is computed from the spread of winsorised values: each value that the mean leaves out
-    is replaced by the nearest value that it keeps. With equal weights this is Yuen's error. If
-    moreover nothing is trimmed, it is the usual standard error.
+    The error is computed from the spread of winsorised values: each trimmed value is replaced by
+    the nearest value that is not trimmed. With equal weights this is Yuen's error; without
+    trimming, Yuen's error is the usual standard error.
     """
     count, left = len(logs), len(logs) - 2 * trim
     inner = sorted(range(count), key=lambda i: logs[i])[trim : count - trim]

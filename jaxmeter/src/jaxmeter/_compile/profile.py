@@ -44,7 +44,7 @@ def compile_profile(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) ->
     CompileProfile
         The seconds of ``rows`` sum to the elapsed time. ``lines`` and ``kernels`` give the seconds
         by line and by kernel. The first profile of a process shows a longer trace than later
-        profiles, because JAX caches the traces of jitted functions, including its own.
+        profiles, because JAX caches the traces of jitted functions, also of the functions of JAX.
 
     Raises
     ------

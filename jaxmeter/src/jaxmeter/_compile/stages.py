@@ -40,7 +40,7 @@ class StageSeconds(NamedTuple):
 
 
 class Work(NamedTuple):
-    """A piece of a thread's work, from ``start`` to ``end`` in seconds, that counts for ``key``."""
+    """A piece of a thread's work, from ``start`` to ``end`` in seconds; ``key`` names the work."""
 
     start: float
     end: float
@@ -86,7 +86,7 @@ def stage_seconds(recording: Recording) -> StageSeconds:
 
 
 def _without_emitters_parts(events: Sequence[Interval]) -> list[Interval]:
-    """Return the events of a thread, except those inside an event that emits a kernel."""
+    """Return the events of a thread, except events inside an event that emits a kernel."""
     emitters = [event for event in events if event.name == _EMITTER]
     return [
         event
@@ -125,7 +125,8 @@ def divide(
 
     ``workers`` is the work of the threads that compile kernels. If several threads work at a
     moment, the moment is divided equally among them. ``main`` is the work of the thread that waits
-    for the workers; it counts only while no worker works. The rest has the key ("other", "").
+    for the workers; it is used only while no worker works. The rest of the elapsed time has the key
+    ("other", "").
     """
     ends = [(at, 0, work) for work in workers for at in (work.start, work.end)]
     ends += [(at, 1, work) for work in main for at in (work.start, work.end)]

@@ -135,7 +135,7 @@ class Equations:
 
     @functools.cached_property
     def leafwise(self) -> set[str]:
-        """Lines with more than half of their equations from a package's loop over pytree leaves."""
+        """Lines where a package's loop over pytree leaves makes more than half of the equations."""
         every: Counter[str] = Counter()
         repeated: Counter[str] = Counter()
         for (source, _), count in self.counts.items():

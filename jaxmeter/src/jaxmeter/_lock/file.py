@@ -164,8 +164,8 @@ def check(
 ) -> LockCheck:
     """Compare the quantities ``now`` of functions with the ``locked`` quantities of a section.
 
-    ``margins`` has, for a quantity by name, the relative difference up to which it counts as
-    unchanged. A quantity without a margin must be equal.
+    ``margins`` maps names of quantities to relative differences. A quantity that differs by at most
+    its margin is unchanged. A quantity without a margin must be equal.
     """
     changes = []
     for function in sorted(locked.keys() | now.keys()):

@@ -49,7 +49,7 @@ def raise_from_call(
     """Raise an error for a failed call of the user's function.
 
     A clear `JaxmeterError` is raised if the arguments do not match the function's signature, or if
-    a static argument has no hash. Otherwise ``error`` itself is raised. A note on it names
+    a static argument has no hash. Otherwise ``error`` itself is raised. A note on this error names
     ``call``, the jaxmeter function that made the call. If the error is about a tracer, another note
     says what to try. ``where`` says which of several calls failed, such as `` in call 2``.
     """
@@ -112,7 +112,7 @@ def _first_frame(
     """Return the part of a traceback that begins with the first frame of the user's code.
 
     Return None if there is no such frame. If ``in_packages`` is true, a frame in an installed
-    package other than JAX and jaxmeter counts as the user's code.
+    package other than JAX and jaxmeter is treated as the user's code.
     """
     while traceback is not None:
         file = traceback.tb_frame.f_code.co_filename

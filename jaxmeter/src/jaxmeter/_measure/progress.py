@@ -77,8 +77,8 @@ def capped(failure: Failure) -> Failure:
 def _capped(text: str, limit: int) -> str:
     """Return a string, shortened to at most `limit` characters.
 
-    A longer string loses its middle. One quarter of the kept characters are from its beginning, and
-    three quarters are from its end.
+    The middle of a longer string is left out. One quarter of the result is the beginning of the
+    string, and three quarters are the end.
     """
     if len(text) > limit:
         gap = f" ... {len(text) - limit} characters left out ... "

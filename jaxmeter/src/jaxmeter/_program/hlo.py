@@ -200,7 +200,7 @@ def named_instructions(text: str) -> dict[str, Instruction]:
 
 
 def _named_part(body: Iterable[Instruction]) -> Instruction | None:
-    """Return the instruction that gives its `op_name` to the caller of a computation.
+    """Return the instruction that supplies the `op_name` of a computation's caller.
 
     Return None if no instruction of the computation has an `op_name`.
     """
@@ -219,7 +219,7 @@ def _origin(
     steps: Iterator[int],
     depth: int = 4,
 ) -> Instruction | None:
-    """Return the instruction that an instruction without an `op_name` gets its `op_name` from.
+    """Return the instruction that supplies the missing `op_name` of another instruction.
 
     Return None if no such instruction is found.
     """

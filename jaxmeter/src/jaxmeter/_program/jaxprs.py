@@ -56,8 +56,8 @@ def scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
 def equations_count(jaxpr: Any) -> int:
     """Count the equations in a jaxpr and its sub-jaxprs.
 
-    An equation that contains a sub-jaxpr counts as one, in addition to the equations of the
-    sub-jaxpr. A sub-jaxpr that several equations share counts at each use.
+    An equation that contains a sub-jaxpr is counted once, in addition to the equations of the
+    sub-jaxpr. A sub-jaxpr that several equations share is counted at each use.
     """
     known: dict[int, int] = {}  # each shared jaxpr is walked once
 

@@ -23,7 +23,7 @@ _MEMORY = (
 _TRACES = (
     "a call is traced again if no earlier call had arguments with the same structure, shapes, "
     "dtypes, weak types and static values: pad arrays to one shape, pass Python numbers as "
-    "jnp.asarray(number, dtype), and make static only arguments that seldom change"
+    "jnp.asarray(number, dtype), and make static only arguments that rarely change"
 )
 
 QUANTITIES = {

@@ -213,9 +213,9 @@ class Comparison(Result):
         - ``inconclusive`` if a decisive quantity is inconclusive;
         - ``same`` otherwise.
 
-        The times of tracing, lowering and compiling are not decisive: they count only if they
-        differ. A phase may take only a few milliseconds of Python, and such times scatter too much
-        to be called the same after six processes.
+        The times of tracing, lowering and compiling are not decisive: they affect the verdict only
+        if they differ. A phase may take only a few milliseconds of Python, and such times scatter
+        too much to be called the same after six processes.
         """
         verdicts = {one.verdict for one in (*self.differences, *self.decisive)}
         if self.failures or not verdicts:

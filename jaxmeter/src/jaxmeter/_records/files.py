@@ -1,7 +1,7 @@
 """Read files that others may have made, write files completely, and make temporary folders.
 
 Only regular files of a limited size are read. Other files can block the reader: a FIFO makes it
-wait for ever, a device may have no end, and a sparse file may have many gigabytes.
+wait without end, a device may have no end, and a sparse file may have many gigabytes.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def read_file(path: str | Path, limit_bytes: int = RECORD_BYTES) -> bytes:
 
 
 def check_file(path: str | Path, limit_bytes: int) -> None:
-    """Raise an error for a file that `read_file` refuses, before another library reads the file.
+    """Raise an error if `read_file` would reject a file, before another library reads the file.
 
     Raises
     ------

@@ -16,7 +16,7 @@ Quantities = Mapping[str, int]
 @dataclass(frozen=True)
 class LockChange:
     """A difference between the lock file and the measurement: a quantity that changed, or a
-    function or quantity that only one of the two has."""
+    function or quantity that only the file or only the measurement has."""
 
     function: str
     quantity: str
@@ -49,8 +49,8 @@ class LockCheck(Result):
         """The lines to paste into the lock file: changed quantities, under the headings of their
         functions.
 
-        Functions and quantities that are missing now have no lines here. Delete their old lines
-        from the lock file.
+        There are no lines for functions and quantities that were not measured now. Delete such
+        functions and quantities from the lock file.
         """
         changed: dict[str, set[str]] = {}
         for change in self.changes:

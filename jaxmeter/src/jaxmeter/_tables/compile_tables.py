@@ -65,7 +65,7 @@ schema(
 def compile_tables(profile: CompileProfile) -> dict[str, pd.DataFrame]:
     """Return the tables of a compile profile by name.
 
-    They are ``compile_rows``, ``compile_lines``, ``compile_kernels`` and ``compile_passes``.
+    The tables are ``compile_rows``, ``compile_lines``, ``compile_kernels`` and ``compile_passes``.
     """
     kernels = [
         _plain(kernel)

@@ -61,7 +61,7 @@ class Dump:
     passes : number, pipeline and name of each pass, and the file with the HLO after the pass, in
         the order of execution.
     analysed_temp_bytes : size of the temporaries that `memory_analysis()` reports; None for a dump
-        that `read_dump` read, because a dump does not contain it.
+        that `read_dump` read, because a dump does not contain this size.
     """
 
     folder: Path
@@ -231,10 +231,11 @@ def diff_dumps(before: Mapping[str, pd.DataFrame], now: Mapping[str, pd.DataFram
 
 
 def _items(tables: Mapping[str, pd.DataFrame]) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the properties of each item of a dump by the item's columns ``what`` and ``item``.
+    """Return the items of a dump: a dictionary from (``what``, ``item``) to an item's properties.
 
-    A size has a count or bytes. Any other item has the count, the bytes and the first shape of the
-    rows with equal keys.
+    ``what`` and ``item`` are columns of the table ``dump_diff``. A size has a count or bytes. Every
+    other item stands for all rows of a table with the same key: it has their total count, their
+    total bytes and the shape of the first row.
     """
     (total,) = tables["dump"].to_dict("records")
     found: dict[tuple[str, str], dict[str, Any]] = {

@@ -61,9 +61,9 @@ def memory_table(points: Sequence[Point]) -> pd.DataFrame:
     Parameters
     ----------
     points : sequence of Point
-        The choices with their records. A choice counts as failed unless all its records are ``ok``.
-        The numbers of the allocator, from `allocator_checks`, are read from the checks of the
-        choice's first record.
+        The choices with their records. A choice has failed unless all its records are ``ok``. The
+        numbers of the allocator, from `allocator_checks`, are read from the checks of the choice's
+        first record.
 
     Raises
     ------

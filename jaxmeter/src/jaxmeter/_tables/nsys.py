@@ -225,24 +225,26 @@ def _frame(base: sqlite3.Connection, table: str, names: list[str]) -> pd.DataFra
     present = {row[1] for row in base.execute(f"PRAGMA table_xinfo({table})")}
     missing = [name for name in needed if name not in present]
     if missing:
-        raise ValueError(f"table {table} has no column {missing[0]}")
+        raise ValueError(f"table {table!r} has no column {missing[0]!r}")
     numbers = [name for name in (*needed, *optional) if name in present]
     texts = [name for name in _TEXTS.get(table, ()) if name in present]
     columns = ", ".join(f'"{name}"' for name in (*numbers, *texts))
     rows = base.execute(f"SELECT {columns} FROM {table} LIMIT {_MOST_ROWS_COUNT + 1}").fetchall()
     if len(rows) > _MOST_ROWS_COUNT:
         raise ValueError(
-            f"table {table} has more than {_MOST_ROWS_COUNT:,} rows; profile a shorter run"
+            f"table {table!r} has more than {_MOST_ROWS_COUNT:,} rows; profile a shorter run"
         )
     for position, name in enumerate(numbers):
         kinds = {type(row[position]) for row in rows}
         if not kinds <= ({int} if name in needed else {int, type(None)}):
             kind = next(iter(kinds - {int})).__name__
-            raise ValueError(f"column {name} of table {table} holds {kind}, not whole numbers")
+            raise ValueError(
+                f"column {name!r} of table {table!r} has values of type {kind}, not whole numbers"
+            )
     if "bytes" in needed and any(
         abs(row[needed.index("bytes")]) > _MOST_COPIED_BYTES for row in rows
     ):
-        raise ValueError(f"column bytes of table {table} holds sizes larger than any memory")
+        raise ValueError(f"column 'bytes' of table {table!r} has a size larger than any memory")
     return pd.DataFrame.from_records(rows, columns=[*numbers, *texts])
 
 

@@ -14,7 +14,7 @@ def innermost(starts: Sequence[float], ends: Sequence[float]) -> Iterator[tuple[
     Parameters
     ----------
     starts, ends : sequence of float
-        The n events, sorted by their starts. Of events that begin together, the longest is first.
+        The n events, sorted by their starts. If events begin together, the longest is first.
     """
     stack: list[int] = []
     now = float("-inf")

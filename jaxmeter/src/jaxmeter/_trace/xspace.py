@@ -1,6 +1,6 @@
 """Check that a trace file is complete, and read the HLO of its programs.
 
-`jax.profiler.ProfileData` cannot do this. It returns only events, but the HLO is stored as metadata
+`jax.profiler.ProfileData` can do neither. It returns only events, but the HLO is stored as metadata
 without events, in the plane ``/host:metadata``. In older versions of JAX, `ProfileData` reads a
 part of a truncated file without an error, and aborts the process if the file is not a trace.
 

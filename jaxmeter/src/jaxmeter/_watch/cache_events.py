@@ -40,7 +40,7 @@ class CacheEvents:
                 logger.setLevel(logging.DEBUG)
 
     def taken(self, *, is_hit: bool) -> dict[str, Any]:
-        """Return how the cache handled the compile that just ended, and forget its events."""
+        """Return how the cache handled the compile that just ended; delete the compile's events."""
         found = dict(vars(self._local))  # of this thread
         vars(self._local).clear()
         if is_hit:

@@ -42,7 +42,7 @@ class Slowest:
             del self._kept[min(self._kept, key=lambda key: self._kept[key][0])]
 
     def forget(self) -> None:
-        """Forget all functions.
+        """Remove all functions.
 
         This is called in the child of a fork. The child has no threads of XLA, so it cannot compile
         the functions.

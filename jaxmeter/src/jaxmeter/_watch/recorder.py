@@ -111,7 +111,7 @@ class Recorder(Watch):
         return cleared
 
     def _program(self, seen: Seen) -> dict[str, Any]:
-        """Return the size of the program that is being lowered, and its captured arrays."""
+        """Return the size and the captured arrays of the program that is being lowered."""
         jaxpr = _jaxpr_in(seen.frames)
         if jaxpr is None:
             self._problem(f"JAX {jax.__version__} does not show programs and captured arrays")

@@ -22,8 +22,8 @@ _CACHE_SUGGESTION = (
 def savings(compiles: Sequence[RunCompile]) -> tuple[Saving, ...]:
     """Return the changes that would save time, the largest saving first.
 
-    Each compile counts in at most one saving of this run. The last entry is the saving by the
-    persistent cache. It concerns later runs, so its compiles may also count in another saving.
+    The last entry is the time that the persistent cache would save in later runs. All other entries
+    save time in this run, and none of these entries share a compile.
     """
     again: dict[tuple[str, ...], list[RunCompile]] = defaultdict(list)
     outside: dict[str, list[RunCompile]] = defaultdict(list)
