@@ -47,7 +47,8 @@ class Kernel(NamedTuple):
     moments : function of the sources relative to the block's centre, (3, n), and of the densities s
         and F, (4, n). It returns their moments (k, n).
     combine : function of the targets relative to the block's centre, (3, t), and of the weighted
-        moments, (k, t). It returns values (3, ..., t).
+        moments, (k, t). It returns the independent components of the values, (c, t).
+    expand : function from the independent components, (c, t), to the values, (3, ..., t).
     rank : number of component axes of the values: 1 for a field, 2 for a gradient.
     block_limit : function from a number of digits to the largest number of sources in a block; None
         for no limit.
@@ -57,6 +58,7 @@ class Kernel(NamedTuple):
     power: int
     moments: Callable
     combine: Callable
+    expand: Callable
     rank: int
     block_limit: Callable[[int], int] | None = None
 
@@ -108,7 +110,9 @@ def far_sum(
         blocks = _source_blocks(sources, area_normals, B, largest, rule)
         parts = _turned_tiles(targets, turns, most_targets)
         used_tiles = None if used is None else -(-used * rule.nfp // parts.shape[2])
-        summed = _tiled_sum(kernel, parts, used_tiles, blocks, punctured, tiles.dtype)
+        summed = kernel.expand(
+            _tiled_sum(kernel, parts, used_tiles, blocks, punctured, tiles.dtype)
+        )
         summed = summed.reshape(*summed.shape[:-1], -1, rule.nfp)[..., : targets.shape[0], :]
         product = "gai,itg->at" if kernel.rank == 1 else "gai,gbj,ijtg->abt"
         back = turns / (4 * np.pi), turns
@@ -182,7 +186,7 @@ def _turned_tiles(targets: Float[Array, "t 3"], turns, largest: int):
 
 def _tiled_sum(
     kernel: Kernel, tiles: Float[Array, "k 3 each"], used, blocks, punctured, dtype: str
-) -> Float[Array, "... t"]:
+) -> Float[Array, "c t"]:
     """Sum a kernel over all blocks of sources (outer loop) for all tiles of targets (inner loop).
 
     XLA's CPU compiler fuses a slice of a scanned array into the loop that reads it, and this loop
@@ -238,7 +242,7 @@ def _combine(x: Float[Array, "3 t"], m: Float[Array, "7 t"]) -> Float[Array, "3 
     s, *vectors = components(m)
     at = components(x)
     curl = cross(at, vectors[:3])
-    return stacked([c - a * s + g for a, c, g in zip(at, curl, vectors[3:], strict=True)])
+    return jnp.stack([c - a * s + g for a, c, g in zip(at, curl, vectors[3:], strict=True)])
 
 
-FIELD = Kernel("far_field", 3, _moments, _combine, rank=1)
+FIELD = Kernel("far_field", 3, _moments, _combine, expand=lambda field: field, rank=1)

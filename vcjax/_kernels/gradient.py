@@ -76,8 +76,8 @@ def _moments(y: Float[Array, "3 n"], densities: Float[Array, "4 n"]) -> Float[Ar
     return stacked([s, *F, *h, *_five(_product(at, F)), *_five(_product(at, g))])
 
 
-def _combine(x: Float[Array, "3 t"], m: Float[Array, "17 t"]) -> Float[Array, "3 3 t"]:
-    """Return the gradient [i, k] at targets from the weighted moments m of a block of sources.
+def _combine(x: Float[Array, "3 t"], m: Float[Array, "17 t"]) -> Float[Array, "5 t"]:
+    """Return the five components of the gradient from the weighted moments m of a block of sources.
 
     The targets x are relative to the block's centre.
     """
@@ -86,7 +86,13 @@ def _combine(x: Float[Array, "3 t"], m: Float[Array, "17 t"]) -> Float[Array, "3
     crossed = [cross(at, row) for row in _matrix(rest[6:11])]
     direct = [s * a - b - c for a, b, c in zip(at, cross(at, F), h, strict=True)]
     parts = zip(_five(_product(at, direct)), _five(crossed), rest[11:], strict=True)
-    rows = _matrix([3 * (a + b + c) for a, b, c in parts])
+    # A stack computes each component once. A selection by index would take five times as long.
+    return jnp.stack([3 * (a + b + c) for a, b, c in parts])
+
+
+def _expand(five: Float[Array, "5 t"]) -> Float[Array, "3 3 t"]:
+    """Return the gradient [i, k] from its five components."""
+    rows = _matrix(components(five))
     return stacked([value for row in rows for value in row]).reshape(3, 3, -1)
 
 
@@ -122,7 +128,7 @@ def _block_limit(digits: int) -> int:
     return 64 * min(max(blocks, 1), _LARGEST_BLOCK // 64)
 
 
-GRADIENT = Kernel("far_gradient", 5, _moments, _combine, rank=2, block_limit=_block_limit)
+GRADIENT = Kernel("far_gradient", 5, _moments, _combine, _expand, rank=2, block_limit=_block_limit)
 
 
 def gradient_weights_at(
@@ -181,7 +187,7 @@ def _eight(r: Sequence[Array], normal: Sequence[Array], q, axis: int):
     """Return the five components of S and the three of v along `axis`."""
     along, square = dot(normal, r), dot(r, r)
     v = [1.5 * along * a - 0.5 * square * n for a, n in zip(r, normal, strict=True)]
-    return stacked([q * value for value in (*_five(_product(r, cross(r, normal))), *v)], axis)
+    return jnp.stack([q * value for value in (*_five(_product(r, cross(r, normal))), *v)], axis)
 
 
 def _finite_part(patch, constants: GradientTables, rule: Rule) -> Float[Array, "ttheta 8"]:

@@ -2,10 +2,12 @@
 
 XLA's CPU compiler makes a loop nest for each operand of a stack or a concatenation, and most of the
 compile time is proportional to the number of loop nests. `stacked` therefore selects by index,
-which is a single loop nest. The transpose of a selection is a sum over the new axis. The transpose
-of a stack takes slices, which is an order of magnitude faster. The derivative of `stacked` is
-therefore defined as a stack. `components` splits its argument instead of slicing it, because the
-transpose of a split is one concatenation, while the transpose of slices pads with zeros and adds.
+which is a single loop nest. Each element of the result then computes all parts; where this takes
+too long, callers use `jnp.stack`. The transpose of a selection is a sum over the new axis. The
+transpose of a stack takes slices, which is an order of magnitude faster. The derivative of
+`stacked` is therefore defined as a stack. `components` splits its argument instead of slicing it,
+because the transpose of a split is one concatenation, while the transpose of slices pads with zeros
+and adds.
 """
 
 from collections.abc import Sequence
