@@ -39,6 +39,7 @@ from vcjax._prepared import (
     on_nodes,
     on_rows,
     source_fields,
+    weight_groups,
 )
 from vcjax._pytree import pytree
 from vcjax._quadrature.rule import Rule
@@ -104,14 +105,16 @@ def prepare(
     """
     check_preparation("prepare", rule, X)
     mesh = device_mesh("prepare", devices, rule.target_count)
-    near = resolve_near("prepare", rule, FIELD_PARTS, near_weights, near_block_size)
     constants = tables(rule) if constants is None else constants
+    groups = weight_groups(rule, mesh, X, constants)
+    sizes = near_weights, near_block_size
+    near = resolve_near("prepare", rule, FIELD_PARTS, *sizes, grouped=groups is not None)
     check_constants("prepare", constants, Tables, "vcjax.tables")
     nodes, *_ = set_up("prepare", surface_nodes, rule, X, constants)
     nodes, kept = copied((nodes, constants), mesh)
     casing = Casing(
         **source_fields(rule, mesh, kept, nodes),
-        **near_fields(_KERNELS, rule, near, mesh, nodes, kept),
+        **near_fields(_KERNELS, rule, near, groups, mesh, nodes, kept),
     )
     watch("prepare", casing, X)
     return casing

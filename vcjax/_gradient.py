@@ -45,6 +45,7 @@ from vcjax._prepared import (
     on_rows,
     source_fields,
     warn_of_field_rule,
+    weight_groups,
 )
 from vcjax._pytree import pytree
 from vcjax._quadrature.rule import Rule
@@ -114,15 +115,17 @@ def prepare_gradient(
     call = "prepare_gradient"
     check_preparation(call, rule, X, "vcjax.choose(..., gradient=True)")
     mesh = device_mesh(call, devices, rule.target_count)
-    near = resolve_near(call, rule, GRADIENT_PARTS, near_weights, near_block_size)
     constants = gradient_tables(rule) if constants is None else constants
+    groups = weight_groups(rule, mesh, X, constants)
+    sizes = near_weights, near_block_size
+    near = resolve_near(call, rule, GRADIENT_PARTS, *sizes, grouped=groups is not None)
     check_constants(call, constants, GradientTables, "vcjax.gradient_tables")
     warn_of_field_rule(call, rule, "vcjax.choose")
     nodes, dual_basis = set_up(call, _nodes_and_basis, rule, X, constants.field)
     nodes, dual_basis, kept = copied((nodes, dual_basis, constants), mesh)
     casing = GradientCasing(
         **source_fields(rule, mesh, kept.field, nodes),
-        **near_fields(_KERNELS, rule, near, mesh, nodes, kept),
+        **near_fields(_KERNELS, rule, near, groups, mesh, nodes, kept),
         field_phi_slope=kept.field_phi_slope,
         field_theta_slope=kept.field_theta_slope,
         dual_basis=dual_basis,

@@ -45,7 +45,7 @@ def in_groups(evaluate: Callable, points: np.ndarray) -> Any:
         filled = np.pad(group, ((0, _GROUP - len(group)), (0, 0)), mode="edge")
         return evaluate(filled, used=np.asarray(len(group)))
 
-    return jax.device_put(_joined(one_group, count, most, processors)[0])
+    return _joined(one_group, count, most, processors)
 
 
 class RowGroups(NamedTuple):
@@ -66,7 +66,7 @@ def row_groups(rule: Rule, devices: Any, *values: Any, turns: int = 1) -> RowGro
     devices : the mesh over which targets are divided, or None.
     values : pytrees of arrays that the groups use.
     turns : number of groups for each processor, if there are several processors. More groups take
-        less memory, because the result of a group is copied and removed when the group ends.
+        less memory for large results: the result of a group is removed when it has been copied.
     """
     concrete = on_host(*values) and not is_tracing()
     is_cpu = jax.default_backend() == "cpu" and devices is None
@@ -109,9 +109,7 @@ def by_rows(
 
             if each == count:
                 return one_group(0)
-            joined, first = _joined(one_group, count, each, processor_count())
-            # The result of one program is committed to a device if an argument is.
-            return jax.device_put(joined, first.sharding if first.committed else None)
+            return _joined(one_group, count, each, processor_count())
 
         return call
 
@@ -123,7 +121,7 @@ def _on_one_device(*values: Any) -> bool:
     return all(len(array.sharding.device_set) == 1 for array in arrays)
 
 
-def _joined(one_group: Callable, count: int, each: int, processors: int) -> tuple[Any, Any]:
+def _joined(one_group: Callable, count: int, each: int, processors: int) -> Any:
     """Evaluate groups of entries, and join their results along the first axis.
 
     Results are joined on the host: a slice or `jnp.asarray` on the device would compile a program
@@ -136,15 +134,13 @@ def _joined(one_group: Callable, count: int, each: int, processors: int) -> tupl
     count : number of entries.
     each : number of entries in a group.
     processors : number of threads that evaluate groups.
-
-    Returns
-    -------
-    The joined results, NumPy arrays, and the results of the first group.
     """
     device = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
     # This call compiles the program, and returns before the group is evaluated.
     found = one_group(0)
     joined = jax.tree.map(lambda v: _empty((count, *v.shape[1:]), v.dtype), found)
+    # Results are committed to a device if an argument is.
+    places = jax.tree.map(lambda v: v.sharding if v.committed else None, found)
 
     def keep(first, results):
         def copy(into, values):
@@ -163,14 +159,14 @@ def _joined(one_group: Callable, count: int, each: int, processors: int) -> tupl
         if processors > 1:
             with suppress(RuntimeError):  # no thread starts while the interpreter ends
                 calls.append(pool.submit(keep, 0, found))
+                del found  # its memory is free as soon as it has been copied
                 calls += [pool.submit(in_thread, first) for first in others]
         for call in calls:
             call.result()
     if len(calls) <= len(others):
-        keep(0, found)
-        for first, results in [(first, one_group(first)) for first in others]:
+        for first, results in [(first, one_group(first)) for first in (0, *others)]:
             keep(first, results)
-    return joined, found
+    return jax.tree.map(jax.device_put, joined, places)
 
 
 def _empty(shape: tuple[int, ...], dtype) -> np.ndarray:

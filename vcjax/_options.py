@@ -177,9 +177,18 @@ _FLOAT32_DIGITS = {FIELD_PARTS: 7, GRADIENT_PARTS: 4}
 
 
 def resolve_near(
-    call: str, rule: Rule, parts: int, near_weights: str, near_block_size: int | str
+    call: str,
+    rule: Rule,
+    parts: int,
+    near_weights: str,
+    near_block_size: int | str,
+    grouped: bool = False,
 ) -> NearOptions:
     """Return the near options of a call.
+
+    Parameters
+    ----------
+    grouped : whether weights are computed in groups of rows, each on one processor.
 
     Raises
     ------
@@ -195,7 +204,7 @@ def resolve_near(
         )
     target_bytes = rule.radial_count * rule.angular_count * (6 + parts) * 8
     platform = jax.default_backend()
-    if platform == "cpu" and processor_count() == 1:
+    if platform == "cpu" and (grouped or processor_count() == 1):
         platform = "one cpu"
     least, most = _BLOCKS.get(platform, _BLOCKS["gpu"])
     block = _size(call, "near_block_size", near_block_size, max(least, most // target_bytes))

@@ -8,7 +8,7 @@ the surface. Fields and gradients differ only in their `Kernels`.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import jax.numpy as jnp
 from jax import lax
@@ -22,7 +22,7 @@ from vcjax._devices import divided, over_targets
 from vcjax._errors import UnresolvedWarning, VcjaxError, warn
 from vcjax._geometry.nodes import at_targets, one_period, target_rows
 from vcjax._geometry.resample import as_rows, resampled
-from vcjax._groups import by_rows, row_groups
+from vcjax._groups import RowGroups, by_rows, row_groups
 from vcjax._kernels.far import Kernel, far_sum
 from vcjax._kernels.near import apply_weights, stored_weights
 from vcjax._options import NearOptions, Tiles
@@ -150,13 +150,23 @@ def source_fields(rule: Rule, devices: Mesh | None, constants: Tables, nodes) ->
     )
 
 
+def weight_groups(rule: Rule, devices: Mesh | None, *values: Any) -> RowGroups | None:
+    """Return the groups of target rows in which near weights are computed, see `row_groups`."""
+    return row_groups(rule, devices, *values, turns=2)
+
+
 def near_fields(
-    kernels: Kernels, rule: Rule, near: NearOptions, devices: Mesh | None, nodes, constants
+    kernels: Kernels,
+    rule: Rule,
+    near: NearOptions,
+    groups: RowGroups | None,
+    devices: Mesh | None,
+    nodes,
+    constants,
 ) -> dict:
     """Return by name the attributes of `PreparedTargets` that `Prepared` does not have."""
     if near.streamed:
         return dict(near_weights=None, near_recipe=(constants,), near_block=near.block)
-    groups = row_groups(rule, devices, nodes, constants, turns=2)
     stored = _stored(groups, kernels, rule, near, devices, nodes, constants)
     return dict(near_weights=stored, near_block=near.block)
 
