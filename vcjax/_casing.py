@@ -22,7 +22,6 @@ from vcjax._groups import by_rows, row_groups
 from vcjax._kernels.far import FIELD
 from vcjax._kernels.near import combine_field, field_weights_at
 from vcjax._options import (
-    FIELD_PARTS,
     Tiles,
     resolve_far_dtype,
     resolve_near,
@@ -42,7 +41,7 @@ from vcjax._prepared import (
     weight_groups,
 )
 from vcjax._pytree import pytree
-from vcjax._quadrature.rule import Rule
+from vcjax._quadrature.rule import FIELD_PARTS, Rule
 from vcjax._quadrature.tables import Tables, tables
 
 _KERNELS = Kernels(FIELD, field_weights_at, combine_field)
@@ -106,7 +105,7 @@ def prepare(
     check_preparation("prepare", rule, X)
     mesh = device_mesh("prepare", devices, rule.target_count)
     constants = tables(rule) if constants is None else constants
-    groups = weight_groups(rule, mesh, X, constants)
+    groups = weight_groups(rule, FIELD_PARTS, mesh, X, constants)
     sizes = near_weights, near_block_size
     near = resolve_near("prepare", rule, FIELD_PARTS, *sizes, grouped=groups is not None)
     check_constants("prepare", constants, Tables, "vcjax.tables")

@@ -6,7 +6,7 @@ from jax.core import Tracer
 
 from vcjax._errors import VcjaxError, errors_named
 from vcjax._forked import is_forked
-from vcjax._quadrature.rule import Rule
+from vcjax._quadrature.rule import FIELD_PARTS, GRADIENT_PARTS, Rule
 from vcjax._quadrature.seams import check_surface_seams
 
 # Kernels contain the fifth power of distances, from node spacings up to the size of the surface.
@@ -195,8 +195,9 @@ def _shapes(casing) -> dict[str, tuple[int, ...]]:
     weights = getattr(casing, "near_weights", None)
     if weights is not None:
         patch = (2 * rule.reach_phi + 1) * (2 * rule.reach_theta + 1)
-        # Axis 0 is padded for many devices; axis 2 has 4 weights for a field, 12 for a gradient.
-        shapes["near_weights"] = (*weights.shape[:1], rule.trg_shape[1], *weights.shape[2:3], patch)
+        parts = GRADIENT_PARTS if hasattr(casing, "dual_basis") else FIELD_PARTS
+        # Axis 0 is padded for many devices.
+        shapes["near_weights"] = (*weights.shape[:1], rule.trg_shape[1], parts, patch)
     return shapes
 
 

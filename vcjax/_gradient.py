@@ -32,7 +32,7 @@ from vcjax._geometry.nodes import at_targets, one_period, set_up, surface_nodes
 from vcjax._geometry.resample import as_rows, resampled
 from vcjax._groups import by_rows, row_groups
 from vcjax._kernels.gradient import GRADIENT, combine_gradient, gradient_weights_at
-from vcjax._options import GRADIENT_PARTS, Tiles, resolve_near, resolve_tiles
+from vcjax._options import Tiles, resolve_near, resolve_tiles
 from vcjax._prepared import (
     Kernels,
     PreparedTargets,
@@ -48,7 +48,7 @@ from vcjax._prepared import (
     weight_groups,
 )
 from vcjax._pytree import pytree
-from vcjax._quadrature.rule import Rule
+from vcjax._quadrature.rule import GRADIENT_PARTS, Rule
 from vcjax._quadrature.tables import GradientTables, Tables, gradient_tables
 
 _KERNELS = Kernels(GRADIENT, gradient_weights_at, combine_gradient)
@@ -116,7 +116,7 @@ def prepare_gradient(
     check_preparation(call, rule, X, "vcjax.choose(..., gradient=True)")
     mesh = device_mesh(call, devices, rule.target_count)
     constants = gradient_tables(rule) if constants is None else constants
-    groups = weight_groups(rule, mesh, X, constants)
+    groups = weight_groups(rule, GRADIENT_PARTS, mesh, X, constants)
     sizes = near_weights, near_block_size
     near = resolve_near(call, rule, GRADIENT_PARTS, *sizes, grouped=groups is not None)
     check_constants(call, constants, GradientTables, "vcjax.gradient_tables")

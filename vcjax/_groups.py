@@ -6,7 +6,6 @@ XLA divides single operations among the processors. The operations of a tile are
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import wraps
 from typing import Any, NamedTuple
 
@@ -22,6 +21,8 @@ _LEAST_GROUP = 64
 _GROUP = 1024
 """Number of points in one call of the program, except on many devices and inside a transformation
 of JAX."""
+_GROUP_BYTES = 2**22
+"""Largest number of bytes that the result of a group should take until it has been copied."""
 
 
 def in_groups(evaluate: Callable, points: np.ndarray) -> Any:
@@ -55,7 +56,7 @@ class RowGroups(NamedTuple):
     each: int
 
 
-def row_groups(rule: Rule, devices: Any, *values: Any, turns: int = 1) -> RowGroups | None:
+def row_groups(rule: Rule, devices: Any, *values: Any, row_bytes: int = 0) -> RowGroups | None:
     """Return the groups into which target rows are divided, or None if they are not divided.
 
     They are not divided inside a transformation of JAX, on accelerators, with `devices`, or if a
@@ -65,16 +66,18 @@ def row_groups(rule: Rule, devices: Any, *values: Any, turns: int = 1) -> RowGro
     ----------
     devices : the mesh over which targets are divided, or None.
     values : pytrees of arrays that the groups use.
-    turns : number of groups for each processor, if there are several processors. More groups take
-        less memory for large results: the result of a group is removed when it has been copied.
+    row_bytes : bytes of the result of a row. If there are several processors, the result of a group
+        has at most `_GROUP_BYTES`, unless a single row has more.
     """
     concrete = on_host(*values) and not is_tracing()
     is_cpu = jax.default_backend() == "cpu" and devices is None
     if not concrete or not is_cpu or not _on_one_device(*values):
         return None
     rows, processors = rule.trg_shape[0], processor_count()
-    groups = processors * turns if processors > 1 else 1
-    return RowGroups(rows, -(-rows // groups))
+    each = -(-rows // processors)
+    if processors > 1 and row_bytes:
+        each = min(each, max(1, _GROUP_BYTES // row_bytes))
+    return RowGroups(rows, each)
 
 
 def by_rows(
@@ -153,19 +156,28 @@ def _joined(one_group: Callable, count: int, each: int, processors: int) -> Any:
         with enable_x64(True), jax.default_device(device):  # settings of this thread
             keep(first, one_group(first))
 
-    others = range(each, count, each)
-    calls = []
-    with ThreadPoolExecutor(processors) as pool:
-        if processors > 1:
-            with suppress(RuntimeError):  # no thread starts while the interpreter ends
-                calls.append(pool.submit(keep, 0, found))
-                del found  # its memory is free as soon as it has been copied
-                calls += [pool.submit(in_thread, first) for first in others]
-        for call in calls:
-            call.result()
-    if len(calls) <= len(others):
-        for first, results in [(first, one_group(first)) for first in (0, *others)]:
+    def in_this_thread(groups):
+        for first, results in [(first, one_group(first)) for first in groups]:
             keep(first, results)
+
+    others = range(each, count, each)
+    if processors == 1:
+        keep(0, found)
+        in_this_thread(others)
+    else:
+        pool = ThreadPoolExecutor(processors)
+        try:
+            calls = [pool.submit(keep, 0, found)]
+            del found  # so that its memory is free as soon as it has been copied
+            calls += [pool.submit(in_thread, first) for first in others]
+        except RuntimeError:  # no thread starts while the interpreter ends
+            calls = []
+            in_this_thread((0, *others))
+        try:
+            for call in calls:
+                call.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
     return jax.tree.map(jax.device_put, joined, places)
 
 

@@ -27,7 +27,7 @@ import numpy as np
 from vcjax._checks import check_integer
 from vcjax._errors import AccuracyWarning, VcjaxError, warn
 from vcjax._groups import processor_count
-from vcjax._quadrature.rule import Rule
+from vcjax._quadrature.rule import FIELD_PARTS, GRADIENT_PARTS, Rule
 
 Operator = Literal["B", "BOFF", "GRADB"]
 
@@ -169,8 +169,6 @@ class NearOptions(NamedTuple):
     block: int
 
 
-FIELD_PARTS, GRADIENT_PARTS = 4, 8
-"""Number of near weights for each node of a patch, for fields and for gradients."""
 # Digits that weights in float32 keep. On W7-X and the rotating ellipse these weights add errors of
 # about 1e-8 of max |B| to fields, and of up to 3e-5 of max |grad B| to gradients.
 _FLOAT32_DIGITS = {FIELD_PARTS: 7, GRADIENT_PARTS: 4}
@@ -225,14 +223,25 @@ def resolve_near(
 
 def weights_shortage(call: str, rule: Rule, parts: int, itemsize: int = 8) -> str:
     """Return an error message if the near weights of all targets exceed the memory, else ""."""
-    patch = (2 * rule.reach_phi + 1) * (2 * rule.reach_theta + 1)
     return memory_shortage(
         f"{call} got {rule.trg_shape[0]} x {rule.trg_shape[1]} targets: the near weights",
-        rule.target_count * parts * patch * itemsize,
+        weights_bytes(rule, parts, itemsize),
         'Prepare with near_weights="streamed", which recomputes the weights at each evaluation, or '
         'with near_weights="float32", which takes half the memory of "float64". Or ask for fewer '
         "targets or digits.",
     )
+
+
+def weights_bytes(rule: Rule, parts: int, itemsize: int = 8) -> int:
+    """Return the bytes of the near weights of all targets.
+
+    Parameters
+    ----------
+    parts : number of weights for each node of a patch.
+    itemsize : bytes of a weight.
+    """
+    patch = (2 * rule.reach_phi + 1) * (2 * rule.reach_theta + 1)
+    return rule.target_count * parts * patch * itemsize
 
 
 def memory_shortage(what: str, needed: int, advice: str) -> str:

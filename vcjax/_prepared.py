@@ -25,7 +25,7 @@ from vcjax._geometry.resample import as_rows, resampled
 from vcjax._groups import RowGroups, by_rows, row_groups
 from vcjax._kernels.far import Kernel, far_sum
 from vcjax._kernels.near import apply_weights, stored_weights
-from vcjax._options import NearOptions, Tiles
+from vcjax._options import NearOptions, Tiles, weights_bytes
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import Tables
 
@@ -150,9 +150,15 @@ def source_fields(rule: Rule, devices: Mesh | None, constants: Tables, nodes) ->
     )
 
 
-def weight_groups(rule: Rule, devices: Mesh | None, *values: Any) -> RowGroups | None:
-    """Return the groups of target rows in which near weights are computed, see `row_groups`."""
-    return row_groups(rule, devices, *values, turns=2)
+def weight_groups(rule: Rule, parts: int, devices: Mesh | None, *values: Any) -> RowGroups | None:
+    """Return the groups of target rows in which near weights are computed, see `row_groups`.
+
+    Parameters
+    ----------
+    parts : number of weights for each node of a patch.
+    """
+    row_bytes = weights_bytes(rule, parts) // rule.trg_shape[0]
+    return row_groups(rule, devices, *values, row_bytes=row_bytes)
 
 
 def near_fields(

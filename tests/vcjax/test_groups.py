@@ -67,6 +67,31 @@ def test_near_weights_of_groups_are_those_of_one_program(problem, monkeypatch, p
     np.testing.assert_allclose(weights, whole, rtol=1e-9, atol=1e-12 * np.abs(whole).max())
 
 
+@pytest.mark.parametrize("processors, groups", [(1, [3, 2]), (3, [3, 2])])
+def test_each_group_is_evaluated_once(monkeypatch, processors, groups):
+    use_processors(monkeypatch, processors)
+    monkeypatch.setattr(_groups, "_GROUP", 3)
+    monkeypatch.setattr(_groups, "_LEAST_GROUP", 3)
+    counts = []
+
+    def evaluate(group, used):
+        counts.append(int(used))
+        return (jax.device_put(group[:, 0]),)
+
+    points = np.arange(15.0).reshape(5, 3)
+    (found,) = _groups.in_groups(evaluate, points)
+    assert counts == groups
+    np.testing.assert_array_equal(found, points[:, 0])
+
+
+def test_rows_with_large_results_are_groups_of_their_own(casings, monkeypatch):
+    use_processors(monkeypatch, 2)
+    rule = casings["float64"].rule
+    for row_bytes, each in ((0, 3), (_groups._GROUP_BYTES // 2, 2), (2 * _groups._GROUP_BYTES, 1)):
+        groups = _groups.row_groups(rule, None, row_bytes=row_bytes)
+        assert groups == (rule.trg_shape[0], each)
+
+
 def test_rows_are_divided_outside_transformations_only(casings, problem, monkeypatch):
     casing = casings["float64"]
     use_processors(monkeypatch, 2)
@@ -81,10 +106,8 @@ def test_groups_in_other_threads_compile_nothing(casings, problem, monkeypatch, 
     use_processors(monkeypatch, 2)
     device = jax.devices()[0] if has_default_device else None
     # Programs that no other test has compiled.
-    tiles, blocks = (
-        {"chunk_size": 30 + has_default_device},
-        {"near_block_size": 1 + has_default_device},
-    )
+    tiles = {"chunk_size": 30 + has_default_device}
+    blocks = {"near_block_size": 1 + has_default_device}
     with jaxmeter.watch() as watched, jax.default_device(device):
         for factor in (1, 2):
             vcjax.external_field(casings["float64"], factor * problem.B, **tiles)
@@ -113,13 +136,13 @@ import threading
 import jax
 jax.config.update("jax_enable_x64", True)
 import vcjax
-from tests.vcjax.common import casing_of, rule_of, small_torus
+from tests.vcjax.common import casing_of, small_torus
 from vcjax import _groups
 _groups.processor_count = lambda: 2
 problem = small_torus()
-casing = casing_of(problem, 3)
 def work():
     threading.main_thread().join()
+    casing = casing_of(problem, 3)
     print(vcjax.external_field(casing, problem.B).shape)
 threading.Thread(target=work).start()
 """

@@ -192,7 +192,7 @@ def spoilt(values):
         *[
             (
                 dict.fromkeys(names, np.zeros_like),
-                f"every {' and '.join(names)} at the edge is zero",
+                f"all {' and '.join(names)} at the edge are zero",
             )
             for names in (("rmnc",), ("zmns",), ("bsupumnc", "bsupvmnc"))
         ],

@@ -106,7 +106,7 @@ def warn_of_rule(call: str, surface: WatchedSurface) -> None:
     if lacks > 1:
         warn(
             call,
-            "got a rule chosen for another surface: this X needs a quadrature {lacks:.2g} times "
+            f"got a rule chosen for another surface: this X needs a quadrature {lacks:.2g} times "
             "as fine as the rule's. Choose a rule for this surface.",
             UnresolvedWarning,
         )

@@ -84,7 +84,7 @@ def _check_numbers(path, data):
     for names in (("rmnc",), ("zmns",), ("bsupumnc", "bsupvmnc")):
         if not any(used[name].any() for name in names):
             raise VcjaxError(
-                f"{_CALL} got {path}, in which every {' and '.join(names)} at the edge is zero; "
+                f"{_CALL} got {path}, in which all {' and '.join(names)} at the edge are zero; "
                 "probably the solver did not finish. Solve the equilibrium again."
             )
 

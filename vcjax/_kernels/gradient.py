@@ -93,7 +93,7 @@ def _combine(x: Float[Array, "3 t"], m: Float[Array, "17 t"]) -> Float[Array, "5
 def _expand(five: Float[Array, "5 t"]) -> Float[Array, "3 3 t"]:
     """Return the gradient [i, k] from its five components."""
     rows = _matrix(components(five))
-    return stacked([value for row in rows for value in row]).reshape(3, 3, -1)
+    return stacked(sum(rows, [])).reshape(3, 3, -1)
 
 
 _FIVE = (0, 0), (1, 1), (0, 1), (0, 2), (1, 2)
@@ -161,8 +161,8 @@ def combine_gradient(
     S = [_matrix(components(moment[:5])) for moment in moments]
     v = [components(moment[5:]) for moment in moments]
     crossed = [[S[i][row][j] - S[j][row][i] for _, i, j in AXES] for row in range(3)]
-    rows = _matrix([a + b for a, b in zip(_five(crossed), _five(v), strict=True)])
-    return stacked([value for row in rows for value in row], axis=1).reshape(-1, 3, 3)
+    rows = _matrix([x + y for x, y in zip(_five(crossed), _five(v), strict=True)])
+    return stacked(sum(rows, []), axis=1).reshape(-1, 3, 3)
 
 
 def _near_kernel(nodes, weights, alpha, axis: int):

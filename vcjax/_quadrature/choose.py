@@ -63,10 +63,10 @@ from vcjax._data_checks.spectrum import field_spectrum
 from vcjax._data_checks.watch import check_chosen
 from vcjax._errors import UnresolvedWarning, VcjaxError, errors_named, warn
 from vcjax._geometry import resample
-from vcjax._options import FIELD_PARTS, GRADIENT_PARTS, weights_shortage
+from vcjax._options import weights_shortage
 from vcjax._quadrature.grid import FIELD_COSTS, GRADIENT_COSTS, Demand, cheapest, least_spacing
 from vcjax._quadrature.rims import Rims
-from vcjax._quadrature.rule import Rule
+from vcjax._quadrature.rule import FIELD_PARTS, GRADIENT_PARTS, Rule
 from vcjax._quadrature.seams import check_field_seams
 from vcjax._quadrature.sheets import check_crossings, sheets_of
 from vcjax._quadrature.slopes import Slopes

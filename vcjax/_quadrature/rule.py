@@ -12,6 +12,8 @@ _LEAST = dict(
     radial_count=1, angular_count=4, lagrange_count=2, core_count=0, digits=1,
 )  # fmt: skip
 _LARGEST_CUTOFF = 10.0
+FIELD_PARTS, GRADIENT_PARTS = 4, 8
+"""Number of near weights for each node of a patch, for fields and for gradients."""
 
 
 @versioned

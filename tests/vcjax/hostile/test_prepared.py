@@ -88,6 +88,7 @@ def test_a_casing_mapped_to_something_else_is_refused(torus, casing, gradient_ca
     [
         (lambda c: dict(field_theta=c.field_theta.astype(np.float32)), "arrays of dtype float32"),
         (lambda c: dict(near_weights=c.near_weights[..., 1:]), "near_weights .* its rule needs"),
+        (lambda c: dict(near_weights=c.near_weights[:, :, 1:]), "near_weights .* its rule needs"),
         # The sources fit both rules.
         (lambda c: dict(rule=dataclasses.replace(c.rule, patch_theta=6)), ".* its rule needs"),
         (lambda c: dict(rule=dataclasses.replace(c.rule, src_shape=(4, 22))), ".* its rule needs"),
