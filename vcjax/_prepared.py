@@ -49,7 +49,7 @@ class Prepared:
     field_phi: Float[Array, "3 row i"]
     field_theta: Float[Array, "images column j"]
     turns: Float[Array, "nfp 3 3"]
-    nodes: Float[Array, "k row column"]
+    nodes: Float[Array, "part row column"]
     devices: Mesh | None = field(default=None, metadata={"static": True})
 
     @property

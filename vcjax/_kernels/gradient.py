@@ -119,7 +119,7 @@ GRADIENT = Kernel("far_gradient", 5, _moments, _combine, rank=2, block_limit=_bl
 
 
 def gradient_weights_at(
-    nodes: Float[Array, "k row column"], constants: GradientTables, rule: Rule
+    nodes: Float[Array, "part row column"], constants: GradientTables, rule: Rule
 ) -> Callable:
     """Return a function that computes the near weights of the gradient for a block of targets.
 

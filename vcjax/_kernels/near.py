@@ -134,7 +134,7 @@ def field_weights_at(
 
 
 def weights_at(
-    nodes: Float[Array, "k row column"], constants: Tables, rule: Rule, patch_weights: Callable
+    nodes: Float[Array, "part row column"], constants: Tables, rule: Rule, patch_weights: Callable
 ) -> Callable:
     """Return a function that applies `patch_weights` to the patches of a block of targets.
 
