@@ -28,8 +28,8 @@ _GRADIENT_RADII = 1.5
 _GRADIENT_MARGIN = 0.8
 _GRADIENT_EXTRA = 1.5
 # From the first number of requested digits, the near kernel at the rim may be larger by the second
-# number of digits (`Demand.wide_cutoff`).
-_MANY_DIGITS, _RIM_DIGITS = 10, 1.0
+# number of digits for fields, and by `_GRADIENT_MARGIN` for gradients (`Demand.wide_cutoff`).
+_MANY_DIGITS, _FIELD_RIM_DIGITS = 10, 1.0
 # Beyond these digits, or beyond the second number more than requested, the error of a gradient is
 # mostly rounding, which grows as nodes get closer.
 _MOST_QUADRATURE_DIGITS, _MOST_MORE_DIGITS = 13.0, 3.0
@@ -103,7 +103,7 @@ class Demand:
     def of(cls, digits: float, *, off_surface: bool) -> "Demand":
         """Return the demands for a field with an error of 10^-digits, relative to max |B|."""
         margin = max(1.0, 0.5 + digits / 6) + (_OFF_SURFACE_MARGIN if off_surface else 0.0)
-        return cls._of(digits, margin, 0.0)._widened(digits, digits + margin)
+        return cls._of(digits, margin, 0.0)._widened(digits, digits + margin - _FIELD_RIM_DIGITS)
 
     @classmethod
     def of_gradient(
@@ -127,7 +127,7 @@ class Demand:
         more = 0.0 if off_surface else digits + _MOST_MORE_DIGITS
         enough = float(min(digits + lost, max(_MOST_QUADRATURE_DIGITS, more)))
         demand = cls._of(enough, _GRADIENT_MARGIN, _GRADIENT_EXTRA)
-        demand = demand._widened(float(digits), float(digits + lost + _GRADIENT_MARGIN))
+        demand = demand._widened(float(digits), float(digits + lost))
         angular_digits = _ANGULAR_DIGITS_OFF_SURFACE if off_surface else _ANGULAR_DIGITS
         return replace(
             demand,
@@ -154,7 +154,7 @@ class Demand:
         """
         if digits < _MANY_DIGITS:
             return self
-        square = np.log(RIM_KERNEL) + np.log(10) * (rim_digits - _RIM_DIGITS)
+        square = np.log(RIM_KERNEL) + np.log(10) * rim_digits
         return replace(self, wide_cutoff=min(self.cutoff, float(np.sqrt(square))))
 
     @property

@@ -29,6 +29,9 @@ _CLUSTERED = 36
 
 For each further digit the number is smaller by a factor of sqrt(2).
 """
+_LEAST_SLOPE = 1.8
+"""Least slope of the map in `_spread` that lowers rounding enough. A smaller slope is not worth the
+accuracy that the map costs where radii are few."""
 _LEAST_CONVERGENCE = 40.0
 """Least exponent c in the error exp(-c) that mapped radii may cause; see `_spread`."""
 
@@ -276,7 +279,7 @@ def _spread(
     """
     count = nodes.size
     slope = (count / clustered) ** 2
-    if slope <= 1:
+    if slope < _LEAST_SLOPE:
         return nodes, weights
     # The slope at 0 is (1 + sqrt(1 + 1/delta)) / 2.
     by_slope = 0.5 / np.sqrt(slope * (slope - 1))
