@@ -186,8 +186,10 @@ def _shapes(casing) -> dict[str, tuple[int, ...]]:
     """Return the shapes that the rule of a casing requires of its arrays, by attribute name."""
     rule = casing.rule
     images, (rows, columns) = 2 if rule.half_period else 1, rule.continued_shape
+    # See `vcjax._geometry.nodes.with_lost_digits`.
+    parts = 9 if rule.is_near_rounding and hasattr(casing, "dual_basis") else 6
     shapes: dict[str, tuple[int, ...]] = {
-        "nodes": (6, rows, columns),
+        "nodes": (parts, rows, columns),
         "field_phi": (3, rows, rule.src_shape[0] * 3 * images),
         "field_theta": (images, columns, rule.src_shape[1]),
         "turns": (rule.nfp, 3, 3),

@@ -28,7 +28,13 @@ from vcjax._compiled import operands
 from vcjax._data_checks.watch import watch
 from vcjax._devices import Devices, copied, device_mesh
 from vcjax._geometry.jump import dual_basis, symmetric_traceless, total_gradient
-from vcjax._geometry.nodes import at_targets, one_period, set_up, surface_nodes
+from vcjax._geometry.nodes import (
+    at_targets,
+    one_period,
+    set_up,
+    surface_nodes,
+    with_lost_digits,
+)
 from vcjax._geometry.resample import as_rows, resampled
 from vcjax._groups import by_rows, row_groups
 from vcjax._kernels.gradient import GRADIENT, combine_gradient, gradient_weights_at
@@ -137,6 +143,8 @@ def prepare_gradient(
 def _nodes_and_basis(rule: Rule, X, constants: Tables, xp: Any):
     nodes, *tangents = surface_nodes(rule, X, constants, xp)
     x_phi, x_theta = (at_targets(one_period(v, rule), rule) for v in tangents)
+    if rule.is_near_rounding:
+        nodes = with_lost_digits(rule, X, constants, nodes, xp)
     return nodes, dual_basis(x_phi, x_theta, xp)
 
 

@@ -41,7 +41,8 @@ class Prepared:
     turns : rotations about the z axis by 0 .. nfp - 1 field periods.
     nodes : (6, row, column) points and outward normals of the quadrature nodes, in laboratory
         components. The nodes are those of one period and of the rule's overlap around it. The
-        length of a normal is the area of its node.
+        length of a normal is the area of its node. For gradients of 10 digits and more, three more
+        components are the digits of the points that are lost in rounding; 0 if X was traced.
     devices : the mesh over which targets or points are divided, or None; static.
     """
 
@@ -49,7 +50,7 @@ class Prepared:
     field_phi: Float[Array, "3 row i"]
     field_theta: Float[Array, "images column j"]
     turns: Float[Array, "nfp 3 3"]
-    nodes: Float[Array, "6 row column"]
+    nodes: Float[Array, "part row column"]
     devices: Mesh | None = field(default=None, metadata={"static": True})
 
     @property
@@ -63,7 +64,7 @@ class Prepared:
 
         The length of a normal is the area of its node.
         """
-        return one_period(self.nodes[3:], self.rule)
+        return one_period(self.nodes[3:6], self.rule)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

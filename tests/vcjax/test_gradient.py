@@ -138,3 +138,20 @@ def test_a_uniform_field_has_no_gradient_to_compare_an_error_with(gradients, cir
     uniform = np.zeros_like(circular.B) + np.array([0.0, 0.0, 1.0])
     with pytest.raises(vcjax.VcjaxError, match="error_estimate got a uniform B"):
         vcjax.error_estimate(gradients, uniform)
+
+
+def test_many_digits_need_the_digits_of_points_that_are_lost_in_rounding():
+    """A traced surface has no such digits; its casing has the same shape."""
+    problem = problems.rotating_ellipse(10, half_period=False)
+    rule = rule_of(problem, 10, gradient=True, trg_nphi=2, trg_ntheta=4)
+    constants = vcjax.gradient_tables(rule)
+    casing = vcjax.prepare_gradient(rule, problem.X, constants=constants)
+    traced = jax.jit(lambda X, c: vcjax.prepare_gradient(rule, X, constants=c))(
+        problem.X, constants
+    )
+    assert casing.nodes.shape == traced.nodes.shape == (9, *rule.continued_shape)
+    assert 0 < np.abs(casing.nodes[6:]).max() < 2.0**-53 * 2
+    assert not traced.nodes[6:].any()
+    np.testing.assert_allclose(casing.nodes[:6], traced.nodes[:6], atol=1e-14)
+    exact, rounded = (vcjax.self_test(c).max() for c in (casing, traced))
+    assert exact < rounded < 1e-8

@@ -119,11 +119,13 @@ def _matrix(five: Sequence[Array]) -> list[list[Array]]:
 def _block_limit(digits: int) -> int:
     """Return the largest number of nodes in a block, for gradients with this number of digits.
 
-    The result is 1024 up to 7 digits, then 512, 128 and 64. Relative to max |grad B|, blocks of
-    1024, 512, 128 and 64 nodes were measured to add rounding errors of 7e-9, 2.5e-9, 1.5e-10 and
-    6e-11 on a rotating ellipse of 8 : 1. Smaller blocks take more time: on W7-X 128 nodes take 1.2
-    times as long as 1024, and 64 nodes take 1.4 times as long.
+    The result is 1024 up to 7 digits, then 512, 128, 64, and 32 from 11 digits. Relative to
+    max |grad B|, blocks of 1024, 512, 128 and 64 nodes were measured to add rounding errors of
+    7e-9, 2.5e-9, 1.5e-10 and 6e-11 on a rotating ellipse of 8 : 1. Smaller blocks take more time:
+    on W7-X 128 nodes take 1.2 times as long as 1024, and 64 nodes take 1.4 times as long.
     """
+    if digits >= 11:
+        return 32
     blocks = int(_LARGEST_BLOCK * 10.0 ** ((7.5 - digits) / 2)) // 64
     return 64 * min(max(blocks, 1), _LARGEST_BLOCK // 64)
 
@@ -132,7 +134,7 @@ GRADIENT = Kernel("far_gradient", 5, _moments, _combine, _expand, rank=2, block_
 
 
 def gradient_weights_at(
-    nodes: Float[Array, "6 row column"], constants: GradientTables, rule: Rule
+    nodes: Float[Array, "part row column"], constants: GradientTables, rule: Rule
 ) -> Callable:
     """Return a function that computes the near weights of the gradient for a block of targets.
 
@@ -142,12 +144,15 @@ def gradient_weights_at(
     Parameters
     ----------
     nodes : (6, row, column) points and outward normals on the continued nodes; the length of a
-        normal is the area that its node stands for.
+        normal is the area that its node stands for. Three more components, if given, are the
+        digits lost in rounding (`vcjax._geometry.nodes.with_lost_digits`).
     """
 
     def patch_weights(patch, interpolation, polar_weights, rule):
-        weights = split_weights(_near_kernel, patch, interpolation, polar_weights, rule)
-        centre = _finite_part(patch, constants, rule)
+        patch, lost = patch[:, :6], patch[:, 6:]
+        exact = patch.at[:, :3].add(lost) if lost.shape[1] else patch
+        weights = split_weights(_near_kernel, patch, interpolation, polar_weights, rule, exact)
+        centre = _finite_part(exact, constants, rule)
         return weights.at[:, :, weights.shape[2] // 2].add(centre) / (4 * np.pi)
 
     return weights_at(nodes, constants.field, rule, patch_weights)

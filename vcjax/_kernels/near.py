@@ -134,7 +134,7 @@ def field_weights_at(
 
 
 def weights_at(
-    nodes: Float[Array, "6 row column"], constants: Tables, rule: Rule, patch_weights: Callable
+    nodes: Float[Array, "part row column"], constants: Tables, rule: Rule, patch_weights: Callable
 ) -> Callable:
     """Return a function that applies `patch_weights` to the patches of a block of targets.
 
@@ -142,9 +142,11 @@ def weights_at(
 
     Parameters
     ----------
-    nodes : (6, row, column) as for `field_weights_at`.
+    nodes : (6, row, column) as for `field_weights_at`, or (9, row, column) from
+        `vcjax._geometry.nodes.with_lost_digits`.
     patch_weights : called as ``patch_weights(patch, interpolation, polar_weights, rule)``. `patch`,
-        (t, 6, p, q), contains offsets from the targets, then normals.
+        (t, k, p, q), contains offsets from the targets, then normals, and then the digits that the
+        offsets lack if the nodes have nine components.
     """
     interpolation = PatchInterpolation(constants, rule)
 
@@ -152,7 +154,7 @@ def weights_at(
     def one_block(row, columns):
         patch = patches(nodes, rule, row, columns)
         i, j = rule.reach_phi, rule.reach_theta
-        is_point = jnp.arange(6)[:, None, None] < 3
+        is_point = jnp.arange(len(nodes))[:, None, None] % 6 < 3
         patch = patch - jnp.where(is_point, patch[:, :, i : i + 1, j : j + 1], 0.0)
         return patch_weights(patch, interpolation, constants.polar_weights, rule)
 
@@ -163,7 +165,7 @@ def _field_weights(patch, interpolation, polar_weights, rule: Rule):
     return split_weights(_kernel, patch, interpolation, polar_weights, rule) / (4 * np.pi)
 
 
-def split_weights(kernel, patch, interpolation, polar_weights, rule: Rule):
+def split_weights(kernel, patch, interpolation, polar_weights, rule: Rule, exact=None):
     """Return the near weights: the polar integral of a near kernel, minus its grid sum.
 
     The grid sum leaves out the target.
@@ -172,7 +174,9 @@ def split_weights(kernel, patch, interpolation, polar_weights, rule: Rule):
     ----------
     kernel : called as ``kernel(nodes, weights, alpha, axis)``. `nodes` has six components along
         `axis`: offsets, then normals. The kernel returns k values along `axis`.
-    patch : (t, 6, p, q) offsets from the targets, then normals.
+    patch : (t, 6, p, q) offsets from the targets, then normals. The grid sum must use the rounded
+        points of the far sum.
+    exact : the patch to interpolate to polar nodes; None for `patch`.
 
     Returns
     -------
@@ -180,7 +184,8 @@ def split_weights(kernel, patch, interpolation, polar_weights, rule: Rule):
     """
     nodes = (2 * rule.reach_phi + 1) * (2 * rule.reach_theta + 1)
     count = patch.shape[0]
-    polar = interpolation.to_nodes(patch.reshape(count * 6, *patch.shape[2:]))
+    exact = patch if exact is None else exact
+    polar = interpolation.to_nodes(exact.reshape(count * 6, *patch.shape[2:]))
     polar = polar.reshape(4, count, 6, -1)
     alpha = _cutoff_rates(polar[:, :, :3], patch, rule)
     singular = kernel(polar, polar_weights, alpha, axis=2)

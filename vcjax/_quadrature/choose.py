@@ -10,6 +10,7 @@ by a factor of 10^0.3. The demands on a rule are:
 
 - The cut-off T = alpha R satisfies T^2 = ln(0.02/epsilon), so that the near kernel is negligible at
   the rim of a patch.
+  From 10 digits, rules for targets on the surface then use a smaller T (`Demand.wide_cutoff`).
 - The trapezoidal rule for the smooth rest of the kernel needs (pi/(alpha h))^2 >= T^2, that is,
   R/h >= T^2/pi for every target. For gradients, R/h >= (T^2 + 1.5)/pi. For fields of many digits
   on bent surfaces, a slightly smaller R is enough (`Demand.bent_radius_in_nodes`).
@@ -200,6 +201,8 @@ def _rule(X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient, off
             # points, the error of the interpolation was 1.6e-7 at 7 digits on a rotating ellipse.
             # Narrow patches use fewer points in any case.
             plan["lagrange_count"] += 2
+    if not off_surface:
+        plan["cutoff"] = demand.wide_cutoff
     rule = Rule(
         nfp=nfp,
         half_period=half_period,

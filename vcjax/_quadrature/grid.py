@@ -27,8 +27,12 @@ _GRADIENT_RADII = 1.5
 # the term added to T^2 in the radius of patches (both fitted on the shapes of studies/accuracy).
 _GRADIENT_MARGIN = 0.8
 _GRADIENT_EXTRA = 1.5
-# Beyond these digits the error of a gradient is rounding, which grows as nodes get closer.
-_MOST_QUADRATURE_DIGITS = 13.0
+# From the first number of requested digits, the near kernel at the rim may be larger by the second
+# number of digits for fields, and by `_GRADIENT_MARGIN` for gradients (`Demand.wide_cutoff`).
+_MANY_DIGITS, _FIELD_RIM_DIGITS = 10, 1.0
+# Beyond these digits, or beyond the second number more than requested, the error of a gradient is
+# mostly rounding, which grows as nodes get closer.
+_MOST_QUADRATURE_DIGITS, _MOST_MORE_DIGITS = 13.0, 3.0
 # Rims on a bent surface are closer than on tangent planes. Each patch is therefore also tried with
 # its semi-axis along theta multiplied by these factors. The first factor adds one node.
 _WIDER = (1.0001, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2.0)
@@ -76,6 +80,10 @@ class Demand:
     reach : natural logarithm of 1 / (error that may come from other sheets of the surface).
     radial_reach : the value of `reach` for the number of radii; it is larger for gradients.
     cutoff : T, the product of the near kernel's cut-off rate and the radius of a patch.
+    wide_cutoff : T for the near kernel of targets on the surface. For many digits it is smaller
+        than `cutoff`, which decides the sizes of patches and polar rules. On surfaces that bend
+        within a patch, the error of the trapezoidal rule for the smooth rest of the kernel can be
+        100 times its error on a flat surface, and patches have room for a wider near kernel.
     radius_in_nodes : least radius of a patch, in node spacings.
     least_radial_count : least number of radii of the polar rule.
     lagrange_count : number of points of the Lagrange interpolation to polar nodes.
@@ -86,6 +94,7 @@ class Demand:
     reach: float
     radial_reach: float
     cutoff: float
+    wide_cutoff: float
     radius_in_nodes: float
     least_radial_count: int
     lagrange_count: int
@@ -94,7 +103,7 @@ class Demand:
     def of(cls, digits: float, *, off_surface: bool) -> "Demand":
         """Return the demands for a field with an error of 10^-digits, relative to max |B|."""
         margin = max(1.0, 0.5 + digits / 6) + (_OFF_SURFACE_MARGIN if off_surface else 0.0)
-        return cls._of(digits, margin, 0.0)
+        return cls._of(digits, margin, 0.0)._widened(digits, digits + margin - _FIELD_RIM_DIGITS)
 
     @classmethod
     def of_gradient(
@@ -115,8 +124,10 @@ class Demand:
         spacing : `least_spacing` of a grid, in the unit of `length`.
         """
         lost = np.log10(2 * np.pi * length / spacing)
-        enough = float(min(digits + lost, _MOST_QUADRATURE_DIGITS))
+        more = 0.0 if off_surface else digits + _MOST_MORE_DIGITS
+        enough = float(min(digits + lost, max(_MOST_QUADRATURE_DIGITS, more)))
         demand = cls._of(enough, _GRADIENT_MARGIN, _GRADIENT_EXTRA)
+        demand = demand._widened(float(digits), float(digits + lost))
         angular_digits = _ANGULAR_DIGITS_OFF_SURFACE if off_surface else _ANGULAR_DIGITS
         return replace(
             demand,
@@ -132,7 +143,19 @@ class Demand:
         reach = float(np.log(10) * (digits + _REACH_DIGITS))
         radius = (cutoff**2 + extra) / np.pi
         radii = int(np.ceil(max(6 * cutoff, 1.5 * cutoff**2)))
-        return cls(epsilon, epsilon, reach, reach, cutoff, radius, radii, lagrange)
+        return cls(epsilon, epsilon, reach, reach, cutoff, cutoff, radius, radii, lagrange)
+
+    def _widened(self, digits: float, rim_digits: float) -> "Demand":
+        """Return the demand with its `wide_cutoff`, if many digits are requested.
+
+        Parameters
+        ----------
+        rim_digits : digits to which the near kernel must be negligible at the rim of a patch.
+        """
+        if digits < _MANY_DIGITS:
+            return self
+        square = np.log(RIM_KERNEL) + np.log(10) * rim_digits
+        return replace(self, wide_cutoff=min(self.cutoff, float(np.sqrt(square))))
 
     @property
     def least_angular_count(self) -> int:

@@ -12,6 +12,7 @@ _LEAST = dict(
     radial_count=1, angular_count=4, lagrange_count=2, core_count=0, digits=1,
 )  # fmt: skip
 _LARGEST_CUTOFF = 10.0
+_ROUNDED_DIGITS = 10
 FIELD_PARTS, GRADIENT_PARTS = 4, 8
 """Number of near weights for each node of a patch, for fields and for gradients."""
 
@@ -126,6 +127,14 @@ class Rule:
                 and self.lagrange_count >= 2 * cutoff
             ),
         }
+
+    @property
+    def is_near_rounding(self) -> bool:
+        """Whether rounding would limit gradients on the surface at the digits of this rule.
+
+        Positions of nodes then have extended precision, and radii are not too close to the centre.
+        """
+        return self.gradient and self.digits >= _ROUNDED_DIGITS and not self.core_count
 
     @property
     def target_count(self) -> int:

@@ -12,7 +12,7 @@ from vcjax._geometry.jump import dual_basis, total_gradient
 from vcjax._quadrature.spectrum import lagrange_errors, midway, signal
 
 _UNIFORM = 10.0
-_MOST_DIGITS = 11
+_MOST_DIGITS = 12
 """Largest number of digits of a gradient; rounding leaves no more."""
 
 

@@ -275,7 +275,7 @@ def unresolved_at(distance: Float[Array, " n"], unresolved, spacing, rule: Rule)
 def quadrature_digits(digits: int, gradient: bool) -> float:
     """Return the number of digits to which the grid must resolve the modes of B.
 
-    For a field this is the requested number. A gradient gets 1.5 digits more, but at most 12 in
-    total: beyond 12 digits the error is rounding, which grows as nodes get closer.
+    For a field this is the requested number. A gradient gets 1.5 digits more, but at most 12,
+    or one more than requested: beyond, the error is rounding, which grows as nodes get closer.
     """
-    return min(digits + 1.5, 12.0) if gradient else float(digits)
+    return min(digits + 1.5, max(12.0, digits + 1.0)) if gradient else float(digits)

@@ -24,6 +24,16 @@ _CORE_NODES, _CORE_NODES_OF_GRADIENTS = 8, 16
 """Numbers of nodes on each ray in the core, divided by the rule's cut-off, for fields and for their
 gradients. With 8, a field is accurate at points as close as 1e-10 patch radii. A gradient needs
 more: at 1e-5 minor radii, 8 gave 1000 times the error of 16."""
+_CLUSTERED = 36
+"""Number of Gauss-Legendre radii for which rounding near the centre is acceptable at 10 digits.
+
+For each further digit the number is smaller by a factor of sqrt(2).
+"""
+_LEAST_SLOPE = 1.8
+"""Least slope of the map in `_spread` that lowers rounding enough. A smaller slope is not worth the
+accuracy that the map costs where radii are few."""
+_LEAST_CONVERGENCE = 40.0
+"""Least exponent c in the error exp(-c) that mapped radii may cause; see `_spread`."""
 
 
 @pytree
@@ -239,14 +249,44 @@ def radii(rule: Rule) -> tuple[np.ndarray, np.ndarray]:
     """Return the radii of polar nodes and their weights: Gauss-Legendre nodes on [0, 1].
 
     A rule with a core has Gauss-Legendre nodes on [0, CORE], followed by nodes on [CORE, 1].
+    For gradients of many digits, large numbers of nodes are spread (`_spread`).
     A ray and the opposite ray are not joined to one interval [-1, 1], because the near kernel has a
     |rho|^3 term.
     """
     if not rule.core_count:
-        return _gauss_legendre(rule.radial_count)
+        found = _gauss_legendre(rule.radial_count)
+        if rule.is_near_rounding:
+            return _spread(*found, _CLUSTERED * 2.0 ** ((10 - rule.digits) / 2))
+        return found
     core = _gauss_legendre(rule.core_count, 0.0, CORE)
     outer = _gauss_legendre(rule.radial_count, CORE)
     return np.concatenate([core[0], outer[0]]), np.concatenate([core[1], outer[1]])
+
+
+def _spread(
+    nodes: np.ndarray, weights: np.ndarray, clustered: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Move many Gauss-Legendre nodes on [0, 1] away from 0.
+
+    The least of N nodes is proportional to 1/N^2, and the kernel of a gradient multiplies relative
+    rounding errors by 1/rho^2. The map
+
+        rho = (sqrt(s + delta) - sqrt(delta)) / (sqrt(1 + delta) - sqrt(delta))
+
+    moves the nodes s that are close to 0 by the factor of its slope at 0. The slope is chosen so
+    that the least node is about that of `clustered` nodes. The singularity of the map at -delta
+    causes an error of about exp(-4 N asinh(sqrt(delta))), which must be negligible.
+    """
+    count = nodes.size
+    slope = (count / clustered) ** 2
+    if slope < _LEAST_SLOPE:
+        return nodes, weights
+    # The slope at 0 is (1 + sqrt(1 + 1/delta)) / 2.
+    by_slope = 0.5 / np.sqrt(slope * (slope - 1))
+    root = max(by_slope, np.sinh(_LEAST_CONVERGENCE / (4 * count)))
+    width = np.sqrt(1 + root**2) - root
+    moved = np.sqrt(nodes + root**2)
+    return nodes / ((moved + root) * width), weights / (2 * moved * width)
 
 
 def _gauss_legendre(count: int, first: float = 0.0, last: float = 1.0):

@@ -107,3 +107,22 @@ def test_patch_interpolation_and_its_transpose_equal_the_plain_products(rule):
     values = np.random.default_rng(1).normal(size=(4, 2, nodes))
     expected = np.einsum("qnp,qmn->mp", matrix, values).reshape(2, *shape)
     np.testing.assert_allclose(interpolation.from_nodes(jnp.asarray(values)), expected, atol=1e-11)
+
+
+@pytest.mark.parametrize("count", [50, 100, 200])
+def test_spread_radii_are_as_accurate_and_less_clustered(count):
+    nodes, weights = np.polynomial.legendre.leggauss(count)
+    given = 0.5 * (1 + nodes), 0.5 * weights
+    rho, spread = tables._spread(*given, 34.0)
+    assert rho[0] > 1.5 * given[0][0]
+    assert (spread / rho**2).sum() < 0.6 * (given[1] / given[0] ** 2).sum()
+    for wave in (1.0, 0.3 * count):
+        found = (spread * np.cos(wave * rho)).sum()
+        assert found == pytest.approx(np.sin(wave) / wave, abs=1e-13)
+
+
+def test_few_radii_are_not_moved():
+    nodes, weights = np.polynomial.legendre.leggauss(30)
+    rho, spread = tables._spread(nodes, weights, 34.0)
+    assert rho is nodes
+    assert spread is weights
