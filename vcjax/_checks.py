@@ -186,10 +186,10 @@ def _shapes(casing) -> dict[str, tuple[int, ...]]:
     """Return the shapes that the rule of a casing requires of its arrays, by attribute name."""
     rule = casing.rule
     images, (rows, columns) = 2 if rule.half_period else 1, rule.continued_shape
-    # See `vcjax._geometry.nodes.with_lost_digits`.
-    parts = 9 if rule.is_near_rounding and hasattr(casing, "dual_basis") else 6
+    is_gradient = hasattr(casing, "dual_basis")
     shapes: dict[str, tuple[int, ...]] = {
-        "nodes": (parts, rows, columns),
+        # See `vcjax._geometry.nodes.with_lost_digits`.
+        "nodes": (9 if is_gradient and rule.is_near_rounding else 6, rows, columns),
         "field_phi": (3, rows, rule.src_shape[0] * 3 * images),
         "field_theta": (images, columns, rule.src_shape[1]),
         "turns": (rule.nfp, 3, 3),
@@ -197,7 +197,7 @@ def _shapes(casing) -> dict[str, tuple[int, ...]]:
     weights = getattr(casing, "near_weights", None)
     if weights is not None:
         patch = (2 * rule.reach_phi + 1) * (2 * rule.reach_theta + 1)
-        parts = GRADIENT_PARTS if hasattr(casing, "dual_basis") else FIELD_PARTS
+        parts = GRADIENT_PARTS if is_gradient else FIELD_PARTS
         # Axis 0 is padded for many devices.
         shapes["near_weights"] = (*weights.shape[:1], rule.trg_shape[1], parts, patch)
     return shapes
