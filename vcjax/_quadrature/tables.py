@@ -25,10 +25,7 @@ _CORE_NODES, _CORE_NODES_OF_GRADIENTS = 8, 16
 gradients. With 8, a field is accurate at points as close as 1e-10 patch radii. A gradient needs
 more: at 1e-5 minor radii, 8 gave 1000 times the error of 16."""
 _CLUSTERED = 36
-"""Number of Gauss-Legendre radii for which rounding near the centre is acceptable at 10 digits.
-
-For each further digit the number is smaller by a factor of sqrt(2).
-"""
+"""Number of Gauss-Legendre radii for which rounding near the centre is acceptable."""
 _LEAST_SLOPE = 1.8
 """Least slope of the map in `_spread` that lowers rounding enough. A smaller slope is not worth the
 accuracy that the map costs where radii are few."""
@@ -256,16 +253,14 @@ def radii(rule: Rule) -> tuple[np.ndarray, np.ndarray]:
     if not rule.core_count:
         found = _gauss_legendre(rule.radial_count)
         if rule.is_near_rounding:
-            return _spread(*found, _CLUSTERED * 2.0 ** ((10 - rule.digits) / 2))
+            return _spread(*found)
         return found
     core = _gauss_legendre(rule.core_count, 0.0, CORE)
     outer = _gauss_legendre(rule.radial_count, CORE)
     return np.concatenate([core[0], outer[0]]), np.concatenate([core[1], outer[1]])
 
 
-def _spread(
-    nodes: np.ndarray, weights: np.ndarray, clustered: float
-) -> tuple[np.ndarray, np.ndarray]:
+def _spread(nodes: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Move many Gauss-Legendre nodes on [0, 1] away from 0.
 
     The least of N nodes is proportional to 1/N^2, and the kernel of a gradient multiplies relative
@@ -274,11 +269,11 @@ def _spread(
         rho = (sqrt(s + delta) - sqrt(delta)) / (sqrt(1 + delta) - sqrt(delta))
 
     moves the nodes s that are close to 0 by the factor of its slope at 0. The slope is chosen so
-    that the least node is about that of `clustered` nodes. The singularity of the map at -delta
+    that the least node is about that of `_CLUSTERED` nodes. The singularity of the map at -delta
     causes an error of about exp(-4 N asinh(sqrt(delta))), which must be negligible.
     """
     count = nodes.size
-    slope = (count / clustered) ** 2
+    slope = (count / _CLUSTERED) ** 2
     if slope < _LEAST_SLOPE:
         return nodes, weights
     # The slope at 0 is (1 + sqrt(1 + 1/delta)) / 2.

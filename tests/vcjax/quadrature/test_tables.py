@@ -113,7 +113,7 @@ def test_patch_interpolation_and_its_transpose_equal_the_plain_products(rule):
 def test_spread_radii_are_as_accurate_and_less_clustered(count):
     nodes, weights = np.polynomial.legendre.leggauss(count)
     given = 0.5 * (1 + nodes), 0.5 * weights
-    rho, spread = tables._spread(*given, 34.0)
+    rho, spread = tables._spread(*given)
     assert rho[0] > 1.5 * given[0][0]
     assert (spread / rho**2).sum() < 0.6 * (given[1] / given[0] ** 2).sum()
     for wave in (1.0, 0.3 * count):
@@ -123,6 +123,6 @@ def test_spread_radii_are_as_accurate_and_less_clustered(count):
 
 def test_few_radii_are_not_moved():
     nodes, weights = np.polynomial.legendre.leggauss(30)
-    rho, spread = tables._spread(nodes, weights, 34.0)
+    rho, spread = tables._spread(nodes, weights)
     assert rho is nodes
     assert spread is weights
