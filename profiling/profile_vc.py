@@ -309,7 +309,7 @@ def work(argv: Sequence[str] | None) -> bool:
     Raises
     ------
     JaxmeterError
-        If vcjax or the operating system refuses an argument.
+        If an option is invalid, vcjax raises an error, or a file cannot be written.
     """
     try:
         profile(parse(argv))

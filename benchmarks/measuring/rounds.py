@@ -108,7 +108,7 @@ def measure_first_round(
 
 
 def seconds_to_test(cases: Sequence[PlannedCase], costs: Mapping[str, float]) -> float:
-    """Return the seconds that all cases still need after their first rounds, to be tested."""
+    """Estimate the seconds until the times of all cases can be tested, after their first rounds."""
     return sum(_needed(case, costs) for case in cases)
 
 
@@ -141,7 +141,7 @@ def affordable(needed: Mapping[str, float], left_seconds: float) -> list[str]:
 
 
 def _needed(case: PlannedCase, costs: Mapping[str, float]) -> float:
-    """Return the seconds that a case still needs after its first round, to be tested."""
+    """Estimate the seconds until the times of a case can be tested, after its first round."""
     enough = min(ENOUGH_ROUNDS, case.rounds)
     compiled = enough if case.builds is None else min(enough, case.builds)
     return (compiled - 1 + SHARE_OF_CACHED * (enough - compiled)) * costs[case.name]

@@ -88,8 +88,8 @@ class RecordStore:
         except OSError as error:
             raise FileError(
                 f"cannot make the folder {str(path.parent)!r} ({error.strerror or error}); free "
-                f"space or allow writing there, or name another folder: {STORE_VARIABLE} for "
-                "suites, --out for pairs"
+                "some disk space, allow writing there, or choose another folder: set "
+                f"{STORE_VARIABLE} for asv, or give --out to benchmarks.measuring.pair"
             ) from error
         write_file(path, record.to_json())
         return path

@@ -67,10 +67,10 @@ def _said() -> Iterator[None]:
 
 
 def take_operation_times(side: MeasuredSide, names: Sequence[str], *, round_index: int) -> None:
-    """Measure the steady-state times of operations in one process, as round 1 or a later round.
+    """Measure the steady-state times of operations in one process, as the round `round_index`.
 
     The operations run one after the other. They share imports and prepared inputs, and their
-    programs come from the compilation cache. Records of an earlier process are replaced.
+    programs come from the compilation cache. Existing records of this round are replaced.
     """
     for name in names:
         _path(side.store, name, round_index).unlink(missing_ok=True)

@@ -34,13 +34,13 @@ def _evaluation(
 
 @operation("vcjax.external_field")
 def external_field() -> Program:
-    """Return the program that evaluates the field of the currents outside, on the surface."""
+    """Return the program that evaluates the external field on the surface."""
     return _evaluation(vcjax.external_field, inputs.casing(), PROBLEM().external_error)
 
 
 @operation("vcjax.internal_field")
 def internal_field() -> Program:
-    """Return the program that evaluates the field of the currents inside, on the surface."""
+    """Return the program that evaluates the internal field on the surface."""
     return _evaluation(vcjax.internal_field, inputs.casing(), PROBLEM().internal_error)
 
 

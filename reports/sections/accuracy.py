@@ -112,7 +112,7 @@ def lead(errors: pd.DataFrame) -> str:
 
 
 def _reference_error(errors: pd.DataFrame, worst: Any) -> str:
-    """Return the C++ reference's error at the same problem, in brackets, if it was measured."""
+    """Return the error of C++ on the problem of the row `worst`, in brackets, or ""."""
     for row in rows(errors.loc[errors["method"] != OURS]):
         if problem_name(row) == problem_name(worst):
             return f" (the C++ reference: {scientific(row['error_worst_relative'])})"

@@ -206,7 +206,7 @@ def _sample(samples: np.ndarray, nfp: int, most: tuple[int, int]):
     Parameters
     ----------
     samples : (3, n, m) co-rotating points of one period.
-    most : largest number of rows, and number of columns, of the sample.
+    most : limit on the number of rows, and number of columns of the sample.
 
     Returns
     -------

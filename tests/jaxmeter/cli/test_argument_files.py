@@ -59,7 +59,7 @@ def test_a_bomb_is_refused_by_its_list_of_contents(tmp_path, monkeypatch):
     path = npz(tmp_path / "a.npz", x=ones, y=ones)
     assert path.stat().st_size < 2**13
     with pytest.raises(
-        JaxmeterError, match="the arrays up to y.npy take 0 GiB, above the limit of 8"
+        JaxmeterError, match="the arrays up to and including y.npy take 0.00 GiB in total"
     ):
         arguments_of_npz(str(path))
 

@@ -52,7 +52,8 @@ def arguments_of_npz(file: str) -> Arguments:
         for name, size in _unpacked_bytes(file):
             if size > FILE_BYTES:
                 raise ValueError(
-                    f"the arrays up to {name} take {size / 2**30:,.0f} GiB, above the limit of 8"
+                    f"the arrays up to and including {name} take {size / 2**30:,.2f} GiB in total, "
+                    "above the limit of 8 GiB"
                 )
         with np.load(file) as data:
             arrays = dict(data)
