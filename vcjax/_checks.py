@@ -188,7 +188,7 @@ def _shapes(casing) -> dict[str, tuple[int, ...]]:
     images, (rows, columns) = 2 if rule.half_period else 1, rule.continued_shape
     is_gradient = hasattr(casing, "dual_basis")
     shapes: dict[str, tuple[int, ...]] = {
-        # See `vcjax._geometry.nodes.with_lost_digits`.
+        # See `vcjax._geometry.extended.with_lost_digits`.
         "nodes": (9 if is_gradient and rule.is_near_rounding else 6, rows, columns),
         "field_phi": (3, rows, rule.src_shape[0] * 3 * images),
         "field_theta": (images, columns, rule.src_shape[1]),

@@ -27,14 +27,9 @@ from vcjax._checks import check_constants
 from vcjax._compiled import operands
 from vcjax._data_checks.watch import watch
 from vcjax._devices import Devices, copied, device_mesh
+from vcjax._geometry.extended import with_lost_digits
 from vcjax._geometry.jump import dual_basis, symmetric_traceless, total_gradient
-from vcjax._geometry.nodes import (
-    at_targets,
-    one_period,
-    set_up,
-    surface_nodes,
-    with_lost_digits,
-)
+from vcjax._geometry.nodes import at_targets, one_period, set_up, surface_nodes
 from vcjax._geometry.resample import as_rows, resampled
 from vcjax._groups import by_rows, row_groups
 from vcjax._kernels.gradient import GRADIENT, combine_gradient, gradient_weights_at

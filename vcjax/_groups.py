@@ -157,6 +157,7 @@ def _joined(one_group: Callable, count: int, each: int, processors: int) -> Any:
             keep(first, one_group(first))
 
     def in_this_thread(groups):
+        # All programs start before the first result is copied.
         for first, results in [(first, one_group(first)) for first in groups]:
             keep(first, results)
 

@@ -5,7 +5,7 @@ from jaxtyping import Float
 
 from vcjax._data_checks.spectrum import Spectrum
 from vcjax._geometry import resample
-from vcjax._quadrature.grid import RIM_KERNEL
+from vcjax._quadrature.demand import RIM_KERNEL
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.sheets import nodes_for_sheets, sheets_of
 from vcjax._quadrature.slopes import Slopes

@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, Int
 
 from vcjax._compiled import operands
 from vcjax._errors import VcjaxError, errors_named
-from vcjax._geometry.resample import as_rows, extended_points, resampled
+from vcjax._geometry.resample import as_rows, resampled
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import Tables
 
@@ -126,32 +126,3 @@ def surface_nodes(
     normals = xp.cross(x_phi, x_theta, axis=0) * (rule.spacing[0] * rule.spacing[1])
     outward = xp.sign(one_period(x * normals, rule).sum())
     return xp.concatenate([x, outward * normals]), x_phi, x_theta
-
-
-def with_lost_digits(rule: Rule, X: Any, constants: Tables, nodes: Any, xp: Any) -> Any:
-    """Return nodes with correctly rounded points, followed by the digits lost in rounding.
-
-    Rounding moves a point by about 1e-16 of the size of the torus. Where nodes are h apart, this
-    changes a gradient by 1e-16/h^2.
-
-    Parameters
-    ----------
-    X, constants : the surface and tables from which the nodes were computed.
-    nodes : (6, row, column) from `surface_nodes`.
-    xp : ``numpy``, or ``jax.numpy`` for traced arrays, which have no lost digits.
-
-    Returns
-    -------
-    (9, row, column) points, normals, and the exact points minus the rounded points.
-    """
-    if xp is not np:
-        return xp.concatenate([nodes, xp.zeros_like(nodes[:3])])
-    samples = resampled(as_rows(X), constants.samples_phi, constants.samples_theta)
-    (rows, columns), (above, beside) = rule.continued_shape, rule.overlap
-    # The first row is at the angle pi / (2 nfp trg_nphi) if the grid covers half a period.
-    first = np.longdouble(rule.half_period) / (4 * rule.nfp * rule.trg_shape[0])
-    turns_phi = first + (np.arange(rows) - above) / np.longdouble(rule.quad_nphi)
-    turns_theta = ((np.arange(columns) - beside) % rule.quad_ntheta).astype(np.longdouble)
-    exact = extended_points(samples, rule.nfp, turns_phi, turns_theta / rule.quad_ntheta)
-    rounded = exact.astype(np.float64)
-    return np.concatenate([rounded, nodes[3:], (exact - rounded).astype(np.float64)])

@@ -179,43 +179,6 @@ def interpolation_matrices(count: int, start: float, period: float, points: np.n
     return value, derivative * scale
 
 
-def extended_points(samples: np.ndarray, nfp: int, turns_phi, turns_theta) -> np.ndarray:
-    """Return points of a surface in laboratory components, in extended precision.
-
-    The precision is NumPy's ``longdouble``, which is no better than float64 on some platforms.
-
-    Parameters
-    ----------
-    samples : (3, n, m) co-rotating components from `surface_period`.
-    turns_phi, turns_theta : (a,) and (b,) toroidal and poloidal angles divided by 2 pi, longdouble.
-
-    Returns
-    -------
-    (3, a, b) longdouble.
-    """
-    turn = 8 * np.arctan(np.longdouble(1))
-    by_phi = _extended_matrix(samples.shape[1], nfp * turns_phi, turn)
-    by_theta = _extended_matrix(samples.shape[2], turns_theta, turn)
-    found = interpolate(by_phi, samples.astype(np.longdouble), by_theta)
-    return rotate(found, turn * turns_phi)
-
-
-def _extended_matrix(count: int, turns: np.ndarray, turn: np.longdouble) -> np.ndarray:
-    """Return the values of `interpolation_matrices`, (a, count), in extended precision.
-
-    Parameters
-    ----------
-    turns : (a,) positions in periods of the samples.
-    turn : 2 pi.
-    """
-    modes = np.arange(count // 2 + 1)
-    single = (modes == 0) | (2 * modes == count)
-    weights = np.where(single, 1, 2).astype(np.longdouble) / count
-    at = turn * ((np.outer(turns, modes)) % 1)
-    nodes = turn * (np.outer(np.arange(count), modes) % count) / count
-    return np.cos(at) @ (np.cos(nodes) * weights).T + np.sin(at) @ (np.sin(nodes) * weights).T
-
-
 def interpolate(matrix_phi, samples, matrix_theta):
     """Return ``matrix_phi @ samples @ matrix_theta.T`` for each component.
 

@@ -60,8 +60,9 @@ from vcjax._geometry.resample import equispaced
 from vcjax._kernels.far import Kernel
 from vcjax._kernels.near import field_split, split_weights, weights_at
 from vcjax._kernels.vectors import AXES, components, cross, dot, stacked
+from vcjax._quadrature.polar import radii
 from vcjax._quadrature.rule import Rule
-from vcjax._quadrature.tables import GradientTables, radii
+from vcjax._quadrature.tables import GradientTables
 
 _LARGEST_BLOCK = 1024
 """Largest number of nodes in a block up to 7 digits; see `_block_limit`."""
@@ -145,7 +146,7 @@ def gradient_weights_at(
     ----------
     nodes : (6, row, column) points and outward normals on the continued nodes; the length of a
         normal is the area that its node stands for. Three more components, if given, are the
-        digits lost in rounding (`vcjax._geometry.nodes.with_lost_digits`).
+        digits lost in rounding (`vcjax._geometry.extended.with_lost_digits`).
     """
 
     def patch_weights(patch, interpolation, polar_weights, rule):

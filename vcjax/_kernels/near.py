@@ -33,8 +33,9 @@ from jaxtyping import Array, Float, Int
 from vcjax._geometry.nodes import windows
 from vcjax._geometry.patch import PatchInterpolation
 from vcjax._kernels.vectors import AXES, components, cross, dot, stacked
+from vcjax._quadrature.polar import radii, rim_nodes
 from vcjax._quadrature.rule import Rule
-from vcjax._quadrature.tables import Tables, radii, rim_nodes
+from vcjax._quadrature.tables import Tables
 
 # Coefficients of the powers 22 to 0 of the polynomial in `field_split`. The polynomial interpolates
 # (1 + 2 t) erfcx(t) at Chebyshev nodes, with erfcx from SciPy.
@@ -143,7 +144,7 @@ def weights_at(
     Parameters
     ----------
     nodes : (6, row, column) as for `field_weights_at`, or (9, row, column) from
-        `vcjax._geometry.nodes.with_lost_digits`.
+        `vcjax._geometry.extended.with_lost_digits`.
     patch_weights : called as ``patch_weights(patch, interpolation, polar_weights, rule)``. `patch`,
         (t, k, p, q), contains offsets from the targets, then normals, and then the digits that the
         offsets lack if the nodes have nine components.

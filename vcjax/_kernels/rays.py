@@ -35,8 +35,9 @@ from jaxtyping import Array, Float
 from vcjax._geometry.foot import Foot, place
 from vcjax._geometry.patch import PatchInterpolation, cut, shift
 from vcjax._kernels.near import field_split, square_radii
+from vcjax._quadrature.polar import CORE
 from vcjax._quadrature.rule import Rule
-from vcjax._quadrature.tables import CORE, OffSurfaceTables
+from vcjax._quadrature.tables import OffSurfaceTables
 
 CLOSEST = 1e-10
 """Distance, in patch radii, below which a point counts as lying on the surface."""

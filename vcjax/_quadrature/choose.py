@@ -65,7 +65,9 @@ from vcjax._data_checks.watch import check_chosen
 from vcjax._errors import UnresolvedWarning, VcjaxError, errors_named, warn
 from vcjax._geometry import resample
 from vcjax._options import weights_shortage
-from vcjax._quadrature.grid import FIELD_COSTS, GRADIENT_COSTS, Demand, cheapest, least_spacing
+from vcjax._quadrature.demand import Demand
+from vcjax._quadrature.grid import FIELD_COSTS, GRADIENT_COSTS, cheapest, least_spacing
+from vcjax._quadrature.polar import CORE
 from vcjax._quadrature.rims import Rims
 from vcjax._quadrature.rule import FIELD_PARTS, GRADIENT_PARTS, Rule
 from vcjax._quadrature.seams import check_field_seams
@@ -77,7 +79,6 @@ from vcjax._quadrature.spectrum import (
     nodes_for_surface,
     quadrature_digits,
 )
-from vcjax._quadrature.tables import CORE
 
 # Least ratio of inner to outer radius of a torus. Around a narrower hole patches would bend too
 # much.

@@ -1,38 +1,18 @@
 """Search for the cheapest grid and patch with which a quadrature has the requested accuracy."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from vcjax._errors import VcjaxError
+from vcjax._quadrature.demand import Demand
 from vcjax._quadrature.rims import Rims
 from vcjax._quadrature.sheets import Sheets, nodes_for_sheets
 
-RIM_KERNEL = 0.02
-"""Size of the near kernel at the rim of a patch, over exp(-T^2) for the cut-off T."""
 _LARGEST_PATCH = 40
 _MARGIN = 1
 # Number of evaluations for each preparation of a surface, in the cost of a rule.
 _EVALUATIONS = 1.5
-# Digits by which the error from other sheets must be below the requested error.
-_REACH_DIGITS = 0.9
-# Digits by which the error of the quadrature of a field must be smaller off the surface than on it.
-_OFF_SURFACE_MARGIN = 0.3
-# Digits that are added for gradients when the number of angles is chosen. Off the surface, too few
-# angles cause an error of gradients that grows like 1/distance.
-_ANGULAR_DIGITS, _ANGULAR_DIGITS_OFF_SURFACE = 1.0, 5.0
-# Factor by which gradients need more radii than fields if other sheets lie inside a patch.
-_GRADIENT_RADII = 1.5
-# For gradients: digits by which the near kernel at the rim must be below the requested error, and
-# the term added to T^2 in the radius of patches (both fitted on the shapes of studies/accuracy).
-_GRADIENT_MARGIN = 0.8
-_GRADIENT_EXTRA = 1.5
-# From the first number of requested digits, the near kernel at the rim may be larger by the second
-# number of digits for fields, and by `_GRADIENT_MARGIN` for gradients (`Demand.wide_cutoff`).
-_MANY_DIGITS, _FIELD_RIM_DIGITS = 10, 1.0
-# Beyond these digits, or beyond the second number more than requested, the error of a gradient is
-# mostly rounding, which grows as nodes get closer.
-_MOST_QUADRATURE_DIGITS, _MOST_MORE_DIGITS = 13.0, 3.0
 # Rims on a bent surface are closer than on tangent planes. Each patch is therefore also tried with
 # its semi-axis along theta multiplied by these factors. The first factor adds one node.
 _WIDER = (1.0001, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2.0)
@@ -67,141 +47,6 @@ class Costs:
 
 FIELD_COSTS = Costs(1.3, 20.0, 35.0, 25.0, 0.095)
 GRADIENT_COSTS = Costs(2.4, 40.0, 105.0, 60.0, 0.17)
-
-
-@dataclass(frozen=True)
-class Demand:
-    """The conditions that a quadrature must satisfy to reach an accuracy on any surface.
-
-    Attributes
-    ----------
-    epsilon : error that the quadrature may have.
-    angular_epsilon : part of this error that may come from the number of angles.
-    reach : natural logarithm of 1 / (error that may come from other sheets of the surface).
-    radial_reach : the value of `reach` for the number of radii; it is larger for gradients.
-    cutoff : T, the product of the near kernel's cut-off rate and the radius of a patch.
-    wide_cutoff : T for the near kernel of targets on the surface. For many digits it is smaller
-        than `cutoff`, which decides the sizes of patches and polar rules. On surfaces that bend
-        within a patch, the error of the trapezoidal rule for the smooth rest of the kernel can be
-        100 times its error on a flat surface, and patches have room for a wider near kernel.
-    radius_in_nodes : least radius of a patch, in node spacings.
-    least_radial_count : least number of radii of the polar rule.
-    lagrange_count : number of points of the Lagrange interpolation to polar nodes.
-    """
-
-    epsilon: float
-    angular_epsilon: float
-    reach: float
-    radial_reach: float
-    cutoff: float
-    wide_cutoff: float
-    radius_in_nodes: float
-    least_radial_count: int
-    lagrange_count: int
-
-    @classmethod
-    def of(cls, digits: float, *, off_surface: bool) -> "Demand":
-        """Return the demands for a field with an error of 10^-digits, relative to max |B|."""
-        margin = max(1.0, 0.5 + digits / 6) + (_OFF_SURFACE_MARGIN if off_surface else 0.0)
-        return cls._of(digits, margin, 0.0)._widened(digits, digits + margin - _FIELD_RIM_DIGITS)
-
-    @classmethod
-    def of_gradient(
-        cls, digits: int, length: float, spacing: float, *, off_surface: bool
-    ) -> "Demand":
-        """Return the demands for a gradient with an error of 10^-digits, relative to max |grad B|.
-
-        The error of the trapezoidal rule oscillates from node to node, so the slope of the error is
-        2 pi / spacing times as large as the error. By the definition of `length`, max |grad B| is
-        max |B| / length. The quadrature therefore needs log10(2 pi length / spacing) more digits.
-        The largest error by far comes from the smooth rest of the kernel. Therefore
-        `_GRADIENT_EXTRA` is added to T^2 in the radius of patches, which raises the exponent of
-        this error by twice as much.
-
-        Parameters
-        ----------
-        length : max |B| over max |grad B|.
-        spacing : `least_spacing` of a grid, in the unit of `length`.
-        """
-        lost = np.log10(2 * np.pi * length / spacing)
-        more = 0.0 if off_surface else digits + _MOST_MORE_DIGITS
-        enough = float(min(digits + lost, max(_MOST_QUADRATURE_DIGITS, more)))
-        demand = cls._of(enough, _GRADIENT_MARGIN, _GRADIENT_EXTRA)
-        demand = demand._widened(float(digits), float(digits + lost))
-        angular_digits = _ANGULAR_DIGITS_OFF_SURFACE if off_surface else _ANGULAR_DIGITS
-        return replace(
-            demand,
-            angular_epsilon=demand.epsilon * 10.0**-angular_digits,
-            radial_reach=_GRADIENT_RADII * demand.reach,
-        )
-
-    @classmethod
-    def _of(cls, digits: float, margin: float, extra: float) -> "Demand":
-        epsilon = float(10.0 ** -(digits + margin))
-        cutoff = float(np.sqrt(np.log(RIM_KERNEL / epsilon)))
-        lagrange = 2 * int(np.ceil(2 * cutoff))
-        reach = float(np.log(10) * (digits + _REACH_DIGITS))
-        radius = (cutoff**2 + extra) / np.pi
-        radii = int(np.ceil(max(6 * cutoff, 1.5 * cutoff**2)))
-        return cls(epsilon, epsilon, reach, reach, cutoff, cutoff, radius, radii, lagrange)
-
-    def _widened(self, digits: float, rim_digits: float) -> "Demand":
-        """Return the demand with its `wide_cutoff`, if many digits are requested.
-
-        Parameters
-        ----------
-        rim_digits : digits to which the near kernel must be negligible at the rim of a patch.
-        """
-        if digits < _MANY_DIGITS:
-            return self
-        square = np.log(RIM_KERNEL) + np.log(10) * rim_digits
-        return replace(self, wide_cutoff=min(self.cutoff, float(np.sqrt(square))))
-
-    @property
-    def least_angular_count(self) -> int:
-        """Number of angles that resolve the near kernel on a circular patch."""
-        return 4 * int(np.ceil(16.8 * self.cutoff / 4))
-
-    @property
-    def bent_radius_in_nodes(self) -> float:
-        """Least distance of a rim from its target in node spacings, on bent surfaces.
-
-        Rims are closer on bent surfaces than on tangent planes. At the distance `radius_in_nodes`
-        the near kernel is `RIM_KERNEL` exp(-T^2). At the closest rims this value may be larger, up
-        to a third of the error that may come from other sheets. For gradients, this condition does
-        not allow a smaller distance than `radius_in_nodes`.
-        """
-        enough = (self.reach + np.log(3 * RIM_KERNEL)) / self.cutoff**2
-        return self.radius_in_nodes * float(np.sqrt(min(enough, 1.0)))
-
-    def radial_count(self, sheets: Sheets, semi_axes: np.ndarray) -> np.ndarray:
-        """Return the numbers of radii with which k patches resolve the sheets inside the patches.
-
-        In the middle of an interval Gauss-Legendre nodes are pi/2 times as far apart as equally
-        spaced nodes.
-
-        Parameters
-        ----------
-        semi_axes : (2, k) semi-axes of the patches as angles in phi and theta.
-        """
-        by_sheets = self.radial_reach / 2.2 * semi_axes[1] * sheets.steepest_within(semi_axes[1])
-        return np.maximum(self.least_radial_count, np.ceil(by_sheets))
-
-    def angular_count(self, stretch, sheets: Sheets, semi_axes: np.ndarray) -> np.ndarray:
-        """Return the numbers of angles with which k patches resolve the near kernel and sheets.
-
-        Parameters
-        ----------
-        stretch : (k,) largest axis ratios of the patches, from `_stretch`.
-        semi_axes : (2, k) semi-axes of the patches as angles in phi and theta.
-        """
-        stretch = np.maximum(stretch, 1.2)
-        by_shape = 2 * np.log(1 / self.angular_epsilon) / np.log((stretch + 1) / (stretch - 1))
-        widest = sheets.widest_within(semi_axes[1])
-        by_sheets = self.reach * semi_axes[0] / semi_axes[1] * widest
-        return np.maximum(
-            self.least_angular_count, 4 * np.ceil(np.maximum(by_shape, by_sheets) / 4)
-        )
 
 
 def cheapest(

@@ -10,7 +10,8 @@ from tests.vcjax.common import symmetry, toroidal_field
 from vcjax import problems
 from vcjax._geometry import resample
 from vcjax._quadrature import grid
-from vcjax._quadrature.grid import Demand, _deciding, _fitting_patches, _stretch
+from vcjax._quadrature.demand import Demand
+from vcjax._quadrature.grid import _deciding, _fitting_patches, _stretch
 from vcjax._quadrature.rims import Rims
 
 DEMAND = Demand.of(5.0, off_surface=False)

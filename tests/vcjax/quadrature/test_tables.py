@@ -13,7 +13,7 @@ from tests.vcjax.common import rule_of
 from vcjax import problems
 from vcjax._geometry import resample
 from vcjax._geometry.patch import PatchInterpolation
-from vcjax._quadrature import tables
+from vcjax._quadrature import polar, tables
 from vcjax._quadrature.spectrum import unresolved
 
 
@@ -25,7 +25,7 @@ def rule():
 def test_narrow_patches_interpolate_from_fewer_points(rule):
     counts, reaches = rule.stencil_counts, (rule.reach_phi, rule.reach_theta)
     assert counts[0] < rule.lagrange_count  # the patches of W7-X are narrow along phi
-    for count, reach, offsets in zip(counts, reaches, tables.polar_quadrant(rule), strict=False):
+    for count, reach, offsets in zip(counts, reaches, polar.polar_quadrant(rule), strict=False):
         rows = tables.lagrange_rows(offsets, reach, count)
         assert np.count_nonzero(rows, axis=1).max() == count
 
@@ -62,7 +62,7 @@ def test_weights_next_to_a_node_have_full_relative_accuracy():
 
 
 def test_polar_weights_integrate_over_the_ellipse(rule):
-    u, v, weights = tables.polar_quadrant(rule)
+    u, v, weights = polar.polar_quadrant(rule)
     a, b = rule.patch_phi, rule.patch_theta
     area = np.pi * a * b
     np.testing.assert_allclose(4 * weights.sum(), area, rtol=1e-13)
@@ -71,11 +71,11 @@ def test_polar_weights_integrate_over_the_ellipse(rule):
 
 
 def test_rim_nodes_lie_on_the_largest_radius(rule):
-    u, v, _ = tables.polar_quadrant(rule)
+    u, v, _ = polar.polar_quadrant(rule)
     radius = np.hypot(u / rule.patch_phi, v / rule.patch_theta)
-    largest = tables.radii(rule)[0][-1]
-    np.testing.assert_allclose(radius[tables.rim_nodes(rule)], largest, rtol=1e-12)
-    assert tables.rim_nodes(rule).size == rule.angular_count // 4
+    largest = polar.radii(rule)[0][-1]
+    np.testing.assert_allclose(radius[polar.rim_nodes(rule)], largest, rtol=1e-12)
+    assert polar.rim_nodes(rule).size == rule.angular_count // 4
 
 
 def test_the_slope_at_the_centre_is_that_of_the_interpolation():
@@ -88,7 +88,7 @@ def test_the_slope_at_the_centre_is_that_of_the_interpolation():
 
 def _plain_matrix(rule):
     """Return the patch interpolation of all quadrants as a plain matrix (4, node, patch)."""
-    u, v, _ = tables.polar_quadrant(rule)
+    u, v, _ = polar.polar_quadrant(rule)
     rows = []
     for sign_u, sign_v in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
         phi = tables.lagrange_rows(sign_u * u, rule.reach_phi, rule.stencil_counts[0])
@@ -113,7 +113,7 @@ def test_patch_interpolation_and_its_transpose_equal_the_plain_products(rule):
 def test_spread_radii_are_as_accurate_and_less_clustered(count):
     nodes, weights = np.polynomial.legendre.leggauss(count)
     given = 0.5 * (1 + nodes), 0.5 * weights
-    rho, spread = tables._spread(*given)
+    rho, spread = polar._spread(*given)
     assert rho[0] > 1.5 * given[0][0]
     assert (spread / rho**2).sum() < 0.6 * (given[1] / given[0] ** 2).sum()
     for wave in (1.0, 0.3 * count):
@@ -123,6 +123,6 @@ def test_spread_radii_are_as_accurate_and_less_clustered(count):
 
 def test_few_radii_are_not_moved():
     nodes, weights = np.polynomial.legendre.leggauss(30)
-    rho, spread = tables._spread(nodes, weights)
+    rho, spread = polar._spread(nodes, weights)
     assert rho is nodes
     assert spread is weights

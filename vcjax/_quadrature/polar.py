@@ -1,0 +1,93 @@
+"""The polar rule of a patch: radii, angles and weights."""
+
+import numpy as np
+
+from vcjax._quadrature.rule import Rule
+
+CORE = 0.15
+"""Radius of the core of a patch, relative to the patch. In the core the kernel of points near the
+surface is nearly singular."""
+_CLUSTERED = 36
+"""Number of Gauss-Legendre radii for which rounding near the centre is acceptable."""
+_LEAST_SLOPE = 1.8
+"""Least slope of the map in `_spread` that lowers rounding enough. A smaller slope is not worth the
+accuracy that the map costs where radii are few."""
+_LEAST_CONVERGENCE = 40.0
+"""Least exponent c in the error exp(-c) that mapped radii may cause; see `_spread`."""
+
+
+def radii(rule: Rule) -> tuple[np.ndarray, np.ndarray]:
+    """Return the radii of polar nodes and their weights: Gauss-Legendre nodes on [0, 1].
+
+    A rule with a core has Gauss-Legendre nodes on [0, CORE], followed by nodes on [CORE, 1].
+    For gradients of many digits, large numbers of nodes are spread (`_spread`).
+    A ray and the opposite ray are not joined to one interval [-1, 1], because the near kernel has a
+    |rho|^3 term.
+    """
+    if not rule.core_count:
+        found = gauss_legendre(rule.radial_count)
+        if rule.is_near_rounding:
+            return _spread(*found)
+        return found
+    core = gauss_legendre(rule.core_count, 0.0, CORE)
+    outer = gauss_legendre(rule.radial_count, CORE)
+    return np.concatenate([core[0], outer[0]]), np.concatenate([core[1], outer[1]])
+
+
+def _spread(nodes: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Move many Gauss-Legendre nodes on [0, 1] away from 0.
+
+    The least of N nodes is proportional to 1/N^2, and the kernel of a gradient multiplies relative
+    rounding errors by 1/rho^2. The map
+
+        rho = (sqrt(s + delta) - sqrt(delta)) / (sqrt(1 + delta) - sqrt(delta))
+
+    moves the nodes s that are close to 0 by the factor of its slope at 0. The slope is chosen so
+    that the least node is about that of `_CLUSTERED` nodes. The singularity of the map at -delta
+    causes an error of about exp(-4 N asinh(sqrt(delta))), which must be negligible.
+    """
+    count = nodes.size
+    slope = (count / _CLUSTERED) ** 2
+    if slope < _LEAST_SLOPE:
+        return nodes, weights
+    # The slope at 0 is (1 + sqrt(1 + 1/delta)) / 2.
+    by_slope = 0.5 / np.sqrt(slope * (slope - 1))
+    root = max(by_slope, np.sinh(_LEAST_CONVERGENCE / (4 * count)))
+    width = np.sqrt(1 + root**2) - root
+    moved = np.sqrt(nodes + root**2)
+    return nodes / ((moved + root) * width), weights / (2 * moved * width)
+
+
+def gauss_legendre(count: int, first: float = 0.0, last: float = 1.0):
+    """Return the nodes and weights of the Gauss-Legendre rule on an interval."""
+    nodes, weights = np.polynomial.legendre.leggauss(count)
+    half = 0.5 * (last - first)
+    return first + half * (1 + nodes), half * weights
+
+
+def polar_quadrant(rule: Rule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the polar nodes of the first quadrant of a patch.
+
+    The nodes are sorted by v, so that consecutive nodes take their values from few columns of the
+    patch. If the rule has a core, they are sorted by radius, which is nearly as good, and then by
+    angle.
+
+    Returns
+    -------
+    u, v : (node,) offsets from the centre along phi and theta, in grid nodes.
+    weights : (node,) weights of the polar rule.
+    """
+    rho, rho_weights = radii(rule)
+    angle = 2 * np.pi * (np.arange(rule.angular_count // 4) + 0.5) / rule.angular_count
+    u = np.outer(rho, np.cos(angle)).ravel() * rule.patch_phi
+    v = np.outer(rho, np.sin(angle)).ravel() * rule.patch_theta
+    area = (2 * np.pi / rule.angular_count) * rule.patch_phi * rule.patch_theta
+    order = np.arange(v.size) if rule.core_count else np.argsort(v, kind="stable")
+    return u[order], v[order], np.repeat(rho * rho_weights * area, angle.size)[order]
+
+
+def rim_nodes(rule: Rule) -> np.ndarray:
+    """Return the indices of those nodes of `polar_quadrant` that have the largest radius."""
+    u, v, _ = polar_quadrant(rule)
+    radius = np.hypot(u / rule.patch_phi, v / rule.patch_theta)
+    return np.sort(np.argsort(radius)[-(rule.angular_count // 4) :])
