@@ -39,7 +39,7 @@ class NoiseWarning(VcjaxWarning):
 
 
 class AccuracyWarning(VcjaxWarning):
-    """Warns that an estimated error is too large, or that float32 weights lose requested digits."""
+    """Warns that an estimated error is too large, or that rounding takes requested digits."""
 
 
 _caller: ContextVar[str | None] = ContextVar("_caller", default=None)

@@ -34,7 +34,8 @@ def lacks_for_surface(rule: Rule, samples: Float[np.ndarray, "3 a b"]) -> float:
     """
     epsilon, radius = RIM_KERNEL * np.exp(-(rule.cutoff**2)), rule.cutoff**2 / np.pi
     quad = np.array([rule.quad_nphi, rule.quad_ntheta])
-    sheets = sheets_of(samples, rule.nfp, both_sides=rule.core_count > 0)
+    off_surface = rule.core_count > 0
+    sheets = sheets_of(samples, rule.nfp, both_sides=off_surface, symmetric=rule.half_period)
     nodes = np.maximum(
         nodes_for_surface(samples, rule.nfp, epsilon, rule.lagrange_count),
         nodes_for_sheets(sheets, np.log(10) * rule.digits),

@@ -60,6 +60,15 @@ def grid_angles(nphi: int, nfp: int, half_period: bool, xp: Any = np):
     return equispaced(0.0, 2 * np.pi / (nfp * nphi), nphi, xp)
 
 
+def without_images(angles: np.ndarray) -> np.ndarray:
+    """Return the angles of `grid_angles` over a full period that are no mirror images of others.
+
+    In a stellarator-symmetric configuration, the cross-section at -phi is the mirror image of the
+    cross-section at phi.
+    """
+    return angles[: len(angles) // 2 + 1]
+
+
 @jax.named_scope("resample")
 def field_period(B, nfp: int, half_period: bool, xp: Any = np):
     """Return one period of a field in the co-rotating frame.

@@ -62,7 +62,7 @@ from vcjax._checks import (
 from vcjax._data_checks.fit import is_resolved
 from vcjax._data_checks.spectrum import field_spectrum
 from vcjax._data_checks.watch import check_chosen
-from vcjax._errors import UnresolvedWarning, VcjaxError, errors_named, warn
+from vcjax._errors import AccuracyWarning, UnresolvedWarning, VcjaxError, errors_named, warn
 from vcjax._geometry import resample
 from vcjax._options import weights_shortage
 from vcjax._quadrature.demand import Demand
@@ -87,6 +87,8 @@ _NARROWEST_HOLE = 0.01
 # the core has more radii.
 _EXTRA_POINTS, _CORE_OF_GRADIENTS = 12, 1.5
 MAX_DIGITS = 13
+_GRADIENT_DIGITS = 10
+"""Number of digits up to which rounding does not limit gradients: see docs/accuracy.md."""
 _LARGEST = 2**31 - 1
 
 
@@ -134,12 +136,14 @@ def choose(
     -----
     ContradictionWarning, UnresolvedWarning, NoiseWarning : if X and B cannot give the requested
         digits; see ``docs/data.md``.
+    AccuracyWarning : if more than 10 digits are requested for a gradient.
     UserWarning : if the near weights of all targets need more memory than the device has.
     """
     targets: dict[str, Any] = dict(trg_nphi=trg_nphi, trg_ntheta=trg_ntheta)
     rule, samples, spectrum = _rule(
         X, B, digits, nfp=nfp, half_period=half_period, **targets, gradient=gradient
     )
+    _warn_of_rounding("choose", rule)
     check_chosen("choose", rule, X, B, samples, spectrum)
     return rule
 
@@ -175,11 +179,11 @@ def _rule(X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient, off
     costs = GRADIENT_COSTS if gradient else FIELD_COSTS
     wanted = quadrature_digits(digits, gradient)
     metric = _metric(samples, nfp)
-    check_crossings("choose", samples, nfp)
+    check_crossings("choose", samples, nfp, symmetric=half_period)
     spectrum = field_spectrum(field, nfp, half_period)
     by_field = nodes_for_field(spectrum, wanted, nfp)
-    sheets = sheets_of(samples, nfp, both_sides=off_surface)
-    rims = Rims(samples, nfp, metric, both_sides=off_surface)
+    sheets = sheets_of(samples, nfp, both_sides=off_surface, symmetric=half_period)
+    rims = Rims(samples, nfp, metric, both_sides=off_surface, symmetric=half_period)
 
     def planned(demand: Demand) -> dict:
         by_surface = nodes_for_surface(samples, nfp, demand.epsilon, demand.lagrange_count)
@@ -260,6 +264,7 @@ def choose_off_surface(
     -----
     ContradictionWarning, UnresolvedWarning, NoiseWarning : if X and B cannot give the requested
         digits; see ``docs/data.md``.
+    AccuracyWarning : if more than 10 digits are requested for a gradient.
     UnresolvedWarning : if `max_nphi` or `max_ntheta` is too small for the requested digits.
     """
     call = "choose_off_surface"
@@ -300,8 +305,22 @@ def choose_off_surface(
         radial_count=int(np.ceil((1 - CORE) * rule.radial_count)),
     )
     rule = _agreeing_rays(rule) if gradient else rule
+    _warn_of_rounding(call, rule)
     check_chosen(call, rule, X, B, samples, spectrum)
     return rule
+
+
+def _warn_of_rounding(call: str, rule: Rule) -> None:
+    """Warn of a rule for more digits than rounding leaves to gradients."""
+    if rule.gradient and rule.digits > _GRADIENT_DIGITS:
+        warn(
+            call,
+            f"got digits={rule.digits} for a gradient, but rounding limits gradients to about "
+            f"{_GRADIENT_DIGITS} digits. The error estimates of evaluations show how many digits "
+            "a gradient has.",
+            AccuracyWarning,
+            about_data=False,
+        )
 
 
 def _agreeing_rays(rule: Rule) -> Rule:

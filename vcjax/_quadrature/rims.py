@@ -32,13 +32,22 @@ class Rims:
     samples : (3, n, m) co-rotating points of one period, from `resample.surface_period`.
     metric : (3, k) first fundamental form (E, F, G) at points of the surface.
     both_sides : whether distances are measured from points off the surface as well.
+    symmetric : whether the surface is stellarator-symmetric. Half a period is then enough.
 
     Attributes
     ----------
     metric : the parameter of this name.
     """
 
-    def __init__(self, samples: np.ndarray, nfp: int, metric: np.ndarray, *, both_sides: bool):
+    def __init__(
+        self,
+        samples: np.ndarray,
+        nfp: int,
+        metric: np.ndarray,
+        *,
+        both_sides: bool,
+        symmetric: bool,
+    ):
         self.metric = metric
         n, m = samples.shape[1:]
         spectrum = np.fft.fft2(samples, axes=(1, 2), norm="forward")
@@ -49,6 +58,8 @@ class Rims:
         self._spectrum = spectrum[:, phi_kept][:, :, theta_kept]
         rows, columns = _SAMPLE
         angles = resample.grid_angles(min(2 * n, rows), nfp, False)
+        if symmetric:
+            angles = resample.without_images(angles)
         theta = resample.equispaced(0.0, 2 * np.pi / columns, columns)
         places = zip((angles, theta), self._modes, strict=True)
         self._waves = [np.exp(1j * np.outer(place, modes)) for place, modes in places]

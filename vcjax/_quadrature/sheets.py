@@ -94,7 +94,7 @@ class Sheets:
         return np.append(0.0, np.maximum.accumulate(finite * self.along_phi))
 
 
-def sheets_of(samples: np.ndarray, nfp: int, *, both_sides: bool) -> Sheets:
+def sheets_of(samples: np.ndarray, nfp: int, *, both_sides: bool, symmetric: bool) -> Sheets:
     """Measure how close a surface comes to itself.
 
     Parameters
@@ -102,19 +102,18 @@ def sheets_of(samples: np.ndarray, nfp: int, *, both_sides: bool) -> Sheets:
     samples : (3, n, m) co-rotating points of one period.
     both_sides : whether points off the surface are to be evaluated. If not, the distance to other
         sheets is twice as large: 2 rho in place of rho, see `Sheets`.
+    symmetric : whether the surface is stellarator-symmetric. Half a period is then enough.
     """
-    _, tangents = _sample(samples, nfp, _SHEETS)
+    angles = _sample_angles(samples, nfp, _SHEETS)
+    rows, count = len(angles), _SHEETS[1]
+    if symmetric:
+        angles = resample.without_images(angles)
+    tangents = resample.tangents_at(samples, nfp, angles, count)
     curves, along_phi, along_theta = (v.transpose(1, 2, 0) for v in tangents)
-    rows, count = curves.shape[:2]
     normal = np.cross(along_phi, along_theta)
     area = np.linalg.norm(normal, axis=2)
     normal /= area[..., None]
-    edge = np.roll(curves, -1, axis=1) - curves
-    to = curves[:, :, None] - curves[:, None]
-    share = np.clip((to * edge[:, None]).sum(axis=3) / (edge**2).sum(axis=2)[:, None], 0.0, 1.0)
-    # Vectors from p to the nearest point of each edge.
-    to = share[..., None] * edge[:, None] - to
-    square, height = (to**2).sum(axis=3), np.abs(to @ normal[..., None])[..., 0]
+    square, height = _nearest_of_edges(curves, normal)
     with np.errstate(divide="ignore", invalid="ignore"):
         radius = np.where(square > 0, square / (2 * height), np.inf)
     touching = radius.argmin(axis=2)
@@ -137,6 +136,40 @@ def sheets_of(samples: np.ndarray, nfp: int, *, both_sides: bool) -> Sheets:
         found = separation, lengths[0] / closer, lengths[1] / rho, *nodes
     separation, along_phi, along_theta, *nodes = (v.ravel()[order] for v in found)
     return Sheets(separation, along_phi, along_theta, np.stack(nodes))
+
+
+def _nearest_of_edges(curves: np.ndarray, normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return where the nearest points of all edges are, seen from each point p of a closed curve.
+
+    Parameters
+    ----------
+    curves : (row, p, 3) points of one closed curve in each row; edge k leads from point k to the
+        next point.
+    normal : (row, p, 3) unit normals of the surface at these points.
+
+    Returns
+    -------
+    square, height : (row, p, edge) the square of the distance from p to the nearest point of the
+        edge, and the distance of this point from the tangent plane at p. Both are 0 for the two
+        edges that meet in p.
+    """
+    # Around the centre of a curve, coordinates are small, and so are rounding errors.
+    curves = curves - curves.mean(axis=1, keepdims=True)
+    edge = np.roll(curves, -1, axis=1) - curves
+    starts, edges = curves.swapaxes(1, 2), edge.swapaxes(1, 2)
+    length = (edge**2).sum(axis=2)[:, None]
+    # Where the nearest point is on the edge, from 0 at the start to 1 at the end.
+    along = curves @ edges - (curves * edge).sum(axis=2)[:, None]
+    share = np.clip(along / length, 0.0, 1.0)
+    norm = (curves**2).sum(axis=2)
+    square = norm[:, :, None] + norm[:, None] - 2 * (curves @ starts)
+    square += share * (share * length - 2 * along)
+    height = normal @ starts - (normal * curves).sum(axis=2)[..., None]
+    height = np.abs(height + share * (normal @ edges))
+    own = np.arange(curves.shape[1])
+    for values in (square, height):
+        values[:, own, own] = values[:, own, own - 1] = 0.0
+    return square, height
 
 
 def _beside(touching, curves, normal, along_phi, along_theta, rows: int):
@@ -200,26 +233,18 @@ def nodes_for_sheets(sheets: Sheets, reach: float) -> np.ndarray:
     return nodes
 
 
-def _sample(samples: np.ndarray, nfp: int, most: tuple[int, int]):
-    """Return the toroidal angles, points and tangents of a sample of a surface.
+def _sample_angles(samples: np.ndarray, nfp: int, most: tuple[int, int]) -> np.ndarray:
+    """Return the toroidal angles of the cross-sections of a sample of a surface.
 
     Parameters
     ----------
     samples : (3, n, m) co-rotating points of one period.
-    most : limit on the number of rows, and number of columns of the sample.
-
-    Returns
-    -------
-    angles : (rows,) toroidal angles.
-    x, x_phi, x_theta : tuple of the points and tangents, (3, rows, columns) each, co-rotating
-        components.
+    most : limit on the number of cross-sections, and number of points of each cross-section.
     """
-    rows, columns = min(2 * samples.shape[1], most[0]), most[1]
-    angles = resample.grid_angles(rows, nfp, False)
-    return angles, resample.tangents_at(samples, nfp, angles, columns)
+    return resample.grid_angles(min(2 * samples.shape[1], most[0]), nfp, False)
 
 
-def check_crossings(call: str, samples: np.ndarray, nfp: int) -> None:
+def check_crossings(call: str, samples: np.ndarray, nfp: int, *, symmetric: bool) -> None:
     """Raise an error that names `call` if a surface crosses itself.
 
     Nothing is checked if the toroidal angle does not increase along the first axis of the grid,
@@ -228,13 +253,18 @@ def check_crossings(call: str, samples: np.ndarray, nfp: int) -> None:
     Parameters
     ----------
     samples : (3, n, m) co-rotating points of one period.
+    symmetric : whether the surface is stellarator-symmetric. Half a period is then enough.
     """
-    angles, ((x, y, z), _, _) = _sample(samples, nfp, _CROSSINGS)
+    angles = _sample_angles(samples, nfp, _CROSSINGS)
+    (x, y, z), _, _ = resample.tangents_at(samples, nfp, angles, _CROSSINGS[1])
     period = 2 * np.pi / nfp
     turned = angles[:, None] + np.arctan2(y, x)
     if np.diff(turned, axis=0, append=turned[:1] + period).min() <= 0:
         return
-    first = _sides(*_sections(turned, np.stack([np.hypot(x, y), z]), angles, period))
+    if symmetric:
+        angles = resample.without_images(angles)
+    sections = _sections(turned, np.stack([np.hypot(x, y), z]), angles, period)
+    first = _sides(*sections)
     apart = first * np.roll(first, -1, axis=2) < 0
     crossing = apart & apart.swapaxes(1, 2)
     if crossing.any():

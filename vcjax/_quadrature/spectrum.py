@@ -54,7 +54,7 @@ def spectral_tail(B: Float[np.ndarray, "nphi ntheta 3"], *, nfp: int, half_perio
         )
     samples = resample.field_period(values, nfp, half_period)
     largest = np.linalg.norm(values, axis=0).max()
-    return float(max(_last_modes(amplitudes(samples, axis)) for axis in (1, 2)) / largest)
+    return float(max(map(_last_modes, amplitudes(samples))) / largest)
 
 
 def _last_modes(share):
@@ -65,27 +65,30 @@ def _last_modes(share):
     return share[max(1, share.size - 2) :].sum()
 
 
-def amplitudes(samples, axis: int, xp: Any = np):
-    """Return the Fourier amplitude of each |mode| along an axis.
+def amplitudes(samples, xp: Any = np) -> tuple[Any, Any]:
+    """Return the Fourier amplitude of each |mode| along both axes.
 
     Amplitudes are summed over the components and over the modes along the other axis.
 
     Parameters
     ----------
     samples : (3, n, m) values that are periodic along both axes.
-    axis : 1 or 2.
     xp : ``numpy`` or ``jax.numpy``.
 
     Returns
     -------
-    (k,) amplitudes of the modes 0 .. k - 1, with k = n // 2 + 1 or m // 2 + 1.
+    along_phi, along_theta : amplitudes of the modes 0 .. n // 2 and 0 .. m // 2.
     """
-    spectrum = xp.abs(xp.fft.fft2(samples, axes=(1, 2))) / samples[0].size
-    by_mode = spectrum.sum(axis=(0, 3 - axis))
-    last = by_mode.size // 2
-    mirrored = by_mode[last + 1 :][::-1]
+    n, m = samples.shape[1:]
+    theta_modes = np.arange(m // 2 + 1)
+    # Of a real array, `rfft2` gives only one of the modes (k, l) and (-k, -l).
+    twice = np.where((theta_modes == 0) | (2 * theta_modes == m), 1.0, 2.0)
+    spectrum = xp.abs(xp.fft.rfft2(samples, axes=(1, 2))).sum(axis=0) * (twice / (n * m))
+    by_mode = spectrum.sum(axis=1)
+    mirrored = by_mode[n // 2 + 1 :][::-1]
     positive = by_mode[1 : mirrored.size + 1] + mirrored
-    return xp.concatenate([by_mode[:1], positive, by_mode[mirrored.size + 1 : last + 1]])
+    along_phi = xp.concatenate([by_mode[:1], positive, by_mode[mirrored.size + 1 : n // 2 + 1]])
+    return along_phi, spectrum.sum(axis=0)
 
 
 def _resolved_mode(share: np.ndarray, tolerance: float) -> int:
@@ -144,8 +147,7 @@ def nodes_for_surface(samples: np.ndarray, nfp: int, epsilon: float, count: int)
     normals = np.cross(x_phi, x_theta, axis=0)
     tolerance = epsilon * np.linalg.norm(normals, axis=0).max()
     counts = []
-    for axis, periods in ((1, nfp), (2, 1)):
-        share = amplitudes(normals, axis)
+    for share, periods in zip(amplitudes(normals), (nfp, 1), strict=True):
         nodes = _LEAST_NODES
         while interpolation_error(share, periods / nodes, count) > tolerance:
             nodes *= 1.05
@@ -237,11 +239,12 @@ def unresolved(samples: Any, rule: Rule, xp: Any):
     samples = samples if xp is np else lax.stop_gradient(samples)
     largest = xp.sqrt((samples**2).sum(axis=0).max())
     largest = xp.where(largest > 0, largest, 1.0)
-    tails, missed = [], []
+    tails = [_last_modes(share) for share in amplitudes(samples, xp)]
     nodes = rule.period_rows, rule.quad_ntheta
-    for axis, each, count in zip((1, 2), nodes, rule.stencil_counts, strict=True):
-        tails.append(_last_modes(amplitudes(samples, axis, xp)))
-        missed.append(missed_value(samples, axis, 1 / each, count, xp))
+    missed = [
+        missed_value(samples, axis, 1 / each, count, xp)
+        for axis, each, count in zip((1, 2), nodes, rule.stencil_counts, strict=True)
+    ]
     return xp.stack(tails) / largest, xp.maximum(*missed) / largest
 
 

@@ -56,6 +56,16 @@ def test_a_bad_surface_does_not_pass_choose(name, kind):
         choose(data._replace(X=bad_data.SURFACES[kind](data)))
 
 
+@pytest.mark.parametrize("call", [vcjax.choose, vcjax.choose_off_surface])
+def test_gradients_of_more_digits_than_rounding_leaves_are_warned_of(call):
+    problem = problems.axisymmetric(14)
+    choose(problem, 10, choose=call, gradient=True)
+    message = f"^{call.__name__} got digits=11 for a gradient, but rounding limits"
+    with pytest.warns(vcjax.AccuracyWarning, match=message) as caught:
+        choose(problem, 11, choose=call, gradient=True)
+    assert len(caught) == 1
+
+
 @pytest.mark.parametrize("kind", bad_data.FIELDS)
 @pytest.mark.parametrize("gradient", [False, True])
 def test_a_bad_field_does_not_pass_choose_off_surface(kind, gradient):

@@ -38,7 +38,7 @@ def test_patches_that_suit_the_deciding_points_suit_all(seed):
 
 def test_the_first_clear_patch_is_that_of_a_search_one_by_one(bean):
     samples = np.moveaxis(bean, -1, 0)
-    rims = Rims(samples, 1, _metric(1, 0), both_sides=True)
+    rims = Rims(samples, 1, _metric(1, 0), both_sides=True, symmetric=False)
     semi_axes = np.stack([np.full(200, 0.3), np.linspace(0.01, 0.6, 200)])
     quad = np.full((2, 200), 200)
     single = [rims.first_clear(quad[:, [k]], semi_axes[:, [k]], 2.0) == 0 for k in range(200)]

@@ -5,7 +5,8 @@ import pytest
 
 from vcjax import problems
 from vcjax._geometry import resample
-from vcjax._quadrature.sheets import sheets_of
+from vcjax._quadrature.rims import Rims
+from vcjax._quadrature.sheets import Sheets, sheets_of
 
 _APART = 1.0
 
@@ -59,7 +60,7 @@ def test_the_sheets_of_a_turning_ellipse_are_as_close_as_balls_between_them_say(
     samples = _period(
         problems.rotating_ellipse_surface(nfp, major_radius=1.0, semi_axes=(0.05, 0.4))
     )
-    sheets = sheets_of(samples, nfp, both_sides=True)
+    sheets = sheets_of(samples, nfp, both_sides=True, symmetric=False)
     found = *sheets.nodes_beyond(_APART), sheets.widest_within(_APART)
     nodes, widest = np.zeros(2), 0.0
     for phi in (0.0, 0.5 * np.pi / nfp):
@@ -72,3 +73,29 @@ def test_the_sheets_of_a_turning_ellipse_are_as_close_as_balls_between_them_say(
     # Near the limit, points that touch their own cross-section beyond the limit count too.
     assert (found > 0.97 * np.append(nodes, widest)).all()
     assert (found < 1.25 * np.append(nodes, widest)).all()
+
+
+@pytest.mark.parametrize("both_sides", [False, True])
+def test_half_a_period_of_a_symmetric_surface_shows_the_sheets_and_the_rims_of_all(both_sides):
+    problem = problems.w7x(3)
+    points = np.moveaxis(np.asarray(problem.X), -1, 0)
+    samples = resample.surface_period(points, problem.nfp, True)
+    half, whole = (
+        sheets_of(samples, problem.nfp, both_sides=both_sides, symmetric=symmetric)
+        for symmetric in (True, False)
+    )
+    assert half.separation.size < 0.6 * whole.separation.size
+    for angle in (0.1, 0.5, 1.0, 3.0):
+        for of in (Sheets.nodes_beyond, Sheets.steepest_within, Sheets.widest_within):
+            np.testing.assert_allclose(of(half, angle), of(whole, angle), rtol=1e-9)
+    rims = [
+        Rims(samples, problem.nfp, np.ones((3, 1)), both_sides=both_sides, symmetric=symmetric)
+        for symmetric in (True, False)
+    ]
+    quad, semi_axes = np.array([[2000], [200]]), np.array([[0.03], [0.3]])
+    radii = np.linspace(1.0, 9.0, 30)
+    by_half, by_whole = (
+        [each.first_clear(quad, semi_axes, radius) for radius in radii] for each in rims
+    )
+    assert by_half == by_whole
+    assert by_half[0] == 0 and by_half[-1] is None
