@@ -117,6 +117,18 @@ def fresh_arguments(
 
 
 @contextlib.contextmanager
+def no_persistent_cache() -> Iterator[None]:
+    """Turn off JAX's persistent compilation cache within a ``with`` block."""
+    option = "jax_enable_compilation_cache"
+    was_enabled = getattr(jax.config, option)
+    jax.config.update(option, False)
+    try:
+        yield
+    finally:
+        jax.config.update(option, was_enabled)
+
+
+@contextlib.contextmanager
 def no_garbage_collection() -> Iterator[None]:
     """Turn off Python's garbage collector within a ``with`` block, as timeit does."""
     was_enabled = gc.isenabled()
