@@ -44,7 +44,7 @@ def open_descriptors():
 
 
 def forged():
-    from jaxmeter import SCHEMA
+    from jaxmeter._records.record import SCHEMA
 
     made = {"name": "forged", "status": "ok", "samples_seconds": [1e-9] * 3, "schema": SCHEMA}
     return json.dumps(made).encode()

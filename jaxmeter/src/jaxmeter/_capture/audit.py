@@ -89,16 +89,16 @@ def audit(
     """
     case = case_of("audit", fn, args, kwargs)
     checked("audit", "threshold_bytes", threshold_bytes, Annotated[float, Meta(ge=0)])
-    program = staged(case, call="audit")
-    values = captured_values(program.jaxpr)
+    jaxpr, lowered = staged(case, "audit")
+    values = captured_values(jaxpr)
     arrays = {key: array for key, (array, _) in values.items()}
-    embedded = embedded_constants(program.lowered)
+    embedded = embedded_constants(lowered)
     embedded_bytes = sum(constant.bytes for constant in embedded)
-    hidden = hidden_arguments(program.lowered)
+    hidden = hidden_arguments(lowered)
     hidden_counts = collections.Counter(identity(array) for array in hidden or ())
     counts = embedded_counts(embedded, arrays)
     held = holders_of(case.fn, arrays, named_arguments(case.fn, case.args, case.kwargs))
-    uses = uses_of(program.jaxpr, lambda array: _key_of(array, arrays))
+    uses = uses_of(jaxpr, arrays)
     held_bytes: collections.Counter[Hashable] = collections.Counter()
     for key, (_, description) in values.items():
         held_bytes[_container(key, held)] += description.bytes * counts[key]
@@ -135,15 +135,8 @@ def audit(
         else sum(array.bytes * array.hidden_count for array in audited),
         jax=jax.__version__,
         embedding_seconds=None if known is None else known.seconds(embedded_bytes),
-        foldings=foldings(program.jaxpr, lambda array: counts.get(_key_of(array, arrays), 0) > 0),
+        foldings=foldings(jaxpr, {key for key, count in counts.items() if count}),
     )
-
-
-def _key_of(array: Any, arrays: dict[Hashable, Any]) -> Hashable | None:
-    if not hasattr(array, "shape"):
-        return None
-    key = identity(array)
-    return key if key in arrays else None
 
 
 def _container(key: Hashable, held: dict[Hashable, tuple[Holder, Match]]) -> Hashable:
@@ -152,7 +145,7 @@ def _container(key: Hashable, held: dict[Hashable, tuple[Holder, Match]]) -> Has
 
 
 def holders_of(
-    fn: Callable[..., Any], arrays: dict[Hashable, Any], arguments: Mapping[str, Any] | None = None
+    fn: Callable[..., Any], arrays: dict[Hashable, Any], arguments: Mapping[str, Any]
 ) -> dict[Hashable, tuple[Holder, Match]]:
     """Return the holder of each captured array, by the array's key.
 
@@ -162,7 +155,7 @@ def holders_of(
     """
     found: dict[Hashable, tuple[Holder, Match]] = {}
     holders = []
-    for holder in held_arrays(fn, arguments or {}):
+    for holder in held_arrays(fn, arguments):
         holders.append(holder)
         key = identity(holder.array)
         if key in arrays:

@@ -13,7 +13,6 @@ import sys
 import types
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from types import MappingProxyType
 from typing import Any, Literal
 
 import jax
@@ -52,9 +51,7 @@ class Holder:
     root: Root
 
 
-def held_arrays(
-    fn: Callable[..., Any], arguments: Mapping[str, Any] = MappingProxyType({})
-) -> Iterator[Holder]:
+def held_arrays(fn: Callable[..., Any], arguments: Mapping[str, Any]) -> Iterator[Holder]:
     """Yield every array that a function can reach, each once, the shortest paths first.
 
     The search follows closure variables, defaults, partials, the objects of bound methods, and the

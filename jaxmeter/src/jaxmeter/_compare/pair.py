@@ -220,5 +220,5 @@ def _interleave_compiles(
             with pair[side].progress.recording_failure():
                 pair[side].progress.enter("compile again")
                 case = prepared(pair[side].case)
-                taken[side].append(timed_recompile(clock, jitted(case), case))
+                taken[side].append(timed_recompile(clock, jitted(case)[0], case))
     return tuple(taken[0]), tuple(taken[1])

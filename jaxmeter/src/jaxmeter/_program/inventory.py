@@ -59,8 +59,8 @@ def inventory(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) -> Inven
             raise JaxmeterError("inventory: got arguments for a compiled program; leave them out")
         return _inventory("compiled", fn)
     case = case_of("inventory", fn, args, kwargs)
-    program = staged(case, call="inventory")
-    return _inventory(name_of(case.fn), program.lowered.compile(), program.jaxpr, program.lowered)
+    jaxpr, lowered = staged(case, "inventory")
+    return _inventory(name_of(case.fn), lowered.compile(), jaxpr, lowered)
 
 
 def _inventory(

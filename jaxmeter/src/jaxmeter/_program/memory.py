@@ -63,7 +63,7 @@ def memory(fn: Case | Callable[..., Any], *args: Any, run: bool = True, **kwargs
     case = case_of("memory", fn, args, kwargs)
     reset_peak_rss()
     baseline = rss_bytes()
-    lowered = staged(case, call="memory").lowered
+    _, lowered = staged(case, "memory")
     compiled, buffers, source = compiled_with_buffers(lowered)
     peaks: dict[str, int | None] = {
         "baseline_rss_bytes": baseline,

@@ -161,11 +161,7 @@ def _captured(call: Call | None, jaxpr: Any, values: dict[Hashable, Any]) -> lis
             if len(paths) == len(largest):
                 break
 
-    def key_of(array: Any) -> Hashable | None:
-        key = identity(array) if hasattr(array, "shape") else None
-        return key if key in largest else None
-
-    uses = uses_of(jaxpr, key_of)
+    uses = uses_of(jaxpr, largest)
     described = []
     for key in largest:
         _, array = values[key]
