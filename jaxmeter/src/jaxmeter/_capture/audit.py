@@ -21,7 +21,7 @@ from jaxmeter._capture.constants import (
 )
 from jaxmeter._capture.folding import foldings
 from jaxmeter._capture.functions import named_arguments
-from jaxmeter._capture.holders import Holder, Kind, Root, held_arrays
+from jaxmeter._capture.holders import UNKNOWN, Holder, Kind, Root, held_arrays
 from jaxmeter._capture.uses import uses_of
 from jaxmeter._measure.case import Case, case_of, name_of
 from jaxmeter._measure.failures import beginning_in_users_code, is_for_filter_jit
@@ -30,7 +30,7 @@ from jaxmeter._records.audit import DEFAULT_THRESHOLD_BYTES, Audit, AuditedArray
 from jaxmeter._records.plain_data import checked
 from jaxmeter._render.units import bytes_text, seconds_text
 
-_UNKNOWN = Root("unknown", "")
+_NOT_HELD = Holder(None, "", UNKNOWN)
 _FILTER_JIT = "equinox.filter_jit in place of jax.jit"
 _EQUINOX_SELF = f"use {_FILTER_JIT}: filter_jit passes the arrays of self as arguments"
 _PASS_IT = "give {name} an argument {root} and pass {root} in the call"
@@ -105,21 +105,20 @@ def audit(
     known = calibration()
     audited = []
     for key, (_, description) in values.items():
-        holder, match = held.get(key, (None, "unknown"))
+        holder, match = held.get(key, (_NOT_HELD, "unknown"))
         size = held_bytes[_container(key, held)]
         large = size > threshold_bytes and counts[key] > 0
-        root = _UNKNOWN if holder is None else holder.root
         audited.append(
             AuditedArray(
                 **dataclasses.asdict(description),
-                path="" if holder is None else holder.path,
+                path=holder.path,
                 match=match,
-                argument=root.name,
+                argument=holder.root.name,
                 uses=uses.get(key, ()),
                 embedded_count=counts[key],
                 hidden_count=hidden_counts[key],
                 verdict="large" if large else "fine",
-                suggestion=_suggestion(root, case.fn, size, known) if large else "",
+                suggestion=_suggestion(holder.root, case.fn, size, known) if large else "",
             )
         )
     audited.sort(key=lambda array: (-array.bytes * max(array.embedded_count, 1), array.path))
@@ -157,7 +156,7 @@ def holders_of(
     holders = []
     for holder in held_arrays(fn, arguments):
         holders.append(holder)
-        key = identity(holder.array)
+        key = identity(holder.value)
         if key in arrays:
             found.setdefault(key, (holder, "same"))
         if len(found) == len(arrays):
@@ -173,12 +172,12 @@ def _likeness(array: Any, holders: Iterable[Holder]) -> tuple[Holder, Match] | N
     if jax.numpy.issubdtype(value.dtype, jax.dtypes.extended) or value.size < 2:
         return None
     for holder in holders:
-        if isinstance(value, np.ndarray) and isinstance(holder.array, np.ndarray):
-            if np.may_share_memory(value, holder.array):
+        if isinstance(value, np.ndarray) and isinstance(holder.value, np.ndarray):
+            if np.may_share_memory(value, holder.value):
                 return holder, "view"
     value = np.asarray(value)
     for holder in holders:
-        if holder.array.shape == value.shape and _equal(holder.array, value):
+        if holder.value.shape == value.shape and _equal(holder.value, value):
             return holder, "equal"
     return None
 

@@ -155,7 +155,7 @@ def _captured(call: Call | None, jaxpr: Any, values: dict[Hashable, Any]) -> lis
     if call is not None:
         arguments = named_arguments(call.fn, call.args, call.kwargs)
         for holder in held_arrays(call.fn, arguments):
-            key = identity(holder.array)
+            key = identity(holder.value)
             if key in largest:
                 paths.setdefault(key, holder.path)
             if len(paths) == len(largest):
