@@ -48,7 +48,7 @@ if _IS_CHECKED:  # `_modules` reads these lines: they are the API
     from jaxmeter._records.compile import CompileSummary as CompileSummary
     from jaxmeter._records.constants import ConstantArray as ConstantArray
     from jaxmeter._records.constants import Constants as Constants
-    from jaxmeter._records.comparison import PHASES as PHASES
+    from jaxmeter._records.record import PHASES as PHASES
     from jaxmeter._records.comparison import TIMES as TIMES
     from jaxmeter._records.comparison import ComparedProcess as ComparedProcess
     from jaxmeter._records.comparison import Comparison as Comparison

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-import linecache
 import re
 from collections.abc import Collection, Hashable, Iterator
-from typing import Any, Literal
+from typing import Any
 
 from jaxmeter._capture.constants import closed_over, identity
 from jaxmeter._program.jaxprs import inner, scan_counts, sub_jaxprs
@@ -101,7 +99,8 @@ def use_of(equation: Any) -> Use | None:
     place = author_place(places)
     if place is None:
         return None
-    return _use_at(place, "used", "" if place == places[0] else places[0].source)
+    within = "" if place == places[0] else places[0].source
+    return Use(*place, place.text, "used", within)
 
 
 def _returned(jaxpr: Any) -> Use | None:
@@ -114,15 +113,10 @@ def _returned(jaxpr: Any) -> Use | None:
     match = _DEFINED.fullmatch(getattr(information, "func_src_info", None) or "")
     if match is None:
         return None
-    use = _use_at(Place(match["file"], int(match["line"]), match["function"]), "returned")
-    if use.text.startswith("@"):  # the first line of the function is a decorator
-        for line in range(use.line, use.line + _DECORATORS_LINES_COUNT_LIMIT):
-            text = linecache.getline(use.file, line).strip()
-            if text.startswith(("def ", "async def ")):
-                return dataclasses.replace(use, line=line, text=text)
-    return use
-
-
-def _use_at(place: Place, how: Literal["used", "returned"], within: str = "") -> Use:
-    text = linecache.getline(place.file, place.line).strip()
-    return Use(*place, text, how, within)
+    place = Place(match["file"], int(match["line"]), match["function"])
+    if place.text.startswith("@"):  # the first line of the function is a decorator
+        lines = range(place.line, place.line + _DECORATORS_LINES_COUNT_LIMIT)
+        candidates = (place._replace(line=line) for line in lines)
+        found = (one for one in candidates if one.text.startswith(("def ", "async def ")))
+        place = next(found, place)
+    return Use(*place, place.text, "returned")

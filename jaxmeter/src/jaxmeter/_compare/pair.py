@@ -13,9 +13,8 @@ from typing import Any
 import jax
 
 from jaxmeter._compare.answers import answers_of, captured_fingerprint
-from jaxmeter._measure.case import Case
+from jaxmeter._measure.case import Call, Case
 from jaxmeter._measure.counts import Events, listening
-from jaxmeter._measure.leaves import Call
 from jaxmeter._measure.meter import Run
 from jaxmeter._measure.phases import (
     Clock,

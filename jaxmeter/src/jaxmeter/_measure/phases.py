@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 
 import jax
 
-from jaxmeter._measure.case import Case, name_of
-from jaxmeter._measure.leaves import Call
+from jaxmeter._measure.case import Call, Case, name_of
 from jaxmeter._records.record import Phases
 from jaxmeter.errors import RetraceError
 

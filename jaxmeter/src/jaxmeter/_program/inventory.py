@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import linecache
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -119,7 +118,7 @@ def _source_lines(equations: list[Any]) -> tuple[SourceLine, ...]:
             _in_package(place.file),
             place.line,
             place.function.rpartition(".")[2],
-            linecache.getline(place.file, place.line).strip(),
+            place.text,
             count,
             sizes[place],
         )
