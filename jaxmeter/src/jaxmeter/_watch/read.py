@@ -47,7 +47,7 @@ def read_run(
         compiles += _compiles(number, events, began)
         for event in events:
             if event["event"] == "profile":
-                profiles.append(CompileProfile.from_json(json.dumps(event["profile"])))
+                profiles.append(CompileProfile.from_json(event["profile"]))
             elif event["event"] == "profiled":
                 profiled = max(profiled, event["seconds"])  # processes may end together
     compiles.sort(key=lambda one: one.intervals[-1].end_seconds)
