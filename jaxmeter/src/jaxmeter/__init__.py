@@ -48,7 +48,7 @@ if _IS_CHECKED:  # `_modules` reads these lines: they are the API
     from jaxmeter._records.compile import CompileSummary as CompileSummary
     from jaxmeter._records.constants import ConstantArray as ConstantArray
     from jaxmeter._records.constants import Constants as Constants
-    from jaxmeter._records.comparison import PHASES as PHASES
+    from jaxmeter._records.record import PHASES as PHASES
     from jaxmeter._records.comparison import TIMES as TIMES
     from jaxmeter._records.comparison import ComparedProcess as ComparedProcess
     from jaxmeter._records.comparison import Comparison as Comparison
@@ -71,7 +71,6 @@ if _IS_CHECKED:  # `_modules` reads these lines: they are the API
     from jaxmeter._records.memory import MemoryUse as MemoryUse
     from jaxmeter._records.memory import Tradeoff as Tradeoff
     from jaxmeter._records.memory import TradeoffPoint as TradeoffPoint
-    from jaxmeter._records.record import SCHEMA as SCHEMA
     from jaxmeter._records.record import Counts as Counts
     from jaxmeter._records.record import Environment as Environment
     from jaxmeter._records.record import Failure as Failure
@@ -98,9 +97,6 @@ if _IS_CHECKED:  # `_modules` reads these lines: they are the API
     from jaxmeter.errors import RetraceError as RetraceError
 
     # Untrusted files, temporary folders.
-    from jaxmeter._records.files import RECORD_BYTES as RECORD_BYTES
-    from jaxmeter._records.files import TEXT_BYTES as TEXT_BYTES
-    from jaxmeter._records.files import check_file as check_file
     from jaxmeter._records.files import read_file as read_file
     from jaxmeter._records.files import temporary_folder as temporary_folder
     from jaxmeter._records.files import write_file as write_file
@@ -109,13 +105,11 @@ if _IS_CHECKED:  # `_modules` reads these lines: they are the API
     from jaxmeter._render.terminal import markdown as markdown
     from jaxmeter._render.terminal import table as table
     from jaxmeter._render.units import bytes_text as bytes_text
-    from jaxmeter._render.units import count_text as count_text
     from jaxmeter._render.units import seconds_text as seconds_text
 
     # For other command-line tools that take functions and arguments in the form of ``jaxmeter``.
     from jaxmeter._cli.arguments import case_from_options as case_from_options
     from jaxmeter._cli.arguments import parse_parameter as parse_parameter
-    from jaxmeter._cli.arguments import with_arrays as with_arrays
     from jaxmeter._cli.command import TARGET_HELP as TARGET_HELP
     from jaxmeter._cli.command import add_target_options as add_target_options
     from jaxmeter._measure.environment import host_environment as host_environment
@@ -134,8 +128,6 @@ if _IS_CHECKED:  # `_modules` reads these lines: they are the API
     from jaxmeter._measure.accounting import reset_peak_rss as reset_peak_rss
     from jaxmeter._measure.accounting import rss_bytes as rss_bytes
     from jaxmeter._measure.meter import measure as measure
-    from jaxmeter._measure.staging import jitted as jitted
-    from jaxmeter._measure.staging import staged as staged
     from jaxmeter._program.inventory import diff as diff
     from jaxmeter._program.inventory import inventory as inventory
     from jaxmeter._program.memory import memory as memory

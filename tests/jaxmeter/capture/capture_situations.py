@@ -90,7 +90,7 @@ def _returned(x):  # <- CUBE
     return CUBE, x
 
 
-ONCE, TWICE = (BYTES["CUBE"],), (BYTES["CUBE"],) * 2
+TWICE = (BYTES["CUBE"],) * 2
 
 SITUATIONS = {
     "nothing": captures(lambda x: 2.5 * x + jnp.zeros(3) + jnp.arange(3.0), ()),

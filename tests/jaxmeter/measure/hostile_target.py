@@ -19,18 +19,11 @@ import tempfile
 import threading
 import time
 
-ATTACKS = {}
 SLEEP = "import time; time.sleep(600)"
-BRACKETS = b"[" * 3_000_000
 
 
 class GaveUp(Exception):
     """Raised after an attack, so that the worker does not import JAX."""
-
-
-def attack(function):
-    ATTACKS[function.__name__] = function
-    return function
 
 
 def note_pid(pid):
@@ -44,7 +37,7 @@ def open_descriptors():
 
 
 def forged():
-    from jaxmeter import SCHEMA
+    from jaxmeter._records.record import SCHEMA
 
     made = {"name": "forged", "status": "ok", "samples_seconds": [1e-9] * 3, "schema": SCHEMA}
     return json.dumps(made).encode()
@@ -57,37 +50,59 @@ def write_to_every_descriptor(content):
             os.write(number, b"\n" + content + b"\n")
 
 
-# Forged and broken records.
-
-
-@attack
-def writes_three_million_brackets():
-    write_to_every_descriptor(BRACKETS)
+def write_and_leave(content):
+    write_to_every_descriptor(content)
     os._exit(0)
 
 
-@attack
-def writes_a_forged_record():
-    write_to_every_descriptor(forged())
-    os._exit(0)
+def raises(error):
+    raise error
+
+
+ATTACKS = {
+    "writes_three_million_brackets": lambda: write_and_leave(b"[" * 3_000_000),
+    "writes_a_forged_record": lambda: write_and_leave(forged()),
+    "writes_no_text": lambda: write_and_leave(bytes(range(256)) * 1000),
+    "writes_a_record_of_wrong_types": lambda: write_and_leave(
+        b'{"schema": 2, "name": 3, "status": [], "phases": "x"}'
+    ),
+    "closes_every_descriptor": lambda: os.closerange(3, 1024),
+    "raises_with_a_message_of_ten_megabytes": lambda: raises(RuntimeError("m" * 10**7)),
+    "raises_with_half_a_surrogate_pair": lambda: raises(
+        RuntimeError("\ud800 \udfff \x00 \x1b[31m")
+    ),
+    "raises_an_exception_with_an_endless_name": lambda: raises(
+        type("E" * 10**6, (Exception,), {})("named at length")
+    ),
+    "raises_a_group_of_ten_thousand": lambda: raises(
+        ExceptionGroup("many", [ValueError(number) for number in range(10_000)])
+    ),
+    "raises_system_exit": lambda: raises(SystemExit(0)),
+    "raises_keyboard_interrupt": lambda: raises(KeyboardInterrupt),
+    "raises_generator_exit": lambda: raises(GeneratorExit),
+    "leaves_with_code_0": lambda: os._exit(0),
+    "leaves_with_code_255": lambda: os._exit(255),
+    "dies_of_a_real_time_signal": lambda: os.kill(os.getpid(), signal.SIGRTMIN + 3),
+    "kills_its_process_group": lambda: os.killpg(0, signal.SIGKILL),
+    "stops_its_parent": lambda: os.kill(os.getppid(), signal.SIGSTOP),
+    "stops_itself": lambda: os.kill(os.getpid(), signal.SIGSTOP),
+    "sleeps_beyond_its_time": lambda: time.sleep(600),
+    "may_open_no_file": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0)),
+}
+
+
+def attack(function):
+    ATTACKS[function.__name__] = function
+    return function
+
+
+# Forged records and descriptors.
 
 
 @attack
 def writes_a_forged_record_and_dies():
     write_to_every_descriptor(forged())
     os.kill(os.getpid(), signal.SIGKILL)
-
-
-@attack
-def writes_no_text():
-    write_to_every_descriptor(bytes(range(256)) * 1000)
-    os._exit(0)
-
-
-@attack
-def writes_a_record_of_wrong_types():
-    write_to_every_descriptor(b'{"schema": 2, "name": 3, "status": [], "phases": "x"}')
-    os._exit(0)
 
 
 @attack
@@ -107,11 +122,6 @@ def floods_every_descriptor():
         for number in numbers:
             with contextlib.suppress(OSError):
                 os.write(number, b"x" * 65536)
-
-
-@attack
-def closes_every_descriptor():
-    os.closerange(3, 1024)
 
 
 @attack
@@ -156,21 +166,6 @@ def replaces_its_output():
 
 
 @attack
-def raises_with_a_message_of_ten_megabytes():
-    raise RuntimeError("m" * 10**7)
-
-
-@attack
-def raises_with_half_a_surrogate_pair():
-    raise RuntimeError("\ud800 \udfff \x00 \x1b[31m")
-
-
-@attack
-def raises_an_exception_with_an_endless_name():
-    raise type("E" * 10**6, (Exception,), {})("named at length")
-
-
-@attack
 def raises_an_exception_without_a_text():
     class Silent(Exception):
         def __str__(self):
@@ -189,11 +184,6 @@ def raises_an_exception_with_a_name_that_is_no_text():
         pass
 
     raise Nameless
-
-
-@attack
-def raises_a_group_of_ten_thousand():
-    raise ExceptionGroup("many", [ValueError(number) for number in range(10_000)])
 
 
 @attack
@@ -219,31 +209,6 @@ def raises_from_deep_recursion():
 
 
 @attack
-def raises_system_exit():
-    raise SystemExit(0)
-
-
-@attack
-def raises_keyboard_interrupt():
-    raise KeyboardInterrupt
-
-
-@attack
-def raises_generator_exit():
-    raise GeneratorExit
-
-
-@attack
-def leaves_with_code_0():
-    os._exit(0)
-
-
-@attack
-def leaves_with_code_255():
-    os._exit(255)
-
-
-@attack
 def aborts():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.abort()
@@ -256,40 +221,15 @@ def reads_from_address_0():
 
 
 @attack
-def dies_of_a_real_time_signal():
-    os.kill(os.getpid(), signal.SIGRTMIN + 3)
-
-
-@attack
-def kills_its_process_group():
-    os.killpg(0, signal.SIGKILL)
-
-
-@attack
 def kills_its_parent():
     os.kill(os.getppid(), signal.SIGKILL)
     time.sleep(600)
 
 
 @attack
-def stops_its_parent():
-    os.kill(os.getppid(), signal.SIGSTOP)
-
-
-@attack
-def stops_itself():
-    os.kill(os.getpid(), signal.SIGSTOP)
-
-
-@attack
 def ignores_every_signal():
     for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
         signal.signal(number, signal.SIG_IGN)
-    time.sleep(600)
-
-
-@attack
-def sleeps_beyond_its_time():
     time.sleep(600)
 
 
@@ -314,11 +254,6 @@ def exceeds_its_memory_while_it_fails():
 def may_write_no_file():
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-
-
-@attack
-def may_open_no_file():
-    resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
 
 
 @attack

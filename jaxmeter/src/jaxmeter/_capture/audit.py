@@ -21,7 +21,7 @@ from jaxmeter._capture.constants import (
 )
 from jaxmeter._capture.folding import foldings
 from jaxmeter._capture.functions import named_arguments
-from jaxmeter._capture.holders import Holder, Kind, Root, held_arrays
+from jaxmeter._capture.holders import UNKNOWN, Holder, Kind, Root, held_arrays
 from jaxmeter._capture.uses import uses_of
 from jaxmeter._measure.case import Case, case_of, name_of
 from jaxmeter._measure.failures import beginning_in_users_code, is_for_filter_jit
@@ -30,7 +30,7 @@ from jaxmeter._records.audit import DEFAULT_THRESHOLD_BYTES, Audit, AuditedArray
 from jaxmeter._records.plain_data import checked
 from jaxmeter._render.units import bytes_text, seconds_text
 
-_UNKNOWN = Root("unknown", "")
+_NOT_HELD = Holder(None, "", UNKNOWN)
 _FILTER_JIT = "equinox.filter_jit in place of jax.jit"
 _EQUINOX_SELF = f"use {_FILTER_JIT}: filter_jit passes the arrays of self as arguments"
 _PASS_IT = "give {name} an argument {root} and pass {root} in the call"
@@ -89,37 +89,36 @@ def audit(
     """
     case = case_of("audit", fn, args, kwargs)
     checked("audit", "threshold_bytes", threshold_bytes, Annotated[float, Meta(ge=0)])
-    program = staged(case, call="audit")
-    values = captured_values(program.jaxpr)
+    jaxpr, lowered = staged(case, "audit")
+    values = captured_values(jaxpr)
     arrays = {key: array for key, (array, _) in values.items()}
-    embedded = embedded_constants(program.lowered)
+    embedded = embedded_constants(lowered)
     embedded_bytes = sum(constant.bytes for constant in embedded)
-    hidden = hidden_arguments(program.lowered)
+    hidden = hidden_arguments(lowered)
     hidden_counts = collections.Counter(identity(array) for array in hidden or ())
     counts = embedded_counts(embedded, arrays)
     held = holders_of(case.fn, arrays, named_arguments(case.fn, case.args, case.kwargs))
-    uses = uses_of(program.jaxpr, lambda array: _key_of(array, arrays))
+    uses = uses_of(jaxpr, arrays)
     held_bytes: collections.Counter[Hashable] = collections.Counter()
     for key, (_, description) in values.items():
         held_bytes[_container(key, held)] += description.bytes * counts[key]
     known = calibration()
     audited = []
     for key, (_, description) in values.items():
-        holder, match = held.get(key, (None, "unknown"))
+        holder, match = held.get(key, (_NOT_HELD, "unknown"))
         size = held_bytes[_container(key, held)]
         large = size > threshold_bytes and counts[key] > 0
-        root = _UNKNOWN if holder is None else holder.root
         audited.append(
             AuditedArray(
                 **dataclasses.asdict(description),
-                path="" if holder is None else holder.path,
+                path=holder.path,
                 match=match,
-                argument=root.name,
+                argument=holder.root.name,
                 uses=uses.get(key, ()),
                 embedded_count=counts[key],
                 hidden_count=hidden_counts[key],
                 verdict="large" if large else "fine",
-                suggestion=_suggestion(root, case.fn, size, known) if large else "",
+                suggestion=_suggestion(holder.root, case.fn, size, known) if large else "",
             )
         )
     audited.sort(key=lambda array: (-array.bytes * max(array.embedded_count, 1), array.path))
@@ -135,15 +134,8 @@ def audit(
         else sum(array.bytes * array.hidden_count for array in audited),
         jax=jax.__version__,
         embedding_seconds=None if known is None else known.seconds(embedded_bytes),
-        foldings=foldings(program.jaxpr, lambda array: counts.get(_key_of(array, arrays), 0) > 0),
+        foldings=foldings(jaxpr, {key for key, count in counts.items() if count}),
     )
-
-
-def _key_of(array: Any, arrays: dict[Hashable, Any]) -> Hashable | None:
-    if not hasattr(array, "shape"):
-        return None
-    key = identity(array)
-    return key if key in arrays else None
 
 
 def _container(key: Hashable, held: dict[Hashable, tuple[Holder, Match]]) -> Hashable:
@@ -152,7 +144,7 @@ def _container(key: Hashable, held: dict[Hashable, tuple[Holder, Match]]) -> Has
 
 
 def holders_of(
-    fn: Callable[..., Any], arrays: dict[Hashable, Any], arguments: Mapping[str, Any] | None = None
+    fn: Callable[..., Any], arrays: dict[Hashable, Any], arguments: Mapping[str, Any]
 ) -> dict[Hashable, tuple[Holder, Match]]:
     """Return the holder of each captured array, by the array's key.
 
@@ -162,9 +154,9 @@ def holders_of(
     """
     found: dict[Hashable, tuple[Holder, Match]] = {}
     holders = []
-    for holder in held_arrays(fn, arguments or {}):
+    for holder in held_arrays(fn, arguments):
         holders.append(holder)
-        key = identity(holder.array)
+        key = identity(holder.value)
         if key in arrays:
             found.setdefault(key, (holder, "same"))
         if len(found) == len(arrays):
@@ -180,12 +172,12 @@ def _likeness(array: Any, holders: Iterable[Holder]) -> tuple[Holder, Match] | N
     if jax.numpy.issubdtype(value.dtype, jax.dtypes.extended) or value.size < 2:
         return None
     for holder in holders:
-        if isinstance(value, np.ndarray) and isinstance(holder.array, np.ndarray):
-            if np.may_share_memory(value, holder.array):
+        if isinstance(value, np.ndarray) and isinstance(holder.value, np.ndarray):
+            if np.may_share_memory(value, holder.value):
                 return holder, "view"
     value = np.asarray(value)
     for holder in holders:
-        if holder.array.shape == value.shape and _equal(holder.array, value):
+        if holder.value.shape == value.shape and _equal(holder.value, value):
             return holder, "equal"
     return None
 

@@ -15,14 +15,13 @@ import jax
 import numpy as np
 
 from jaxmeter._measure.environment import host_environment, jax_environment
-from jaxmeter._measure.phases import Clock
+from jaxmeter._measure.phases import Clock, no_persistent_cache
 from jaxmeter._records.audit import MEGABYTE_BYTES, Calibration
 from jaxmeter._records.files import read_file
 from jaxmeter.errors import FileError, RecordError
 
 _MEGABYTES = 32
 _ROUNDS = 9
-_CACHE = "jax_enable_compilation_cache"
 
 
 def calibrate(*, clock: Clock = time.perf_counter) -> Calibration:
@@ -52,15 +51,11 @@ def calibrate(*, clock: Clock = time.perf_counter) -> Calibration:
         np.random.default_rng(0).normal(size=_MEGABYTES * MEGABYTE_BYTES // 4), "float32"
     )
     small = array[:250]
-    was_enabled = getattr(jax.config, _CACHE)
-    jax.config.update(_CACHE, False)
-    try:
+    with no_persistent_cache():
         _compile_seconds(small, clock)  # the first compile also sets up the compiler
         pairs = [
             (_compile_seconds(array, clock), _compile_seconds(small, clock)) for _ in range(_ROUNDS)
         ]
-    finally:
-        jax.config.update(_CACHE, was_enabled)
     samples = tuple(max(large - least, 0.0) / _MEGABYTES for large, least in pairs)
     made = Calibration(
         seconds_per_megabyte=statistics.median(samples),

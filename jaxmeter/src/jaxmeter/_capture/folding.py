@@ -9,10 +9,10 @@ as the compiled program would. A sort of 128 x 128 captured numbers takes 5 s, a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Collection, Hashable, Iterator
 from typing import Any
 
-from jaxmeter._capture.constants import closed_over
+from jaxmeter._capture.constants import closed_over, identity
 from jaxmeter._capture.uses import passed_operands, use_of
 from jaxmeter._program.jaxprs import inner
 from jaxmeter._records.audit import Folding, Use
@@ -31,17 +31,15 @@ _CONVOLUTION_SECONDS = 4e-8
 
 
 def foldings(
-    closed_jaxpr: Any,
-    is_embedded: Callable[[Any], bool],
-    least_seconds: float = ALARM_SECONDS,
+    closed_jaxpr: Any, embedded: Collection[Hashable], least_seconds: float = ALARM_SECONDS
 ) -> tuple[Folding, ...]:
     """Return the operations that are slow to fold, the slowest first.
 
-    These operations depend only on embedded arrays. Operations whose estimated folding time is
-    below ``least_seconds`` are left out.
+    These operations depend only on embedded arrays. ``embedded`` has the `identity` of each of
+    these arrays. Operations whose estimated folding time is below ``least_seconds`` are left out.
     """
     found = {}
-    for equation, use in _on_constants(closed_jaxpr, set(), None, is_embedded):
+    for equation, use in _on_constants(closed_jaxpr, set(), None, embedded):
         seconds = _seconds(equation)
         if seconds >= least_seconds:
             found[id(equation)] = Folding(
@@ -54,7 +52,7 @@ def foldings(
 
 
 def _on_constants(
-    jaxpr: Any, given: set[Any], caller: Use | None, is_embedded: Callable[[Any], bool]
+    jaxpr: Any, given: set[Any], caller: Use | None, embedded: Collection[Hashable]
 ) -> Iterator[tuple[Any, Use | None]]:
     """Yield the equations that can be computed from captured arrays alone, each with its line.
 
@@ -63,12 +61,13 @@ def _on_constants(
     all equations inside that function, because JAX reports the lines of the function's first trace.
     """
     body = inner(jaxpr)
-    known = given | {variable for variable, array in closed_over(jaxpr) if is_embedded(array)}
+    captured = {variable for variable, array in closed_over(jaxpr) if identity(array) in embedded}
+    known = given | captured
     fixed: set[Any] = set()  # variables computed without any input, such as by iota
 
     def is_array(atom: Any) -> bool:
         if hasattr(atom, "val"):
-            return hasattr(atom.val, "shape") and is_embedded(atom.val)
+            return hasattr(atom.val, "shape") and identity(atom.val) in embedded
         return atom in known
 
     for equation in body.eqns:
@@ -78,7 +77,7 @@ def _on_constants(
             passed = zip(inner(sub).invars, operands, strict=False)
             held = {variable for variable, index in passed if constant[index] and name != "while"}
             line = caller or (use_of(equation) if name == "jit" else None)
-            yield from _on_constants(sub, held, line, is_embedded)
+            yield from _on_constants(sub, held, line, embedded)
         alone = all(
             held_here or hasattr(atom, "val") or atom in fixed
             for held_here, atom in zip(constant, equation.invars, strict=True)

@@ -13,7 +13,6 @@ import sys
 import types
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from types import MappingProxyType
 from typing import Any, Literal
 
 import jax
@@ -45,16 +44,21 @@ class Root:
 
 @dataclasses.dataclass(frozen=True)
 class Holder:
-    """An array that a function can reach, with its path and the start of the path."""
+    """An object that a function can reach, such as an array, with its path and the path's start."""
 
-    array: Any
+    value: Any
     path: str
     root: Root
 
+    def member(self, value: Any, suffix: str = "") -> Holder:
+        return Holder(value, self.path + suffix, self.root)
 
-def held_arrays(
-    fn: Callable[..., Any], arguments: Mapping[str, Any] = MappingProxyType({})
-) -> Iterator[Holder]:
+
+UNKNOWN = Root("unknown", "")
+"""The start of the path of the searched function itself, and of functions that it wraps."""
+
+
+def held_arrays(fn: Callable[..., Any], arguments: Mapping[str, Any]) -> Iterator[Holder]:
     """Yield every array that a function can reach, each once, the shortest paths first.
 
     The search follows closure variables, defaults, partials, the objects of bound methods, and the
@@ -68,22 +72,9 @@ def held_arrays(
     walk = _Walk(fn)
     yield from walk.arrays()
     walk.queue.extend(
-        _Place(value, name, Root("argument", name)) for name, value in arguments.items()
+        Holder(value, name, Root("argument", name)) for name, value in arguments.items()
     )
     yield from walk.arrays()
-
-
-@dataclasses.dataclass(frozen=True)
-class _Place:
-    """An object that the function can reach, with its path."""
-
-    value: Any
-    path: str
-    root: Root | None
-    """The start of the path; None for the function itself and for functions that it wraps."""
-
-    def member(self, value: Any, suffix: str = "") -> _Place:
-        return _Place(value, self.path + suffix, self.root)
 
 
 class _Walk:
@@ -91,7 +82,7 @@ class _Walk:
         self.home = getattr(unwrapped(fn), "__module__", None)
         # The values are kept alive, because an id is valid only as long as its object exists.
         self.seen: dict[int, Any] = {}
-        self.queue: deque[_Place] = deque([_Place(fn, "", None)])
+        self.queue: deque[Holder] = deque([Holder(fn, "", UNKNOWN)])
 
     def arrays(self) -> Iterator[Holder]:
         while self.queue and len(self.seen) < _OBJECTS_COUNT_LIMIT:
@@ -100,12 +91,12 @@ class _Walk:
                 continue
             self.seen[id(place.value)] = place.value
             if _is_array(place.value):
-                if place.root is not None:
-                    yield Holder(place.value, place.path, place.root)
+                if place.root is not UNKNOWN:
+                    yield place
             else:
                 self.queue.extend(self.members(place))
 
-    def members(self, place: _Place) -> list[_Place]:
+    def members(self, place: Holder) -> list[Holder]:
         try:
             return list(itertools.islice(self.inside(place), _MEMBERS_COUNT_LIMIT))
         except Exception:
@@ -113,7 +104,7 @@ class _Walk:
             # get no path.
             return []
 
-    def inside(self, place: _Place) -> Iterator[_Place]:
+    def inside(self, place: Holder) -> Iterator[Holder]:
         value = place.value
         if isinstance(value, (str, bytes, int, float, complex, type(None))):
             return
@@ -137,7 +128,7 @@ class _Walk:
         else:
             yield from _in_object(place)
 
-    def in_function(self, place: _Place) -> Iterator[_Place]:
+    def in_function(self, place: Holder) -> Iterator[Holder]:
         """Yield the objects that a Python function can reach.
 
         In the audited function, its wrappers and the function that it wraps, a path begins with the
@@ -156,15 +147,15 @@ class _Walk:
                 continue
             path = f"closure of {owner}: {name}" if owner else name
             # A callable among an argument's metadata belongs to the argument.
-            is_argument = place.root is not None and place.root.kind == "argument"
-            yield _Place(value, path, place.root if is_argument else Root("closure", name, value))
+            is_argument = place.root.kind == "argument"
+            yield Holder(value, path, place.root if is_argument else Root("closure", name, value))
         inside = f" in {owner}" if owner else ""
         for name, value in defaults(fn):
-            yield _Place(value, f"default of {name}{inside}", Root("default", name))
+            yield Holder(value, f"default of {name}{inside}", Root("default", name))
         if not in_library:
             yield from self.globals_of(fn)
 
-    def globals_of(self, fn: types.FunctionType) -> Iterator[_Place]:
+    def globals_of(self, fn: types.FunctionType) -> Iterator[Holder]:
         """Yield the globals that a function names, in its own and in other modules."""
         names = set(code_names(fn.__code__))
         own = fn.__globals__
@@ -178,16 +169,16 @@ class _Walk:
                 for attribute in sorted(names & vars(value).keys()):
                     found = vars(value)[attribute]
                     if not isinstance(found, types.ModuleType):
-                        yield _Place(found, f"{name}.{attribute}", _global(attribute, found))
+                        yield Holder(found, f"{name}.{attribute}", _global(attribute, found))
             elif name in own:
-                yield _Place(value, prefix + name, _global(name, value))
+                yield Holder(value, prefix + name, _global(name, value))
 
 
 def _global(name: str, value: Any) -> Root:
     return Root("class" if isinstance(value, type) else "global", name, value)
 
 
-def _in_partial(place: _Place) -> Iterator[_Place]:
+def _in_partial(place: Holder) -> Iterator[Holder]:
     value = place.value
     yield place.member(value.func)
     names = parameter_names(value.func)
@@ -198,24 +189,24 @@ def _in_partial(place: _Place) -> Iterator[_Place]:
     ]
     given += [(name, f".keywords[{name!r}]", item) for name, item in value.keywords.items()]
     for name, suffix, item in given:
-        if place.root is None:
-            yield _Place(item, f"partial argument {name}", Root("partial", name))
+        if place.root is UNKNOWN:
+            yield Holder(item, f"partial argument {name}", Root("partial", name))
         else:
             yield place.member(item, suffix)
 
 
-def _in_method(place: _Place) -> Iterator[_Place]:
+def _in_method(place: Holder) -> Iterator[Holder]:
     value = place.value
     if isinstance(value.__self__, type):  # a class method
         yield from _classes(value.__self__)
-    elif place.root is None:
-        yield _Place(value.__self__, "self", Root("self", "self", value.__self__))
+    elif place.root is UNKNOWN:
+        yield Holder(value.__self__, "self", Root("self", "self", value.__self__))
     else:
         yield place.member(value.__self__, ".__self__")
     yield place.member(value.__func__)
 
 
-def _in_class(place: _Place) -> Iterator[_Place]:
+def _in_class(place: Holder) -> Iterator[Holder]:
     """Yield the attributes and methods of a class."""
     if _top_package(place.value.__module__) in _LIBRARIES:
         return
@@ -229,27 +220,27 @@ def _in_class(place: _Place) -> Iterator[_Place]:
         yield place.member(member, f".{name}")
 
 
-def _classes(cls: type) -> Iterator[_Place]:
+def _classes(cls: type) -> Iterator[Holder]:
     """Yield a class and its base classes, whose methods and attributes may hold arrays."""
     for base in cls.__mro__:
         if _top_package(base.__module__) not in _LIBRARIES:
-            yield _Place(base, base.__name__, Root("class", base.__name__))
+            yield Holder(base, base.__name__, Root("class", base.__name__))
 
 
-def _in_object(place: _Place) -> Iterator[_Place]:
+def _in_object(place: Holder) -> Iterator[Holder]:
     value = place.value
     cls = type(value)
     wrapped = _attribute(value, "__wrapped__")
-    called = place.root is None and not place.path
+    called = place.root is UNKNOWN and not place.path
     if called and wrapped is None and _top_package(cls.__module__) not in _LIBRARIES:
         # If the audited function is an instance of the user's class, the instance is ``self``. A
         # wrapper, such as a jitted function or jax.custom_jvp, stands for the function inside.
-        place = _Place(value, "self", Root("self", "self", value))
+        place = Holder(value, "self", Root("self", "self", value))
     if wrapped is not None:
         yield place.member(wrapped)
     for name, member in _attributes(value):
-        if called and place.root is None:
-            yield _Place(member, "", None) if callable(member) else place.member(member, name)
+        if called and place.root is UNKNOWN:
+            yield Holder(member, "", UNKNOWN) if callable(member) else place.member(member, name)
         else:
             yield place.member(member, f".{name}")
     yield from _classes(cls)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-import linecache
 import re
-from collections.abc import Callable, Hashable, Iterator
-from typing import Any, Literal
+from collections.abc import Collection, Hashable, Iterator
+from typing import Any
 
-from jaxmeter._capture.constants import closed_over
+from jaxmeter._capture.constants import closed_over, identity
 from jaxmeter._program.jaxprs import inner, scan_counts, sub_jaxprs
 from jaxmeter._program.places import Place, author_place, places_of_equation
 from jaxmeter._records.audit import Use
@@ -16,35 +14,36 @@ from jaxmeter._records.audit import Use
 _DEFINED = re.compile(r"(?P<function>.*?) at (?P<file>.*):(?P<line>\d+)")
 _DECORATORS_LINES_COUNT_LIMIT = 50
 
-KeyOf = Callable[[Any], Hashable | None]
-"""A function that returns the key of a captured array, and None for anything else."""
 
+def uses_of(closed_jaxpr: Any, wanted: Collection[Hashable]) -> dict[Hashable, tuple[Use, ...]]:
+    """Return the lines that use each captured array, in the order of the program.
 
-def uses_of(closed_jaxpr: Any, key_of: KeyOf) -> dict[Hashable, tuple[Use, ...]]:
-    """Return the lines that use each captured array, by key, in the order of the program.
-
-    Arrays that are never used are left out. If an array is passed into a loop, a branch or a
+    ``wanted`` has the arrays, each by its `identity`, which is also the key of its lines. Arrays
+    that are never used are left out. If an array is passed into a loop, a branch or a
     rematerialised function, the inner line that uses the array is returned.
     """
     found: dict[Hashable, dict[Use, None]] = {}
-    for key, use in _walk(closed_jaxpr, {}, key_of, set()):
+    for key, use in _walk(closed_jaxpr, {}, wanted, set()):
         found.setdefault(key, {})[use] = None
     return {key: tuple(uses) for key, uses in found.items()}
 
 
 def _walk(
-    jaxpr: Any, known: dict[Any, Hashable], key_of: KeyOf, seen: set[Hashable]
+    jaxpr: Any, known: dict[Any, Hashable], wanted: Collection[Hashable], seen: set[Hashable]
 ) -> Iterator[tuple[Hashable, Use]]:
     body = inner(jaxpr)
-    own = {variable: key_of(array) for variable, array in closed_over(jaxpr)}
-    keys = known | {variable: key for variable, key in own.items() if key is not None}
+    own = {variable: identity(array) for variable, array in closed_over(jaxpr)}
+    keys = known | {variable: key for variable, key in own.items() if key in wanted}
     mark = (id(body), frozenset(keys.items()))
     if mark in seen:
         return
     seen.add(mark)
 
     def key_at(atom: Any) -> Hashable | None:
-        return key_of(atom.val) if hasattr(atom, "val") else keys.get(atom)
+        if not hasattr(atom, "val"):
+            return keys.get(atom)
+        key = identity(atom.val) if hasattr(atom.val, "shape") else None
+        return key if key in wanted else None
 
     for equation in body.eqns:
         used = {index: key_at(atom) for index, atom in enumerate(equation.invars)}
@@ -61,7 +60,7 @@ def _walk(
                 if index in used
             }
             carried |= {index for index in operands if index in used}
-            yield from _walk(sub, passed, key_of, seen)
+            yield from _walk(sub, passed, wanted, seen)
         direct = {key for index, key in used.items() if index not in carried}
         use = use_of(equation) if direct else None
         if use is not None:
@@ -100,7 +99,8 @@ def use_of(equation: Any) -> Use | None:
     place = author_place(places)
     if place is None:
         return None
-    return _use_at(place, "used", "" if place == places[0] else places[0].source)
+    within = "" if place == places[0] else places[0].source
+    return Use(*place, place.text, "used", within)
 
 
 def _returned(jaxpr: Any) -> Use | None:
@@ -113,15 +113,10 @@ def _returned(jaxpr: Any) -> Use | None:
     match = _DEFINED.fullmatch(getattr(information, "func_src_info", None) or "")
     if match is None:
         return None
-    use = _use_at(Place(match["file"], int(match["line"]), match["function"]), "returned")
-    if use.text.startswith("@"):  # the first line of the function is a decorator
-        for line in range(use.line, use.line + _DECORATORS_LINES_COUNT_LIMIT):
-            text = linecache.getline(use.file, line).strip()
-            if text.startswith(("def ", "async def ")):
-                return dataclasses.replace(use, line=line, text=text)
-    return use
-
-
-def _use_at(place: Place, how: Literal["used", "returned"], within: str = "") -> Use:
-    text = linecache.getline(place.file, place.line).strip()
-    return Use(*place, text, how, within)
+    place = Place(match["file"], int(match["line"]), match["function"])
+    if place.text.startswith("@"):  # the first line of the function is a decorator
+        lines = range(place.line, place.line + _DECORATORS_LINES_COUNT_LIMIT)
+        candidates = (place._replace(line=line) for line in lines)
+        found = (one for one in candidates if one.text.startswith(("def ", "async def ")))
+        place = next(found, place)
+    return Use(*place, place.text, "returned")

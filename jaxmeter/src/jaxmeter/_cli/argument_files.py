@@ -7,16 +7,13 @@ import math
 import pickle
 import zipfile
 from collections.abc import Iterator
-from typing import Any
 
-from jaxmeter._measure.case import split_call
+from jaxmeter._measure.case import Call, split_call
 from jaxmeter._records.files import check_file, read_file
 from jaxmeter.errors import FileError, JaxmeterError
 
 FILE_BYTES = 2**33
 """The maximum size of a file of arguments, and of its unpacked arrays together: 8 GiB."""
-
-Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 @contextlib.contextmanager
@@ -33,7 +30,7 @@ def _errors(option: str, file: str, advice: str) -> Iterator[None]:
         raise JaxmeterError(f"{option}: got {file!r} ({text[:300]}); {advice}") from error
 
 
-def arguments_of_npz(file: str) -> Arguments:
+def arguments_of_npz(file: str) -> Call:
     """Return the arrays of an npz file as positional and named arguments.
 
     The arrays ``arr_0``, ``arr_1``, ... are positional. All other arrays are named.
@@ -89,7 +86,7 @@ def _unpacked_bytes(file: str) -> Iterator[tuple[str, int]]:
                     )
 
 
-def arguments_of_pickle(file: str) -> Arguments:
+def arguments_of_pickle(file: str) -> Call:
     """Return the arguments that a pickle contains. Reading a pickle runs code of the file.
 
     Raises

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from jaxmeter._cli.argument_files import arguments_of_npz, arguments_of_pickle
-from jaxmeter._measure.case import Case, name_of
+from jaxmeter._measure.case import Call, Case, name_of
 from jaxmeter._measure.targets import module_of, resolve, split_target
 from jaxmeter._records.comparison import Side
 from jaxmeter._records.record import Scalar
@@ -37,7 +37,6 @@ _ALTERNATIVES = {
     "--arg": f"--npz, --pickle or {ARGUMENTS_HOOK}",
     "--call": f"{CALLS_HOOK}(name) in the module",
 }
-_Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 def case_from_options(command: str, target: str, options: argparse.Namespace | Side) -> Case:
@@ -127,7 +126,7 @@ def parse_parameter(text: str) -> tuple[str, Scalar]:
 
 def parse_arguments(
     texts: Sequence[str], option: str = "--arg", *, static: Collection[str] = ()
-) -> _Arguments:
+) -> Call:
     """Return the positional arguments and the named arguments that the options describe.
 
     Examples of ``texts`` are ``f64[64,3]``, ``x=f32[]``, ``n=3``, ``true``, ``"fast"`` and
@@ -208,7 +207,7 @@ def _hashable(value: Any) -> Any:
     return tuple(map(_hashable, value)) if isinstance(value, (list, tuple)) else value
 
 
-def _parse_call(text: str) -> _Arguments:
+def _parse_call(text: str) -> Call:
     """Return the arguments of a call written as ``f64[64,3] n=20``."""
     from jaxmeter._measure.leaves import filled
 

@@ -22,7 +22,6 @@ from jaxmeter._measure.environment import host_environment
 from jaxmeter._measure.targets import TARGET_FORM, is_target, resolve
 from jaxmeter._notebook import write_module
 from jaxmeter._records.comparison import (
-    PHASES,
     TIMES,
     ComparedProcess,
     Comparison,
@@ -35,7 +34,7 @@ from jaxmeter._records.comparison import (
 )
 from jaxmeter._records.files import temporary_folder, write_file
 from jaxmeter._records.plain_data import FrozenDict, checked
-from jaxmeter._records.record import Failure, Record
+from jaxmeter._records.record import PHASES, Failure, Record
 from jaxmeter._workers.processes import in_worker
 from jaxmeter._workers.run import with_ending
 from jaxmeter.errors import JaxmeterError

@@ -13,9 +13,8 @@ from typing import Any
 import jax
 
 from jaxmeter._compare.answers import answers_of, captured_fingerprint
-from jaxmeter._measure.case import Case
+from jaxmeter._measure.case import Call, Case
 from jaxmeter._measure.counts import Events, listening
-from jaxmeter._measure.leaves import Call
 from jaxmeter._measure.meter import Run
 from jaxmeter._measure.phases import (
     Clock,
@@ -220,5 +219,5 @@ def _interleave_compiles(
             with pair[side].progress.recording_failure():
                 pair[side].progress.enter("compile again")
                 case = prepared(pair[side].case)
-                taken[side].append(timed_recompile(clock, jitted(case), case))
+                taken[side].append(timed_recompile(clock, jitted(case)[0], case))
     return tuple(taken[0]), tuple(taken[1])

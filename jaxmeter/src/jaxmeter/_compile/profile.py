@@ -10,7 +10,7 @@ from typing import Any
 
 import jax
 
-from jaxmeter._capture.constants import captured_values, identity
+from jaxmeter._capture.constants import captured_values
 from jaxmeter._capture.folding import foldings
 from jaxmeter._compile.advice import advice
 from jaxmeter._compile.attribute import Kernels, Origin, compile_rows, rows_of
@@ -69,8 +69,7 @@ def compile_profile(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) ->
     recording = record_compile(lowered)
     stages = stage_seconds(recording)
     kernels = Kernels(recording.compiled.as_text() or "", recording.before, equations)
-    arrays = captured_values(jaxpr)
-    folded = foldings(jaxpr, lambda array: identity(array) in arrays, 0.0)
+    folded = foldings(jaxpr, captured_values(jaxpr), 0.0)
     rows = [
         *_trace_rows(sampler, equations, traced_at - start),
         *_rows_by_equations("lower", equations, lowered_at - traced_at),

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import jax
 
+from jaxmeter._measure.phases import no_persistent_cache
 from jaxmeter._records.files import temporary_folder
 from jaxmeter._trace.trace import Trace, read_trace, trace_file
 
 _WINDOW = "jaxmeter_compile"
-_CACHE = "jax_enable_compilation_cache"
 _OBJECT = re.compile(r"^module_\d+\..+?\.obj-file\.(?!part_\d+\.o$)(?P<kernel>.+)\.o$")
 _DETAILS_OF_COMPILERS_LEVEL = 3
 
@@ -55,25 +55,20 @@ def record_compile(lowered: jax.stages.Lowered) -> Recording:
     options = jax.profiler.ProfileOptions()
     options.python_tracer_level = 0
     options.host_tracer_level = _DETAILS_OF_COMPILERS_LEVEL
-    was_enabled = getattr(jax.config, _CACHE)
-    jax.config.update(_CACHE, False)
-    try:
-        with temporary_folder() as folder:
-            traced, dumped = folder / "trace", folder / "dump"
-            with jax.profiler.trace(str(traced), profiler_options=options):
-                with jax.profiler.TraceAnnotation(_WINDOW):
-                    began, clock = time.time_ns(), time.perf_counter()
-                    compiled = lowered.compile(compiler_options={"xla_dump_to": str(dumped)})
-                    seconds = time.perf_counter() - clock
-            trace = read_trace(trace_file(traced))
-            objects = {
-                match["kernel"]: (path.stat().st_mtime_ns - began) * 1e-9
-                for path in dumped.iterdir()
-                if (match := _OBJECT.match(path.name))
-            }
-            before = [path.read_text() for path in dumped.glob("*.before_optimizations.txt")]
-    finally:
-        jax.config.update(_CACHE, was_enabled)
+    with no_persistent_cache(), temporary_folder() as folder:
+        traced, dumped = folder / "trace", folder / "dump"
+        with jax.profiler.trace(str(traced), profiler_options=options):
+            with jax.profiler.TraceAnnotation(_WINDOW):
+                began, clock = time.time_ns(), time.perf_counter()
+                compiled = lowered.compile(compiler_options={"xla_dump_to": str(dumped)})
+                seconds = time.perf_counter() - clock
+        trace = read_trace(trace_file(traced))
+        objects = {
+            match["kernel"]: (path.stat().st_mtime_ns - began) * 1e-9
+            for path in dumped.iterdir()
+            if (match := _OBJECT.match(path.name))
+        }
+        before = [path.read_text() for path in dumped.glob("*.before_optimizations.txt")]
     return Recording(compiled, seconds, tuple(_events(trace)), objects, "".join(before[:1]))
 
 

@@ -9,6 +9,9 @@ from typing import Any
 from jaxmeter._records.plain_data import FrozenDict, freeze_mappings
 from jaxmeter.errors import JaxmeterError
 
+Call = tuple[tuple[Any, ...], dict[str, Any]]
+"""The positional and the keyword arguments of a call."""
+
 _WANTED = {
     "fn": (Callable, "a callable"),
     "args": ((tuple, list), "a tuple, such as Case(fn, (argument,)) for one argument"),
@@ -104,7 +107,7 @@ def numbers(call: str, what: str, named: Any) -> dict[str, float]:
     return result
 
 
-def split_call(given: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def split_call(given: tuple[Any, ...]) -> Call:
     """Return the positional and the keyword arguments of a call.
 
     ``given`` is a tuple of positional arguments, or a pair (args, kwargs).

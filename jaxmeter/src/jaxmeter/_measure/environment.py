@@ -70,7 +70,7 @@ def jax_environment() -> dict[str, Any]:
         "device_kind": devices[0].device_kind,
         "device_count": len(devices),
         "jax_options": {
-            name: _scalar(getattr(jax.config, name))
+            name: scalar(getattr(jax.config, name))
             for name in JAX_OPTIONS
             if hasattr(jax.config, name)  # not every version has every option
         },
@@ -106,5 +106,6 @@ def _ram_bytes() -> int | None:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def _scalar(value: Any) -> Scalar:
+def scalar(value: Any) -> Scalar:
+    """Return a value that a record can store: the value itself, or else its text."""
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

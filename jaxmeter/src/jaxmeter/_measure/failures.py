@@ -19,7 +19,7 @@ from jaxmeter.errors import JaxmeterError
 P = ParamSpec("P")
 T = TypeVar("T")
 _VALUE_CHARACTERS = 40
-_CALLS_WITH_A_CASE = ("staged", "tables.dump_program", "tables.hlo_of")
+_CALLS_WITH_A_CASE = ("tables.dump_program", "tables.hlo_of")
 """The functions that take the arguments of the user's function only inside a `Case`."""
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import jax
 
-Call = tuple[tuple[Any, ...], dict[str, Any]]
+from jaxmeter._measure.case import Call
+
 Static = tuple[Collection[int], Collection[str]]
 """The positions and the names of the static arguments."""
 

@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import jax
-
 from jaxmeter._capture.constants import count_constants
 from jaxmeter._measure.accounting import (
     compiler_account,
@@ -19,7 +17,7 @@ from jaxmeter._measure.accounting import (
 )
 from jaxmeter._measure.benchmark import Count, Limit
 from jaxmeter._measure.case import Case, case_of, name_of, numbers
-from jaxmeter._measure.counts import Events, ExecutionCounter, counts, listening
+from jaxmeter._measure.counts import Events, counts, listening
 from jaxmeter._measure.environment import host_environment, jax_environment, load_1min
 from jaxmeter._measure.failures import beginning_in_users_code
 from jaxmeter._measure.phases import Clock, fresh_arguments, run_steady, timed, timed_recompile
@@ -164,10 +162,8 @@ class Run:
         self.progress, self.events, self.clock = progress, events, clock
         self.kwargs = dict(case.kwargs)
         self.name = name_of(case.fn)
-        already = isinstance(case.fn, jax.stages.Wrapped)
-        self.counter = None if already else ExecutionCounter(case.fn)
         progress.note(extras=case.extras)
-        self.jitted = jitted(case, self.counter)
+        self.jitted, self.counter = jitted(case)
 
     def prepare(self) -> None:
         """Trace, lower, compile, describe and call the program: all phases before the steady

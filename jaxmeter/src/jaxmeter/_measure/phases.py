@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 
 import jax
 
-from jaxmeter._measure.case import Case, name_of
-from jaxmeter._measure.leaves import Call
+from jaxmeter._measure.case import Call, Case, name_of
 from jaxmeter._records.record import Phases
 from jaxmeter.errors import RetraceError
 
@@ -114,6 +113,18 @@ def fresh_arguments(
         return jax.block_until_ready(leaf.copy()) if isinstance(leaf, jax.Array) else leaf
 
     return lambda: jax.tree.map(copy, (args, kwargs))
+
+
+@contextlib.contextmanager
+def no_persistent_cache() -> Iterator[None]:
+    """Turn off JAX's persistent compilation cache within a ``with`` block."""
+    option = "jax_enable_compilation_cache"
+    was_enabled = getattr(jax.config, option)
+    jax.config.update(option, False)
+    try:
+        yield
+    finally:
+        jax.config.update(option, was_enabled)
 
 
 @contextlib.contextmanager

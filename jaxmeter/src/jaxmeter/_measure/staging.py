@@ -16,23 +16,10 @@ from jaxmeter._measure.leaves import filled, is_traceable, merged, split
 from jaxmeter.errors import JaxmeterError
 
 
-@dataclasses.dataclass(frozen=True)
-class Staged:
-    """A traced and lowered program."""
-
-    jaxpr: Any
-    lowered: jax.stages.Lowered
-
-
-def staged(case: Case, *, call: str = "staged") -> Staged:
-    """Trace and lower a case, without compiling or running it.
+def staged(case: Case, call: str) -> tuple[Any, jax.stages.Lowered]:
+    """Trace and lower a case; return its closed jaxpr and its lowered program.
 
     Error messages name ``call``, the jaxmeter function that needs the program, such as ``audit``.
-
-    Returns
-    -------
-    Staged
-        The closed jaxpr as ``jaxpr``, and the lowered program as ``lowered``.
 
     Raises
     ------
@@ -43,8 +30,8 @@ def staged(case: Case, *, call: str = "staged") -> Staged:
         Any exception of tracing or lowering.
     """
     case = prepared(case)
-    traced = trace(call, jitted(case), case)
-    return Staged(traced.jaxpr, traced.lower())
+    traced = trace(call, jitted(case)[0], case)
+    return traced.jaxpr, traced.lower()
 
 
 def prepared(case: Case) -> Case:
@@ -89,12 +76,13 @@ def trace(call: str, jitted: Any, case: Case) -> Any:
         raise_from_call(call, case.fn, case.args, case.kwargs, error)
 
 
-def jitted(case: Case, counter: ExecutionCounter | None = None) -> Any:
-    """Return the jitted function of a case.
+def jitted(case: Case) -> tuple[Any, ExecutionCounter | None]:
+    """Return the jitted function of a case, and a counter of the runs of its Python body.
 
-    A function that is already jitted is returned unchanged. A plain function is wrapped and then
-    jitted; ``counter`` may provide the wrapper. The wrapper makes JAX trace the function again.
-    Without it, JAX might use an earlier trace, although a global array may have changed since.
+    A function that is already jitted is returned unchanged, and the counter is None. A plain
+    function is wrapped in the counter and then jitted. The wrapper makes JAX trace the function
+    again. Without it, JAX might use an earlier trace, although a global array may have changed
+    since.
 
     Raises
     ------
@@ -102,24 +90,19 @@ def jitted(case: Case, counter: ExecutionCounter | None = None) -> Any:
         If the function is already jitted and the case has jit options.
     """
     if not isinstance(case.fn, jax.stages.Wrapped):
-        counter = counter or ExecutionCounter(case.fn)
-        return jax.jit(counter.wrapped, **case.jit_options)
+        counter = ExecutionCounter(case.fn)
+        return jax.jit(counter.wrapped, **case.jit_options), counter
     if case.jit_options:
         raise JaxmeterError(
             f"Case: got jit_options {sorted(case.jit_options)} for a function that is "
             "already jitted; give them to the jax.jit that made the function"
         )
-    return case.fn
+    return case.fn, None
 
 
 def fresh(case: Case) -> tuple[Any, ExecutionCounter | None]:
-    """Return the jitted function of a prepared case with an empty cache, and a counter of its runs.
-
-    If the function is already jitted, its cache is cleared and the counter is None.
-    """
+    """Return the same as `jitted`; clear the cache of a function that is already jitted."""
     if isinstance(case.fn, jax.stages.Wrapped):
         # Functions jitted by another library may lack clear_cache.
         getattr(case.fn, "clear_cache", lambda: None)()
-        return jitted(case), None
-    counter = ExecutionCounter(case.fn)
-    return jitted(case, counter), counter
+    return jitted(case)

@@ -11,8 +11,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from jaxmeter._records.files import TEXT_BYTES, read_file
-from jaxmeter.errors import FileError, JaxmeterError
+from jaxmeter._records.files import TEXT_BYTES, file_errors, read_file
+from jaxmeter.errors import JaxmeterError
 
 _MODULE = re.compile(r"^HloModule ([\w.\-]+)", re.MULTILINE)
 _COMPUTATION = re.compile(r"^(?:ENTRY )?%?(?P<name>[\w.\-]+) \(.*\{$")
@@ -280,14 +280,8 @@ def hlo_file(path: Path) -> tuple[str, str]:
     JaxmeterError
         If the file cannot be read or contains no HLO text.
     """
-    try:
+    with file_errors("hlo", path, "give a file of HLO text"):
         text = read_file(path, TEXT_BYTES).decode("utf-8", "replace")
-    except FileError as error:
-        raise JaxmeterError(f"hlo: {error}") from None
-    except OSError as error:
-        raise JaxmeterError(
-            f"hlo: got {str(path)!r} ({error.strerror or error}); give a file of HLO text"
-        ) from None
     name = module_name(text)
     if not name:
         raise JaxmeterError(

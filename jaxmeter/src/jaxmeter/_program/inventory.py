@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import linecache
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -59,8 +58,8 @@ def inventory(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) -> Inven
             raise JaxmeterError("inventory: got arguments for a compiled program; leave them out")
         return _inventory("compiled", fn)
     case = case_of("inventory", fn, args, kwargs)
-    program = staged(case, call="inventory")
-    return _inventory(name_of(case.fn), program.lowered.compile(), program.jaxpr, program.lowered)
+    jaxpr, lowered = staged(case, "inventory")
+    return _inventory(name_of(case.fn), lowered.compile(), jaxpr, lowered)
 
 
 def _inventory(
@@ -119,7 +118,7 @@ def _source_lines(equations: list[Any]) -> tuple[SourceLine, ...]:
             _in_package(place.file),
             place.line,
             place.function.rpartition(".")[2],
-            linecache.getline(place.file, place.line).strip(),
+            place.text,
             count,
             sizes[place],
         )

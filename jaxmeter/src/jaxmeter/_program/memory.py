@@ -19,6 +19,7 @@ from jaxmeter._measure.accounting import (
     rss_bytes,
 )
 from jaxmeter._measure.case import Case, case_of, name_of
+from jaxmeter._measure.environment import scalar
 from jaxmeter._measure.failures import beginning_in_users_code
 from jaxmeter._measure.meter import measure
 from jaxmeter._measure.phases import fresh_arguments
@@ -63,7 +64,7 @@ def memory(fn: Case | Callable[..., Any], *args: Any, run: bool = True, **kwargs
     case = case_of("memory", fn, args, kwargs)
     reset_peak_rss()
     baseline = rss_bytes()
-    lowered = staged(case, call="memory").lowered
+    _, lowered = staged(case, "memory")
     compiled, buffers, source = compiled_with_buffers(lowered)
     peaks: dict[str, int | None] = {
         "baseline_rss_bytes": baseline,
@@ -168,7 +169,7 @@ def tradeoff(
                 "jaxmeter.Case(fn, args)"
             )
         name = name_of(case.fn)
-        plain = {key: value if _is_plain(value) else str(value) for key, value in params.items()}
+        plain = {key: scalar(value) for key, value in params.items()}
         try:
             record = measure(case, repeat=repeat, max_seconds=max_seconds)
         except Exception as error:
@@ -180,10 +181,6 @@ def tradeoff(
     sizes = [(point.seconds or 0.0, point.temp_bytes) for point in points]
     ranked = [dataclasses.replace(points[n], is_best=best) for n, best in pareto_front(sizes)]
     return Tradeoff(name, (*ranked, *failures), jax.__version__)
-
-
-def _is_plain(value: Any) -> bool:
-    return value is None or isinstance(value, (str, bool, int, float))
 
 
 def pareto_front(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import linecache
 import os
 import sysconfig
 from collections.abc import Iterable, Sequence
@@ -32,6 +33,11 @@ class Place(NamedTuple):
     def source(self) -> str:
         """The file and the line, ``/path/file.py:12``."""
         return f"{self.file}:{self.line}"
+
+    @property
+    def text(self) -> str:
+        """The text of the line, without surrounding spaces; empty if it is not known."""
+        return linecache.getline(self.file, self.line).strip()
 
 
 def is_ours(file: str) -> bool:

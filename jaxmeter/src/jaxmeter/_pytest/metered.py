@@ -15,9 +15,9 @@ import jax
 from jaxmeter._capture.audit import audit
 from jaxmeter._lock.file import LOCKED
 from jaxmeter._measure.case import Case, name_of
-from jaxmeter._measure.counts import Events, ExecutionCounter, listening
+from jaxmeter._measure.counts import Events, listening
 from jaxmeter._measure.meter import measure
-from jaxmeter._measure.staging import fresh, jitted, prepared
+from jaxmeter._measure.staging import fresh, prepared
 from jaxmeter._pytest.quantities import QUANTITIES, Quantity
 from jaxmeter._records.audit import Audit
 from jaxmeter._records.record import Record
@@ -54,12 +54,7 @@ class Metered:
         self.name = name_of(case.fn)
         self._case = case = prepared(case)
         self._after_call = after_call
-        self._counter: ExecutionCounter | None = None
-        if isinstance(case.fn, jax.stages.Wrapped):
-            self._jitted, _ = fresh(case)
-        else:
-            self._counter = ExecutionCounter(case.fn)
-            self._jitted = jitted(case, self._counter)
+        self._jitted, self._counter = fresh(case)
         self._traces_heard = self._compiles_heard = 0
         self._retrace: RetraceError | None = None
         self._static = static_arguments(getattr(self._jitted, "_jit_info", None))

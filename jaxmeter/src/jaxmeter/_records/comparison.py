@@ -8,9 +8,8 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from jaxmeter._records.plain_data import PlainData, Result, check_fields
-from jaxmeter._records.record import Phases, Record, Scalar
+from jaxmeter._records.record import PHASES, Phases, Record, Scalar
 
-PHASES = ("trace_seconds", "lower_seconds", "compile_seconds")
 TIMES = ("steady_seconds", *PHASES)
 """The times that a comparison tests for differences."""
 Seconds = Annotated[float, Meta(ge=0, le=1e9)]

@@ -19,6 +19,8 @@ SCHEMA = 2
 """The version of the record's format. It increases when a field is removed or changes its meaning,
 type or name."""
 
+PHASES = ("trace_seconds", "lower_seconds", "compile_seconds")
+"""The phases that a compile repeats."""
 Scalar = str | int | float | bool | None
 Status = Literal["ok", "failed", "timeout", "rejected", "skipped"]
 
@@ -189,8 +191,7 @@ class Record(Result):
         count : int, optional
             How many compiles to use, beginning with the first; by default all.
         """
-        names = ("trace_seconds", "lower_seconds", "compile_seconds")
-        taken = {name: [getattr(one, name) for one in self.compiles[:count]] for name in names}
+        taken = {name: [getattr(one, name) for one in self.compiles[:count]] for name in PHASES}
         known = {name: [s for s in seconds if s is not None] for name, seconds in taken.items()}
         return Phases(**{name: min(seconds, default=None) for name, seconds in known.items()})
 

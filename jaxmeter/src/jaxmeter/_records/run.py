@@ -9,6 +9,8 @@ from jaxmeter._records.compile import CompileProfile
 from jaxmeter._records.plain_data import Result
 from jaxmeter._records.retraces import Difference
 
+STAGES = ("trace", "lower", "compile")
+"""The stages of a compile, in order."""
 CacheOutcome = Literal["hit", "written", "not written", "off", ""]
 Ending = Literal["ended", "without notice"]
 

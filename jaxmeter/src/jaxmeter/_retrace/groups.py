@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import linecache
 import types
 import weakref
 from collections import Counter
@@ -131,7 +130,7 @@ class Group:
         calls = tuple(
             Place(
                 *at,
-                text=linecache.getline(at.file, at.line).strip(),
+                text=at.text,
                 traces_count=self.traced_at[at],
                 compiles_count=self.compiled_at[at],
             )

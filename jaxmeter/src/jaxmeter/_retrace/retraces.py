@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 
-from jaxmeter._measure.case import Case, name_of, split_call
+from jaxmeter._measure.case import Call, Case, name_of, split_call
 from jaxmeter._measure.counts import Events, counts, listening
 from jaxmeter._measure.failures import beginning_in_users_code, raise_from_call
 from jaxmeter._measure.phases import Clock, timed
@@ -84,7 +84,7 @@ def retraces(
     return Retraces(name_of(fn), tuple(traced), jax.__version__)
 
 
-def call_arguments(given: Any, number: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def call_arguments(given: Any, number: int) -> Call:
     """Return the positional and the keyword arguments of a call.
 
     `number` is the position of the call; an error message names it.

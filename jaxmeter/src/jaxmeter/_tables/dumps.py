@@ -102,7 +102,7 @@ def dump_program(
             f"dump_program: got folder={str(folder)!r}, which is not empty; give a new folder"
         )
     if isinstance(program, Case):
-        program = staged(program, call="tables.dump_program").lowered
+        _, program = staged(program, "tables.dump_program")
     options: dict[str, str | bool] = {"xla_dump_to": str(folder.resolve())}
     if by_pass:
         options["xla_dump_hlo_pass_re"] = ".*"
@@ -116,7 +116,8 @@ def hlo_of(case: Case) -> dict[str, str]:
 
     The dictionary is empty if the backend does not give the text.
     """
-    text = staged(case, call="tables.hlo_of").lowered.compile().as_text()
+    _, lowered = staged(case, "tables.hlo_of")
+    text = lowered.compile().as_text()
     return {module_name(text): text} if text else {}
 
 

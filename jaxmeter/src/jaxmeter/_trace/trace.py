@@ -99,7 +99,7 @@ def runner(case: Case) -> Callable[[], Any]:
     Each `jax.ShapeDtypeStruct` among the case's arguments is replaced by an array of ones.
     """
     case = prepared(with_arrays(case))
-    run = jitted(case)
+    run, _ = jitted(case)
     return lambda: jax.block_until_ready(run(*case.args, **case.kwargs))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from typing import Any
@@ -54,7 +53,7 @@ class Slowest:
         began = time.perf_counter()
         for (name, _), (_, case) in sorted(self._kept.items(), key=lambda item: -item[1][0]):
             try:
-                write("profile", profile=json.loads(compile_profile(case).to_json()))
+                write("profile", profile=compile_profile(case).to_json())
             except Exception as error:
                 write("problem", text=f"{name} could not be profiled: {error!r:.200}")
         self._kept.clear()

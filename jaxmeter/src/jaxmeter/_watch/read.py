@@ -14,6 +14,7 @@ from jaxmeter._records.compile import CompileProfile
 from jaxmeter._records.files import TEXT_BYTES, read_file
 from jaxmeter._records.retraces import Difference
 from jaxmeter._records.run import (
+    STAGES,
     Line,
     RunCapture,
     RunCompile,
@@ -26,7 +27,6 @@ from jaxmeter._trace.innermost import innermost
 from jaxmeter._watch.savings import savings
 from jaxmeter.errors import FileError
 
-_STAGES = ("trace", "lower", "compile")
 Event = dict[str, Any]
 
 
@@ -47,7 +47,7 @@ def read_run(
         compiles += _compiles(number, events, began)
         for event in events:
             if event["event"] == "profile":
-                profiles.append(CompileProfile.from_json(json.dumps(event["profile"])))
+                profiles.append(CompileProfile.from_json(event["profile"]))
             elif event["event"] == "profiled":
                 profiled = max(profiled, event["seconds"])  # processes may end together
     compiles.sort(key=lambda one: one.intervals[-1].end_seconds)
@@ -91,7 +91,7 @@ def _process(number: int, events: list[Event], began: float) -> RunProcess:
     start, last = events[0], events[-1]
     # A forked process inherits JAX: the event of the import is in the file of its parent.
     jax = next((event["version"] for event in events if event["event"] == "jax"), "")
-    if not jax and start["forked"] and any(event["event"] in _STAGES for event in events):
+    if not jax and start["forked"] and any(event["event"] in STAGES for event in events):
         jax = "of its parent"
     is_ended = any(event["event"] == "end" for event in events)
     return RunProcess(
@@ -120,8 +120,8 @@ class _Draft:
 
     def takes(self, event: Event) -> bool:
         """Return whether an event is a later stage of this compile."""
-        last = _STAGES.index(self.events[-1]["event"])
-        return self.events[0]["name"] == event["name"] and last < _STAGES.index(event["event"])
+        last = STAGES.index(self.events[-1]["event"])
+        return self.events[0]["name"] == event["name"] and last < STAGES.index(event["event"])
 
 
 def _compiles(process: int, events: list[Event], began: float) -> Iterator[RunCompile]:
@@ -131,7 +131,7 @@ def _compiles(process: int, events: list[Event], began: float) -> Iterator[RunCo
     for event in events:
         if event["event"] == "cleared":
             clearings.append(_line_of(event["stack"]))
-        if event["event"] not in _STAGES:
+        if event["event"] not in STAGES:
             continue
         draft = None
         if event["event"] != "trace":

@@ -155,17 +155,13 @@ def _captured(call: Call | None, jaxpr: Any, values: dict[Hashable, Any]) -> lis
     if call is not None:
         arguments = named_arguments(call.fn, call.args, call.kwargs)
         for holder in held_arrays(call.fn, arguments):
-            key = identity(holder.array)
+            key = identity(holder.value)
             if key in largest:
                 paths.setdefault(key, holder.path)
             if len(paths) == len(largest):
                 break
 
-    def key_of(array: Any) -> Hashable | None:
-        key = identity(array) if hasattr(array, "shape") else None
-        return key if key in largest else None
-
-    uses = uses_of(jaxpr, key_of)
+    uses = uses_of(jaxpr, largest)
     described = []
     for key in largest:
         _, array = values[key]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
 
-from jaxmeter._records.run import Line, RunCompile, RunProcess, WatchedRun
+from jaxmeter._records.run import STAGES, Line, RunCompile, RunProcess, WatchedRun
 from jaxmeter._render.compile import compile_sheet
 from jaxmeter._render.html import sheet_html
 from jaxmeter._render.run.style import PAGE
@@ -20,7 +20,6 @@ _LEAST_SHARE = 0.0005
 """The minimum width of a box in the timeline, as a share of the run."""
 _OPEN_SHARE = 0.1
 _NO_PROFILES = "None. To profile the three slowest functions, run jaxmeter watch --profile 3."
-_STAGES = ("trace", "lower", "compile")
 
 
 def run_page(run: WatchedRun) -> str:
@@ -47,13 +46,11 @@ def run_page(run: WatchedRun) -> str:
 
 
 def _numbers(run: WatchedRun) -> Iterator[str]:
-    stages = {stage: sum(one.stage_seconds(stage) for one in run.compiles) for stage in _STAGES}
+    stages = {stage: sum(one.stage_seconds(stage) for one in run.compiles) for stage in STAGES}
     values = {
         "the whole run": seconds_text(run.seconds),
         "in compiles": seconds_text(run.busy_seconds),
-        "trace": seconds_text(stages["trace"]),
-        "lower": seconds_text(stages["lower"]),
-        "compile": seconds_text(stages["compile"]),
+        **{stage: seconds_text(seconds) for stage, seconds in stages.items()},
         "programs compiled": str(run.compiles_count),
         "from the persistent cache": str(run.cache_hits_count),
         "compiled again": seconds_text(run.avoidable_seconds),
@@ -168,7 +165,7 @@ def _row(one: RunCompile) -> str:
         "line": f"<code>{escape(author)}</code>",
         "cause": escape(one.reason),
         "all": _number(one.own_seconds),
-        **{stage: _number(one.stage_seconds(stage)) for stage in _STAGES},
+        **{stage: _number(one.stage_seconds(stage)) for stage in STAGES},
         "equations": size,
         "captured": escape(captured_text(one)),
         "persistent cache": escape(cache_text(one)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from jaxmeter._records.run import RunCompile, WatchedRun
+from jaxmeter._records.run import STAGES, RunCompile, WatchedRun
 from jaxmeter._render.sheet import Code, Row, Sheet, Table, row
 from jaxmeter._render.units import bytes_text, count_text, place_text, seconds_text, type_text
 
@@ -105,7 +105,7 @@ def cache_text(one: RunCompile) -> str:
 
 def _compile(one: RunCompile) -> Row:
     author = one.author
-    stages = (seconds_text(one.stage_seconds(s) or None) for s in ("trace", "lower", "compile"))
+    stages = (seconds_text(one.stage_seconds(s) or None) for s in STAGES)
     captured = captured_text(one)
     return row(
         Code(one.id),
