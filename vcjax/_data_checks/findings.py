@@ -81,7 +81,7 @@ def warn_of_field(call: str, spectrum: Spectrum, surface: WatchedSurface, *, reu
     largest = spectrum.largest
     missed = _missed(spectrum, largest, surface)
     share = sum(missed.shares)
-    crossed = crossing(spectrum.values, surface.frame)
+    crossed = crossing(spectrum.values, surface.tangents, rule.nfp, rule.half_period)
     resolved = False
     if _warn_of_outlier(call, "B", spectrum, largest, rule):
         pass
@@ -119,7 +119,7 @@ def _missed(spectrum: Spectrum, largest: float, surface: WatchedSurface) -> Miss
     if spectrum.values.shape[1] == 1:  # one row does not show how the field varies along phi
         phi = largest * surface.variation
     if rule.gradient:
-        lengths = [float(np.sqrt((v**2).sum(axis=0).mean())) for v in surface.frame.tangents]
+        lengths = [float(np.sqrt((v**2).sum(axis=0).mean())) for v in surface.tangents]
         phi, theta = rule.nfp * phi / lengths[0], theta / lengths[1]
         largest = max(spectrum.steepness(rule.nfp, lengths), largest / lengths[0])
     return Missed((phi / largest, theta / largest), decays)

@@ -53,15 +53,22 @@ def equispaced(start: float, step: float, count: int, xp: Any = np):
     return start + step * xp.arange(count, dtype=np.float64)
 
 
-def grid_angles(nphi: int, nfp: int, half_period: bool, xp: Any = np):
+def grid_angles(nphi: int, nfp: int, half_period: bool):
     """Return the toroidal angles (nphi,) of a grid over one full or half field period."""
     if half_period:
-        return equispaced(0.5 * np.pi / (nfp * nphi), np.pi / (nfp * nphi), nphi, xp)
-    return equispaced(0.0, 2 * np.pi / (nfp * nphi), nphi, xp)
+        return equispaced(0.5 * np.pi / (nfp * nphi), np.pi / (nfp * nphi), nphi)
+    return equispaced(0.0, 2 * np.pi / (nfp * nphi), nphi)
 
 
 @jax.named_scope("resample")
-def field_period(B, nfp: int, half_period: bool, xp: Any = np):
+def field_period(
+    B,
+    nfp: int,
+    half_period: bool,
+    xp: Any = np,
+    *,
+    parity: tuple[float, float, float] = FIELD_PARITY,
+):
     """Return one period of a field in the co-rotating frame.
 
     Parameters
@@ -69,13 +76,14 @@ def field_period(B, nfp: int, half_period: bool, xp: Any = np):
     B : (3, nphi, ntheta) Cartesian components on a grid over a full or half period.
     nfp : number of field periods.
     half_period : whether the grid covers half a period; the other half follows by symmetry.
+    parity : signs under stellarator symmetry; `POSITION_PARITY` if B contains positions.
 
     Returns
     -------
     (3, n, ntheta) co-rotating components, with the rows at the angles that `field_angles` gives.
     """
     if half_period:
-        B = xp.concatenate([mirror(B, FIELD_PARITY, xp), B], axis=1)
+        B = xp.concatenate([mirror(B, parity, xp), B], axis=1)
     start, step = field_angles(B.shape[1], nfp, half_period)
     return rotate(B, -equispaced(start, step, B.shape[1], xp), xp)
 
