@@ -27,7 +27,8 @@ _ONE_THREAD = 2**18
 def rotate(values, angles, xp: Any = np):
     """Rotate vectors (3, n, ...) about the z axis.
 
-    The vectors of row k, along the second axis, are rotated by ``angles[k]``.
+    The vectors of row k, along the second axis, are rotated by ``angles[k]``; a single angle is for
+    all rows.
     """
     shape = (-1,) + (1,) * (values.ndim - 2)
     cosine, sine = xp.cos(angles).reshape(shape), xp.sin(angles).reshape(shape)
@@ -129,10 +130,8 @@ def surface_period(X, nfp: int, half_period: bool):
     period = 2 * np.pi / nfp
     if half_period:
         image = mirror(X, POSITION_PARITY)
-        X = np.concatenate([X, rotate(image, np.full((nphi,), period))], axis=1)
-    torus = np.concatenate(
-        [rotate(X, np.full((X.shape[1],), k * period)) for k in range(nfp)], axis=1
-    )
+        X = np.concatenate([X, rotate(image, period)], axis=1)
+    torus = np.concatenate([rotate(X, k * period) for k in range(nfp)], axis=1)
     rows = torus.shape[1]
     if half_period:
         modes = np.arange(rows)

@@ -349,7 +349,7 @@ def _facing_x(samples: np.ndarray) -> np.ndarray:
     """
     middle = samples.mean(axis=(1, 2))
     samples = samples - np.array([0.0, 0.0, middle[2]])[:, None, None]
-    return resample.rotate(samples, np.full(samples.shape[1], -np.arctan2(middle[1], middle[0])))
+    return resample.rotate(samples, -np.arctan2(middle[1], middle[0]))
 
 
 def _metric(samples: np.ndarray, nfp: int) -> np.ndarray:
