@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float
 
 from vcjax._casing import Casing, prepare
-from vcjax._checks import check_integer
+from vcjax._checks import check_grid
 from vcjax._errors import errors_named
 from vcjax._files.wout import read_variables
 from vcjax._geometry.resample import grid_angles
@@ -135,7 +135,7 @@ class Equilibrium:
 
     def _grid(self, call, nphi, ntheta, half_period):
         for name, count in (("nphi", nphi), ("ntheta", ntheta)):
-            check_integer(f"Equilibrium.{call}", name, count, 1, 100_000)
+            check_grid(f"Equilibrium.{call}", name, count)
         theta = 2 * np.pi * np.arange(ntheta) / ntheta
         return grid_angles(nphi, self.nfp, half_period), theta
 

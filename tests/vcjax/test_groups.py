@@ -67,8 +67,8 @@ def test_near_weights_of_groups_are_those_of_one_program(problem, monkeypatch, p
     np.testing.assert_allclose(weights, whole, rtol=1e-9, atol=1e-12 * np.abs(whole).max())
 
 
-@pytest.mark.parametrize("processors, groups", [(1, [3, 2]), (3, [3, 2])])
-def test_each_group_is_evaluated_once(monkeypatch, processors, groups):
+@pytest.mark.parametrize("processors", [1, 3])
+def test_each_group_is_evaluated_once(monkeypatch, processors):
     use_processors(monkeypatch, processors)
     monkeypatch.setattr(_groups, "_GROUP", 3)
     monkeypatch.setattr(_groups, "_LEAST_GROUP", 3)
@@ -80,7 +80,7 @@ def test_each_group_is_evaluated_once(monkeypatch, processors, groups):
 
     points = np.arange(15.0).reshape(5, 3)
     (found,) = _groups.in_groups(evaluate, points)
-    assert counts == groups
+    assert counts == [3, 2]
     np.testing.assert_array_equal(found, points[:, 0])
 
 

@@ -12,7 +12,7 @@ vanishes.
 """
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from jaxtyping import Float
@@ -23,20 +23,8 @@ _RESOLVED = 1 / 3
 """Fraction of a grid's modes, counted from the lowest, whose derivatives have little aliasing."""
 
 
-class Frame(NamedTuple):
-    """The tangents of a surface at the points of a field.
-
-    Attributes
-    ----------
-    tangents : two arrays (3, n, m), the derivatives of the surface points with respect to phi and
-        to theta, in components that rotate with phi.
-    nfp : number of field periods.
-    half_period : whether the first half of the rows are the mirror images of the second half.
-    """
-
-    tangents: tuple[Float[np.ndarray, "3 n m"], Float[np.ndarray, "3 n m"]]
-    nfp: int
-    half_period: bool
+Tangents: TypeAlias = tuple[Float[np.ndarray, "3 n m"], Float[np.ndarray, "3 n m"]]
+"""Derivatives of surface points along phi and along theta, in components that rotate with phi."""
 
 
 class Crossing(NamedTuple):
@@ -52,9 +40,9 @@ class Crossing(NamedTuple):
     flux: float
 
 
-def surface_frame(
+def tangents_at_field(
     samples: Float[np.ndarray, "3 a b"], nfp: int, half_period: bool, shape: tuple[int, int]
-) -> Frame:
+) -> Tangents:
     """Return the tangents of a surface at the points of a field, over a whole period.
 
     Parameters
@@ -79,7 +67,7 @@ def surface_frame(
     spectra = scale * np.stack([w_phi, 1j * modes * w])
     fine = np.fft.irfft(spectra, thinning * columns)
     along_phi, along_theta = fine[..., ::thinning]
-    return Frame((along_phi, along_theta), nfp, half_period)
+    return along_phi, along_theta
 
 
 @lru_cache(maxsize=16)
@@ -94,28 +82,31 @@ def _onto_rows(count: int, nfp: int, half_period: bool, rows: int) -> np.ndarray
     return np.stack(matrices)[:, None]
 
 
-def crossing(field: Float[np.ndarray, "3 n m"], frame: Frame) -> Crossing:
+def crossing(
+    field: Float[np.ndarray, "3 n m"], tangents: Tangents, nfp: int, half_period: bool
+) -> Crossing:
     """Return the current and the flux through a surface.
 
     Derivatives are spectral, and only the lowest third of their modes is used.
 
     Parameters
     ----------
-    field : B at the points of `frame`, in components that rotate with phi.
+    field : B, in components that rotate with phi.
+    tangents : from `tangents_at_field`, at the points of the field.
     """
     _, n, m = field.shape
-    covariant = np.stack([np.einsum("ijk,ijk->jk", field, v) for v in frame.tangents])
+    covariant = np.stack([np.einsum("ijk,ijk->jk", field, v) for v in tangents])
     by_phi, by_theta = np.fft.rfft2(covariant) / (n * m)
     resolved, slope_phi, slope_theta, weight = _resolved(n, m)
-    along_phi = frame.nfp * slope_phi * by_theta[resolved]
+    along_phi = nfp * slope_phi * by_theta[resolved]
     along_theta = slope_theta * by_phi[resolved]
     current = along_phi - along_theta
     size = float(np.sqrt(((current.real**2 + current.imag**2) * weight).sum()))
     strength = np.sqrt(np.einsum("ijk,ijk->jk", field, field))
-    along = np.einsum("ijk,ijk->", frame.tangents[0], frame.tangents[0])
+    along = np.einsum("ijk,ijk->", tangents[0], tangents[0])
     return Crossing(
         size / (float(strength.max()) * float(np.sqrt(along / (n * m)))),
-        0.0 if frame.half_period else _net_flux(field, strength, frame),
+        0.0 if half_period else _net_flux(field, strength, tangents),
     )
 
 
@@ -141,9 +132,9 @@ def _resolved(n: int, m: int) -> tuple[tuple, np.ndarray, np.ndarray, np.ndarray
     return np.ix_(rows, columns), *slopes, np.where(columns == 0, 1.0, 2.0)
 
 
-def _net_flux(field, strength, frame: Frame) -> float:
+def _net_flux(field, strength, tangents: Tangents) -> float:
     """Return the absolute net flux of a field, relative to the integral of its strength."""
-    (a, b, c), (d, e, f) = frame.tangents
+    (a, b, c), (d, e, f) = tangents
     normal = np.stack([b * f - c * e, c * d - a * f, a * e - b * d])
     area = np.sqrt(np.einsum("ijk,ijk->jk", normal, normal))
     return abs(float(np.einsum("ijk,ijk->", field, normal))) / float((strength * area).sum())

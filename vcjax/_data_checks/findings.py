@@ -48,20 +48,13 @@ class Missed(NamedTuple):
     shares: tuple[float, float]
     decays: tuple[float, float]
 
-    def grid(self, shape: tuple[int, int], half_period: bool, limit: float) -> tuple[int, int]:
-        """Return the (nphi, ntheta) of a grid that should miss no more than a limit.
-
-        Parameters
-        ----------
-        shape : (nphi, ntheta) of the present grid.
-        limit : largest part of the field that the grid may miss along phi and along theta.
-        """
+    def grid(self, rule: Rule) -> tuple[int, int]:
+        """Return the (nphi, ntheta) of a grid that should miss at most 10^-digits each way."""
+        limit, images = 10.0**-rule.digits, (1 + rule.half_period, 1)
         counts = []
-        for count, share, decay, images in zip(
-            shape, self.shares, self.decays, (1 + half_period, 1), strict=True
-        ):
+        for count, share, decay, copies in zip(rule.src_shape, *self, images, strict=True):
             modes = log(share / limit) / -log(decay) if share > limit else 0.0
-            counts.append(count + ceil(2 * modes / images))
+            counts.append(count + ceil(2 * modes / copies))
         return counts[0], counts[1]
 
 
@@ -81,7 +74,7 @@ def warn_of_field(call: str, spectrum: Spectrum, surface: WatchedSurface, *, reu
     largest = spectrum.largest
     missed = _missed(spectrum, largest, surface)
     share = sum(missed.shares)
-    crossed = crossing(spectrum.values, surface.frame)
+    crossed = crossing(spectrum.values, surface.tangents, rule.nfp, rule.half_period)
     resolved = False
     if _warn_of_outlier(call, "B", spectrum, largest, rule):
         pass
@@ -119,7 +112,7 @@ def _missed(spectrum: Spectrum, largest: float, surface: WatchedSurface) -> Miss
     if spectrum.values.shape[1] == 1:  # one row does not show how the field varies along phi
         phi = largest * surface.variation
     if rule.gradient:
-        lengths = [float(np.sqrt((v**2).sum(axis=0).mean())) for v in surface.frame.tangents]
+        lengths = [float(np.sqrt((v**2).sum(axis=0).mean())) for v in surface.tangents]
         phi, theta = rule.nfp * phi / lengths[0], theta / lengths[1]
         largest = max(spectrum.steepness(rule.nfp, lengths), largest / lengths[0])
     return Missed((phi / largest, theta / largest), decays)
@@ -194,8 +187,7 @@ def _warn_of_noise(call: str, noise: float, rule: Rule) -> None:
 
 
 def _warn_unresolved(call: str, missed: Missed, rule: Rule, crossed: Crossing) -> None:
-    shape = rule.src_shape
-    nphi, ntheta = missed.grid(shape, rule.half_period, 10.0**-rule.digits)
+    shape, (nphi, ntheta) = rule.src_shape, missed.grid(rule)
     of = "max |grad B|" if rule.gradient else "max |B|"
     doubt = (
         " If these points do resolve B, X and B do not belong together: n . curl B is "

@@ -87,15 +87,12 @@ class Spectrum:
         """
         return [np.sqrt(_folded(self._power.sum(axis=2 - axis), axis)) for axis in (1, 2)]
 
-    def shares(self, axis: int) -> Float[np.ndarray, " modes"]:
-        """Return the sum of amplitudes for each |mode| along an axis (1 or 2).
+    @cached_property
+    def shares(self) -> list[Float[np.ndarray, " modes"]]:
+        """The sum of amplitudes for each |mode| along both axes.
 
         Amplitudes are summed over the components and the other axis.
         """
-        return self._shares[axis - 1]
-
-    @cached_property
-    def _shares(self) -> list[np.ndarray]:
         sizes = self._sizes.sum(axis=0)
         sizes[:, 1 : (self.values.shape[2] + 1) // 2] *= 2
         return [_folded(sizes.sum(axis=2 - axis), axis) for axis in (1, 2)]

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from vcjax._data_checks.currents import Frame, surface_frame
+from vcjax._data_checks.currents import Tangents, tangents_at_field
 from vcjax._data_checks.spectrum import Spectrum
 from vcjax._geometry import resample
 from vcjax._quadrature.rule import Rule
@@ -34,21 +34,17 @@ class WatchedSurface:
         return resample.surface_period(points, self.rule.nfp, self.rule.half_period)
 
     @cached_property
-    def frame(self) -> Frame:
+    def tangents(self) -> Tangents:
         """The tangents of the surface at the points of the source grid."""
         rule = self.rule
-        return surface_frame(self.samples, rule.nfp, rule.half_period, rule.src_shape)
+        return tangents_at_field(self.samples, rule.nfp, rule.half_period, rule.src_shape)
 
     @cached_property
     def spectrum(self) -> Spectrum:
         """The spectrum of one period of the points X, in components that rotate with phi."""
-        rule, points = self.rule, np.moveaxis(self.X, -1, 0)
-        if rule.half_period:
-            image = resample.mirror(points, resample.POSITION_PARITY)
-            points = np.concatenate([image, points], axis=1)
-        rows = points.shape[1]
-        angles = resample.equispaced(*resample.field_angles(rows, rule.nfp, rule.half_period), rows)
-        return Spectrum(resample.rotate(points, -angles), 2 if rule.half_period else 1)
+        points, symmetry = np.moveaxis(self.X, -1, 0), (self.rule.nfp, self.rule.half_period)
+        period = resample.field_period(points, *symmetry, parity=resample.POSITION_PARITY)
+        return Spectrum(period, 2 if self.rule.half_period else 1)
 
     @cached_property
     def minor_radius(self) -> float:

@@ -27,7 +27,8 @@ _ONE_THREAD = 2**18
 def rotate(values, angles, xp: Any = np):
     """Rotate vectors (3, n, ...) about the z axis.
 
-    The vectors of row k, along the second axis, are rotated by ``angles[k]``.
+    The vectors of row k, along the second axis, are rotated by ``angles[k]``; a single angle is for
+    all rows.
     """
     shape = (-1,) + (1,) * (values.ndim - 2)
     cosine, sine = xp.cos(angles).reshape(shape), xp.sin(angles).reshape(shape)
@@ -70,7 +71,14 @@ def without_images(angles: np.ndarray) -> np.ndarray:
 
 
 @jax.named_scope("resample")
-def field_period(B, nfp: int, half_period: bool, xp: Any = np):
+def field_period(
+    B,
+    nfp: int,
+    half_period: bool,
+    xp: Any = np,
+    *,
+    parity: tuple[float, float, float] = FIELD_PARITY,
+):
     """Return one period of a field in the co-rotating frame.
 
     Parameters
@@ -78,13 +86,14 @@ def field_period(B, nfp: int, half_period: bool, xp: Any = np):
     B : (3, nphi, ntheta) Cartesian components on a grid over a full or half period.
     nfp : number of field periods.
     half_period : whether the grid covers half a period; the other half follows by symmetry.
+    parity : signs under stellarator symmetry; `POSITION_PARITY` if B contains positions.
 
     Returns
     -------
     (3, n, ntheta) co-rotating components, with the rows at the angles that `field_angles` gives.
     """
     if half_period:
-        B = xp.concatenate([mirror(B, FIELD_PARITY, xp), B], axis=1)
+        B = xp.concatenate([mirror(B, parity, xp), B], axis=1)
     start, step = field_angles(B.shape[1], nfp, half_period)
     return rotate(B, -equispaced(start, step, B.shape[1], xp), xp)
 
@@ -130,10 +139,8 @@ def surface_period(X, nfp: int, half_period: bool):
     period = 2 * np.pi / nfp
     if half_period:
         image = mirror(X, POSITION_PARITY)
-        X = np.concatenate([X, rotate(image, np.full((nphi,), period))], axis=1)
-    torus = np.concatenate(
-        [rotate(X, np.full((X.shape[1],), k * period)) for k in range(nfp)], axis=1
-    )
+        X = np.concatenate([X, rotate(image, period)], axis=1)
+    torus = np.concatenate([rotate(X, k * period) for k in range(nfp)], axis=1)
     rows = torus.shape[1]
     if half_period:
         modes = np.arange(rows)

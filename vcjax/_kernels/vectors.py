@@ -61,6 +61,6 @@ def dot(a: Sequence[Array], b: Sequence[Array]) -> Array:
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-def dot_and_cross(a: Sequence[Array], b: Sequence[Array], axis: int = 0) -> Array:
-    """Return a . b and the three components of a x b, stacked along an axis of length 4."""
-    return stacked([dot(a, b), *cross(a, b)], axis)
+def dot_and_cross(a: Sequence[Array], b: Sequence[Array]) -> Array:
+    """Return a . b and the three components of a x b, stacked along a new first axis."""
+    return stacked([dot(a, b), *cross(a, b)])

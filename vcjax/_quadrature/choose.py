@@ -337,17 +337,15 @@ def _agreeing_rays(rule: Rule) -> Rule:
     return replace(rule, lagrange_count=count, margin=margin, core_count=core_count)
 
 
-def resolves(
-    rule: Rule, X: np.ndarray, B: np.ndarray, digits: int, *, gradient: bool = False
-) -> bool:
-    """Return whether the grid of a rule resolves B to the given digits.
+def resolves(rule: Rule, X: np.ndarray, B: np.ndarray, digits: int) -> bool:
+    """Return whether the grid of a rule resolves B, or its gradient, to the given digits.
 
     Parameters
     ----------
     rule : chosen for another field and the same digits.
     X : (nphi, ntheta, 3) points of the surface that the rule was chosen for.
     B : (src_nphi, src_ntheta, 3) field on the source grid of the rule.
-    digits, gradient : as for `choose`.
+    digits : as for `choose`; those of the gradient if the rule is for gradients.
 
     Raises
     ------
@@ -357,7 +355,7 @@ def resolves(
     check_field_seams("resolves", field, rule.nfp, rule.half_period)
     spectrum = field_spectrum(field, rule.nfp, rule.half_period)
     samples = None
-    if gradient:
+    if rule.gradient:
         points = check_surface("resolves", X, rule.nfp, rule.half_period)
         samples = resample.surface_period(points, rule.nfp, rule.half_period)
     return is_resolved(rule, spectrum, digits, samples)
@@ -370,7 +368,7 @@ def _facing_x(samples: np.ndarray) -> np.ndarray:
     """
     middle = samples.mean(axis=(1, 2))
     samples = samples - np.array([0.0, 0.0, middle[2]])[:, None, None]
-    return resample.rotate(samples, np.full(samples.shape[1], -np.arctan2(middle[1], middle[0])))
+    return resample.rotate(samples, -np.arctan2(middle[1], middle[0]))
 
 
 def _metric(samples: np.ndarray, nfp: int) -> np.ndarray:

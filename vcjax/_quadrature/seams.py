@@ -110,7 +110,7 @@ def _neighbours(values, parity, nfp: int, half_period: bool):
 
     Each row has the shape (3, 1, ntheta).
     """
-    period = np.full(1, 2 * np.pi / nfp)
+    period = 2 * np.pi / nfp
     if half_period:
         image = resample.mirror(values, parity)
         return image[:, -1:], resample.rotate(image[:, :1], period)

@@ -6,10 +6,10 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from vcjax._data_checks.currents import surface_frame
+from vcjax._data_checks.currents import tangents_at_field
 from vcjax._data_checks.spectrum import Spectrum
 from vcjax._geometry.jump import dual_basis, total_gradient
-from vcjax._quadrature.spectrum import lagrange_errors, midway, signal
+from vcjax._quadrature.spectrum import enough_nodes, lagrange_errors, midway, signal
 
 _UNIFORM = 10.0
 _MOST_DIGITS = 12
@@ -37,8 +37,8 @@ class Slopes:
     def _basis(self) -> Float[np.ndarray, "3 3 n m"]:
         _, rows, columns = self.spectrum.values.shape
         shape = rows // (1 + self.half_period), columns
-        frame = surface_frame(self.samples, self.nfp, self.half_period, shape)
-        return dual_basis(*frame.tangents, np)
+        tangents = tangents_at_field(self.samples, self.nfp, self.half_period, shape)
+        return dual_basis(*tangents, np)
 
     @cached_property
     def steepest(self) -> float:
@@ -78,13 +78,11 @@ class Slopes:
         lagrange_count : number of points of the Lagrange interpolation on patches.
         """
         tolerance = 10.0 ** -min(digits, _MOST_DIGITS) * self.steepest
-        counts = []
-        for axis, periods in ((1, self.nfp), (2, 1)):
-            nodes = by_modes[axis - 1]
-            while self._missed(axis, periods, nodes, lagrange_count) > tolerance:
-                nodes *= 1.05
-            counts.append(nodes)
-        return np.array(counts)
+
+        def error(axis: int, turns: float) -> float:
+            return self._missed(axis, turns, lagrange_count)
+
+        return enough_nodes(error, tolerance, by_modes, self.nfp)
 
     def missed(self, nodes: np.ndarray, stencil_counts: tuple[int, int]) -> float:
         """Estimate the error of interpolating B on patches, relative to `steepest`.
@@ -94,11 +92,13 @@ class Slopes:
         nodes : (2,) numbers of nodes along phi around the whole torus, and along theta.
         stencil_counts : numbers of points of the Lagrange interpolation along phi and theta.
         """
-        axes = zip((1, 2), (self.nfp, 1), nodes.astype(float), stencil_counts, strict=True)
+        turns = np.array([self.nfp, 1]) / nodes
+        axes = zip((1, 2), turns, stencil_counts, strict=True)
         return sum(self._missed(*axis) for axis in axes) / self.steepest
 
-    def _missed(self, axis: int, periods: int, nodes: float, lagrange_count: int) -> float:
-        slope = missed_slope(self.spectrum.values, axis, periods / nodes, lagrange_count)
+    def _missed(self, axis: int, turns: float, lagrange_count: int) -> float:
+        slope = missed_slope(self.spectrum.values, axis, turns, lagrange_count)
+        periods = self.nfp if axis == 1 else 1
         return float((periods * np.linalg.norm(self._basis[axis - 1], axis=0) * slope).max())
 
 

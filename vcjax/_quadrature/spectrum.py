@@ -1,6 +1,7 @@
 """Fourier spectra of fields and surfaces: how well grids resolve them."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -104,7 +105,7 @@ def _resolved_mode(share: np.ndarray, tolerance: float) -> int:
 def nodes_for_field(spectrum: Spectrum, digits: float, nfp: int) -> np.ndarray:
     """Return the two numbers of nodes that resolve a field, along phi (whole torus) and theta."""
     tolerance = 10.0**-digits * spectrum.largest
-    modes = [_resolved_mode(spectrum.shares(axis), tolerance) for axis in (1, 2)]
+    modes = [_resolved_mode(share, tolerance) for share in spectrum.shares]
     return np.maximum(_NODES_PER_MODE * np.array([modes[0] * nfp, modes[1]]), _LEAST_NODES)
 
 
@@ -122,9 +123,29 @@ def nodes_for_interpolation(
     count : number of points of the Lagrange interpolation.
     """
     tolerance = _MISSED * 10.0**-digits * spectrum.largest
+
+    def error(axis: int, modes_per_node: float) -> float:
+        return missed_value(spectrum.values, axis, modes_per_node, count)
+
+    return enough_nodes(error, tolerance, least, nfp)
+
+
+def enough_nodes(
+    error: Callable[[int, float], float], tolerance: float, least: np.ndarray, nfp: int
+) -> np.ndarray:
+    """Return the two numbers of nodes with which an error is at most a tolerance.
+
+    The first is counted along phi around the whole torus, the second along theta.
+
+    Parameters
+    ----------
+    error : called with an axis, 1 or 2, and with the fraction of a turn by which mode 1 of a period
+        advances from node to node along this axis.
+    least : (2,) least values of the numbers.
+    """
     counts = []
     for axis, periods, nodes in zip((1, 2), (nfp, 1), least, strict=True):
-        while missed_value(spectrum.values, axis, periods / nodes, count) > tolerance:
+        while error(axis, periods / nodes) > tolerance:
             nodes *= 1.05
         counts.append(nodes)
     return np.array(counts)
@@ -146,24 +167,13 @@ def nodes_for_surface(samples: np.ndarray, nfp: int, epsilon: float, count: int)
     _, x_phi, x_theta = resample.tangents_at(samples, nfp, angles, 4 * samples.shape[2])
     normals = np.cross(x_phi, x_theta, axis=0)
     tolerance = epsilon * np.linalg.norm(normals, axis=0).max()
-    counts = []
-    for share, periods in zip(amplitudes(normals), (nfp, 1), strict=True):
-        nodes = _LEAST_NODES
-        while interpolation_error(share, periods / nodes, count) > tolerance:
-            nodes *= 1.05
-        counts.append(nodes)
-    return np.array(counts)
+    shares = amplitudes(normals)
 
+    def error(axis: int, modes_per_node: float) -> float:
+        share = shares[axis - 1]
+        return float(share @ lagrange_errors(share.size, modes_per_node, count))
 
-def interpolation_error(share: np.ndarray, modes_per_node: float, count: int) -> float:
-    """Bound the error of local Lagrange interpolation on `count` points.
-
-    Parameters
-    ----------
-    share : (k,) amplitudes of the modes 0 .. k - 1.
-    modes_per_node : fraction of a turn by which mode 1 advances from node to node.
-    """
-    return float(share @ lagrange_errors(share.size, modes_per_node, count))
+    return enough_nodes(error, tolerance, np.full(2, _LEAST_NODES), nfp)
 
 
 def lagrange_errors(modes: int, modes_per_node: float, count: int) -> np.ndarray:

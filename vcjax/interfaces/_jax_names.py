@@ -42,7 +42,7 @@ def _on_surface(part: str, evaluate: Callable, kind: str) -> tuple[Callable, Cal
         setup, options = self._begin(call, kind, knobs)
         B = point_major(call, "B0", B0, setup.src_shape)
         with errors_named(call):
-            casing = setup.casing(kind, B, options.wanted)
+            casing = setup.casing(kind, B, **options.casing)
             # Only an array of the same shape can be donated to the result.
             if options.donate and np.shape(B0) == (3, *setup.trg_shape) and kind == "field":
                 given = B0 if isinstance(B0, jax.Array) else jnp.array(B0)
@@ -60,7 +60,7 @@ def _on_surface(part: str, evaluate: Callable, kind: str) -> tuple[Callable, Cal
             raise VcjaxError(f"{call} got an empty B0_batch; give at least one field.")
         fields = [point_major(call, "B0", B0, setup.src_shape) for B0 in given]
         with errors_named(call):
-            casing = setup.casing_for_all(kind, fields, options.wanted)
+            casing = setup.casing_for_all(kind, fields, **options.casing)
             one = partial(evaluate, casing, **options.chunks)
             return jax.vmap(lambda B: turned(one(B)))(jnp.stack(fields))
 
@@ -84,7 +84,7 @@ def _off_surface(part: str, evaluate: Callable, kind: str) -> Callable:
         B = point_major(call, "B0", B0, setup.src_shape)
         points = point_major(call, "X_trg", X_trg)[0]
         with errors_named(call):
-            found = evaluate(setup.casing(kind, B, options.wanted), B, points, **options.chunks)
+            found = evaluate(setup.casing(kind, B, **options.casing), B, points, **options.chunks)
         values = _TURNED[kind](getattr(found, part.split("_")[0]))
         return (values, found.error) if options.return_estimate else values
 
@@ -203,7 +203,7 @@ class VirtualCasingJAX:
         if B0 is not None:
             B0 = point_major("precompute_singular", "B0", B0, setup.src_shape)
         with errors_named("precompute_singular"):
-            setup.casing("field", B0, options.wanted)
+            setup.casing("field", B0, **options.casing)
 
     def get_normal(self) -> jax.Array:
         """Return outward unit normals of the surface at the targets, (3, trg_nt, trg_np).

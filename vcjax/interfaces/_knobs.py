@@ -8,7 +8,6 @@ import numpy as np
 from vcjax import Rule, VcjaxError
 from vcjax._checks import check_grid, check_integer
 from vcjax._quadrature.choose import MAX_DIGITS
-from vcjax.interfaces._surface_setup import CasingOptions
 
 _NO_LIMIT = 2**31 - 1
 _MAX_LEVELS = 30
@@ -29,13 +28,13 @@ class Knobs:
 
     Attributes
     ----------
-    wanted : options of the casing.
+    casing : options of the casing, see `SurfaceSetup.casing`.
     chunks : tile sizes of the sum over pairs of targets and sources.
     donate : whether the result may reuse the memory of the field.
     return_estimate : whether to return estimated errors as well.
     """
 
-    wanted: CasingOptions
+    casing: dict[str, Any]
     chunks: dict[str, int | str]
     donate: bool
     return_estimate: bool
@@ -70,7 +69,7 @@ def read_knobs(call: str, kind: str, knobs: dict[str, Any]) -> Knobs:
             "digits determine the quadrature."
         )
     read = Knobs(
-        CasingOptions(_digits(call, known), _rule(call, known), caps if off else near),
+        dict(digits=_digits(call, known), rule=_rule(call, known), **(caps if off else near)),
         chunks={
             name: _NO_LIMIT if (size := known.pop(name, "auto")) is None else size
             for name in ("chunk_size", "target_chunk_size")

@@ -21,26 +21,6 @@ from vcjax._geometry.surface import outward_normals, surface_frame
 from vcjax._quadrature.choose import MAX_DIGITS, resolves
 
 
-@dataclass(frozen=True)
-class CasingOptions:
-    """Options of the casing that a call uses.
-
-    Attributes
-    ----------
-    digits : accuracy; if None, the digits of the `SurfaceSetup`.
-    rule : a rule from `VirtualCasingJAX.plan_precision`; if None, a rule is chosen for the field.
-    options : options of `vcjax.prepare` for targets on the surface, or of
-        `vcjax.choose_off_surface` for points off the surface.
-    """
-
-    digits: int | None = None
-    rule: Rule | None = None
-    options: dict[str, Any] = field(default_factory=dict)
-
-
-_DEFAULT = CasingOptions()
-
-
 def _concrete() -> AbstractContextManager:
     """Return a context in which results are concrete even if B is traced.
 
@@ -93,7 +73,15 @@ class SurfaceSetup:
             # Raise an error for a bad surface here rather than at the first field.
             self.unit_normal("setup")
 
-    def casing(self, kind: str, B: Any, wanted: CasingOptions = _DEFAULT) -> Any:
+    def casing(
+        self,
+        kind: str,
+        B: Any,
+        *,
+        digits: int | None = None,
+        rule: Rule | None = None,
+        **options: Any,
+    ) -> Any:
         """Return a casing that resolves fields with structure as fine as B; prepare it if needed.
 
         Parameters
@@ -101,31 +89,32 @@ class SurfaceSetup:
         kind : "field", "gradient", "off" or "off_gradient"; "off" means points off the surface.
         B : (src_nphi, src_ntheta, 3) field. If it is traced or None, the casing resolves every
             field of the source grid.
-        wanted : options of the casing.
+        digits : accuracy; if None, the digits of this object.
+        rule : a rule from `VirtualCasingJAX.plan_precision`; if None, a rule is chosen for B.
+        options : options of `vcjax.prepare` for targets on the surface, or of
+            `vcjax.choose_off_surface` for points off the surface.
 
         Raises
         ------
         VcjaxError : if B is invalid, if a rule is given and `kind` is not "field", or if the
             surface is traced and no rule is given.
         """
-        if wanted.rule is not None and kind != "field":
+        if rule is not None and kind != "field":
             raise VcjaxError(
                 "casing got precision=, which is for fields on the surface only; leave it out for "
                 "gradients and for points off the surface."
             )
         known = self.known(B)
-        digits = self.digits if wanted.digits is None else wanted.digits
-        key = kind, wanted.rule or digits, *sorted(wanted.options.items())
+        digits = self.digits if digits is None else digits
+        key = kind, rule or digits, *sorted(options.items())
         # Casings for one field and casings for all fields have separate keys.
-        for_all = known is None and wanted.rule is None
+        for_all = known is None and rule is None
         for of_all in (True,) if for_all else (False, True):
             held = self._held.get((of_all, *key))
-            if held is not None and (wanted.rule or self._resolves(kind, held.rule, known, digits)):
+            if held is not None and (rule or self._resolves(held.rule, known, digits)):
                 return self._watched(held, known)
-        caps, options = {}, wanted.options
-        if kind.startswith("off"):
-            caps, options = options, caps
-        rule = wanted.rule or self.rule(kind, known, digits, **caps)
+        caps, options = (options, {}) if kind.startswith("off") else ({}, options)
+        rule = rule or self.rule(kind, known, digits, **caps)
         held = self._held.get((for_all, *key))
         if held is not None and held.rule == rule:  # the caps do not allow a finer rule
             return self._watched(held, known)
@@ -136,14 +125,12 @@ class SurfaceSetup:
         self._held[for_all, *key] = made
         return self._watched(made, known)
 
-    def casing_for_all(self, kind: str, fields: Sequence[Any], wanted: CasingOptions) -> Any:
+    def casing_for_all(self, kind: str, fields: Sequence[Any], **wanted: Any) -> Any:
         """Return one casing that resolves every field of a batch; see `casing` for arguments."""
-        if wanted.rule is not None:
-            return [self.casing(kind, B, wanted) for B in fields][0]
-        *_, last = (self.casing(kind, B, wanted) for B in fields)
-        if all(self.casing(kind, B, wanted) is last for B in fields):
+        *_, last = (self.casing(kind, B, **wanted) for B in fields)
+        if wanted.get("rule") or all(self.casing(kind, B, **wanted) is last for B in fields):
             return last
-        return self.casing(kind, None, wanted)
+        return self.casing(kind, None, **wanted)
 
     def rule(self, kind: str, B: np.ndarray | None, digits: int | None = None, **caps: Any) -> Rule:
         """Choose the rule for a field B, or for every field of the source grid if B is None.
@@ -165,10 +152,7 @@ class SurfaceSetup:
         if B is None or not B.any():
             with made_up_data():
                 made_up = self._toroidal_field(ripples=B is None)
-                return self._chosen(kind, made_up, digits, caps)
-        return self._chosen(kind, B, digits, caps)
-
-    def _chosen(self, kind: str, B: np.ndarray, digits: int | None, caps: dict[str, Any]) -> Rule:
+                return self.rule(kind, made_up, digits, **caps)
         options: dict[str, Any] = {"nfp": self.nfp, "half_period": self.half_period}
         options["gradient"] = kind.endswith("gradient")
         digits = self.digits if digits is None else digits
@@ -201,10 +185,8 @@ class SurfaceSetup:
             check_evaluated("casing", casing, B)
         return casing
 
-    def _resolves(self, kind: str, rule: Rule, B: np.ndarray | None, digits: int) -> bool:
-        if B is None or not B.any():
-            return True
-        return resolves(rule, self.X, B, digits, gradient=kind.endswith("gradient"))
+    def _resolves(self, rule: Rule, B: np.ndarray | None, digits: int) -> bool:
+        return B is None or not B.any() or resolves(rule, self.X, B, digits)
 
     def _toroidal_field(self, *, ripples: bool) -> Float[np.ndarray, "src_nphi src_ntheta 3"]:
         """Return the field of a conductor along the z axis at the points of the source grid.

@@ -203,6 +203,8 @@ def biot_savart(
 ) -> Float[np.ndarray, "m 3"]:
     """Return the field of closed filaments, B = sum (mu_0 I / 4 pi) int dl x (x - y) / |x - y|^3.
 
+    The difference r = x - y is formed first, so that no digits cancel later.
+
     Parameters
     ----------
     filaments : closed smooth curves with currents.
@@ -214,25 +216,44 @@ def biot_savart(
     -------
     (m, 3) Cartesian components.
     """
-    call = "problems.magnetic_field"
-    return _sum_elements(*_elements(call, filaments, targets, refinement), targets)
+    points, elements = _elements("problems.magnetic_field", filaments, targets, refinement)
+    field = np.empty_like(targets)
+    for tile, offsets in _tiles(targets, points):
+        squared = offsets[0] ** 2
+        for offset in offsets[1:]:
+            squared += offset * offset
+        weights = 1.0 / (squared * np.sqrt(squared))
+        x, y, z = (np.multiply(offset, weights, out=offset) @ elements for offset in offsets)
+        field[tile, 0] = z[:, 1] - y[:, 2]
+        field[tile, 1] = x[:, 2] - z[:, 0]
+        field[tile, 2] = y[:, 0] - x[:, 1]
+    return field
 
 
 def biot_savart_gradient(
-    filaments: tuple[Filament, ...],
-    targets: Float[np.ndarray, "m 3"],
-    *,
-    refinement: float = 7 / 6,
+    filaments: tuple[Filament, ...], targets: Float[np.ndarray, "m 3"]
 ) -> Float[np.ndarray, "m 3 3"]:
     """Return the gradient of the field of closed filaments: (m, 3, 3) with [:, i, k] = d_i B_k.
 
-    The parameters are those of `biot_savart`. The kernel has one more power of the distance than
-    the kernel of the field, so the error of the trapezoidal rule is larger by a factor of about the
+    The parameters are those of `biot_savart`. With r as there, the kernel is the symmetric matrix
+    K_im = delta_im / |r|^3 - 3 r_i r_m / |r|^5. It has one more power of the distance than the
+    kernel of the field, so the error of the trapezoidal rule is larger by a factor of about the
     number of points. A sixth more points multiplies the error by exp(-6), which compensates for
     this factor.
     """
-    call = "problems.magnetic_field_gradient"
-    return _sum_gradients(*_elements(call, filaments, targets, refinement), targets)
+    points, elements = _elements("problems.magnetic_field_gradient", filaments, targets, 7 / 6)
+    gradient = np.empty((len(targets), 3, 3))
+    for tile, offsets in _tiles(targets, points):
+        squared = sum(offset * offset for offset in offsets)
+        cubed = 1.0 / (squared * np.sqrt(squared))
+        fifth = 3 * cubed / squared
+        kernel = np.empty((3, 3, len(cubed), 3))
+        for i, m in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)):
+            values = cubed * (i == m) - fifth * offsets[i] * offsets[m]
+            kernel[i, m] = kernel[m, i] = values @ elements
+        for k, (a, b) in enumerate(((1, 2), (2, 0), (0, 1))):
+            gradient[tile, :, k] = (kernel[:, b, :, a] - kernel[:, a, :, b]).T
+    return gradient
 
 
 def _elements(call, filaments, targets, refinement):
@@ -247,46 +268,9 @@ def _elements(call, filaments, targets, refinement):
     return np.concatenate(points), np.concatenate(elements)
 
 
-def _sum_elements(points, elements, targets):
-    """Return the sum over j of dl_j x r_j / |r_j|^3, with r_j = x - y_j, at each target x.
-
-    The result has the shape (m, 3). The difference r_j is formed first, so that no digits cancel
-    later.
-    """
-    field = np.empty_like(targets)
+def _tiles(targets, points):
+    """Yield tiles of targets: their slice, and the components of x - y, (target, point) each."""
     step = max(1, _TILE_BYTES // (8 * len(points)))
     for start in range(0, len(targets), step):
-        tile = targets[start : start + step]
-        offsets = [tile[:, axis, None] - points[:, axis] for axis in range(3)]
-        squared = offsets[0] ** 2
-        for offset in offsets[1:]:
-            squared += offset * offset
-        weights = 1.0 / (squared * np.sqrt(squared))
-        x, y, z = (np.multiply(offset, weights, out=offset) @ elements for offset in offsets)
-        field[start : start + step, 0] = z[:, 1] - y[:, 2]
-        field[start : start + step, 1] = x[:, 2] - z[:, 0]
-        field[start : start + step, 2] = y[:, 0] - x[:, 1]
-    return field
-
-
-def _sum_gradients(points, elements, targets):
-    """Return the sum over j of dl_j x K_i(r_j), with r_j = x - y_j, at each target x.
-
-    The kernel K_im = delta_im / |r|^3 - 3 r_i r_m / |r|^5 is symmetric. The result has the shape
-    (m, 3, 3), and i is its second index.
-    """
-    gradient = np.empty((len(targets), 3, 3))
-    step = max(1, _TILE_BYTES // (8 * len(points)))
-    for start in range(0, len(targets), step):
-        tile = targets[start : start + step]
-        offsets = [tile[:, axis, None] - points[:, axis] for axis in range(3)]
-        squared = sum(offset * offset for offset in offsets)
-        cubed = 1.0 / (squared * np.sqrt(squared))
-        fifth = 3 * cubed / squared
-        kernel = np.empty((3, 3, len(tile), 3))
-        for i, m in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)):
-            values = cubed * (i == m) - fifth * offsets[i] * offsets[m]
-            kernel[i, m] = kernel[m, i] = values @ elements
-        for k, (a, b) in enumerate(((1, 2), (2, 0), (0, 1))):
-            gradient[start : start + step, :, k] = (kernel[:, b, :, a] - kernel[:, a, :, b]).T
-    return gradient
+        tile = slice(start, start + step)
+        yield tile, [targets[tile, axis, None] - points[:, axis] for axis in range(3)]

@@ -50,12 +50,10 @@ def sound() -> dict[str, Data]:
 def _half_step(values, parity, data: Data, axis: int):
     """Return values sampled half a step further along an angle, exactly."""
     rows = values.shape[0]
-    v = np.moveaxis(values, -1, 0)
-    if data.half_period:
-        v = np.concatenate([resample.mirror(v, parity), v], axis=1)
-    start, step = resample.field_angles(v.shape[1], data.nfp, data.half_period)
+    symmetry = data.nfp, data.half_period
+    v = resample.field_period(np.moveaxis(values, -1, 0), *symmetry, parity=parity)
+    start, step = resample.field_angles(v.shape[1], *symmetry)
     angles = resample.equispaced(start, step, v.shape[1])
-    v = resample.rotate(v, -angles)
     modes = np.fft.fftfreq(v.shape[axis + 1], 1 / v.shape[axis + 1])
     phase = np.exp(1j * np.pi * modes / modes.size)
     v = np.fft.ifft(

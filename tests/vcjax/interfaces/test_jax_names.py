@@ -198,7 +198,7 @@ def test_bad_fields_are_refused(named, B):
             call(given)
 
 
-def test_a_zero_field_has_zero_parts_first_or_later(problem, named, points, B):
+def test_a_zero_field_has_zero_parts_first_or_later(named, points, B):
     assert not np.asarray(named.compute_external_B(0 * B)).any()
     value = np.asarray(named.compute_external_B_offsurf(0 * B, X_trg=points.T))
     assert (value[:, :6] == 0).all() and np.isnan(value[:, 6:]).all()

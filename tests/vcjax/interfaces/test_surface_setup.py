@@ -13,7 +13,7 @@ from tests.vcjax.common import rippled, surface, toroidal_field
 from vcjax import VcjaxError, problems
 from vcjax._quadrature.choose import resolves
 from vcjax.interfaces import _surface_setup
-from vcjax.interfaces._surface_setup import CasingOptions, SurfaceSetup
+from vcjax.interfaces._surface_setup import SurfaceSetup
 
 # The rippled fields of these tests are made up.
 pytestmark = pytest.mark.filterwarnings("ignore::vcjax.VcjaxWarning")
@@ -53,20 +53,19 @@ def test_an_unresolved_field_gets_its_own_quadrature(setup, problem, toroidal, k
     # Ripples too small to matter for the digits of the field, but not for its gradient.
     fine = rippled(toroidal, 20, 3e-4)
     first = setup.casing(kind, toroidal)
-    assert resolves(first.rule, problem.X, fine, 3, gradient=gradient) == (not gradient)
+    assert resolves(first.rule, problem.X, fine, 3) == (not gradient)
     second = setup.casing(kind, fine)
-    assert resolves(second.rule, problem.X, fine, 3, gradient=gradient)
+    assert resolves(second.rule, problem.X, fine, 3)
     assert (second is first) == (not gradient)
     assert setup.casing(kind, toroidal) is second
 
 
 @pytest.mark.parametrize("digits", [1, 2, 3])
 def test_a_casing_for_all_fields_serves_each_field(setup, toroidal, digits):
-    wanted = CasingOptions(digits=digits)
-    finest = setup.casing("field", None, wanted)
+    finest = setup.casing("field", None, digits=digits)
     assert finest.rule.quad_ntheta >= 2.8 * (toroidal.shape[1] // 2)
     for B in (toroidal, rippled(toroidal, toroidal.shape[1] // 2, 0.5), 0 * toroidal):
-        assert setup.casing("field", B, wanted) is finest
+        assert setup.casing("field", B, digits=digits) is finest
     assert len(setup._held) == 1
 
 
@@ -74,16 +73,16 @@ def test_a_casing_for_all_fields_serves_each_field(setup, toroidal, digits):
 def test_a_zero_field_accepts_any_quadrature(setup, problem, kind):
     first = setup.casing(kind, 0 * problem.B)
     other = setup.casing(kind, problem.B)
-    assert resolves(other.rule, problem.X, problem.B, 3, gradient=kind.endswith("gradient"))
+    assert resolves(other.rule, problem.X, problem.B, 3)
     assert setup.casing(kind, 0 * problem.B) is other
     assert first.rule.quad_ntheta <= other.rule.quad_ntheta
 
 
 def test_a_grid_at_its_caps_is_kept(setup, problem):
     free = setup.casing("off", problem.B)
-    capped = CasingOptions(options={"max_nphi": free.rule.quad_nphi - 1})
+    most = free.rule.quad_nphi - 1
     with pytest.warns(vcjax.UnresolvedWarning, match="the rule has 2 digits"):
-        coarse, again = (setup.casing("off", problem.B, capped) for _ in range(2))
+        coarse, again = (setup.casing("off", problem.B, max_nphi=most) for _ in range(2))
     assert again is coarse and coarse.rule.quad_nphi < free.rule.quad_nphi
     assert setup.casing("off", problem.B) is free
 
@@ -97,7 +96,7 @@ def test_limits_that_cost_digits_are_reported_for_a_zero_field_too(setup, proble
 
 def test_fields_of_a_batch_share_a_quadrature_that_resolves_each(setup, problem, toroidal):
     fields = [toroidal, rippled(toroidal, 20, 0.1), 0 * toroidal]
-    shared = setup.casing_for_all("field", fields, CasingOptions())
+    shared = setup.casing_for_all("field", fields)
     assert all(setup.casing("field", B) is shared for B in fields)
     assert resolves(shared.rule, problem.X, fields[1], 3)
 
@@ -114,8 +113,8 @@ def test_a_casing_prepared_under_a_trace_holds_no_tracers(setup, problem, monkey
 
 
 def test_every_field_of_a_batch_is_checked_with_a_given_rule_too(setup, toroidal):
-    wanted = CasingOptions(rule=setup.rule("field", toroidal))
+    rule = setup.rule("field", toroidal)
     spoilt = np.where(toroidal == toroidal[0, 0], np.nan, toroidal)
     for fields in ([toroidal, spoilt], [spoilt, toroidal]):
         with pytest.raises(VcjaxError, match="NaN"):
-            setup.casing_for_all("field", fields, wanted)
+            setup.casing_for_all("field", fields, rule=rule)

@@ -30,6 +30,7 @@ RULE = Rule(
     margin=1,
     cutoff=1.0,
 )
+TURNS = np.moveaxis(rotation(2 * np.pi / 3 * np.arange(3)), 2, 0)
 
 
 def plain_sum(targets, sources, normals, B, nfp):
@@ -50,8 +51,7 @@ def test_far_field_equals_the_plain_sum_whatever_the_tiles(tiles):
     sources, normals, B = rng.normal(size=(3, 3, 50)) + np.array([4.0, 0, 0])[:, None]
     targets = np.concatenate([sources.T[::9], rng.normal(size=(4, 3)) + [4.0, 0, 0]])
     grids = (v.reshape(3, 5, 10) for v in (sources, normals, B))
-    turns = np.moveaxis(rotation(2 * np.pi / 3 * np.arange(3)), 2, 0)
-    given = (jnp.asarray(v) for v in (targets, *grids, turns))
+    given = (jnp.asarray(v) for v in (targets, *grids, TURNS))
     result = far_sum(FIELD, RULE, Tiles(*tiles), *given)
     expected = plain_sum(targets, sources, normals, B, 3)
     np.testing.assert_allclose(result.T, expected, rtol=1e-11, atol=1e-11 * np.abs(expected).max())
@@ -62,8 +62,7 @@ def test_far_gradient_is_the_symmetric_derivative_of_the_far_field_without_its_t
     rng = np.random.default_rng(3)
     grids = rng.normal(size=(3, 3, 5, 10)) + np.array([4.0, 0, 0])[:, None, None]
     targets = jnp.asarray(rng.normal(size=(4, 3)) + [4.0, 0, 0])
-    turns = np.moveaxis(rotation(2 * np.pi / 3 * np.arange(3)), 2, 0)
-    given = [jnp.asarray(v) for v in (*grids, turns)]
+    given = [jnp.asarray(v) for v in (*grids, TURNS)]
     result = far_sum(GRADIENT, RULE, Tiles(*tiles), targets, *given)
 
     def at(x):
@@ -96,9 +95,8 @@ def test_a_tile_has_more_targets_where_digits_need_smaller_blocks(monkeypatch, d
     limited = FIELD._replace(block_limit=lambda digits: 40 if digits < 8 else 10)
     rng = np.random.default_rng(5)
     targets, grids = rng.normal(size=(4, 3)), rng.normal(size=(3, 3, 5, 10))
-    turns = np.moveaxis(rotation(2 * np.pi / 3 * np.arange(3)), 2, 0)
     rule = replace(RULE, digits=digits)
-    given = (jnp.asarray(v) for v in (targets, *grids, turns))
+    given = (jnp.asarray(v) for v in (targets, *grids, TURNS))
     far_sum(limited, rule, Tiles(2**31 - 1, 6), *given)
     assert seen == [most]
 
