@@ -10,13 +10,13 @@ References
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from studies.harness import read_rows
 from vcjax import problems
 from vcjax.problems import CentralConductor, PoloidalCoil, Surface, ToroidalLoop
 
@@ -140,8 +140,8 @@ def _bean() -> Surface:
 
 def _boundary(name: str, nfp: int) -> Surface:
     """Return a boundary of ``boundaries.csv``, a Fourier series in m theta - n nfp phi."""
-    with (Path(__file__).parent / "boundaries.csv").open(encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if row["shape"] == name]
+    found = read_rows(Path(__file__).with_name("boundaries.csv"))
+    rows = [row for row in found if row["shape"] == name]
     n, m, r, z = (np.array([float(row[key]) for row in rows]) for key in ("n", "m", "r", "z"))
 
     def shape(phi, theta):
