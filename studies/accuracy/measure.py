@@ -64,7 +64,7 @@ def shape_rows(
 def _on_surface(shape: Shape, field: str, digits: int) -> Iterator[Row]:
     data, outside, inside = data_of(shape, field, digits + EXTRA_DIGITS["field"])
     casing = vcjax.prepare(_rule(shape, data, digits), data.X)
-    targets = _targets(shape)
+    targets = _grid_points(shape)
     scale = np.linalg.norm(data.B, axis=-1).max()
     external = np.asarray(vcjax.external_field(casing, data.B))
     truth = problems.magnetic_field(outside, targets)
@@ -76,7 +76,7 @@ def _on_surface(shape: Shape, field: str, digits: int) -> Iterator[Row]:
 def _gradient(shape: Shape, field: str, digits: int) -> Iterator[Row]:
     data, outside, inside = data_of(shape, field, digits + EXTRA_DIGITS["gradient"])
     casing = vcjax.prepare_gradient(_rule(shape, data, digits, gradient=True), data.X)
-    targets = _targets(shape)
+    targets = _grid_points(shape)
     truth, rest = (problems.magnetic_field_gradient(some, targets) for some in (outside, inside))
     scale = np.abs(truth + rest).max()
     external = np.asarray(vcjax.external_gradient(casing, data.B))
@@ -124,7 +124,7 @@ def errors_off_surface(shape: Shape, casing, B, points, is_inside, currents):
     found = jax.tree.map(np.asarray, at(casing, B, points))
     scale = unit = np.linalg.norm(B, axis=-1).max()
     if gradient:
-        targets = _targets(shape)
+        targets = _grid_points(shape)
         scale = np.abs(sum(known(some, targets) for some in currents)).max()
     # The data determine the external part only inside, and the internal part only outside.
     errors = np.full(len(points), np.inf)
@@ -168,9 +168,10 @@ def _symmetry(shape: Shape) -> dict[str, Any]:
     return dict(nfp=shape.surface.nfp, half_period=shape.symmetric)
 
 
-def _targets(shape: Shape):
-    X, symmetry = shape.points(), _symmetry(shape)
-    return vcjax.surface_points(X, **symmetry, nphi=shape.rows(TARGETS[0]), ntheta=TARGETS[1])
+def _grid_points(shape: Shape, grid: Sequence[int] = TARGETS):
+    """Return the surface points of a grid with `grid` points (nphi, ntheta) in a whole period."""
+    size = dict(nphi=shape.rows(grid[0]), ntheta=grid[1])
+    return vcjax.surface_points(shape.points(), **_symmetry(shape), **size)
 
 
 def data_of(shape: Shape, field: str, digits: int):
@@ -180,11 +181,9 @@ def data_of(shape: Shape, field: str, digits: int):
     tails = _spectrum(shape.name, field)
     needed = [int(np.argmax(np.append(tail, 0.0) <= tolerance)) for tail in tails]
     # Modes below `needed` matter.
-    grid = shape.rows(max(3, 2 * needed[0])), max(8, 2 * needed[1])
-    X, symmetry = shape.points(), _symmetry(shape)
-    nodes = vcjax.surface_points(X, **symmetry, nphi=grid[0], ntheta=grid[1])
+    nodes = _grid_points(shape, (max(3, 2 * needed[0]), max(8, 2 * needed[1])))
     B = problems.magnetic_field((*outside, *inside), nodes)
-    return Data(X, B, symmetry), outside, inside
+    return Data(shape.points(), B, _symmetry(shape)), outside, inside
 
 
 @lru_cache
@@ -193,15 +192,8 @@ def _spectrum(name: str, field: str) -> tuple[np.ndarray, np.ndarray]:
     shape = shapes()[name]
     outside, inside = shape.currents(field)
     size = [16, 64]
-    symmetry = _symmetry(shape) | dict(half_period=False)
-    X = shape.surface.points(*shape.grid, half_period=False)
-    if shape.symmetric:
-        # The points of the half-period grid define the surface.
-        symmetry, X = _symmetry(shape), shape.points()
     while True:
-        rows = shape.rows(size[0])
-        nodes = vcjax.surface_points(X, **symmetry, nphi=rows, ntheta=size[1])
-        B = problems.magnetic_field((*outside, *inside), nodes)
+        B = problems.magnetic_field((*outside, *inside), _grid_points(shape, size))
         tails = _tails(B, shape)
         unresolved = [
             tail[-max(1, len(tail) // 8)] > _FINEST and n <= 1000
