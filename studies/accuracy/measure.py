@@ -170,8 +170,8 @@ def _symmetry(shape: Shape) -> dict[str, Any]:
 
 def _grid_points(shape: Shape, grid: Sequence[int] = TARGETS):
     """Return the surface points of a grid with `grid` points (nphi, ntheta) in a whole period."""
-    size = dict(nphi=shape.rows(grid[0]), ntheta=grid[1])
-    return vcjax.surface_points(shape.points(), **_symmetry(shape), **size)
+    options = _symmetry(shape) | dict(nphi=shape.rows(grid[0]), ntheta=grid[1])
+    return vcjax.surface_points(shape.points(), **options)
 
 
 def data_of(shape: Shape, field: str, digits: int):
@@ -289,12 +289,8 @@ def is_inside_of(shape: Shape, points, placed_inside, distances) -> np.ndarray:
     inside = placed_inside.copy()
     for k in np.flatnonzero(distances > 0.02):
         x, y, z = points[k]
-        r, height = _section_through(shape, np.arctan2(y, x))
-        angle = np.unwrap(np.arctan2(height - z, r - np.hypot(x, y)))
-        inside[k] = abs(angle[-1] - angle[0]) > np.pi
+        r, height = shape.section(np.arctan2(y, x), 2000)
+        angle = np.arctan2(height - z, r - np.hypot(x, y))
+        turned = np.unwrap(np.append(angle, angle[0]))
+        inside[k] = abs(turned[-1] - turned[0]) > np.pi
     return inside
-
-
-def _section_through(shape: Shape, phi: float):
-    r, z = shape.section(phi, 2000)
-    return np.append(r, r[0]), np.append(z, z[0])
