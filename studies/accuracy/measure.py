@@ -170,7 +170,7 @@ def _symmetry(shape: Shape) -> dict[str, Any]:
 
 def _grid_points(shape: Shape, grid: Sequence[int] = TARGETS):
     """Return the surface points of a grid with `grid` points (nphi, ntheta) in a whole period."""
-    options = _symmetry(shape) | dict(nphi=shape.rows(grid[0]), ntheta=grid[1])
+    options: dict[str, Any] = _symmetry(shape) | dict(nphi=shape.rows(grid[0]), ntheta=grid[1])
     return vcjax.surface_points(shape.points(), **options)
 
 
