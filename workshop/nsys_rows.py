@@ -96,15 +96,10 @@ def call(start: int, correlation: int, *, thread: int = THREAD) -> Row:
 
 
 def kernel(
-    start: int,
-    end: int,
-    correlation: int,
-    *,
-    name: int = 2,
-    grid: tuple[int, int, int] = (4, 1, 1),
+    start: int, end: int, correlation: int, *, grid: tuple[int, int, int] = (4, 1, 1)
 ) -> Row:
-    """Return the row of a kernel's run; `name` is the id of the kernel's name in ``StringIds``."""
-    named = {"demangledName": name, "shortName": name, "correlationId": correlation}
+    """Return the row of a kernel's run; the kernel's name has the id 2 in ``StringIds``."""
+    named = {"demangledName": 2, "shortName": 2, "correlationId": correlation}
     sizes = dict(zip(("gridX", "gridY", "gridZ"), grid, strict=True))
     return {"start": start, "end": end, **named, **sizes, **LAUNCH}
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import resource
+import time
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -51,23 +51,24 @@ def shape_rows(
         for quantity in quantities:
             for field in fields:
                 fixed = dict(shape=shape, field=field, quantity=quantity, digits=d, code=code)
-                before = _cpu_seconds()
+                before = time.process_time()
                 try:
                     rows = [*_MEASURES[quantity](found, field, d)]
                 except vcjax.VcjaxError as error:
                     rows = [dict(refused=str(error))]
                 for row in rows:
-                    yield fixed | row | dict(cpu_seconds=round(_cpu_seconds() - before, 1))
+                    yield fixed | row | dict(cpu_seconds=round(time.process_time() - before, 1))
             jax.clear_caches()
 
 
 def _on_surface(shape: Shape, field: str, digits: int) -> Iterator[Row]:
     data, outside, inside = data_of(shape, field, digits + EXTRA_DIGITS["field"])
     casing = vcjax.prepare(_rule(shape, data, digits), data.X)
-    targets = _targets(shape)
+    targets = _grid_points(shape)
     scale = np.linalg.norm(data.B, axis=-1).max()
     external = np.asarray(vcjax.external_field(casing, data.B))
-    error = np.linalg.norm(external - _known(outside, targets), axis=-1).max() / scale
+    truth = problems.magnetic_field(outside, targets)
+    error = np.linalg.norm(external - truth, axis=-1).max() / scale
     estimate = vcjax.error_estimate(casing, data.B)
     yield _row(error, estimate, digits) | _sizes(casing.rule, data)
 
@@ -75,14 +76,11 @@ def _on_surface(shape: Shape, field: str, digits: int) -> Iterator[Row]:
 def _gradient(shape: Shape, field: str, digits: int) -> Iterator[Row]:
     data, outside, inside = data_of(shape, field, digits + EXTRA_DIGITS["gradient"])
     casing = vcjax.prepare_gradient(_rule(shape, data, digits, gradient=True), data.X)
-    targets, known = _targets(shape), problems.magnetic_field_gradient
-    truths = [
-        known(currents, targets) if currents else np.zeros((*targets.shape, 3))
-        for currents in (outside, inside)
-    ]
-    scale = np.abs(truths[0] + truths[1]).max()
+    targets = _grid_points(shape)
+    truth, rest = (problems.magnetic_field_gradient(some, targets) for some in (outside, inside))
+    scale = np.abs(truth + rest).max()
     external = np.asarray(vcjax.external_gradient(casing, data.B))
-    error = np.abs(external - truths[0]).max() / scale
+    error = np.abs(external - truth).max() / scale
     estimate = vcjax.error_estimate(casing, data.B)
     yield _row(error, estimate, digits) | _sizes(casing.rule, data)
 
@@ -92,13 +90,12 @@ def _off_surface(shape: Shape, field: str, digits: int, gradient: bool = False) 
     data, outside, inside = data_of(shape, field, digits + extra)
     rule = vcjax.choose_off_surface(data.X, data.B, digits, **data.symmetry, gradient=gradient)
     casing = vcjax.prepare_off_surface(rule, data.X)
-    points, places = _points(shape)
-    is_inside = is_inside_of(shape, points, places["side"] < 0, places["distance"])
+    points, distances, is_inside = points_off(shape, DISTANCES)
     currents = outside, inside
     errors, estimates = errors_off_surface(shape, casing, data.B, points, is_inside, currents)
     for distance in DISTANCES:
         for side in ("inside", "outside"):
-            here = (places["distance"] == distance) & (is_inside == (side == "inside"))
+            here = (distances == distance) & (is_inside == (side == "inside"))
             if here.any():
                 worst = float(errors[here].max())
                 row = _row(worst, float(estimates[here].max()), digits)
@@ -127,27 +124,22 @@ def errors_off_surface(shape: Shape, casing, B, points, is_inside, currents):
     found = jax.tree.map(np.asarray, at(casing, B, points))
     scale = unit = np.linalg.norm(B, axis=-1).max()
     if gradient:
-        targets = _targets(shape)
-        scale = np.abs(sum(known(some, targets) for some in currents if some)).max()
+        targets = _grid_points(shape)
+        scale = np.abs(sum(known(some, targets) for some in currents)).max()
     # The data determine the external part only inside, and the internal part only outside.
     errors = np.full(len(points), np.inf)
     parts = (is_inside, found.external), (~is_inside, found.internal)
     for (here, part), some in zip(parts, currents, strict=True):
-        truth = known(some, points[here]) if some else np.zeros(part[here].shape)
-        size = (part[here] - truth).reshape(here.sum(), 9 if gradient else 3)
+        size = (part[here] - known(some, points[here])).reshape(here.sum(), -1)
         errors[here] = np.nan_to_num(np.linalg.norm(size, axis=1), nan=np.inf) / scale
     return errors, found.error * unit / scale
-
-
-def _off_surface_gradient(shape: Shape, field: str, digits: int) -> Iterator[Row]:
-    yield from _off_surface(shape, field, digits, gradient=True)
 
 
 _MEASURES = {
     "field": _on_surface,
     "gradient": _gradient,
     "off": _off_surface,
-    "off gradient": _off_surface_gradient,
+    "off gradient": partial(_off_surface, gradient=True),
 }
 QUANTITIES = tuple(_MEASURES)
 
@@ -166,15 +158,6 @@ def _sizes(rule, data: Data) -> Row:
     )
 
 
-def _cpu_seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
-
-
-def _known(currents, points):
-    return problems.magnetic_field(currents, points) if currents else np.zeros_like(points)
-
-
 def _rule(shape: Shape, data: Data, digits: int, **options):
     rows, columns = shape.rows(TARGETS[0]), TARGETS[1]
     grid: dict[str, Any] = dict(trg_nphi=rows, trg_ntheta=columns)
@@ -185,9 +168,10 @@ def _symmetry(shape: Shape) -> dict[str, Any]:
     return dict(nfp=shape.surface.nfp, half_period=shape.symmetric)
 
 
-def _targets(shape: Shape):
-    X, symmetry = shape.points(), _symmetry(shape)
-    return vcjax.surface_points(X, **symmetry, nphi=shape.rows(TARGETS[0]), ntheta=TARGETS[1])
+def _grid_points(shape: Shape, grid: Sequence[int] = TARGETS):
+    """Return the surface points of a grid with `grid` points (nphi, ntheta) in a whole period."""
+    options: dict[str, Any] = _symmetry(shape) | dict(nphi=shape.rows(grid[0]), ntheta=grid[1])
+    return vcjax.surface_points(shape.points(), **options)
 
 
 def data_of(shape: Shape, field: str, digits: int):
@@ -197,10 +181,9 @@ def data_of(shape: Shape, field: str, digits: int):
     tails = _spectrum(shape.name, field)
     needed = [int(np.argmax(np.append(tail, 0.0) <= tolerance)) for tail in tails]
     # Modes below `needed` matter.
-    grid = shape.rows(max(3, 2 * needed[0])), max(8, 2 * needed[1])
-    X, symmetry = shape.points(), _symmetry(shape)
-    nodes = vcjax.surface_points(X, **symmetry, nphi=grid[0], ntheta=grid[1])
-    return Data(X, _known((*outside, *inside), nodes), symmetry), outside, inside
+    nodes = _grid_points(shape, (max(3, 2 * needed[0]), max(8, 2 * needed[1])))
+    B = problems.magnetic_field((*outside, *inside), nodes)
+    return Data(shape.points(), B, _symmetry(shape)), outside, inside
 
 
 @lru_cache
@@ -209,15 +192,8 @@ def _spectrum(name: str, field: str) -> tuple[np.ndarray, np.ndarray]:
     shape = shapes()[name]
     outside, inside = shape.currents(field)
     size = [16, 64]
-    symmetry = _symmetry(shape) | dict(half_period=False)
-    X = shape.surface.points(*shape.grid, half_period=False)
-    if shape.symmetric:
-        # The points of the half-period grid define the surface.
-        symmetry, X = _symmetry(shape), shape.points()
     while True:
-        rows = shape.rows(size[0])
-        nodes = vcjax.surface_points(X, **symmetry, nphi=rows, ntheta=size[1])
-        B = _known((*outside, *inside), nodes)
+        B = problems.magnetic_field((*outside, *inside), _grid_points(shape, size))
         tails = _tails(B, shape)
         unresolved = [
             tail[-max(1, len(tail) // 8)] > _FINEST and n <= 1000
@@ -275,24 +251,28 @@ def frame(name: str):
     return np.asarray(x)[i, j], np.asarray(normal)[i, j], lengths[:, i, j]
 
 
-def _points(shape: Shape):
-    """Return points off the surface, shape (n, 3), with the distance and side of each point."""
+def points_off(shape: Shape, distances: Sequence[float | np.ndarray]):
+    """Return points on the normals of the surface, on both sides of each point of `frame`.
+
+    Points near the z axis, where currents flow in narrow holes, are left out.
+
+    Parameters
+    ----------
+    distances : distances in minor radii, each for all points of `frame` or for each point.
+
+    Returns
+    -------
+    points : (n, 3).
+    distances : (n,) the distance of each point from its surface point, in minor radii.
+    is_inside : (n,) whether a point is inside the surface.
+    """
     x, normal, _ = frame(shape.name)
-    points, distances, sides = [], [], []
-    for distance in DISTANCES:
-        for side in (-1.0, 1.0):
-            points.append(x + side * distance * shape.minor_radius * normal)
-            distances += [distance] * len(x)
-            sides += [side] * len(x)
-    points = np.concatenate(points)
-    places = dict(distance=np.array(distances), side=np.array(sides))
-    keep = is_off_axis(points)
-    return points[keep], {key: value[keep] for key, value in places.items()}
-
-
-def is_off_axis(points: np.ndarray) -> np.ndarray:
-    """Return whether each point is far from the z axis, where currents flow in narrow holes."""
-    return np.hypot(points[:, 0], points[:, 1]) > 0.05
+    away = np.stack([np.broadcast_to(one, len(x)) for one in distances for _ in (-1, 1)])
+    sides = np.tile([-1.0, 1.0], len(distances))[:, None]
+    points = x + (sides * away * shape.minor_radius)[:, :, None] * normal
+    keep = np.hypot(points[:, :, 0], points[:, :, 1]) > 0.05
+    points, placed_inside, away = points[keep], (sides < 0).repeat(len(x), 1)[keep], away[keep]
+    return points, away, is_inside_of(shape, points, placed_inside, away)
 
 
 def is_inside_of(shape: Shape, points, placed_inside, distances) -> np.ndarray:
@@ -309,12 +289,8 @@ def is_inside_of(shape: Shape, points, placed_inside, distances) -> np.ndarray:
     inside = placed_inside.copy()
     for k in np.flatnonzero(distances > 0.02):
         x, y, z = points[k]
-        r, height = _section_through(shape, np.arctan2(y, x))
-        angle = np.unwrap(np.arctan2(height - z, r - np.hypot(x, y)))
-        inside[k] = abs(angle[-1] - angle[0]) > np.pi
+        r, height = shape.section(np.arctan2(y, x), 2000)
+        angle = np.arctan2(height - z, r - np.hypot(x, y))
+        turned = np.unwrap(np.append(angle, angle[0]))
+        inside[k] = abs(turned[-1] - turned[0]) > np.pi
     return inside
-
-
-def _section_through(shape: Shape, phi: float):
-    r, z = shape.section(phi, 2000)
-    return np.append(r, r[0]), np.append(z, z[0])

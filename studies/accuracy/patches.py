@@ -17,9 +17,11 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
+import pandas as pd
 
 import vcjax
 from benchmarks.measuring.checkout import code_version
@@ -89,7 +91,10 @@ def _without_patches(shape: Shape, field: str, quantity: str, digits: int) -> It
     rule = vcjax.choose_off_surface(data.X, data.B, digits, **data.symmetry, gradient=gradient)
     bare = replace(rule, cutoff=_NO_CUTOFF)
     casing = vcjax.prepare_off_surface(bare, data.X)
-    points, is_inside = _points(shape, rule)
+    _, _, lengths = measure.frame(shape.name)
+    spacing = (lengths * np.array(rule.spacing)[:, None]).max(axis=0)
+    reach = reach_of_patches(rule) * spacing / shape.minor_radius
+    points, _, is_inside = measure.points_off(shape, [share * reach for share in SHARES])
     away = _nodes_away(casing, points)
     errors, _ = measure.errors_off_surface(shape, casing, data.B, points, is_inside, currents)
     has_none = away > reach_of_patches(bare)
@@ -98,23 +103,6 @@ def _without_patches(shape: Shape, field: str, quantity: str, digits: int) -> It
         here = has_none & (share >= first) & (share < last)
         if here.any():
             yield dict(from_share=first, over=float(f"{errors[here].max() * 10.0**digits:.3g}"))
-
-
-def _points(shape: Shape, rule: vcjax.Rule):
-    """Return points off the surface (n, 3), and whether each is inside the surface."""
-    x, normal, lengths = measure.frame(shape.name)
-    spacing = (lengths * np.array(rule.spacing)[:, None]).max(axis=0)
-    points, sides, distances = [], [], []
-    for share in SHARES:
-        for side in (-1.0, 1.0):
-            distance = share * reach_of_patches(rule) * spacing
-            points.append(x + side * distance[:, None] * normal)
-            sides.append(np.full(len(x), side))
-            distances.append(distance / shape.minor_radius)
-    points, sides, distances = map(np.concatenate, (points, sides, distances))
-    keep = measure.is_off_axis(points)
-    points, placed_inside, distances = points[keep], sides[keep] < 0, distances[keep]
-    return points, measure.is_inside_of(shape, points, placed_inside, distances)
 
 
 def _nodes_away(casing: vcjax.OffSurfaceCasing, points: np.ndarray) -> np.ndarray:
@@ -128,18 +116,12 @@ def _nodes_away(casing: vcjax.OffSurfaceCasing, points: np.ndarray) -> np.ndarra
 
 def largest_errors() -> str:
     """Return a table of the largest error in units of 10^-digits, by the range of distances."""
-    worst: dict[tuple[str, int], dict[float, float]] = {}
-    for row in read_rows(measured("accuracy", "patches.csv")):
-        name = "gradient" if row["quantity"] == "off gradient" else "field"
-        errors = worst.setdefault((name, int(row["digits"])), {})
-        first = float(row["from_share"])
-        errors[first] = max(errors.get(first, 0.0), float(row["over"]))
-    lines = [
-        [*case, *(f"{errors.get(at, 0.0):.2g}" for at in EDGES[:-1])]
-        for case, errors in worst.items()
-    ]
+    rows: Any = pd.read_csv(measured("accuracy", "patches.csv"))
+    rows["quantity"] = rows["quantity"].map({"off": "field", "off gradient": "gradient"})
+    worst = rows.pivot_table("over", ["quantity", "digits"], "from_share", "max", 0.0)
+    lines = [(*case, *(f"{error:.2g}" for error in errors)) for case, *errors in worst.itertuples()]
     header = [f"{first:g} to {last:g}" for first, last in itertools.pairwise(EDGES)]
-    return table(("quantity", "digits", *header), sorted(lines))
+    return table(("quantity", "digits", *header), lines)
 
 
 TABLES = {"accuracy patches": largest_errors}

@@ -10,13 +10,13 @@ References
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from studies.harness import read_rows
 from vcjax import problems
 from vcjax.problems import CentralConductor, PoloidalCoil, Surface, ToroidalLoop
 
@@ -58,20 +58,22 @@ class Shape:
         theta = 2 * np.pi * np.arange(count) / count
         return np.stack(np.broadcast_arrays(*self.surface.shape(np.full(count, phi), theta)))
 
+    def _sections(self, count: int):
+        """Return R and Z of `count` cross-sections of a field period, shape (2, count, 400)."""
+        angles = 2 * np.pi / self.surface.nfp * np.arange(count) / count
+        return np.stack([self.section(phi) for phi in angles], axis=1)
+
     @property
     def minor_radius(self) -> float:
         """Radius of the circle with the mean area of the cross-sections."""
-        areas = []
-        for phi in 2 * np.pi / self.surface.nfp * np.arange(16) / 16:
-            r, z = self.section(phi)
-            areas.append(abs((r * np.roll(z, -1) - z * np.roll(r, -1)).sum()) / 2)
-        return float(np.sqrt(np.mean(areas) / np.pi))
+        r, z = self._sections(16)
+        doubled = (r * np.roll(z, -1, axis=1) - z * np.roll(r, -1, axis=1)).sum(axis=1)
+        return float(np.sqrt(np.abs(doubled / 2).mean() / np.pi))
 
     def currents(self, field: str) -> tuple[tuple, tuple]:
         """Return the currents outside and inside the surface for one of `FIELDS`."""
         nfp, a = self.surface.nfp, self.minor_radius
-        phi = 2 * np.pi / nfp * np.arange(32) / 32
-        r, z = np.stack([self.section(angle) for angle in phi], axis=1)
+        r, z = self._sections(32)
         major, height = float(r.mean()), float(z.max())
         conductor = CentralConductor(0.5 * major)
         pair = (height + 2.0 * a, height + 0.5 * a)
@@ -93,9 +95,7 @@ class Shape:
         `share` is the loop's place: 0 is the middle of the cross-sections, and 1 is the curve at
         theta = 0.
         """
-        nfp, count = self.surface.nfp, 64
-        phi = 2 * np.pi / nfp * np.arange(count) / count
-        sections = np.stack([self.section(angle) for angle in phi], axis=1)
+        count, sections = 64, self._sections(64)
         middle = sections.mean(axis=2)
         r, z = middle + share * (sections[:, :, 0] - middle)
         cosine, sine = np.fft.rfft(r).real / count, -np.fft.rfft(z).imag / count
@@ -104,7 +104,7 @@ class Shape:
             current,
             r=tuple(cosine[:_LOOP_MODES] * weights),
             z=(0.0, *(2 * sine[1:_LOOP_MODES])),
-            nfp=nfp,
+            nfp=self.surface.nfp,
         )
 
 
@@ -140,8 +140,8 @@ def _bean() -> Surface:
 
 def _boundary(name: str, nfp: int) -> Surface:
     """Return a boundary of ``boundaries.csv``, a Fourier series in m theta - n nfp phi."""
-    with (Path(__file__).parent / "boundaries.csv").open(encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if row["shape"] == name]
+    found = read_rows(Path(__file__).with_name("boundaries.csv"))
+    rows = [row for row in found if row["shape"] == name]
     n, m, r, z = (np.array([float(row[key]) for row in rows]) for key in ("n", "m", "r", "z"))
 
     def shape(phi, theta):

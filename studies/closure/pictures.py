@@ -1,4 +1,4 @@
-"""Make the audit of hidden arrays and the picture of the closure study."""
+"""Make the picture of the closure study."""
 
 from __future__ import annotations
 
@@ -9,21 +9,11 @@ import jax
 import numpy as np
 from jaxtyping import UInt8
 
-import jaxmeter
-from benchmarks.cases import closure
 from benchmarks.workloads import coronagraph
 
 # Black, violet, red, orange, pale yellow: brightness increases, also for colour-blind readers.
 _COLOURS = ((0, 0, 4), (87, 16, 110), (188, 55, 84), (249, 142, 9), (252, 255, 164))
 _ENLARGED = 3
-
-
-def audit_of_static_callables(size: int) -> jaxmeter.Audit:
-    """Return the audit of a program whose arrays are reached through static callables.
-
-    The program simulates a frame: an image of the coronagraph.
-    """
-    return jaxmeter.audit(closure.frame_to_audit("static_callable", size))
 
 
 def picture(size: int) -> bytes:

@@ -15,7 +15,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import jaxmeter
 from benchmarks import closure
+from benchmarks.cases.closure import frame_to_audit
 from benchmarks.casing import CasingVariants
 from benchmarks.measuring.checkout import git, has_changes, run_lock
 from benchmarks.measuring.plan import PlannedCase
@@ -141,7 +143,7 @@ def run(options: argparse.Namespace) -> int:
         if grid != "versions":
             audit, picture = results / "audits" / commit / f"{key}.json", results / "picture.png"
             if not audit.exists():
-                found = pictures.audit_of_static_callables(AUDITED_SIZE)
+                found = jaxmeter.audit(frame_to_audit("static_callable", AUDITED_SIZE))
                 replace_file(audit, found.to_json(indent=2))
             if not picture.exists():
                 replace_file(picture, pictures.picture(PICTURED_SIZE))

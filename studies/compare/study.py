@@ -28,11 +28,13 @@ from typing import Any
 
 import numpy as np
 
+import vcjax
 from benchmarks.common import ONE_THREAD_ENVIRONMENT
 from benchmarks.measuring.checkout import ROOT
 from jaxmeter import host_environment
 from studies.compare import tables
 from studies.harness import RESULTS, Row, StudyError, append_row, read_rows
+from vcjax import problems
 
 OPERATIONS = ("B", "grad B", "off surface", "gradient in X")
 PROGRAMS = ("vcjax", "vcjax, cached", "C++")
@@ -89,17 +91,14 @@ def run(options: argparse.Namespace) -> int:
 
 def _compared(operation: str, digits: int, threads: int, options: argparse.Namespace) -> list[Row]:
     """Measure an operation with each program, and return a row for each program."""
-    from vcjax import problems
-
     problem = problems.w7x(digits)
     points = _points(problem)
+    case = {"operation": operation, "digits": digits, "threads": threads}
     with tempfile.TemporaryDirectory() as scratch:
         files = {name: f"{scratch}/{name}" for name in ("inputs.npz", "result.npy", "cache")}
         np.savez(files["inputs.npz"], X=problem.X, B=problem.B, points=points)
         given = {
-            "operation": operation,
-            "digits": digits,
-            "threads": threads,
+            **case,
             "nfp": problem.nfp,
             "half_period": problem.half_period,
             "trg_nphi": problem.trg_nphi,
@@ -112,10 +111,8 @@ def _compared(operation: str, digits: int, threads: int, options: argparse.Names
         for program in PROGRAMS[: 2 if operation == _NO_EXACT_RESULT else 3]:
             numbers = _process({**given, "program": program}, files["cache"], options.timeout)
             error = _error(problem, operation, np.load(files["result.npy"]), points)
-            name = {"operation": operation, "digits": digits, "threads": threads}
-            name["program"] = program
             where = {"processor": host_environment().cpu_model}
-            rows.append({**name, **numbers, "error_relative": error, **where})
+            rows.append({**case, "program": program, **numbers, "error_relative": error, **where})
     return rows
 
 
@@ -152,8 +149,6 @@ def _points(problem: Any) -> np.ndarray:
 
     The points lie on the normals at 8 rows of surface points.
     """
-    import vcjax
-
     symmetry = {"nfp": problem.nfp, "half_period": problem.half_period}
     grid: Any = {**symmetry, "nphi": 8, "ntheta": -(-POINTS // 8)}
     x = vcjax.surface_points(problem.X, **grid)
@@ -173,7 +168,5 @@ def _error(problem: Any, operation: str, result: np.ndarray, points: np.ndarray)
         return float(problem.external_error(result))
     if operation == "grad B":
         return float(problem.external_gradient_error(result))
-    from vcjax.problems import magnetic_field
-
-    exact = magnetic_field(problem.outside, points)
+    exact = problems.magnetic_field(problem.outside, points)
     return float(np.abs(result - exact).max() / np.abs(problem.B).max())

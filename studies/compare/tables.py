@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from statistics import median
+from typing import Any
+
+import pandas as pd
 
 from jaxmeter import bytes_text
 from studies.harness import Row, measured, read_rows, table
@@ -31,7 +33,8 @@ def table_of(rows: Sequence[Row]) -> str:
     ----------
     rows : measured on one processor.
     """
-    lines = [[*case, *_cells(programs)] for case, programs in _cases(rows).items()]
+    cases = _numbers(rows).groupby(list(_CASE), sort=False)
+    lines = [[*case, *_cells(numbers.droplevel(_CASE))] for case, numbers in cases]
     return table(HEADER, lines, left=3)
 
 
@@ -44,24 +47,17 @@ def equal_errors(rows: Sequence[Row]) -> str:
     ----------
     rows : measured on one processor.
     """
-    lines = []
-    for case, programs in _cases(rows).items():
-        operation, digits, threads = case
-        if digits not in _DIGITS:
-            continue
-        error = _of(programs, "C++", "error_relative")
-        enough = [
-            (int(other[1]), found)
-            for other, found in _cases(rows).items()
-            if (other[0], other[2]) == (operation, threads)
-            and _of(found, "vcjax", "error_relative") <= error
-        ]
-        if enough:
-            fewest, found = min(enough, key=lambda one: one[0])
-            ratios = (_of(programs, "C++", n) / _of(found, "vcjax", n) for n in _STEADY)
-            ours = _of(found, "vcjax", "error_relative")
-            cells = f"{error:.1e}", fewest, f"{ours:.1e}", *(f"{ratio:.1f}" for ratio in ratios)
-            lines.append([operation, digits, threads, *cells])
+    numbers, lines = _numbers(rows), []
+    ours, reference = (numbers.xs(program, level="program") for program in ("vcjax", "C++"))
+    for (operation, digits, threads), cpp in reference.iterrows():
+        alike = ours.xs((operation, threads), level=("operation", "threads"))
+        enough = alike[alike["error_relative"] <= cpp["error_relative"]]
+        if digits in _DIGITS and len(enough):
+            fewest = min(enough.index, key=int)
+            found = enough.loc[fewest]
+            cells = f"{cpp['error_relative']:.1e}", fewest, f"{found['error_relative']:.1e}"
+            ratios = (f"{cpp[name] / found[name]:.1f}" for name in _STEADY)
+            lines.append([operation, digits, threads, *cells, *ratios])
     return table(EQUAL_ERRORS, lines, left=3)
 
 
@@ -70,56 +66,41 @@ def factors(rows: Sequence[Row]) -> str:
 
     Each cell has the least and the largest factor of all digits.
     """
-    found: dict[tuple[str, str], dict[str, list[float]]] = {}
+    names, lines = ["B", "grad B", "off surface"], []
     for processor in dict.fromkeys(row["processor"] for row in rows):
-        of_processor = [row for row in rows if row["processor"] == processor]
-        for (operation, _, threads), programs in _cases(of_processor).items():
-            times = [_of(programs, name, "evaluation_seconds") for name in ("C++", "vcjax")]
-            if times[0] == times[0]:
-                line = found.setdefault((processor, threads), {})
-                line.setdefault(operation, []).append(times[0] / times[1])
-    names = "B", "grad B", "off surface"
-    lines = [
-        [*case, *(f"{min(line[name]):.1f} to {max(line[name]):.1f}" for name in names)]
-        for case, line in found.items()
-    ]
+        numbers = _numbers([row for row in rows if row["processor"] == processor])
+        times = numbers["evaluation_seconds"].unstack("program")
+        found = (times["C++"] / times["vcjax"]).groupby(["threads", "operation"])
+        ends = found.agg(["min", "max"]).apply("{0[min]:.1f} to {0[max]:.1f}".format, axis=1)
+        lines += [(processor, *line) for line in ends.unstack()[names].itertuples()]
     return table(("processor", "threads", *names), lines, left=2)
 
 
-def _cases(rows: Sequence[Row]) -> dict[tuple[str, ...], dict[str, list[Row]]]:
-    """Return the rows by operation, digits and threads, and then by program."""
-    cases: dict[tuple[str, ...], dict[str, list[Row]]] = {}
-    for row in rows:
-        programs = cases.setdefault(tuple(str(row[name]) for name in _CASE), {})
-        programs.setdefault(row["program"], []).append(row)
-    return cases
+def _numbers(rows: Sequence[Row]) -> Any:
+    """Return medians over the processes, and the largest error, by case and program."""
+    frame: Any = pd.DataFrame(rows)
+    names = ["whole_process_seconds", "first_seconds", *_STEADY, "peak_bytes", "error_relative"]
+    keys = [frame[name].astype(str) for name in (*_CASE, "program")]
+    groups = frame[names].apply(pd.to_numeric).groupby(keys, sort=False)
+    return groups.median().assign(error_relative=groups["error_relative"].max())
 
 
-def _of(programs: dict[str, list[Row]], program: str, name: str) -> float:
-    found = [row[name] for row in programs.get(program, ()) if row[name] not in ("", None)]
-    combine = max if name == "error_relative" else median
-    return combine(map(float, found)) if found else float("nan")
-
-
-def _cells(programs: dict[str, list[Row]]) -> list[str]:
-    of = partial(_of, programs)
-
-    def seconds(program: str, name: str, places: int) -> str:
-        return _text(of(program, name), lambda value: f"{value:.{places}f} s")
-
-    ours, reference = "vcjax", "C++"
-    compiling = of(ours, "first_seconds") - of(ours, _STEADY[0])
+def _cells(numbers: Any) -> list[str]:
+    """Return the cells of a case, from its numbers by program."""
+    every = numbers.reindex(["vcjax", "vcjax, cached", "C++"])
+    both = every.loc[["vcjax", "C++"]]
+    compiling = (every["first_seconds"] - every[_STEADY[0]]).clip(lower=0.0)
     return [
-        *(seconds(name, "whole_process_seconds", 2) for name in (ours, "vcjax, cached", reference)),
-        _text(compiling, lambda value: f"{max(0.0, value):.2f} s"),
-        *(seconds(name, time, 3) for time in _STEADY for name in (ours, reference)),
-        *(_text(of(name, "peak_bytes"), bytes_text) for name in (ours, reference)),
-        *(_text(of(name, "error_relative"), "{:.1e}".format) for name in (ours, reference)),
+        *_texts(every["whole_process_seconds"], "{:.2f} s".format),
+        *_texts(compiling[:1], "{:.2f} s".format),
+        *(text for name in _STEADY for text in _texts(both[name], "{:.3f} s".format)),
+        *_texts(both["peak_bytes"], bytes_text),
+        *_texts(both["error_relative"], "{:.1e}".format),
     ]
 
 
-def _text(value: float, write) -> str:
-    return "" if value != value else write(value)
+def _texts(values: Any, write: Callable[[float], str]) -> list[str]:
+    return ["" if pd.isna(value) else write(value) for value in values]
 
 
 def by_processor(rows: Sequence[Row]) -> dict[str, str]:

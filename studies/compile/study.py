@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.metadata import version
@@ -93,14 +93,9 @@ def slow_line_rows() -> Iterator[Row]:
 
 def with_cpu_seconds(call: Callable[[], T]) -> tuple[T, float]:
     """Make a call; return its result and the CPU seconds of all threads during the call."""
-
-    def spent() -> float:
-        usage = resource.getrusage(resource.RUSAGE_SELF)
-        return usage.ru_utime + usage.ru_stime
-
-    start = spent()
+    start = time.process_time()
     result = call()
-    return result, spent() - start
+    return result, time.process_time() - start
 
 
 def program_rows() -> Iterator[Row]:

@@ -3,50 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
 
 from studies.compile.study import STAGES
-from studies.harness import Row, measured, read_rows, table
+from studies.harness import measured, table
 
 VERSIONS = ("0.7.2", "0.10.2", "0.12.0")
 
 
 def slow_lines() -> str:
     """Return a table of the rank and share of each slow line, by version of JAX."""
-    found = {
-        version: {row["slow_line"]: row for row in _rows(f"slow_lines_jax_{version}.csv")}
-        for version in VERSIONS
-    }
-    names = found[VERSIONS[1]]
-    return table(
-        ["slow line", *(f"JAX {version}" for version in VERSIONS)],
-        [[name, *(_found(rows[name]) for rows in found.values())] for name in names],
-    )
-
-
-def _found(row: Row) -> str:
-    share, attributed = (100 * float(row[name]) for name in ("share", "attributed_share"))
-    return f"{row['rank']}: {share:.0f} of {attributed:.0f} %"
+    shown = {}
+    for version in VERSIONS:
+        rows = _slow_lines(version)
+        shares = (100 * rows["share"]).map("{:.0f}".format)
+        attributed = rows["attributed_share"].map(_percent)
+        shown[f"JAX {version}"] = rows["rank"].astype(str) + ": " + shares + " of " + attributed
+    return table(("slow line", *shown), pd.DataFrame(shown).itertuples())
 
 
 def costs() -> str:
     """Return a table of checks and costs of the profiles, by version of JAX."""
     lines = []
     for version in VERSIONS:
-        rows = _rows(f"slow_lines_jax_{version}.csv")
-        plain, profile = (
-            sum(float(row[name]) for row in rows)
-            for name in ("plain_compile_cpu_seconds", "profile_cpu_seconds")
-        )
-        ratios = [float(row["rows_over_clock"]) for row in rows]
+        rows = _slow_lines(version)
+        ratios, sums = rows["rows_over_clock"], rows.sum(numeric_only=True)
         lines.append(
-            [
+            (
                 version,
-                f"{min(ratios):.3f} to {max(ratios):.3f}",
-                sum(int(row["kernels_count"]) for row in rows),
-                sum(int(row["unpaired_count"]) for row in rows),
-                f"{plain:.1f} s",
-                f"{profile:.1f} s",
-            ]
+                f"{ratios.min():.3f} to {ratios.max():.3f}",
+                *(int(sums[name]) for name in ("kernels_count", "unpaired_count")),
+                *(f"{sums[f'{of}_cpu_seconds']:.1f} s" for of in ("plain_compile", "profile")),
+            )
         )
     header = ["JAX", "rows / clock", "kernels", "not found", "compile alone", "profile"]
     return table(header, lines)
@@ -54,50 +44,34 @@ def costs() -> str:
 
 def programs() -> str:
     """Return a table of the stages of each program of vcjax."""
-    whole = [row for row in _rows("programs.csv") if not row["line"]]
+    rows = _rows("programs.csv")
+    rows[["share", *STAGES]] = rows[["share", *STAGES]].map(_percent)
+    rows["seconds"] = rows["seconds"].map("{:.1f}".format)
+    columns = ["program", "seconds", "equations_count", "kernels_count", "share", *STAGES]
     header = ["program", "seconds", "equations", "kernels", "attributed", *STAGES]
-    return table(
-        header,
-        [
-            [
-                row["program"],
-                f"{float(row['seconds']):.1f}",
-                row["equations_count"],
-                row["kernels_count"],
-                _percent(row["share"]),
-                *(_percent(row[stage]) for stage in STAGES),
-            ]
-            for row in whole
-        ],
-    )
+    return table(header, rows.loc[rows["line"].isna(), columns].itertuples(index=False))
 
 
 def lines() -> str:
     """Return a table of the slowest lines of each program of vcjax."""
-    found = [row for row in _rows("programs.csv") if row["line"]]
-    return table(
-        ["program", "line", "share", "equations", "kernels", "instructions"],
-        [
-            [
-                row["program"],
-                f"`{row['line']}`",
-                _percent(row["share"]),
-                row["equations_count"],
-                row["kernels_count"],
-                row["instructions_count"],
-            ]
-            for row in found
-        ],
-        left=2,
-    )
+    rows = _rows("programs.csv").dropna(subset="line")
+    rows["line"] = "`" + rows["line"] + "`"
+    rows["share"] = rows["share"].map(_percent)
+    header = ["program", "line", "share", "equations", "kernels", "instructions"]
+    columns = [*header[:3], *(f"{name}_count" for name in header[3:])]
+    return table(header, rows[columns].itertuples(index=False), left=2)
 
 
-def _percent(share: str) -> str:
-    return f"{100 * float(share):.0f} %"
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
 
 
-def _rows(name: str) -> list[Row]:
-    return read_rows(measured("compile", name))
+def _rows(name: str) -> Any:
+    return pd.read_csv(measured("compile", name))
+
+
+def _slow_lines(version: str) -> Any:
+    return _rows(f"slow_lines_jax_{version}.csv").set_index("slow_line")
 
 
 TABLES: dict[str, Callable[[], str]] = {

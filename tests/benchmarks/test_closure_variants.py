@@ -7,13 +7,13 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+import jaxmeter
 from benchmarks.cases import closure, field
 from benchmarks.cases.closure import VARIANTS
 from benchmarks.cases.variants import Program
 from benchmarks.workloads import coronagraph
 from benchmarks.workloads.coronagraph import Frame
 from jaxmeter._capture.constants import count_constants
-from studies.closure.pictures import audit_of_static_callables
 
 # The smallest sizes do not resolve B.
 pytestmark = pytest.mark.filterwarnings("ignore::vcjax.UnresolvedWarning")
@@ -38,7 +38,7 @@ def handed_on(tmp_path_factory):
 
 
 def test_the_audit_names_both_hidden_tables_with_path_and_line():
-    audit = audit_of_static_callables(SIZE)
+    audit = jaxmeter.audit(closure.frame_to_audit("static_callable", SIZE))
     found = {array.shape: array for array in audit.arrays}
     table, kepler = found[(324, SIZE, SIZE)], found[(2, 513, 2049)]
     assert table.path == "closure of system.coronagraph.off_axis.function: table.images"
