@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
@@ -120,6 +121,10 @@ def record(
         environment=environment(started_utc=f"2026-11-20T10:{round_index:02d}:00+00:00"),
         wall_seconds=6.0,
     )
+
+
+def in_environment(entry: Record, **changes: Any) -> Record:
+    return dataclasses.replace(entry, environment=environment(**changes))
 
 
 def failed(name: str, params: Mapping[str, Any], *, status: str = "failed", **failure: str) -> Any:
@@ -244,11 +249,27 @@ def write_full(root: Path, *, rounds: int = 6) -> Path:
     return root
 
 
+def assert_self_contained(page: str) -> None:
+    """Check that a page loads nothing from elsewhere, and that its ids are unique."""
+    assert "default-src 'none'" in page
+    assert not re.search(r"(src|href)\s*=\s*[\"'](https?:)?//", page)
+    assert "@import" not in page and "url(" not in page
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+
+
 @pytest.fixture(scope="session")
 def made_up() -> SimpleNamespace:
     """Return the functions above, for tests that make their own records and stores."""
-    makers: tuple[Callable[..., Any], ...] = (record, failed, environment, write, write_full)
-    makers += (casing_case, chunk_case, reference_case, gradient_reference_case, preparation_case)
+    makers: tuple[Callable[..., Any], ...] = (record, failed, environment, in_environment, write)
+    makers += (
+        write_full,
+        casing_case,
+        chunk_case,
+        reference_case,
+        gradient_reference_case,
+        preparation_case,
+    )
     named = {maker.__name__: maker for maker in makers}
     return SimpleNamespace(**named, commit=COMMIT, key=KEY, casing_bytes=CASING_BYTES)
 

@@ -1,6 +1,5 @@
 """A made-up store of twelve commits with a change point, and a thirteenth commit that failed."""
 
-import dataclasses
 import math
 import random
 
@@ -31,8 +30,7 @@ def write_stepped(made_up, root):
                     compile_seconds=2 + rng.random() / 50,
                     captured_bytes=165_536 if stepped else 100_000,
                 )
-                started = made_up.environment(started_utc=f"2026-11-{k + 1:02d}T10:0{i}:00Z")
-                case = dataclasses.replace(case, environment=started)
+                case = made_up.in_environment(case, started_utc=f"2026-11-{k + 1:02d}T10:0{i}:00Z")
                 made_up.write(root, case, i, commit=commit)
     return root
 

@@ -100,10 +100,9 @@ def study(made_up, tmp_path_factory):
     for variant, follows in (("closure", False), ("argument", True)):
         made_up.write(root / "cases", change(made_up, variant, follows))
     made_up.write(root / "cases", skipped(made_up))
-    older = made_up.environment(jax="0.7.2", jaxlib="0.7.2")
     for variant in ("closure", "argument"):
         record = frame(made_up, variant, 64, 0, compile_seconds=1.0)
-        record = dataclasses.replace(record, environment=older)
+        record = made_up.in_environment(record, jax="0.7.2", jaxlib="0.7.2")
         path = root / "cases" / made_up.commit / "py3.11-jax0.7.2-cpu" / record.name / "0.json"
         path.parent.mkdir(parents=True)
         path.write_text(record.to_json(), encoding="utf-8")

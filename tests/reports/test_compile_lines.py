@@ -114,11 +114,8 @@ def test_the_history_names_lines_at_a_change_point_and_the_slowest_elsewhere(mad
             case = slower(case, compile_=2.0 if is_after else 1.0)
             summary = AFTER if is_after else BEFORE
             started = f"2026-11-{index + 1:02d}T10:0{number}:00Z"
-            case = dataclasses.replace(
-                case,
-                compile_summary=None if number else summary,
-                environment=made_up.environment(started_utc=started),
-            )
+            case = dataclasses.replace(case, compile_summary=None if number else summary)
+            case = made_up.in_environment(case, started_utc=started)
             made_up.write(tmp_path / "cases", case, number, commit=f"{index:02d}{'0' * 38}")
     history = make_history(read_store(tmp_path / "cases"))
     series = {one.metric.name: one for one in history.environments[0].series}

@@ -23,12 +23,9 @@ def store_of(made_up, root, *, scatter=0.0, **environment):
     for i in range(30):
         steady = 0.1 * 2.718 ** rng.gauss(0, scatter)
         started = f"2026-1{i % 2}-02T10:{i:02d}:00+00:00"
-        case = dataclasses.replace(
-            made_up.casing_case("argument", 3),
-            samples_seconds=(steady,) * 3,
-            environment=made_up.environment(started_utc=started, **environment),
-        )
-        made_up.write(root, case, i)
+        case = made_up.casing_case("argument", 3)
+        case = made_up.in_environment(case, started_utc=started, **environment)
+        made_up.write(root, dataclasses.replace(case, samples_seconds=(steady,) * 3), i)
     return root
 
 

@@ -45,10 +45,8 @@ def test_a_point_is_the_median_of_its_processes_and_keeps_them(history):
 
 
 def test_two_jax_versions_are_two_environments_and_share_no_series(made_up, tmp_path):
-    other = dataclasses.replace(
-        made_up.casing_case("closure", 3, captured_bytes=1),
-        environment=made_up.environment(jax="0.7.2", jaxlib="0.7.2"),
-    )
+    other = made_up.casing_case("closure", 3, captured_bytes=1)
+    other = made_up.in_environment(other, jax="0.7.2", jaxlib="0.7.2")
     made_up.write(tmp_path, made_up.casing_case("closure", 3), 0, commit=COMMITS[0])
     made_up.write(tmp_path, other, 1, commit=COMMITS[1])
     environments = make_history(read_store(tmp_path)).environments
@@ -150,11 +148,9 @@ def test_a_commit_has_its_review_even_if_a_longer_name_begins_with_its_name(made
     """Measure a commit with and without an injected regression, each with and without XLA flags."""
     for day, commit in enumerate((COMMITS[0], f"{COMMITS[0]}+injected"), start=1):
         for i, flags in enumerate(("", "--xla_flag")):
-            other = made_up.environment(
-                xla_flags=flags, started_utc=f"2026-11-0{day}T10:00:00+00:00"
-            )
+            started = f"2026-11-0{day}T10:00:00+00:00"
             case = made_up.casing_case("closure", 3, captured_bytes=1000 * day)
-            case = dataclasses.replace(case, environment=other)
+            case = made_up.in_environment(case, xla_flags=flags, started_utc=started)
             made_up.write(tmp_path / "cases", case, i, commit=commit)
     made = make_history(read_store(tmp_path / "cases"))
     addresses = write_reviews(made, tmp_path / "cases", tmp_path / "out")

@@ -13,8 +13,7 @@ from tests.reports.conftest import COMMIT
 def store_of(made_up, root, **environment):
     for i in range(2):
         case = made_up.casing_case("closure", 3, i)
-        recorded = made_up.environment(**environment)
-        made_up.write(root, dataclasses.replace(case, environment=recorded), i)
+        made_up.write(root, made_up.in_environment(case, **environment), i)
     return root
 
 

@@ -126,9 +126,9 @@ def test_failures_hold_processes_and_unreadable_files(made_up, tmp_path):
 
 def test_versions_are_those_of_the_last_process_that_knew_them(made_up, tmp_path):
     made_up.write(tmp_path, made_up.casing_case("closure", 3))
-    late = made_up.environment(jax=None, backend=None, started_utc="2026-11-20T23:00:00+00:00")
-    early = made_up.failed("a/b", {})
-    made_up.write(tmp_path, dataclasses.replace(early, environment=late), 0)
+    early, started = made_up.failed("a/b", {}), "2026-11-20T23:00:00+00:00"
+    late = made_up.in_environment(early, jax=None, backend=None, started_utc=started)
+    made_up.write(tmp_path, late, 0)
     made_up.write(tmp_path, dataclasses.replace(early, environment=None), 1)
     table = tables.environments(tables.measurements(read_store(tmp_path)))
     assert table["jax_version"].iloc[0] == "0.10.2" and table["backend"].iloc[0] == "cpu"

@@ -36,10 +36,8 @@ class Pair:
                 started = f"2026-11-{day:02d}T10:{i:02d}:{30 * is_head:02d}+00:00"
                 recorded = {"started_utc": started} | (environment if is_head else {})
                 for variant in variants:
-                    record = dataclasses.replace(
-                        self.noisy(self.made_up.casing_case(variant, 3, 0)),
-                        environment=self.made_up.environment(**recorded),
-                    )
+                    record = self.noisy(self.made_up.casing_case(variant, 3, 0))
+                    record = self.made_up.in_environment(record, **recorded)
                     if is_head and variant in changed:
                         record = change(record)
                     self.made_up.write(self.root / side, record, i, commit=commit)
