@@ -16,7 +16,7 @@ from benchmarks.operations.measure import Difference
 from benchmarks.operations.table import OPERATIONS
 from jaxmeter import Inventory, SourceLine, Watched, WatchedFunction
 from jaxmeter._records.record import Program
-from tests.benchmarks.common import side_in
+from tests.benchmarks.common import side_in, write_record
 from vcjax import interfaces, wout
 from vcjax.interfaces import simsopt
 
@@ -172,8 +172,7 @@ def test_an_answer_that_changed_with_the_same_program_is_attributed_to_the_edit(
     both = side_in(tmp_path, "base"), side_in(tmp_path, "head")
     case = worker.planned(OPERATIONS["self_test"])
     for side, error in zip(both, (1e-9, 1e-6), strict=True):
-        record = jaxmeter.Record(case.name, "ok", target=case.target, checks={"error": error})
-        side.store.write(case, 0, record)
+        write_record(side.store, case, checks={"error": error})
         side.details.mkdir(parents=True)
         (side.details / "self_test.json").write_bytes(inventory(3))
     edit = EditedLine("vcjax/_a.py", 3, "a", "b = 1")
