@@ -200,7 +200,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     options = parser.parse_args(argv)
     operation = OPERATIONS[options.op]
     known = {*taken(operation.prepare, options), *taken(operation.evaluate, options)}
-    known |= {"point_count", "distance"} if operation.make is at_points else set()
+    known |= set(POINT_OPTIONS) if operation.make is at_points else set()
     for name in ("near_weights", "near_block_size", "far_dtype", *POINT_OPTIONS):
         if getattr(options, name) is not None and name not in known:
             option = {"point_count": "points"}.get(name, name.replace("_", "-"))

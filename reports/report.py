@@ -71,7 +71,7 @@ def make_report(
     }
     place = chosen_place(everything["environments"], commit, environment, "last_started_utc")
     here = {name: at(frame, place) for name, frame in everything.items()}
-    return assembled("vcjax, measured", place, everything, _sections(here))
+    return assembled("vcjax, measured", place, everything, here, _sections(here))
 
 
 def common_tables(read: Store) -> dict[str, pd.DataFrame]:
@@ -90,10 +90,10 @@ def assembled(
     title: str,
     place: tuple[str, str],
     everything: dict[str, pd.DataFrame],
+    here: dict[str, pd.DataFrame],
     sections: tuple[Section, ...],
 ) -> Report:
-    """Return the report with these sections, and with facts on its commit and environment."""
-    here = {name: at(frame, place) for name, frame in everything.items()}
+    """Return the report with these sections, and with facts on `place`; `here` has its rows."""
     document = Document(
         title,
         head.facts(here, len(everything["environments"]) - 1),

@@ -162,8 +162,9 @@ def write_differences(
     base, head = both
     for path in sorted(head.store.root.glob(f"{SUITE}/*/0.json")):
         name = path.parent.name
-        texts = list(_details(name, both))
-        found = difference(*texts) if len(texts) == 2 else Difference()
+        paths = [side.details / f"{name}.json" for side in both]
+        are_there = all(one.exists() for one in paths)
+        found = difference(*map(jaxmeter.read_file, paths)) if are_there else Difference()
         if not found.same_program:
             changed.append(name)
         if not found.text and _checks(path) == _checks(_path(base.store, name, 0)):
@@ -182,12 +183,6 @@ def _checks(path: Path) -> Mapping[str, float] | None:
     with contextlib.suppress(FileNotFoundError):
         return jaxmeter.Record.from_json(jaxmeter.read_file(path)).checks
     return None
-
-
-def _details(name: str, sides: Sequence[MeasuredSide]) -> Iterator[bytes]:
-    for side in sides:
-        with contextlib.suppress(FileNotFoundError):
-            yield jaxmeter.read_file(side.details / f"{name}.json")
 
 
 class Difference(NamedTuple):
