@@ -157,7 +157,7 @@ def test_the_edited_line_is_named_with_its_function_and_comments_are_no_edits(tm
     ]
 
 
-def test_the_edit_nearest_to_the_change_is_chosen(tmp_path):
+def test_the_edit_nearest_to_the_change_is_chosen():
     edits = [EditedLine(f"vcjax/_{name}.py", 1, name, "a") for name in "abcd"]
     near = [("vcjax/_x.py", "x", 1), ("vcjax/_b.py", "other", 9), ("vcjax/_c.py", "c", 9)]
     assert nearest(edits, near) is edits[2], "a function comes before a file"

@@ -180,7 +180,7 @@ def test_several_heads_share_the_processes_of_base_and_each_is_a_pair_of_its_own
     assert len(measure("none", "retrace")) == 12
 
 
-def test_programs_that_differ_are_described_once(worker, tmp_path, monkeypatch, capsys):
+def test_programs_that_differ_are_described_once(worker, tmp_path, monkeypatch):
     both = side_in(tmp_path, "base", worker), side_in(tmp_path, "head", worker)
     worker.worker_case = lambda planned: planned
     for case, fingerprints in zip(CASES, [("x", "y"), ("x", "x")], strict=True):

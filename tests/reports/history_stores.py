@@ -7,13 +7,14 @@ import pytest
 
 from reports import read_store
 from reports.history import make_history
+from tests.reports import made_up
 
 COMMITS = [f"{i:02d}{0:038d}" for i in range(1, 13)]
 LAST = f"13{0:038d}"
 STEP = 7  # the first commit of the new levels
 
 
-def write_stepped(made_up, root):
+def write_stepped(root):
     """Write twelve commits, and return the store.
 
     From the eighth commit on, one case captures 65,536 bytes more and its calls take 30 % longer.
@@ -35,7 +36,7 @@ def write_stepped(made_up, root):
     return root
 
 
-def write_failed(made_up, root):
+def write_failed(root):
     """Write a thirteenth commit, and return the store.
 
     One case fails at this commit, and the other is not measured.
@@ -52,12 +53,12 @@ def write_failed(made_up, root):
 
 
 @pytest.fixture(scope="session")
-def stepped_store(made_up, tmp_path_factory):
-    return write_stepped(made_up, tmp_path_factory.mktemp("stepped") / "cases")
+def stepped_store(tmp_path_factory):
+    return write_stepped(tmp_path_factory.mktemp("stepped") / "cases")
 
 
 @pytest.fixture(scope="session")
-def failed_history(made_up, tmp_path_factory):
+def failed_history(tmp_path_factory):
     """Return the history of all thirteen commits."""
     root = tmp_path_factory.mktemp("failed") / "cases"
-    return make_history(read_store(write_failed(made_up, write_stepped(made_up, root))))
+    return make_history(read_store(write_failed(write_stepped(root))))

@@ -13,6 +13,7 @@ from reports.history import make_history
 from reports.history.page import compact
 from reports.review import make_review, read_pair, review_markdown
 from reports.review.output import review_json, review_page
+from tests.reports import made_up
 from tests.reports.review.pairs import CLOSURE, Pair, slower
 
 
@@ -86,8 +87,8 @@ def profiled(summary, change=lambda record: record):
 
 
 @pytest.fixture
-def review(made_up, tmp_path):
-    pair = Pair(made_up, tmp_path / "pair")
+def review(tmp_path):
+    pair = Pair(tmp_path / "pair")
     root = pair.write(profiled(AFTER, lambda record: slower(record, compile_=1.5)))
     for path in (root / "base").rglob("w7x-closure-d3/0.json"):
         data = json.loads(path.read_text()) | {"compile_summary": dataclasses.asdict(BEFORE)}
@@ -106,7 +107,7 @@ def test_a_review_of_a_longer_compile_names_line_kernel_and_seconds(review):
         assert "2 to 14 kernels" in text and "fusion.9" in text
 
 
-def test_the_history_names_lines_at_a_change_point_and_the_slowest_elsewhere(made_up, tmp_path):
+def test_the_history_names_lines_at_a_change_point_and_the_slowest_elsewhere(tmp_path):
     for index in range(12):
         for number in range(3):
             is_after = index >= 6
@@ -134,7 +135,7 @@ def test_the_slowest_lines_are_scaled_to_the_median():
 
 
 @pytest.mark.parametrize("seconds", [math.nan, -1.0, math.inf])
-def test_a_profile_with_impossible_seconds_is_skipped(made_up, tmp_path, seconds):
+def test_a_profile_with_impossible_seconds_is_skipped(tmp_path, seconds):
     case = made_up.casing_case("closure", 3)
     made_up.write(tmp_path, dataclasses.replace(case, compile_summary=profile(seconds=seconds)))
     with pytest.raises(ReportError, match="profile_seconds"):
