@@ -17,15 +17,14 @@ def closures(root):
     return summaries.variants(common_tables(read_store(root))["measurements"])
 
 
-def write_variants(root, *, closure, argument, rounds=6, **changes):
-    """Write both variants with these compile seconds: trace, lower and compile together."""
+def write_variants(root, *, closure, rounds):
+    """Write a closure with these seconds of trace, lower and compile; the argument takes 2 s."""
     for i in range(rounds):
-        for variant, seconds in (("closure", closure), ("argument", argument)):
+        for variant, seconds in (("closure", closure), ("argument", 2.0)):
             total = seconds * NOISE[(i + len(variant)) % 3]
-            case = made_up.casing_case(variant, 6, 0, **changes)
-            other = case.phases.trace_seconds + case.phases.lower_seconds
-            case = made_up.casing_case(variant, 6, 0, compile_seconds=total - other, **changes)
-            made_up.write(root, case, i)
+            phases = made_up.casing_case(variant, 6).phases
+            compiling = total - phases.trace_seconds - phases.lower_seconds
+            made_up.write(root, made_up.casing_case(variant, 6, compile_seconds=compiling), i)
 
 
 @pytest.mark.parametrize(
@@ -43,14 +42,14 @@ def write_variants(root, *, closure, argument, rounds=6, **changes):
     ],
 )
 def test_a_difference_is_claimed_only_if_the_interval_excludes_one(tmp_path, closure, rounds, said):
-    write_variants(tmp_path, closure=closure, argument=2.0, rounds=rounds)
+    write_variants(tmp_path, closure=closure, rounds=rounds)
     lead = sentences.lead(closures(tmp_path))
     assert "14.7 MB closed over" in lead and said in lead
     assert ("too few" in lead) == (rounds == 3)
 
 
 def test_too_few_processes_are_admitted_with_their_coverage(tmp_path):
-    write_variants(tmp_path, closure=6.0, argument=2.0, rounds=3)
+    write_variants(tmp_path, closure=6.0, rounds=3)
     said = sentences.sentences(closures(tmp_path))
     assert any("only 3 processes" in s and "75 %" in s for s in said)
 
