@@ -23,7 +23,7 @@ def audit_of_static_callables(size: int) -> jaxmeter.Audit:
 
     The program simulates a frame: an image of the coronagraph.
     """
-    return jaxmeter.audit(closure.frame_to_audit("static_callable", size))
+    return jaxmeter.audit(closure.frame_to_audit(size))
 
 
 def picture(size: int) -> bytes:
