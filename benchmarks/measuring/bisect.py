@@ -153,7 +153,7 @@ def measured(commit: str, case: str) -> jaxmeter.Record:
         If there is no such case, or git cannot read the package vcjax of the commit.
     """
     store = RecordStore(STORE / commit / environment_name())
-    path = store.root / case / "0.json"
+    path = store.path(case, 0)
     if not path.exists():
         with jaxmeter.temporary_folder("vcjax-bisect-") as folder:
             package = unpacked_package(commit, folder / "source")
