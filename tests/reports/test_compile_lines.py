@@ -79,24 +79,15 @@ def test_equal_profiles_name_no_line():
     assert line_changes(CompileLines(BEFORE, 4.0), CompileLines(BEFORE, 4.1)) == ()
 
 
-def profiled(summary, change=lambda record: record):
-    def changed(record):
-        return dataclasses.replace(change(record), compile_summary=summary)
+def test_a_review_of_a_longer_compile_names_line_kernel_and_seconds(tmp_path):
+    def change(record):
+        return dataclasses.replace(slower(record, compile_=1.5), compile_summary=AFTER)
 
-    return changed
-
-
-@pytest.fixture
-def review(tmp_path):
-    pair = Pair(tmp_path / "pair")
-    root = pair.write(profiled(AFTER, lambda record: slower(record, compile_=1.5)))
+    root = Pair(tmp_path / "pair").write(change)
     for path in (root / "base").rglob("w7x-closure-d3/0.json"):
         data = json.loads(path.read_text()) | {"compile_summary": dataclasses.asdict(BEFORE)}
         path.write_text(json.dumps(data))
-    return make_review(read_pair(root))
-
-
-def test_a_review_of_a_longer_compile_names_line_kernel_and_seconds(review):
+    review = make_review(read_pair(root))
     data = json.loads(review_json(review))
     assert "trace_lower_compile_seconds" in {one["metric"] for one in data["findings"]}
     (found,) = data["compile_lines"]

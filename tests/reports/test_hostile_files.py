@@ -32,26 +32,22 @@ peak = int(status["VmHWM"].split()[0]) * 1024
 print(json.dumps({"code": code, "peak_bytes": peak}))
 """
 ROOT = Path(__file__).parents[2]
+RECORDS = [
+    made_up.casing_case("closure", 3),
+    made_up.chunk_case(64, 64),
+    made_up.reference_case(6),
+    made_up.preparation_case(6),
+    made_up.failed("a/b", {}),
+]
 
 
 @pytest.fixture(scope="module")
-def records():
-    return [
-        made_up.casing_case("closure", 3),
-        made_up.chunk_case(64, 64),
-        made_up.reference_case(6),
-        made_up.preparation_case(6),
-        made_up.failed("a/b", {}),
-    ]
-
-
-@pytest.fixture(scope="module")
-def store(records, tmp_path_factory):
+def store(tmp_path_factory):
     """Return a store of two comparable commits, with a thousand hostile files."""
     root = tmp_path_factory.mktemp("hostile") / "store"
     made_up.write_full(root)
     shutil.copytree(root / made_up.COMMIT, root / "fedcba0987654321fedcba0987654321fedcba09")
-    assert len(write_hostile(root, records, made_up.COMMIT, made_up.KEY, COUNT)) == COUNT
+    assert len(write_hostile(root, RECORDS, COUNT)) == COUNT
     return root
 
 
@@ -72,8 +68,8 @@ def built(*arguments):
     return found["code"], done.stderr
 
 
-def test_the_files_are_a_thousand_of_many_kinds(records):
-    made = hostile(records, COUNT)
+def test_the_files_are_a_thousand_of_many_kinds():
+    made = hostile(RECORDS, COUNT)
     contents = {content for content in made if isinstance(content, bytes)}
     assert len(made) == COUNT and len(contents) > 850
     assert {content for content in made if isinstance(content, int)} == set(range(SPECIAL_COUNT))
