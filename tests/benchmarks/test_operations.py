@@ -132,24 +132,20 @@ def test_calls_that_trace_more_often_are_attributed_to_the_function_and_its_call
 OLD = 'TILE = 4\n\n\ndef near(x):\n    """Two."""\n    # Two.\n    y = f(x)\n    return y\n'
 
 
-def sources(tmp_path, **texts):
-    for side in ("base", "head"):
-        folder = tmp_path / side / "vcjax"
-        folder.mkdir(parents=True)
-        for name, new in texts.items():
-            (folder / f"{name}.py").write_text(OLD if side == "base" else new)
-    return edited_lines(tmp_path / "base" / "vcjax", tmp_path / "head" / "vcjax")
-
-
 def test_the_edited_line_is_named_with_its_function_and_comments_are_no_edits(tmp_path):
-    found = sources(
-        tmp_path,
-        changed=OLD.replace("y = f(x)", "y = g(x)"),
-        constant=OLD.replace("4", "8"),
-        gone=OLD.replace("    y = f(x)\n", ""),
-        said=OLD.replace("Two", "Three"),
-        broken="def (",
-    )
+    edits = {
+        "changed": OLD.replace("y = f(x)", "y = g(x)"),
+        "constant": OLD.replace("4", "8"),
+        "gone": OLD.replace("    y = f(x)\n", ""),
+        "said": OLD.replace("Two", "Three"),
+        "broken": "def (",
+    }
+    base, head = (tmp_path / side / "vcjax" for side in ("base", "head"))
+    for folder, texts in ((base, dict.fromkeys(edits, OLD)), (head, edits)):
+        folder.mkdir(parents=True)
+        for name, text in texts.items():
+            (folder / f"{name}.py").write_text(text)
+    found = edited_lines(base, head)
     assert [str(one) for one in found if "broken" not in one.file] == [
         "edited: vcjax/changed.py:7 in near: y = g(x)",
         "edited: vcjax/constant.py:1 in the module: TILE = 8",

@@ -36,22 +36,6 @@ def write_stepped(root):
     return root
 
 
-def write_failed(root):
-    """Write a thirteenth commit, and return the store.
-
-    One case fails at this commit, and the other is not measured.
-    """
-    for i in range(2):
-        case = made_up.failed(
-            "casing_variants/w7x-closure-d3",
-            {},
-            kind="WrongAnswer",
-            message="<b>off</b> by 2\nsecond line",
-        )
-        made_up.write(root, case, i, commit=LAST)
-    return root
-
-
 @pytest.fixture(scope="session")
 def stepped_store(tmp_path_factory):
     return write_stepped(tmp_path_factory.mktemp("stepped") / "cases")
@@ -59,6 +43,13 @@ def stepped_store(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def failed_history(tmp_path_factory):
-    """Return the history of all thirteen commits."""
-    root = tmp_path_factory.mktemp("failed") / "cases"
-    return make_history(read_store(write_failed(write_stepped(root))))
+    """Return the history of all thirteen commits.
+
+    One case fails at the thirteenth commit, and the other is not measured there.
+    """
+    root = write_stepped(tmp_path_factory.mktemp("failed") / "cases")
+    reason = {"kind": "WrongAnswer", "message": "<b>off</b> by 2\nsecond line"}
+    for i in range(2):
+        case = made_up.failed("casing_variants/w7x-closure-d3", {}, **reason)
+        made_up.write(root, case, i, commit=LAST)
+    return make_history(read_store(root))

@@ -58,18 +58,14 @@ def test_the_message_of_a_failure_cannot_act_as_markup(pair):
 
 def test_a_programs_text_cannot_end_its_fence_and_is_cut_to_fit(pair):
     text = "a\n~~~~~~~~~\n@team ![x](https://example.org)\n" + "x" * 90_000
-    text = review_markdown(reviewed(with_program(pair, text)))
-    assert "\n~~~~~~~~~~\na\n~~~~~~~~~\n" in text and text.count("~" * 10) == 2
-    assert len(text) < MAX_CHARACTERS and "more characters are on the page" in text
-    assert text.rstrip().endswith("</details>")
-
-
-def with_program(pair, text):
     root = pair.write(part("program", flops=3.2e9), rounds=1)
     path = root / "programs" / f"{CLOSURE}.txt"
     path.parent.mkdir(parents=True)
     path.write_text(text)
-    return root
+    text = review_markdown(reviewed(root))
+    assert "\n~~~~~~~~~~\na\n~~~~~~~~~\n" in text and text.count("~" * 10) == 2
+    assert len(text) < MAX_CHARACTERS and "more characters are on the page" in text
+    assert text.rstrip().endswith("</details>")
 
 
 def test_a_review_too_long_for_a_comment_leaves_whole_parts_to_the_page(pair):
