@@ -41,12 +41,12 @@ def frame_case(variant: str, size: int, *, rounds: int) -> PlannedCase:
     )
 
 
-def change_case(variant: str, size: int, *, rounds: int) -> PlannedCase:
+def change_case(variant: str, size: int) -> PlannedCase:
     """Return the planned case that computes a frame before and after an array changes.
 
     The changed array is the cube of the coronagraph's images: it becomes twice as bright.
     """
-    return _of_variant("coronagraph_change", "changed", variant, size, rounds=rounds)
+    return _of_variant("coronagraph_change", "changed", variant, size, rounds=1)
 
 
 def _of_variant(suite: str, function: str, variant: str, size: int, **options: Any) -> PlannedCase:

@@ -61,14 +61,14 @@ class Operation(NamedTuple):
     make : ``make(operation, problem, options)`` returns the case of the operation.
     prepare, evaluate : functions of vcjax. An operation takes the options that are parameters of
         these functions.
-    error : on the surface, the function ``error(problem, result)``; off the surface, the function
-        that gives the exact values.
+    error : the function with which the check of the case computes an error; its parameters depend
+        on `make`.
     """
 
     make: Callable[..., Case]
     prepare: Callable[..., Any]
     evaluate: Callable[..., Any]
-    error: Callable[..., Any] | None = None
+    error: Callable[..., Any]
 
 
 POINT_OPTIONS = ("point_count", "distance")
@@ -87,7 +87,6 @@ def on_surface(operation: Operation, problem: Problem, options: argparse.Namespa
     prepared = preparing.prepare(problem, dataclasses.replace(quantity, prepare=prepare))
 
     def check(result) -> dict[str, float]:
-        assert operation.error is not None
         estimate = vcjax.error_estimate(prepared.casing, problem.B)
         error = operation.error(problem, result)
         return {"error_relative": error, "error_estimate_relative": estimate}
@@ -108,7 +107,6 @@ def at_points(operation: Operation, problem: Problem, options: argparse.Namespac
     points = off_surface.points_at_distance(problem, distance, options.point_count or 64)
 
     def check(found: vcjax.OffSurface) -> dict[str, float]:
-        assert operation.error is not None
         error = off_surface.error_at(problem, points, found, operation.error)
         return {"error_relative": error, "error_estimate_relative": float(found.error.max())}
 
@@ -138,8 +136,7 @@ def in_surface(operation: Operation, problem: Problem, options: argparse.Namespa
     )
 
     def check(result) -> dict[str, float]:
-        difference = shape.modes_difference(problem, value, arguments, result)
-        return {"modes_error_relative": difference}
+        return {"modes_error_relative": operation.error(problem, value, arguments, result)}
 
     return Case(jax.grad(value), arguments, check=check, extras=extras)
 
@@ -157,7 +154,7 @@ OPERATIONS = {
     "GradBOFF": Operation(
         at_points, vcjax.prepare_off_surface, vcjax.gradient_at, magnetic_field_gradient
     ),
-    "GradX": Operation(in_surface, vcjax.prepare, vcjax.external_field),
+    "GradX": Operation(in_surface, vcjax.prepare, vcjax.external_field, shape.modes_difference),
 }
 
 
@@ -200,7 +197,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     options = parser.parse_args(argv)
     operation = OPERATIONS[options.op]
     known = {*taken(operation.prepare, options), *taken(operation.evaluate, options)}
-    known |= {"point_count", "distance"} if operation.make is at_points else set()
+    known |= set(POINT_OPTIONS) if operation.make is at_points else set()
     for name in ("near_weights", "near_block_size", "far_dtype", *POINT_OPTIONS):
         if getattr(options, name) is not None and name not in known:
             option = {"point_count": "points"}.get(name, name.replace("_", "-"))

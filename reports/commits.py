@@ -1,5 +1,6 @@
 """Order commits, and look up their dates, subjects and authors in git."""
 
+import math
 import re
 import subprocess
 from collections.abc import Iterable, Mapping
@@ -48,7 +49,10 @@ def ordered_commits(
         A git clone. If it is None, git is not used.
     """
     commits = [] if repository is None else known_commits(repository, first_measured)
-    when = {name: _seconds(time) for name, time in first_measured.items()}
+    when = {
+        name: math.inf if pd.isna(time) else time.timestamp()
+        for name, time in first_measured.items()
+    }
     unknown = when.keys() - {commit.hash for commit in commits}
     for name in sorted(unknown, key=lambda name: (when[name], name)):
         later = (i for i, commit in enumerate(commits) if when[commit.hash] > when[name])
@@ -107,7 +111,3 @@ def _git(repository: Path, *arguments: str, given: str = "") -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.decode(errors="replace")
-
-
-def _seconds(when: Any) -> float:
-    return float("inf") if pd.isna(when) else when.timestamp()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -21,6 +22,17 @@ INTERVALS = (
     "least 95 % probability. With fewer than six processes, the interval is the whole range of "
     "the values, and the text says so."
 )
+# By the name of its table: the functions that make a summary, and its section.
+SECTIONS: dict[str, tuple[Callable[..., pd.DataFrame], Callable[..., Section]]] = {
+    "chunk_sizes": (chunks.summary, chunks.section),
+    "accuracy": (accuracy.summary, accuracy.section),
+    "against_reference": (reference.summary, reference.section),
+    "gradient_against_reference": (
+        partial(reference.summary, gradient=True),
+        partial(reference.section, gradient=True),
+    ),
+    "preparation": (preparation.summary, preparation.section),
+}
 
 
 @dataclass(frozen=True)
@@ -61,17 +73,11 @@ def make_report(
     """
     everything = common_tables(read_store(store))
     measured = everything["measurements"]
-    everything |= {
-        "closure_versus_argument": closure.variants(measured),
-        "chunk_sizes": chunks.summary(measured),
-        "accuracy": accuracy.summary(measured),
-        "against_reference": reference.summary(measured),
-        "gradient_against_reference": reference.summary(measured, gradient=True),
-        "preparation": preparation.summary(measured),
-    }
+    everything["closure_versus_argument"] = closure.variants(measured)
+    everything |= {name: summary(measured) for name, (summary, _) in SECTIONS.items()}
     place = chosen_place(everything["environments"], commit, environment, "last_started_utc")
     here = {name: at(frame, place) for name, frame in everything.items()}
-    return assembled("vcjax, measured", place, everything, _sections(here))
+    return assembled("vcjax, measured", place, everything, here, _sections(here))
 
 
 def common_tables(read: Store) -> dict[str, pd.DataFrame]:
@@ -90,10 +96,10 @@ def assembled(
     title: str,
     place: tuple[str, str],
     everything: dict[str, pd.DataFrame],
+    here: dict[str, pd.DataFrame],
     sections: tuple[Section, ...],
 ) -> Report:
-    """Return the report with these sections, and with facts on its commit and environment."""
-    here = {name: at(frame, place) for name, frame in everything.items()}
+    """Return the report with these sections, and with facts on `place`; `here` has its rows."""
     document = Document(
         title,
         head.facts(here, len(everything["environments"]) - 1),
@@ -162,14 +168,7 @@ def at(frame: pd.DataFrame, place: tuple[str, str]) -> pd.DataFrame:
 
 
 def _sections(here: dict[str, pd.DataFrame]) -> tuple[Section, ...]:
-    makers: dict[str, Callable[[pd.DataFrame], Section]] = {
-        "chunk_sizes": chunks.section,
-        "accuracy": accuracy.section,
-        "against_reference": reference.section,
-        "gradient_against_reference": lambda table: reference.section(table, gradient=True),
-        "preparation": preparation.section,
-    }
     made = [variants.section(here["measurements"], here["captured_arrays"])]
-    made += [make(here[name]) for name, make in makers.items() if len(here[name])]
+    made += [make(here[name]) for name, (_, make) in SECTIONS.items() if len(here[name])]
     made.append(problems.section(here["failures"]))
     return tuple(section for section in made if section is not None)

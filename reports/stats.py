@@ -14,19 +14,12 @@ import pandas as pd
 
 from jaxmeter import MedianInterval, median_interval, paired_ratio
 
+from .quantities import COMPILE_PHASES
 from .tables import PLACE, numeric, whole
 
 PROBLEM = (*PLACE, "workload", "half_period", "digits")
 
-# Quantity of one process -> stem of its summary's columns.
-TIMES = {
-    "trace_seconds": "trace",
-    "lower_seconds": "lower",
-    "compile_seconds": "compile",
-    "first_call_seconds": "first_call",
-    "steady_median_seconds": "steady",
-    "steady_std_seconds": "steady_std",
-}
+TIMES = (*COMPILE_PHASES, "first_call_seconds", "steady_median_seconds", "steady_std_seconds")
 SIZES = (
     "captured_bytes",
     "embedded_bytes",
@@ -52,7 +45,7 @@ def succeeded(measured: pd.DataFrame, *columns: str, suite: str | None = None) -
 
 
 def case_summary(
-    case: Any, times: Mapping[str, str] = TIMES, maxima: Iterable[str] = SIZES
+    case: Any, times: Iterable[str] = TIMES, maxima: Iterable[str] = SIZES
 ) -> dict[str, Any]:
     """Return all quantities of one case: times with intervals, maxima and the largest error."""
     row: dict[str, Any] = {
@@ -60,11 +53,16 @@ def case_summary(
         "checked_errors_count": case["checked_errors_count"].sum(),
         "interval_coverage_ratio": median_interval(values(case, "steady_median_seconds")).coverage,
     }
-    for quantity, stem in times.items():
-        row |= time_columns(stem, values(case, quantity))
+    for quantity in times:
+        row |= time_columns(stem_of(quantity), values(case, quantity))
     row |= {name: case[name].max() for name in maxima if name in case}
     errors = case["error_relative"] if "error_relative" in case else pd.Series([math.nan])
     return row | {"error_relative": errors.max(skipna=False)}
+
+
+def stem_of(quantity: str) -> str:
+    """Return the beginning of the columns for a time, `steady` for `steady_median_seconds`."""
+    return quantity.removesuffix("_seconds").removesuffix("_median")
 
 
 def time_columns(stem: str, seconds: Iterable[float]) -> dict[str, float]:

@@ -9,11 +9,12 @@ measured or compared.
 """
 
 import argparse
+import contextlib
 import sys
 from pathlib import Path
 
 from benchmarks.measuring import pair
-from benchmarks.measuring.checkout import ROOT, CheckoutError, branched_off, commit_named
+from benchmarks.measuring.checkout import ROOT, CheckoutError, commit_named, git
 from reports import __main__ as reports
 
 CANNOT = 2
@@ -48,13 +49,17 @@ def main(argv=None):
 def commits(base, head):
     """Return the full names of the commit where `head` branched off from `base`, and of `head`.
 
+    If they have no common commit, the first is the full name of `base`.
+
     Raises
     ------
     CheckoutError
         If git does not have the commits, or if `base` contains `head`, so that there is nothing to
         compare.
     """
-    start, end = branched_off(base, head), commit_named(head)
+    start, end = commit_named(base), commit_named(head)
+    with contextlib.suppress(CheckoutError):
+        start = git("merge-base", start, end).decode().strip()
     if start == end:
         raise CheckoutError(
             f"got BASE={base} and HEAD={head}, but BASE contains HEAD; "

@@ -25,7 +25,7 @@ from benchmarks.measuring.checkout import (
     unpacked_package,
 )
 from benchmarks.measuring.rounds import MeasuredSide
-from benchmarks.measuring.run import SUITES
+from benchmarks.measuring.run import planned_cases
 from benchmarks.measuring.runner import Workers
 from benchmarks.measuring.store import RecordStore, environment_name
 from benchmarks.operations.measure import measure_operations
@@ -153,7 +153,7 @@ def measured(commit: str, case: str) -> jaxmeter.Record:
         If there is no such case, or git cannot read the package vcjax of the commit.
     """
     store = RecordStore(STORE / commit / environment_name())
-    path = store.root / case / "0.json"
+    path = store.path(case, 0)
     if not path.exists():
         with jaxmeter.temporary_folder("vcjax-bisect-") as folder:
             package = unpacked_package(commit, folder / "source")
@@ -161,21 +161,14 @@ def measured(commit: str, case: str) -> jaxmeter.Record:
             if case.startswith(f"{SUITE}/"):
                 side = MeasuredSide("base", folder, store, workers)
                 measure_operations(side, [case.removeprefix(f"{SUITE}/")])
-            else:
-                _measure_planned(case, workers, store)
+            elif chosen := planned_cases("quick").get(case):
+                store.write(chosen, 0, workers.measure(chosen, 0))
     if not path.exists():
         raise CheckoutError(
             f"there is no case {case}; give a case of the quick grid, such as "
             "memory_sweep/field-cauto-tauto, or an operation, such as operations/external_field"
         )
     return jaxmeter.Record.from_json(jaxmeter.read_file(path))
-
-
-def _measure_planned(name: str, workers: Workers, store: RecordStore) -> None:
-    for suite in SUITES:
-        for case in suite().plan("quick"):
-            if case.name == name:
-                store.write(case, 0, workers.measure(case, 0))
 
 
 def value_in(record: jaxmeter.Record, metric: str) -> Value:

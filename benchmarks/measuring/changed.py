@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from benchmarks.measuring.rounds import ENOUGH_ROUNDS, MeasuredSide, affordable
+from benchmarks.measuring.rounds import ENOUGH_ROUNDS, MeasuredSide, affordable, say_not_judged
 from benchmarks.operations.measure import kept_record, take_operation_times
 
 START_SECONDS = 2.5  # time of a process before its first operation
@@ -71,12 +71,8 @@ def affordable_sides(sides: Sequence[TimedSide], seconds: float) -> list[TimedSi
     if len(kept) < len(costs):
         total = starts + sum(needed.values())
         rest = ", ".join(sorted(costs.keys() - set(kept)))
-        print(
-            f"{ENOUGH_ROUNDS} rounds of every operation whose program changed take about "
-            f"{total:.0f} s here, but {max(seconds, 0):.0f} s are left: the times of operations "
-            f"{rest} will not be judged; give a larger --budget to judge them too",
-            flush=True,
-        )
+        cost = f"operation whose program changed take about {total:.0f} s"
+        say_not_judged(cost, seconds, f"operations {rest}", "give a larger --budget")
     return chosen
 
 

@@ -44,15 +44,6 @@ def commit_named(name: str) -> str:
     return git("rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}").decode().strip()
 
 
-def branched_off(base: str, head: str) -> str:
-    """Return the last common commit of `base` and `head`, or `base` if they have none."""
-    base, head = commit_named(base), commit_named(head)
-    try:
-        return git("merge-base", base, head).decode().strip()
-    except CheckoutError:
-        return base
-
-
 def has_changes(*paths: str) -> bool:
     """Return whether files below `paths` have changes that are not committed."""
     return bool(git("status", "--porcelain", "--", *paths))

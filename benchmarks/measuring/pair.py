@@ -47,7 +47,7 @@ from benchmarks.measuring.rounds import (
     measure_interleaved,
     seconds_to_test,
 )
-from benchmarks.measuring.run import SUITES
+from benchmarks.measuring.run import planned_cases
 from benchmarks.measuring.runner import RunCase, Workers
 from benchmarks.measuring.store import RecordStore, environment_name
 from benchmarks.operations.edited import edited_lines
@@ -156,10 +156,10 @@ def chosen_cases(patterns: Sequence[str] | None, rounds: int) -> list[PlannedCas
     CheckoutError
         If a pattern matches no case of the quick grid.
     """
-    planned = {case.name: case for suite in SUITES for case in suite().plan("quick")}
+    quick = planned_cases("quick")
     wanted: list[str] = []
     for pattern in TIMED if patterns is None else patterns:
-        found = fnmatch.filter(planned, pattern)
+        found = fnmatch.filter(quick, pattern)
         if not found and not pattern.startswith(OPERATIONS):
             raise CheckoutError(
                 f"got --cases {pattern}, which matches no case of the quick grid; "
@@ -168,7 +168,7 @@ def chosen_cases(patterns: Sequence[str] | None, rounds: int) -> list[PlannedCas
         wanted += found
     effort = TIMED_EFFORT if rounds > 1 else {}
     return [
-        replace(planned[name], rounds=rounds, profile_compile=True, **effort)
+        replace(quick[name], rounds=rounds, profile_compile=True, **effort)
         for name in dict.fromkeys(wanted)
     ]
 

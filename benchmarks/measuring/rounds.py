@@ -73,12 +73,8 @@ def measure_interleaved(
     if len(kept) < len(cases):
         total, left = sum(needed.values()), max(budget_seconds, 0)
         rest = ", ".join(name for name in needed if name not in names)
-        print(
-            f"{ENOUGH_ROUNDS} rounds of every case take about {total:.0f} s more here, but "
-            f"{left:.0f} s are left: the times of {rest} will not be judged; increase "
-            f"--budget by {2 * (total - left):.0f} s to judge them too",
-            flush=True,
-        )
+        advice = f"increase --budget by {2 * (total - left):.0f} s"
+        say_not_judged(f"case take about {total:.0f} s more", left, rest, advice)
     for turn, number in enumerate(round_order(kept), start=1):
         for case in kept:
             if number >= case.rounds:
@@ -101,8 +97,7 @@ def measure_first_round(
     costs = {}
     for case in cases:
         begun = clock()
-        if case.rounds:
-            _measure_round(case, 0, measured)
+        _measure_round(case, 0, measured)
         costs[case.name] = round_seconds(case, measured) or clock() - begun
     return costs
 
@@ -138,6 +133,15 @@ def affordable(needed: Mapping[str, float], left_seconds: float) -> list[str]:
             kept.append(name)
             left_seconds -= seconds
     return kept
+
+
+def say_not_judged(cost: str, left_seconds: float, rest: str, advice: str) -> None:
+    """Print what enough rounds cost, the time left, the times left out, and what to do."""
+    print(
+        f"{ENOUGH_ROUNDS} rounds of every {cost} here, but {max(left_seconds, 0):.0f} s are left: "
+        f"the times of {rest} will not be judged; {advice} to judge them too",
+        flush=True,
+    )
 
 
 def _needed(case: PlannedCase, costs: Mapping[str, float]) -> float:

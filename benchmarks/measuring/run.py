@@ -43,7 +43,7 @@ from benchmarks.measuring.checkout import (
     run_lock,
     unpacked_package,
 )
-from benchmarks.measuring.plan import GRID_VARIABLE, GRIDS, RESUME_VARIABLE
+from benchmarks.measuring.plan import GRID_VARIABLE, GRIDS, RESUME_VARIABLE, PlannedCase
 from benchmarks.measuring.runner import Progress, RunCase, Workers, measure_plan
 from benchmarks.measuring.store import RecordStore, environment_name, store_root
 
@@ -162,6 +162,11 @@ def measure_range(grid: str, commits: str) -> int:
                 asv.terminate()
                 raise
     return 0 if code == ASV_FOUND_FAILURES else code
+
+
+def planned_cases(grid: str) -> dict[str, PlannedCase]:
+    """Return the cases of all suites on a grid, by name."""
+    return {case.name: case for suite in SUITES for case in suite().plan(grid)}
 
 
 def asv_command(grid: str, commits: str) -> list[str]:

@@ -50,9 +50,9 @@ class RecordStore:
     def __init__(self, root: Path) -> None:
         self.root = Path(root)
 
-    def path(self, case: PlannedCase, round_index: int) -> Path:
-        """Return the path of the record of one round of a case."""
-        return self.root / case.name / f"{round_index}.json"
+    def path(self, case: str, round_index: int) -> Path:
+        """Return the path of the record of one round of the case with this name."""
+        return self.root / case / f"{round_index}.json"
 
     def read(self, case: PlannedCase, round_index: int) -> Record | None:
         """Return the record of one round of a case, or None if there is no record.
@@ -61,7 +61,7 @@ class RecordStore:
         large) is renamed to ``.unreadable``. A record of another target or of other parameters is
         renamed to ``.stale``. The case is then measured again; nothing is deleted.
         """
-        path = self.path(case, round_index)
+        path = self.path(case.name, round_index)
         try:
             record = Record.from_json(read_file(path))
         except FileNotFoundError:
@@ -82,7 +82,7 @@ class RecordStore:
         FileError
             If the file cannot be written, for example because there is no space or no permission.
         """
-        path = self.path(case, round_index)
+        path = self.path(case.name, round_index)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -44,7 +44,8 @@ def edited_lines(base: Path, head: Path) -> tuple[EditedLine, ...]:
 
 
 def _of_file(base: Path, head: Path, name: Path) -> Iterator[EditedLine]:
-    before, now = (_text(side / name) for side in (base, head))
+    paths = (base / name, head / name)
+    before, now = (path.read_text(encoding="utf-8") if path.exists() else "" for path in paths)
     if before == now:
         return
     old, new = before.splitlines(), now.splitlines()
@@ -65,10 +66,6 @@ def _of_file(base: Path, head: Path, name: Path) -> Iterator[EditedLine]:
         for line, text in changed:
             function = next((name for low, high, name in spans if low <= line <= high), "")
             yield EditedLine(f"{head.name}/{name.as_posix()}", line, function, text, number)
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
 def _nodes(text: str) -> list[ast.AST]:

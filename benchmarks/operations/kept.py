@@ -69,10 +69,10 @@ def remove_unusable(side: MeasuredSide, digest: str) -> None:
     Records of other code, failed records and records without details (after an interruption) are
     unusable. The digest is stored in the side's folder of details.
     """
-    suite, details = _measured(side)
+    details, suite = _measured(side)
     note = details / _NOTE
     is_same = note.is_file() and note.read_text() == digest
-    usable = set(_succeeded(suite, details)) if is_same else set()
+    usable = set(_succeeded(details, suite)) if is_same else set()
     for path in suite.glob("*/0.json"):
         if path.parent.name not in usable:
             path.unlink()
@@ -87,15 +87,7 @@ def take_kept(kept: Path, side: MeasuredSide, only: Sequence[str]) -> int:
     `keep` has filled the folder `kept`, which is named after a digest of the code. `only` are
     patterns of the operations' names.
     """
-    source, target = (kept / "records", kept / "details"), _measured(side)
-    chosen = [
-        name
-        for name in set(_succeeded(*source)) - set(_succeeded(*target))
-        if any(fnmatch.fnmatch(name, pattern) for pattern in only)
-    ]
-    for name in chosen:
-        _copy(name, source, target)
-    return len(chosen)
+    return _copy_missing((kept / "details", kept / "records"), _measured(side), only)
 
 
 def keep(kept: Path, side: MeasuredSide) -> None:
@@ -103,9 +95,7 @@ def keep(kept: Path, side: MeasuredSide) -> None:
 
     Then remove the oldest folders next to `kept`, so that at most `MAX_FOLDERS` folders remain.
     """
-    source, target = _measured(side), (kept / "records", kept / "details")
-    for name in set(_succeeded(*source)) - set(_succeeded(*target)):
-        _copy(name, source, target)
+    _copy_missing(_measured(side), (kept / "details", kept / "records"))
     if kept.exists():
         kept.touch()
         folders = sorted(kept.parent.iterdir(), key=lambda path: path.stat().st_mtime)
@@ -114,11 +104,11 @@ def keep(kept: Path, side: MeasuredSide) -> None:
 
 
 def _measured(side: MeasuredSide) -> tuple[Path, Path]:
-    """Return the folders of the records and of the details of a side's operations."""
-    return side.store.root / SUITE, side.details
+    """Return the folders of the details and of the records of a side's operations."""
+    return side.details, side.store.root / SUITE
 
 
-def _succeeded(suite: Path, details: Path) -> Iterator[str]:
+def _succeeded(details: Path, suite: Path) -> Iterator[str]:
     """Yield the name of each operation that has details and a successful record."""
     for path in sorted(suite.glob("*/0.json")):
         name = path.parent.name
@@ -128,10 +118,19 @@ def _succeeded(suite: Path, details: Path) -> Iterator[str]:
                 yield name
 
 
-def _copy(name: str, sources: tuple[Path, Path], targets: tuple[Path, Path]) -> None:
-    """Copy an operation's files, the record last: a record without details is not used."""
-    for file, source, target in zip(
-        (f"{name}.json", f"{name}/0.json"), sources[::-1], targets[::-1], strict=True
-    ):
-        (target / file).parent.mkdir(parents=True, exist_ok=True)
-        jaxmeter.write_file(target / file, jaxmeter.read_file(source / file))
+def _copy_missing(
+    source: tuple[Path, Path], target: tuple[Path, Path], only: Sequence[str] = ("*",)
+) -> int:
+    """Copy the successful operations that `target` lacks, and return their number.
+
+    `source` and `target` are folders of details and of records; `only` are patterns of names.
+    """
+    missing = set(_succeeded(*source)) - set(_succeeded(*target))
+    chosen = [name for name in missing if any(fnmatch.fnmatch(name, one) for one in only)]
+    for name in chosen:
+        # The record last: a record without details is not used.
+        files = f"{name}.json", f"{name}/0.json"
+        for here, there, file in zip(source, target, files, strict=True):
+            (there / file).parent.mkdir(parents=True, exist_ok=True)
+            jaxmeter.write_file(there / file, jaxmeter.read_file(here / file))
+    return len(chosen)

@@ -73,20 +73,21 @@ def take_operation_times(side: MeasuredSide, names: Sequence[str], *, round_inde
     programs come from the compilation cache. Existing records of this round are replaced.
     """
     for name in names:
-        _path(side.store, name, round_index).unlink(missing_ok=True)
+        side.store.path(f"{SUITE}/{name}", round_index).unlink(missing_ok=True)
     _work(side, names, round_index=round_index)
 
 
 def kept_record(store: RecordStore, name: str, round_index: int) -> jaxmeter.Record | None:
     """Return the record of a round of an operation, or None if there is no successful record."""
+    record = _record(store, name, round_index)
+    return record if record is not None and record.status == "ok" else None
+
+
+def _record(store: RecordStore, name: str, round_index: int) -> jaxmeter.Record | None:
     with contextlib.suppress(FileNotFoundError):
-        record = jaxmeter.Record.from_json(jaxmeter.read_file(_path(store, name, round_index)))
-        return record if record.status == "ok" else None
+        path = store.path(f"{SUITE}/{name}", round_index)
+        return jaxmeter.Record.from_json(jaxmeter.read_file(path))
     return None
-
-
-def _path(store: RecordStore, name: str, round_index: int) -> Path:
-    return store.root / SUITE / name / f"{round_index}.json"
 
 
 def _work(
@@ -159,15 +160,18 @@ def write_differences(
     differ. Except for work on the host, only the times of these operations can have changed.
     """
     changed = []
-    base, head = both
-    for path in sorted(head.store.root.glob(f"{SUITE}/*/0.json")):
+    for path in sorted(both[1].store.root.glob(f"{SUITE}/*/0.json")):
         name = path.parent.name
-        texts = list(_details(name, both))
-        found = difference(*texts) if len(texts) == 2 else Difference()
+        paths = [side.details / f"{name}.json" for side in both]
+        are_there = all(one.exists() for one in paths)
+        found = difference(*map(jaxmeter.read_file, paths)) if are_there else Difference()
         if not found.same_program:
             changed.append(name)
-        if not found.text and _checks(path) == _checks(_path(base.store, name, 0)):
-            continue
+        if not found.text:
+            records = [_record(side.store, name, 0) for side in both]
+            errors = [None if record is None else record.checks for record in records]
+            if errors[0] == errors[1]:
+                continue
         edit = nearest(edits, found.places)
         target = out / SUITE / f"{name}.txt"
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -175,19 +179,6 @@ def write_differences(
             "\n".join(map(str, filter(None, (edit, found.text)))) + "\n", encoding="utf-8"
         )
     return changed
-
-
-def _checks(path: Path) -> Mapping[str, float] | None:
-    """Return the errors in the record at `path`, or None if there is no record."""
-    with contextlib.suppress(FileNotFoundError):
-        return jaxmeter.Record.from_json(jaxmeter.read_file(path)).checks
-    return None
-
-
-def _details(name: str, sides: Sequence[MeasuredSide]) -> Iterator[bytes]:
-    for side in sides:
-        with contextlib.suppress(FileNotFoundError):
-            yield jaxmeter.read_file(side.details / f"{name}.json")
 
 
 class Difference(NamedTuple):

@@ -202,19 +202,13 @@ def _break_even_lead(curve: pd.DataFrame, cases: pd.DataFrame) -> str:
 
 def _break_even_sentences(curve: pd.DataFrame) -> Iterator[str]:
     """Yield sentences on the compile time that a captured array costs, for each operation on it."""
-    names = {
-        "none": "The array alone",
-        "exp": "The array's exp",
-        "cumsum": "The array's cumulative sum",
-    }
-    for operation, name in names.items():
+    for operation, name in OPERATIONS.items():
         found = curve.loc[curve["operation"] == operation].dropna(subset="extra_median_seconds")
         if found.empty:
             continue
         sizes, costs = list(found["array_bytes"]), list(found["extra_median_seconds"])
-        said = (
-            f"{name}: {seconds(max(costs[-1], 0.0))} of extra compile time at {bytes_(sizes[-1])}"
-        )
+        most = seconds(max(costs[-1], 0.0))
+        said = f"The {name}: {most} of extra compile time at {bytes_(sizes[-1])}"
         noticed = [n for i, n in enumerate(sizes) if min(costs[i:]) > NOTICED]
         if noticed:
             said += f"; more than a tenth of a second for {bytes_(noticed[0])} or more"

@@ -84,8 +84,7 @@ def make_closure_report(
         problems.section(here["failures"]),
     ]
     sections = tuple(section for section in made if section is not None)
-    title = "Closing over arrays, measured"
-    return assembled(title, place, everything, sections)
+    return assembled("Closing over arrays, measured", place, everything, here, sections)
 
 
 def _frames(here: dict[str, pd.DataFrame], commit: str, picture: Path) -> list[Section | None]:

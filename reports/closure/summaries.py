@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from .. import stats
+from ..quantities import COMPILED
 from ..stats import by_round, case_summary, paired_columns, succeeded, table_of, time_columns
 from ..tables import PLACE, groups, rows
 
@@ -18,15 +19,10 @@ VARIANTS = ("closure", ARGUMENT, "cached", "simplified", "hoisted", "static_call
 OPERATIONS = {"none": "array alone", "exp": "array's exp", "cumsum": "array's cumulative sum"}
 PROBLEM = (*stats.PROBLEM, "size")
 
-TIMES = {
-    **stats.TIMES,
-    "trace_lower_compile_seconds": "trace_lower_compile",
-    "ready_seconds": "ready",
-    "naive_std_seconds": "naive_std",
-}
+TIMES = (*stats.TIMES, COMPILED, "ready_seconds", "naive_std_seconds")
 RATIOS = (
     "compile_seconds",
-    "trace_lower_compile_seconds",
+    COMPILED,
     "ready_seconds",
     "first_call_seconds",
     "steady_median_seconds",
@@ -62,7 +58,8 @@ def variants(measured: pd.DataFrame) -> pd.DataFrame:
             case = group.loc[group["variant"] == variant]
             row = {**problem, "variant": variant, **case_summary(case, TIMES, MAXIMA)}
             for quantity in RATIOS:
-                row |= paired_columns(f"{TIMES[quantity]}_to_argument", case, argument, quantity)
+                stem = f"{stats.stem_of(quantity)}_to_argument"
+                row |= paired_columns(stem, case, argument, quantity)
             found.append(row)
     return table_of(found)
 

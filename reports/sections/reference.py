@@ -23,7 +23,7 @@ from ..document.table import (
 )
 from ..document.words import processes
 from ..quantities import COMPILE_PHASES, FIELD_ERRORS
-from ..stats import PROBLEM, ratio_columns, succeeded, table_of, time_columns, values
+from ..stats import PROBLEM, ratio_columns, stem_of, succeeded, table_of, time_columns, values
 from ..tables import groups, rows
 from ..units import counted, seconds, significant
 from ..units import ratio as ratio_text
@@ -64,7 +64,7 @@ def summary(measured: pd.DataFrame, *, gradient: bool = False) -> pd.DataFrame:
     for problem, group in groups(both, PROBLEM):
         row: dict[str, Any] = {**problem, "processes_count": len(group)}
         for quantity in (*TIMES, "all_compile_seconds"):
-            row |= time_columns(quantity.removesuffix("_seconds"), values(group, quantity))
+            row |= time_columns(stem_of(quantity), values(group, quantity))
         for name in ("evaluation", "setup"):
             speedups = group[f"reference_{name}_seconds"] / group[f"{name}_seconds"]
             row |= ratio_columns(f"{name}_speedup", median_interval(speedups.dropna().tolist()))

@@ -129,10 +129,9 @@ def _named(process: _Process, folders: Mapping[str, Sequence[_Process]]) -> str:
 
 def _processes(records: Sequence[StoredRecord]) -> list[_Process]:
     """Return the process of each record, in the order of the records."""
-    machines = [machine_name(stored.record.environment) for stored in records]
     folders = [
-        (stored.commit, stored.environment_key, machine)
-        for stored, machine in zip(records, machines, strict=True)
+        (stored.commit, stored.environment_key, machine_name(stored.record.environment))
+        for stored in records
     ]
     cpus: dict[tuple[str, str, str], int] = {}
     for folder, stored in zip(folders, records, strict=True):
@@ -140,8 +139,8 @@ def _processes(records: Sequence[StoredRecord]) -> list[_Process]:
         if environment is not None and environment.cpus_available is not None:
             cpus[folder] = max(environment.cpus_available, cpus.get(folder, 0))
     return [
-        _process(stored, machine, cpus.get(folder))
-        for stored, machine, folder in zip(records, machines, folders, strict=True)
+        _process(stored, folder[2], cpus.get(folder))
+        for folder, stored in zip(folders, records, strict=True)
     ]
 
 

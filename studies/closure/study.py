@@ -86,7 +86,7 @@ def plan(grid: str) -> list[PlannedCase]:
         for size in SMALL
         for name in closure.VARIANTS
     ]
-    cases += [closure.change_case(name, size, rounds=1) for size in SMALL for name in changed[size]]
+    cases += [closure.change_case(name, size) for size in SMALL for name in changed[size]]
     cases += break_even.cases(rounds=1 if grid == "quick" else rounds)
     if grid == "full":
         cases += [frame(name, size, rounds=3) for size in LARGE for name in LARGE_VARIANTS]

@@ -1,5 +1,6 @@
 """Planned cases, sides, and a worker that starts no process, for the tests of measuring."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +21,24 @@ def side_in(folder, name="base", workers: Any = None):
     """Return a side of a pair in a folder; by default its workers only have an import path."""
     workers = workers or SimpleNamespace(imports=folder)
     return MeasuredSide(name, folder, RecordStore(folder / name), workers)
+
+
+def unpacked(commit, folder):
+    """Stand in for `unpacked_package`: the package has one file, with the name of the commit."""
+    package = folder / "vcjax"
+    package.mkdir(parents=True)
+    (package / "commit").write_text(commit)
+    return package
+
+
+def commit_of(case):
+    """Return the commit of the package that the worker of a case imports."""
+    (folder,) = case.path
+    return Path(folder, "vcjax", "commit").read_text()
+
+
+def write_record(store, case, number=0, status: Status = "ok", **fields):
+    store.write(case, number, Record(case.name, status, target=case.target, **fields))
 
 
 class Worker:

@@ -7,8 +7,7 @@ import pytest
 from benchmarks.measuring import changed, pair
 from benchmarks.measuring.changed import affordable_sides, take_rounds, timed_sides
 from benchmarks.operations import worker
-from jaxmeter import Record
-from tests.benchmarks.common import planned, side_in
+from tests.benchmarks.common import planned, side_in, write_record
 
 
 class Clock:
@@ -34,15 +33,10 @@ def calls(monkeypatch, clock):
         found.append((side.name, tuple(names), round_index))
         clock.now += 10.0
         for name in names:
-            write(side.store, name, round_index)
+            write_record(side.store, planned(f"operations/{name}"), round_index)
 
     monkeypatch.setattr(changed, "take_operation_times", take_operation_times)
     return found
-
-
-def write(store, name, number, **fields):
-    case = planned(f"operations/{name}")
-    store.write(case, number, Record(case.name, "ok", target=case.target, **fields))
 
 
 @pytest.fixture
@@ -85,7 +79,7 @@ def test_the_cheapest_operations_are_timed_and_the_others_named_before_measuring
     sides = timed_sides(measured[:2], [["field_at", "self_test", "prepare"]])
     for name, seconds in (("field_at", 5.0), ("self_test", 0.4), ("prepare", 0.4)):
         for one in measured[:2]:
-            write(one.store, name, 0, wall_seconds=seconds)
+            write_record(one.store, planned(f"operations/{name}"), wall_seconds=seconds)
     # Two processes that start, and two operations of 1.2 s and twice 0.4 s on each side.
     enough = 3 * (2 * changed.START_SECONDS + 4 * (changed.CALLS_SECONDS + 0.8))
     kept = affordable_sides(sides, enough + 1)

@@ -8,9 +8,9 @@ import pytest
 from benchmarks.operations import kept as kept_module
 from benchmarks.operations import measure
 from benchmarks.operations.kept import code_digest, keep, take_kept
-from jaxmeter import JaxmeterError, Record
+from jaxmeter import JaxmeterError
 from jaxmeter._records.record import Status
-from tests.benchmarks.common import planned, side_in
+from tests.benchmarks.common import planned, side_in, write_record
 
 
 @pytest.fixture
@@ -20,8 +20,7 @@ def measured(tmp_path):
     side.details.mkdir(parents=True)
     statuses: dict[str, Status] = {"field": "ok", "gradient": "ok", "broken": "failed"}
     for name, status in statuses.items():
-        case = planned(f"operations/{name}")
-        side.store.write(case, 0, Record(case.name, status, target=case.target))
+        write_record(side.store, planned(f"operations/{name}"), status=status)
         (side.details / f"{name}.json").write_text(name)
     return side
 
@@ -83,7 +82,7 @@ def measuring(tmp_path, monkeypatch):
         if part[0] == 0 and side.store.read(case, 0) is None:
             count += 1
             (side.details / "field.json").write_text(str(count))
-            side.store.write(case, 0, Record(case.name, "ok", target=case.target))
+            write_record(side.store, case)
 
     monkeypatch.setattr(measure, "_work", work)
     for name in ("vcjax", "benchmarks"):

@@ -16,7 +16,7 @@ from benchmarks.operations.measure import Difference
 from benchmarks.operations.table import OPERATIONS
 from jaxmeter import Inventory, SourceLine, Watched, WatchedFunction
 from jaxmeter._records.record import Program
-from tests.benchmarks.common import side_in
+from tests.benchmarks.common import side_in, write_record
 from vcjax import interfaces, wout
 from vcjax.interfaces import simsopt
 
@@ -132,24 +132,20 @@ def test_calls_that_trace_more_often_are_attributed_to_the_function_and_its_call
 OLD = 'TILE = 4\n\n\ndef near(x):\n    """Two."""\n    # Two.\n    y = f(x)\n    return y\n'
 
 
-def sources(tmp_path, **texts):
-    for side in ("base", "head"):
-        folder = tmp_path / side / "vcjax"
-        folder.mkdir(parents=True)
-        for name, new in texts.items():
-            (folder / f"{name}.py").write_text(OLD if side == "base" else new)
-    return edited_lines(tmp_path / "base" / "vcjax", tmp_path / "head" / "vcjax")
-
-
 def test_the_edited_line_is_named_with_its_function_and_comments_are_no_edits(tmp_path):
-    found = sources(
-        tmp_path,
-        changed=OLD.replace("y = f(x)", "y = g(x)"),
-        constant=OLD.replace("4", "8"),
-        gone=OLD.replace("    y = f(x)\n", ""),
-        said=OLD.replace("Two", "Three"),
-        broken="def (",
-    )
+    edits = {
+        "changed": OLD.replace("y = f(x)", "y = g(x)"),
+        "constant": OLD.replace("4", "8"),
+        "gone": OLD.replace("    y = f(x)\n", ""),
+        "said": OLD.replace("Two", "Three"),
+        "broken": "def (",
+    }
+    base, head = (tmp_path / side / "vcjax" for side in ("base", "head"))
+    for folder, texts in ((base, dict.fromkeys(edits, OLD)), (head, edits)):
+        folder.mkdir(parents=True)
+        for name, text in texts.items():
+            (folder / f"{name}.py").write_text(text)
+    found = edited_lines(base, head)
     assert [str(one) for one in found if "broken" not in one.file] == [
         "edited: vcjax/changed.py:7 in near: y = g(x)",
         "edited: vcjax/constant.py:1 in the module: TILE = 8",
@@ -157,7 +153,7 @@ def test_the_edited_line_is_named_with_its_function_and_comments_are_no_edits(tm
     ]
 
 
-def test_the_edit_nearest_to_the_change_is_chosen(tmp_path):
+def test_the_edit_nearest_to_the_change_is_chosen():
     edits = [EditedLine(f"vcjax/_{name}.py", 1, name, "a") for name in "abcd"]
     near = [("vcjax/_x.py", "x", 1), ("vcjax/_b.py", "other", 9), ("vcjax/_c.py", "c", 9)]
     assert nearest(edits, near) is edits[2], "a function comes before a file"
@@ -172,8 +168,7 @@ def test_an_answer_that_changed_with_the_same_program_is_attributed_to_the_edit(
     both = side_in(tmp_path, "base"), side_in(tmp_path, "head")
     case = worker.planned(OPERATIONS["self_test"])
     for side, error in zip(both, (1e-9, 1e-6), strict=True):
-        record = jaxmeter.Record(case.name, "ok", target=case.target, checks={"error": error})
-        side.store.write(case, 0, record)
+        write_record(side.store, case, checks={"error": error})
         side.details.mkdir(parents=True)
         (side.details / "self_test.json").write_bytes(inventory(3))
     edit = EditedLine("vcjax/_a.py", 3, "a", "b = 1")

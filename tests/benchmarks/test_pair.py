@@ -1,8 +1,6 @@
 """Two commits, interleaved: order, budget, resuming, and the package that a worker imports."""
 
-import dataclasses
 import itertools
-from pathlib import Path
 
 import pytest
 
@@ -18,19 +16,18 @@ from benchmarks.measuring.rounds import (
     round_seconds,
     seconds_to_test,
 )
-from jaxmeter import Inventory, Record
-from tests.benchmarks.common import Worker, planned, side_in
+from jaxmeter import Inventory, Program, Record
+from tests.benchmarks.common import Worker, commit_of, planned, side_in, unpacked, write_record
 
 CASES = [planned("suite/a", 3), planned("suite/b", 1)]
 COMMITS = ("b" * 40, "d" * 40)
 
 
 class SideWorker(Worker):
-    """A worker that collects the package and the name of each case."""
+    """A worker that collects the first letter of the commit, and the name, of each case."""
 
     def seen(self, case):
-        (folder,) = case.path
-        return (Path(folder) / "vcjax" / "side").read_text(), case.name
+        return commit_of(case)[0], case.name
 
 
 @pytest.fixture
@@ -40,14 +37,8 @@ def worker():
 
 @pytest.fixture
 def measure(worker, tmp_path, monkeypatch):
-    def stand_in(commit, folder):
-        package = folder / "vcjax"
-        package.mkdir(parents=True)
-        (package / "side").write_text(commit[0])
-        return package
-
     def run(*injected, budget=1e9, clock=lambda: 0.0):
-        monkeypatch.setattr(pair, "unpacked_package", stand_in)
+        monkeypatch.setattr(pair, "unpacked_package", unpacked)
         with sides(
             COMMITS, tmp_path / "out", regressions=injected or [pair.NOT_INJECTED], run_case=worker
         ) as both:
@@ -119,9 +110,9 @@ def test_a_budget_that_is_too_small_is_reported_with_the_needed_time(measure, ca
 def test_a_round_costs_what_its_processes_took_on_both_sides(tmp_path):
     case = planned("suite/a", 3)
     both = [side_in(tmp_path, name) for name in "bh"]
-    both[0].store.write(case, 0, Record(case.name, "ok", target=case.target, wall_seconds=2.0))
+    write_record(both[0].store, case, wall_seconds=2.0)
     assert round_seconds(case, both) is None
-    both[1].store.write(case, 0, Record(case.name, "ok", target=case.target, wall_seconds=3.0))
+    write_record(both[1].store, case, wall_seconds=3.0)
     assert round_seconds(case, both) == 5.0
 
 
@@ -189,14 +180,12 @@ def test_several_heads_share_the_processes_of_base_and_each_is_a_pair_of_its_own
     assert len(measure("none", "retrace")) == 12
 
 
-def test_programs_that_differ_are_described_once(worker, tmp_path, monkeypatch, capsys):
+def test_programs_that_differ_are_described_once(worker, tmp_path, monkeypatch):
     both = side_in(tmp_path, "base", worker), side_in(tmp_path, "head", worker)
     worker.worker_case = lambda planned: planned
     for case, fingerprints in zip(CASES, [("x", "y"), ("x", "x")], strict=True):
         for side, fingerprint in zip(both, fingerprints, strict=True):
-            record = Record(name=case.name, status="ok", target=case.target, params={})
-            program = dataclasses.replace(record.program, hlo_fingerprint=fingerprint)
-            side.store.write(case, 0, dataclasses.replace(record, program=program))
+            write_record(side.store, case, program=Program(hlo_fingerprint=fingerprint))
     asked = []
 
     def inventory(case, path):

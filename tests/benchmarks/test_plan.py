@@ -8,7 +8,7 @@ from benchmarks.measuring.plan import (
     grid_from_environment,
     interleaved,
 )
-from benchmarks.measuring.run import SUITES
+from benchmarks.measuring.run import planned_cases
 from tests.benchmarks.common import planned
 
 
@@ -41,7 +41,6 @@ def test_the_quick_grid_is_the_default_and_an_unknown_one_is_refused(monkeypatch
 
 
 def test_the_small_grid_is_part_of_the_quick_one():
-    quick = {case.name: case for suite in SUITES for case in suite().plan("quick")}
-    small = [case for suite in SUITES for case in suite().plan("small")]
-    assert {case.name: case.rounds for case in small} == SMALL_ROUNDS
-    assert all(case.target == quick[case.name].target for case in small)
+    quick, small = planned_cases("quick"), planned_cases("small")
+    assert {name: case.rounds for name, case in small.items()} == SMALL_ROUNDS
+    assert all(case.target == quick[name].target for name, case in small.items())

@@ -1,14 +1,13 @@
 """The command behind make bench and make commits: the commit, its package, its store."""
 
 import subprocess
-from pathlib import Path
 
 import pytest
 
 from benchmarks.measuring import run
 from benchmarks.measuring.checkout import ROOT, CheckoutError
 from benchmarks.measuring.store import environment_name
-from tests.benchmarks.common import Worker
+from tests.benchmarks.common import Worker, commit_of, unpacked
 
 COMMIT = "c" * 40
 
@@ -16,13 +15,6 @@ COMMIT = "c" * 40
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
     """Replace the package of the commit by one file; return the folder that contains the store."""
-
-    def unpacked(commit, folder):
-        package = folder / "vcjax"
-        package.mkdir(parents=True)
-        (package / "commit").write_text(commit)
-        return package
-
     monkeypatch.setenv("VCJAX_BENCH_STORE", str(tmp_path / "records"))
     monkeypatch.setattr(run, "commit_named", lambda name: COMMIT)
     monkeypatch.setattr(run, "has_changes", lambda *paths: True)
@@ -35,8 +27,7 @@ class CommitWorker(Worker):
     """A worker that checks the package of each case, and fails the cases named gradient."""
 
     def seen(self, case):
-        (folder,) = case.path
-        assert (Path(folder) / "vcjax" / "commit").read_text() == COMMIT
+        assert commit_of(case) == COMMIT
         return case.name
 
     def status_of(self, case):
@@ -69,7 +60,7 @@ def test_a_second_run_measures_only_what_failed(checkout, worker):
     }
 
 
-def test_a_range_without_a_commit_or_unknown_to_git_is_refused(monkeypatch, capsys):
+def test_a_range_without_a_commit_or_unknown_to_git_is_refused(capsys):
     if not (ROOT / ".git").exists():
         pytest.skip("not a git clone")
     assert run.main(["--commits", "no-such-commit..HEAD"]) == 1

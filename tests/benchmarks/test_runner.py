@@ -123,7 +123,7 @@ def test_a_shared_preparation_runs_once_and_only_if_a_round_is_missing(store):
     assert worker.calls == ["preparation/p", "suite/a", "suite/b", "suite/b", "suite/a"]
     measure_plan(PREPARED, store, run_case=(nothing := Worker()))
     assert not nothing.calls
-    store.path(PREPARED[0], 1).unlink()
+    store.path(PREPARED[0].name, 1).unlink()
     measure_plan(PREPARED, store, run_case=(rest := Worker()))
     assert rest.calls == ["preparation/p", "suite/a"]
 

@@ -21,12 +21,12 @@ def test_a_written_record_is_read_back_equal_in_its_own_round(store):
     assert list(path.parent.iterdir()) == [path], "no draft is left"
     assert store.read(CASE, 1) == RECORD
     assert store.read(CASE, 0) is None
-    assert store.path(CASE, 1).relative_to(store.root).as_posix() == "suite/point/1.json"
+    assert store.path(CASE.name, 1).relative_to(store.root).as_posix() == "suite/point/1.json"
 
 
 @pytest.mark.parametrize("text", ["", '{"schema": 1, "na', "[]", '{"schema": 999}'])
 def test_a_file_that_is_no_record_is_renamed_and_counts_as_absent(store, text):
-    path = store.path(CASE, 0)
+    path = store.path(CASE.name, 0)
     path.parent.mkdir(parents=True)
     path.write_text(text)
     assert store.read(CASE, 0) is None

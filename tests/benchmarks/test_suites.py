@@ -248,7 +248,7 @@ def test_a_time_is_given_to_asv_if_several_processes_measured_it(collected):
             assert benchmark.do_setup() == (is_skipped and quantity in found)
 
 
-def test_what_the_grid_leaves_out_is_skipped_and_a_failed_case_fails(collected):
+def test_what_the_grid_leaves_out_is_skipped_and_a_failed_case_fails():
     suite = CasingVariants()
     with pytest.raises(NotImplementedError, match="VCJAX_BENCH_GRID=full"):
         suite.setup({}, "closure", 3)

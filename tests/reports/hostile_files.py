@@ -14,6 +14,8 @@ import socket
 import zipfile
 from pathlib import Path
 
+from tests.reports.made_up import COMMIT, KEY
+
 VALUES = (
     *(None, True, False, 0, -1, 1, -0.0, 5e-324, 1e308, -1e308, 1e17, 2**53, 2**63, 10**30),
     *("", "NaN", "Infinity", "-Infinity", "1e999", "x" * 100_000, "\ud800", "\x00", "\u202e"),
@@ -144,22 +146,22 @@ def make_special(path, kind):
 SPECIAL_COUNT = 10
 
 
-def places(commit, key, rng):
+def places(rng):
     """Yield paths for files, relative to a store; most are paths that records may have."""
     names = ("a b", "é", "-rf", "<b>", "%s", "*", "a\nb", "n" * 200, "con", "'; drop", "\x7f")
     for number in itertools.count():
         kind = rng.randrange(10)
         if kind < 4:
-            yield Path(commit, key, "casing_variants", "w7x-closure-d3", f"{number + 10}.json")
+            yield Path(COMMIT, KEY, "casing_variants", "w7x-closure-d3", f"{number + 10}.json")
         elif kind < 7:
-            yield Path(commit, key, "casing_variants", f"hostile-{number}", "0.json")
+            yield Path(COMMIT, KEY, "casing_variants", f"hostile-{number}", "0.json")
         elif kind == 7:
-            yield Path(commit, key, rng.choice(names), f"{number}.json")
+            yield Path(COMMIT, KEY, rng.choice(names), f"{number}.json")
         elif kind == 8:
-            yield Path(commit, f"{key}@{rng.choice(names)}", "suite", f"case-{number}", "0.json")
+            yield Path(COMMIT, f"{KEY}@{rng.choice(names)}", "suite", f"case-{number}", "0.json")
         else:
-            name = rng.choice((f"{number:07x}", f"{number:040x}", rng.choice(names), commit[:9]))
-            yield Path(name, key, "suite", f"case-{number}", f"{rng.choice((0, -1, 10**12))}.json")
+            name = rng.choice((f"{number:07x}", f"{number:040x}", rng.choice(names), COMMIT[:9]))
+            yield Path(name, KEY, "suite", f"case-{number}", f"{rng.choice((0, -1, 10**12))}.json")
 
 
 def hostile(records, count):
@@ -176,14 +178,14 @@ def hostile(records, count):
     return made
 
 
-def write_hostile(root, records, commit, key, count=1000):
+def write_hostile(root, records, count):
     """Write hostile files into a store; return their paths.
 
     Some of the files are valid records, for example with one changed number.
     """
     rng = random.Random(81)
     written = []
-    for content, within in zip(hostile(records, count), places(commit, key, rng), strict=False):
+    for content, within in zip(hostile(records, count), places(rng), strict=False):
         path = root / within
         path.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(content, bytes):
@@ -191,7 +193,6 @@ def write_hostile(root, records, commit, key, count=1000):
         else:
             make_special(path, content)
         written.append(path)
-    deep = root / commit / key
-    os.makedirs(deep.joinpath(*["d"] * 200))
-    (root / commit / "linked").symlink_to(root)
+    os.makedirs((root / COMMIT / KEY).joinpath(*["d"] * 200))
+    (root / COMMIT / "linked").symlink_to(root)
     return written

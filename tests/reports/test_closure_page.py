@@ -11,6 +11,7 @@ from reports import ReportError, quantities, write_report
 from reports.__main__ import main
 from reports.closure import summaries, versions
 from reports.closure.page import make_closure_report
+from tests.reports import made_up
 
 CUBE = 277_000_000
 CAPTURED = {
@@ -25,7 +26,7 @@ MILLISECONDS_PER_MEGABYTE = 15.0
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-def frame(made_up, variant, size, i, **changes):
+def frame(variant, size, i, **changes):
     embedded = CAPTURED[variant] if variant != "simplified" else 404
     params = {"size": size, "variant": variant}
     values = {
@@ -44,7 +45,7 @@ def frame(made_up, variant, size, i, **changes):
     return made_up.record(name, params, round_index=i, **(values | changes))
 
 
-def change(made_up, variant, follows):
+def change(variant, follows):
     checks = {
         "change_compiles_count": float(not follows),
         "change_seconds": 0.04 if follows else 7.5,
@@ -58,7 +59,7 @@ def change(made_up, variant, follows):
     return made_up.record(f"coronagraph_change/n64-{variant}", params, checks=checks)
 
 
-def array(made_up, operation, variant, size, i):
+def array(operation, variant, size, i):
     embedded = size if variant == "closure" else 0
     cost = {"none": 10e-9, "exp": 80e-9}[operation]
     params = {"operation": operation, "variant": variant, "array_bytes": size}
@@ -73,7 +74,7 @@ def array(made_up, operation, variant, size, i):
     )
 
 
-def skipped(made_up):
+def skipped():
     record = made_up.failed(
         "coronagraph_variants/n256-closure",
         {"size": 256, "variant": "closure"},
@@ -86,25 +87,24 @@ def skipped(made_up):
 
 
 @pytest.fixture(scope="module")
-def study(made_up, tmp_path_factory):
+def study(tmp_path_factory):
     """Return the folder of a study with two versions of JAX, an audit and a picture."""
     root = tmp_path_factory.mktemp("closure")
     for i in range(6):
         for variant in CAPTURED:
             for size in (64, 128):
-                made_up.write(root / "cases", frame(made_up, variant, size, i), i)
+                made_up.write(root / "cases", frame(variant, size, i), i)
         for operation in ("none", "exp"):
             for size in (10**3, 10**6, 10**8):
                 for variant in ("closure", "argument"):
-                    made_up.write(root / "cases", array(made_up, operation, variant, size, i), i)
+                    made_up.write(root / "cases", array(operation, variant, size, i), i)
     for variant, follows in (("closure", False), ("argument", True)):
-        made_up.write(root / "cases", change(made_up, variant, follows))
-    made_up.write(root / "cases", skipped(made_up))
-    older = made_up.environment(jax="0.7.2", jaxlib="0.7.2")
+        made_up.write(root / "cases", change(variant, follows))
+    made_up.write(root / "cases", skipped())
     for variant in ("closure", "argument"):
-        record = frame(made_up, variant, 64, 0, compile_seconds=1.0)
-        record = dataclasses.replace(record, environment=older)
-        path = root / "cases" / made_up.commit / "py3.11-jax0.7.2-cpu" / record.name / "0.json"
+        record = frame(variant, 64, 0, compile_seconds=1.0)
+        record = made_up.in_environment(record, jax="0.7.2", jaxlib="0.7.2")
+        path = root / "cases" / made_up.COMMIT / "py3.11-jax0.7.2-cpu" / record.name / "0.json"
         path.parent.mkdir(parents=True)
         path.write_text(record.to_json(), encoding="utf-8")
     found = AuditedArray(
@@ -122,7 +122,7 @@ def study(made_up, tmp_path_factory):
         suggestion="make it a leaf",
     )
     audit = Audit("frame", 10**6, (found,), 5_308_416, 5_308_416, 1, 0, "0.10.2")
-    path = root / "audits" / made_up.commit / f"{made_up.key}.json"
+    path = root / "audits" / made_up.COMMIT / f"{made_up.KEY}.json"
     path.parent.mkdir(parents=True)
     path.write_text(audit.to_json())
     (root / "picture.png").write_bytes(PNG + b"rest")
@@ -299,7 +299,7 @@ def test_the_casing_is_read_from_the_store_of_the_suites(made):
     assert "w7x half period" in section(made, "casing").lead
 
 
-def test_a_study_that_only_failed_still_has_a_page(made_up, tmp_path):
+def test_a_study_that_only_failed_still_has_a_page(tmp_path):
     record = made_up.failed("coronagraph_variants/n64-closure", {"size": 64, "variant": "closure"})
     record = dataclasses.replace(record, failure=Failure("compile", "Signal", "died of SIGKILL"))
     made_up.write(tmp_path / "cases", record)
@@ -309,8 +309,8 @@ def test_a_study_that_only_failed_still_has_a_page(made_up, tmp_path):
     assert write_report(made, tmp_path / "report").exists()
 
 
-def test_a_partial_study_has_the_sections_of_its_measurements(made_up, tmp_path):
-    made_up.write(tmp_path / "cases", frame(made_up, "closure", 64, 0, repeat=3))
+def test_a_partial_study_has_the_sections_of_its_measurements(tmp_path):
+    made_up.write(tmp_path / "cases", frame("closure", 64, 0, repeat=3))
     made = make_closure_report(tmp_path)
     assert "nothing can be said" in section(made, "closure").lead
     assert "This was not measured" in section(made, "spread").lead
@@ -318,7 +318,7 @@ def test_a_partial_study_has_the_sections_of_its_measurements(made_up, tmp_path)
 
 
 def test_an_unreadable_study_is_an_error_and_an_unreadable_audit_has_a_section(
-    made_up, study, tmp_path, capsys
+    study, tmp_path, capsys
 ):
     assert main(["closure", "--study", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
     assert "measure first" in capsys.readouterr().err
@@ -328,6 +328,6 @@ def test_an_unreadable_study_is_an_error_and_an_unreadable_audit_has_a_section(
         cut = tmp_path / path.relative_to(study)
         cut.parent.mkdir(parents=True)
         cut.write_text(path.read_text()[:50])
-    made_up.write(tmp_path / "cases", frame(made_up, "closure", 64, 0, repeat=3))
+    made_up.write(tmp_path / "cases", frame("closure", 64, 0, repeat=3))
     made = make_closure_report(tmp_path)
     assert "cannot be read" in section(made, "audit").lead

@@ -19,8 +19,8 @@ def test_an_unexpected_error_exits_2_with_its_traceback_and_never_1(monkeypatch,
     assert "Traceback" in errors and "RecursionError: too deep" in errors
 
 
-def test_commit_names_together_with_a_pair_are_an_error(made_up, tmp_path, capsys):
-    pair = str(Pair(made_up, tmp_path / "pair").write(rounds=1))
+def test_commit_names_together_with_a_pair_are_an_error(tmp_path, capsys):
+    pair = str(Pair(tmp_path / "pair").write(rounds=1))
     for names in (["nonsense"], ["nonsense", "other"]):
         assert main(["review", *names, "--pair", pair, "--out", str(tmp_path / "out")]) == 2
         assert "nonsense" in capsys.readouterr().err

@@ -13,6 +13,7 @@ from reports.history import make_history
 from reports.history.page import compact
 from reports.review import make_review, read_pair, review_markdown
 from reports.review.output import review_json, review_page
+from tests.reports import made_up
 from tests.reports.review.pairs import CLOSURE, Pair, slower
 
 
@@ -78,24 +79,15 @@ def test_equal_profiles_name_no_line():
     assert line_changes(CompileLines(BEFORE, 4.0), CompileLines(BEFORE, 4.1)) == ()
 
 
-def profiled(summary, change=lambda record: record):
-    def changed(record):
-        return dataclasses.replace(change(record), compile_summary=summary)
+def test_a_review_of_a_longer_compile_names_line_kernel_and_seconds(tmp_path):
+    def change(record):
+        return dataclasses.replace(slower(record, compile_=1.5), compile_summary=AFTER)
 
-    return changed
-
-
-@pytest.fixture
-def review(made_up, tmp_path):
-    pair = Pair(made_up, tmp_path / "pair")
-    root = pair.write(profiled(AFTER, lambda record: slower(record, compile_=1.5)))
+    root = Pair(tmp_path / "pair").write(change)
     for path in (root / "base").rglob("w7x-closure-d3/0.json"):
         data = json.loads(path.read_text()) | {"compile_summary": dataclasses.asdict(BEFORE)}
         path.write_text(json.dumps(data))
-    return make_review(read_pair(root))
-
-
-def test_a_review_of_a_longer_compile_names_line_kernel_and_seconds(review):
+    review = make_review(read_pair(root))
     data = json.loads(review_json(review))
     assert "trace_lower_compile_seconds" in {one["metric"] for one in data["findings"]}
     (found,) = data["compile_lines"]
@@ -106,7 +98,7 @@ def test_a_review_of_a_longer_compile_names_line_kernel_and_seconds(review):
         assert "2 to 14 kernels" in text and "fusion.9" in text
 
 
-def test_the_history_names_lines_at_a_change_point_and_the_slowest_elsewhere(made_up, tmp_path):
+def test_the_history_names_lines_at_a_change_point_and_the_slowest_elsewhere(tmp_path):
     for index in range(12):
         for number in range(3):
             is_after = index >= 6
@@ -114,11 +106,8 @@ def test_the_history_names_lines_at_a_change_point_and_the_slowest_elsewhere(mad
             case = slower(case, compile_=2.0 if is_after else 1.0)
             summary = AFTER if is_after else BEFORE
             started = f"2026-11-{index + 1:02d}T10:0{number}:00Z"
-            case = dataclasses.replace(
-                case,
-                compile_summary=None if number else summary,
-                environment=made_up.environment(started_utc=started),
-            )
+            case = dataclasses.replace(case, compile_summary=None if number else summary)
+            case = made_up.in_environment(case, started_utc=started)
             made_up.write(tmp_path / "cases", case, number, commit=f"{index:02d}{'0' * 38}")
     history = make_history(read_store(tmp_path / "cases"))
     series = {one.metric.name: one for one in history.environments[0].series}
@@ -137,7 +126,7 @@ def test_the_slowest_lines_are_scaled_to_the_median():
 
 
 @pytest.mark.parametrize("seconds", [math.nan, -1.0, math.inf])
-def test_a_profile_with_impossible_seconds_is_skipped(made_up, tmp_path, seconds):
+def test_a_profile_with_impossible_seconds_is_skipped(tmp_path, seconds):
     case = made_up.casing_case("closure", 3)
     made_up.write(tmp_path, dataclasses.replace(case, compile_summary=profile(seconds=seconds)))
     with pytest.raises(ReportError, match="profile_seconds"):

@@ -9,12 +9,13 @@ from reports import ReportError, read_store
 from reports.__main__ import main
 from reports.history import make_history
 from reports.store.fleet import compact, read_any
+from tests.reports import made_up
 from tests.reports.history_stores import write_stepped
 
 pytest.importorskip("duckdb", reason="needs the extra fleet")
 
 
-def store_of(made_up, root, *, scatter=0.0, **environment):
+def store_of(root, *, scatter=0.0, **environment):
     """Write thirty processes of one case, and return the store.
 
     `scatter` is the standard deviation of the logarithms of their times.
@@ -23,12 +24,9 @@ def store_of(made_up, root, *, scatter=0.0, **environment):
     for i in range(30):
         steady = 0.1 * 2.718 ** rng.gauss(0, scatter)
         started = f"2026-1{i % 2}-02T10:{i:02d}:00+00:00"
-        case = dataclasses.replace(
-            made_up.casing_case("argument", 3),
-            samples_seconds=(steady,) * 3,
-            environment=made_up.environment(started_utc=started, **environment),
-        )
-        made_up.write(root, case, i)
+        case = made_up.casing_case("argument", 3)
+        case = made_up.in_environment(case, started_utc=started, **environment)
+        made_up.write(root, dataclasses.replace(case, samples_seconds=(steady,) * 3), i)
     return root
 
 
@@ -36,8 +34,8 @@ def held(store):
     return sorted((s.commit, s.environment_key, s.case, s.record.to_json()) for s in store.records)
 
 
-def test_a_record_counts_once_and_two_of_one_place_are_both_kept(made_up, tmp_path):
-    a, b = store_of(made_up, tmp_path / "a"), store_of(made_up, tmp_path / "b")
+def test_a_record_counts_once_and_two_of_one_place_are_both_kept(tmp_path):
+    a, b = store_of(tmp_path / "a"), store_of(tmp_path / "b")
     made_up.write(b, made_up.casing_case("argument", 3, temp_bytes=5), 29)
     fleet = tmp_path / "fleet"
     assert [compact([a], fleet, project="vcjax").added_count for _ in range(2)] == [30, 0]
@@ -48,17 +46,17 @@ def test_a_record_counts_once_and_two_of_one_place_are_both_kept(made_up, tmp_pa
     assert held(read_any(fleet)) == sorted({*held(read_store(a)), *held(read_store(b))})
 
 
-def test_a_fleet_has_the_history_of_its_stores(made_up, tmp_path):
-    store = read_store(write_stepped(made_up, tmp_path / "store"))
+def test_a_fleet_has_the_history_of_its_stores(tmp_path):
+    store = read_store(write_stepped(tmp_path / "store"))
     compact([store.root], tmp_path / "fleet", project="vcjax")
     read = read_any(tmp_path / "fleet" / "project=vcjax")
     assert held(read) == held(store)
     assert make_history(read) == make_history(store)
 
 
-def test_a_machine_is_skipped_by_name_if_its_aa_runs_differ(made_up, tmp_path):
-    quiet = store_of(made_up, tmp_path / "a", scatter=0.02)
-    loud = store_of(made_up, tmp_path / "b", scatter=0.5, machine="loud")
+def test_a_machine_is_skipped_by_name_if_its_aa_runs_differ(tmp_path):
+    quiet = store_of(tmp_path / "a", scatter=0.02)
+    loud = store_of(tmp_path / "b", scatter=0.5, machine="loud")
     compact([quiet, loud], tmp_path / "fleet", project="vcjax")
     read = read_any(tmp_path / "fleet")
     assert held(read) == held(read_store(quiet))
@@ -66,8 +64,8 @@ def test_a_machine_is_skipped_by_name_if_its_aa_runs_differ(made_up, tmp_path):
     assert aside.path.name.startswith("loud-") and "of its 29 A/A pairs" in aside.reason
 
 
-def test_only_files_whose_records_were_added_are_deleted_and_only_with_remove(made_up, tmp_path):
-    store = store_of(made_up, tmp_path / "a")
+def test_only_files_whose_records_were_added_are_deleted_and_only_with_remove(tmp_path):
+    store = store_of(tmp_path / "a")
     (first, *_) = sorted(store.rglob("*.json"))
     first.write_text("{")
     command = ["compact", str(store), "--into", str(tmp_path / "fleet"), "--project", "vcjax"]
@@ -75,8 +73,8 @@ def test_only_files_whose_records_were_added_are_deleted_and_only_with_remove(ma
     assert main([*command, "--remove"]) == 1 and list(store.rglob("*.json")) == [first]
 
 
-def test_several_projects_a_broken_file_and_a_bad_name_are_refused(made_up, tmp_path):
-    store, fleet = store_of(made_up, tmp_path / "a"), tmp_path / "fleet"
+def test_several_projects_a_broken_file_and_a_bad_name_are_refused(tmp_path):
+    store, fleet = store_of(tmp_path / "a"), tmp_path / "fleet"
     for project in ("one", "two"):
         compact([store], fleet, project=project)
     with pytest.raises(

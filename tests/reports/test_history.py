@@ -11,6 +11,7 @@ from reports import ReportError, read_store
 from reports.__main__ import main
 from reports.history import make_history, reviews, write_history, write_reviews
 from reports.history.page import compact
+from tests.reports import made_up
 from tests.reports.history_stores import COMMITS, LAST, STEP
 
 
@@ -44,11 +45,9 @@ def test_a_point_is_the_median_of_its_processes_and_keeps_them(history):
     assert found(history, "closure", "temp_bytes").samples == ()
 
 
-def test_two_jax_versions_are_two_environments_and_share_no_series(made_up, tmp_path):
-    other = dataclasses.replace(
-        made_up.casing_case("closure", 3, captured_bytes=1),
-        environment=made_up.environment(jax="0.7.2", jaxlib="0.7.2"),
-    )
+def test_two_jax_versions_are_two_environments_and_share_no_series(tmp_path):
+    other = made_up.casing_case("closure", 3, captured_bytes=1)
+    other = made_up.in_environment(other, jax="0.7.2", jaxlib="0.7.2")
     made_up.write(tmp_path, made_up.casing_case("closure", 3), 0, commit=COMMITS[0])
     made_up.write(tmp_path, other, 1, commit=COMMITS[1])
     environments = make_history(read_store(tmp_path)).environments
@@ -68,7 +67,7 @@ def test_a_commit_where_every_process_failed_is_listed_and_has_no_point(history,
     assert history.environments[0].failed == ()
 
 
-def test_one_process_that_succeeded_makes_a_point_not_a_failure(made_up, tmp_path):
+def test_one_process_that_succeeded_makes_a_point_not_a_failure(tmp_path):
     case = made_up.casing_case("closure", 3)
     made_up.write(tmp_path, case, 0, commit=COMMITS[0])
     made_up.write(tmp_path, made_up.failed(case.name, {}), 1, commit=COMMITS[0])
@@ -76,7 +75,7 @@ def test_one_process_that_succeeded_makes_a_point_not_a_failure(made_up, tmp_pat
     assert environment.failed == () and all(len(one.values) == 1 for one in environment.series)
 
 
-def test_a_failure_without_an_environment_is_in_the_environment_of_its_folder(made_up, tmp_path):
+def test_a_failure_without_an_environment_is_in_the_environment_of_its_folder(tmp_path):
     case = made_up.casing_case("closure", 3)
     made_up.write(tmp_path, case, 0, commit=COMMITS[0])
     killed = dataclasses.replace(made_up.failed("other/case", {}), environment=None, failure=None)
@@ -86,13 +85,13 @@ def test_a_failure_without_an_environment_is_in_the_environment_of_its_folder(ma
     assert (failure.case, failure.reason) == ("other/case", "failed")
 
 
-def test_a_store_of_failures_alone_is_an_error(made_up, tmp_path):
+def test_a_store_of_failures_alone_is_an_error(tmp_path):
     made_up.write(tmp_path, made_up.failed("a/b", {}))
     with pytest.raises(ReportError, match="no process of the store succeeded"):
         make_history(read_store(tmp_path))
 
 
-def test_the_command_writes_the_page_and_lists_skipped_files(made_up, tmp_path, capsys):
+def test_the_command_writes_the_page_and_lists_skipped_files(tmp_path, capsys):
     broken = made_up.write(tmp_path / "cases", made_up.casing_case("closure", 3), 0)
     made_up.write(tmp_path / "cases", made_up.casing_case("closure", 3, 1), 1)
     broken.write_text("{")
@@ -146,15 +145,13 @@ def test_a_review_is_made_again_only_if_records_or_code_changed(
     assert [written(), written()] == [1, 0]
 
 
-def test_a_commit_has_its_review_even_if_a_longer_name_begins_with_its_name(made_up, tmp_path):
+def test_a_commit_has_its_review_even_if_a_longer_name_begins_with_its_name(tmp_path):
     """Measure a commit with and without an injected regression, each with and without XLA flags."""
     for day, commit in enumerate((COMMITS[0], f"{COMMITS[0]}+injected"), start=1):
         for i, flags in enumerate(("", "--xla_flag")):
-            other = made_up.environment(
-                xla_flags=flags, started_utc=f"2026-11-0{day}T10:00:00+00:00"
-            )
+            started = f"2026-11-0{day}T10:00:00+00:00"
             case = made_up.casing_case("closure", 3, captured_bytes=1000 * day)
-            case = dataclasses.replace(case, environment=other)
+            case = made_up.in_environment(case, xla_flags=flags, started_utc=started)
             made_up.write(tmp_path / "cases", case, i, commit=commit)
     made = make_history(read_store(tmp_path / "cases"))
     addresses = write_reviews(made, tmp_path / "cases", tmp_path / "out")
@@ -165,7 +162,7 @@ def test_a_commit_has_its_review_even_if_a_longer_name_begins_with_its_name(made
         assert data["environment"] == environment
 
 
-def test_an_error_that_is_not_a_number_was_measured_and_a_missing_number_was_not(made_up, tmp_path):
+def test_an_error_that_is_not_a_number_was_measured_and_a_missing_number_was_not(tmp_path):
     field, gradient = {"error_relative": 1e-7}, {"gradient_error_relative": 1e-6}
     not_a_number = {"gradient_error_relative": math.nan}
     for i, checks in enumerate((field | gradient, field, field | not_a_number)):

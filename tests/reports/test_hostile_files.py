@@ -14,6 +14,7 @@ from jaxmeter import Audit, Record, RecordError
 from reports import ReportError, read_store
 from reports.store import merge
 from reports.store.merge import merge_stores
+from tests.reports import made_up
 from tests.reports.hostile_files import SPECIAL_COUNT, hostile, make_special, write_hostile
 
 COUNT = 1000
@@ -31,26 +32,22 @@ peak = int(status["VmHWM"].split()[0]) * 1024
 print(json.dumps({"code": code, "peak_bytes": peak}))
 """
 ROOT = Path(__file__).parents[2]
+RECORDS = [
+    made_up.casing_case("closure", 3),
+    made_up.chunk_case(64, 64),
+    made_up.reference_case(6),
+    made_up.preparation_case(6),
+    made_up.failed("a/b", {}),
+]
 
 
 @pytest.fixture(scope="module")
-def records(made_up):
-    return [
-        made_up.casing_case("closure", 3),
-        made_up.chunk_case(64, 64),
-        made_up.reference_case(6),
-        made_up.preparation_case(6),
-        made_up.failed("a/b", {}),
-    ]
-
-
-@pytest.fixture(scope="module")
-def store(made_up, records, tmp_path_factory):
+def store(tmp_path_factory):
     """Return a store of two comparable commits, with a thousand hostile files."""
     root = tmp_path_factory.mktemp("hostile") / "store"
     made_up.write_full(root)
-    shutil.copytree(root / made_up.commit, root / "fedcba0987654321fedcba0987654321fedcba09")
-    assert len(write_hostile(root, records, made_up.commit, made_up.key, COUNT)) == COUNT
+    shutil.copytree(root / made_up.COMMIT, root / "fedcba0987654321fedcba0987654321fedcba09")
+    assert len(write_hostile(root, RECORDS, COUNT)) == COUNT
     return root
 
 
@@ -71,8 +68,8 @@ def built(*arguments):
     return found["code"], done.stderr
 
 
-def test_the_files_are_a_thousand_of_many_kinds(records):
-    made = hostile(records, COUNT)
+def test_the_files_are_a_thousand_of_many_kinds():
+    made = hostile(RECORDS, COUNT)
     contents = {content for content in made if isinstance(content, bytes)}
     assert len(made) == COUNT and len(contents) > 850
     assert {content for content in made if isinstance(content, int)} == set(range(SPECIAL_COUNT))
@@ -97,7 +94,7 @@ def test_every_page_is_built(command, store, tmp_path):
     assert "</html>" in text
 
 
-def test_merging_copies_valid_records_and_names_the_other_files(store, made_up, tmp_path):
+def test_merging_copies_valid_records_and_names_the_other_files(store, tmp_path):
     merged = merge_stores([store], tmp_path / "all")
     assert merged.added_count > 50 and len(merged.refused) > 600
     assert all(len(file.reason) <= 1000 for file in merged.refused)
@@ -106,7 +103,7 @@ def test_merging_copies_valid_records_and_names_the_other_files(store, made_up, 
 
 
 @pytest.mark.parametrize("kind", range(SPECIAL_COUNT))
-def test_merging_keeps_any_file_at_the_destination_of_a_record(kind, made_up, tmp_path):
+def test_merging_keeps_any_file_at_the_destination_of_a_record(kind, tmp_path):
     made_up.write(tmp_path / "a", made_up.casing_case("closure", 3))
     first = made_up.write(tmp_path / "a", made_up.casing_case("closure", 6))
     merge_stores([tmp_path / "a"], tmp_path / "all")
@@ -120,17 +117,17 @@ def test_merging_keeps_any_file_at_the_destination_of_a_record(kind, made_up, tm
     assert os.lstat(place).st_ino == before.st_ino
 
 
-def test_merging_follows_no_link_out_of_its_destination(made_up, tmp_path):
+def test_merging_follows_no_link_out_of_its_destination(tmp_path):
     made_up.write(tmp_path / "a", made_up.casing_case("closure", 3))
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "all").mkdir()
-    (tmp_path / "all" / made_up.commit).symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "all" / made_up.COMMIT).symlink_to(tmp_path / "elsewhere")
     merged = merge_stores([tmp_path / "a"], tmp_path / "all")
     assert merged.added_count == 0 and "destination in" in merged.refused[0].reason
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-def test_a_full_destination_is_an_error_and_leaves_no_partial_file(made_up, tmp_path, monkeypatch):
+def test_a_full_destination_is_an_error_and_leaves_no_partial_file(tmp_path, monkeypatch):
     made_up.write(tmp_path / "a", made_up.casing_case("closure", 3))
 
     def full(source, goal):

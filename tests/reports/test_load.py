@@ -8,10 +8,11 @@ import pytest
 
 from reports import ReportError, read_store, tables
 from reports.store import load
+from tests.reports import made_up
 
 
 @pytest.fixture
-def good(made_up, tmp_path):
+def good(tmp_path):
     """Write one valid record into a new store, and return its path."""
     return made_up.write(tmp_path, made_up.casing_case("closure", 3))
 
@@ -49,16 +50,16 @@ def setting(*path, value):
     return change
 
 
-def test_a_record_has_its_commit_environment_case_and_round(made_up, tmp_path):
+def test_a_record_has_its_commit_environment_case_and_round(tmp_path):
     path = made_up.write(tmp_path, made_up.casing_case("closure", 6), 4)
     (stored,) = read_store(tmp_path).records
-    assert (stored.commit, stored.environment_key) == (made_up.commit, made_up.key)
+    assert (stored.commit, stored.environment_key) == (made_up.COMMIT, made_up.KEY)
     assert (stored.case, stored.round_index) == ("casing_variants/w7x-closure-d6", 4)
     assert stored.path == path
     assert stored.record == made_up.casing_case("closure", 6)
 
 
-def test_only_the_given_commit_is_read(made_up, good, tmp_path):
+def test_only_the_given_commit_is_read(good, tmp_path):
     made_up.write(tmp_path, made_up.casing_case("closure", 3), commit="f" * 40)
     (stored,) = read_store(tmp_path, commit="f" * 40).records
     assert stored.commit == "f" * 40

@@ -7,35 +7,30 @@ import pytest
 
 from reports.store.load import StoredRecord
 from reports.store.machines import UNKNOWN, environment_names, machine_name
+from tests.reports import made_up
 
 BEFORE_JAX = {"backend": None, "device_kind": None, "device_count": None, "jax_options": {}}
 FLAGS = "--xla_cpu_multi_thread_eigen=false"
 
 
-@pytest.fixture
-def one(made_up):
-    """Return a function that makes the stored record of a process that succeeded or failed."""
-
-    def made(case="a/b", *, commit="a" * 40, key="env", succeeded=True, silent=False, **recorded):
-        make = made_up.record if succeeded else made_up.failed
-        environment = None if silent else made_up.environment(**recorded)
-        record = dataclasses.replace(make(case, {}), environment=environment)
-        return StoredRecord(commit, key, case, 0, Path(), record)
-
-    return made
+def one(case="a/b", *, commit="a" * 40, key="env", succeeded=True, silent=False, **recorded):
+    """Return the stored record of a process that succeeded or failed."""
+    make = made_up.record if succeeded else made_up.failed
+    environment = None if silent else made_up.environment(**recorded)
+    record = dataclasses.replace(make(case, {}), environment=environment)
+    return StoredRecord(commit, key, case, 0, Path(), record)
 
 
-@pytest.fixture
-def ended_early(one):
-    """Return a function that makes the stored record of a process that ended before JAX started."""
-    return lambda *place, **recorded: one(*place, succeeded=False, **BEFORE_JAX | recorded)
+def ended_early(*place, **recorded):
+    """Return the stored record of a process that ended before JAX started."""
+    return one(*place, succeeded=False, **BEFORE_JAX | recorded)
 
 
 def environments(*records):
     return environment_names(records)
 
 
-def test_an_environment_has_a_readable_name(one):
+def test_an_environment_has_a_readable_name():
     (name,) = environments(one())
     words = name.partition(", ")[2]
     assert words == "2 CPUs, Python 3.11, JAX 0.10.2, cpu, x64"
@@ -57,29 +52,25 @@ def test_an_environment_has_a_readable_name(one):
         {"backend": "gpu"},
     ],
 )
-def test_another_python_jax_float_width_cpu_count_or_device_is_another_environment(one, change):
+def test_another_python_jax_float_width_cpu_count_or_device_is_another_environment(change):
     assert len(set(environments(one(), one(key="env2", **change)))) == 2
 
 
-def test_patches_of_python_and_numpys_version_make_no_other_environment(one):
+def test_patches_of_python_and_numpys_version_make_no_other_environment():
     assert len(set(environments(one(), one(key="env2", python="3.11.14", numpy="2.5.0")))) == 1
 
 
-def test_a_case_bound_to_one_cpu_is_in_the_environment_of_its_folder(one):
+def test_a_case_bound_to_one_cpu_is_in_the_environment_of_its_folder():
     assert len(set(environments(one(), one("a/bound", cpus_available=1)))) == 1
 
 
-def test_a_process_that_ended_early_before_jax_started_is_in_the_environment_of_its_folder(
-    one, ended_early
-):
+def test_a_process_that_ended_early_before_jax_started_is_in_the_environment_of_its_folder():
     assert len(set(environments(one(), ended_early(), ended_early("a/c")))) == 1
     elsewhere, mine = environments(one(), ended_early(key="another"))
     assert mine != elsewhere
 
 
-def test_a_commit_whose_processes_all_ended_early_is_in_the_environment_of_the_other(
-    one, ended_early
-):
+def test_a_commit_whose_processes_all_ended_early_is_in_the_environment_of_the_other():
     for head in (
         ended_early(commit="b" * 40, jax=None, jaxlib=None),
         one(commit="b" * 40, succeeded=False, silent=True),
@@ -90,14 +81,12 @@ def test_a_commit_whose_processes_all_ended_early_is_in_the_environment_of_the_o
 @pytest.mark.parametrize(
     "change", [{"jax": "0.12.0"}, {"machine": "other"}, {"cpu_model": "x"}, {"python": "3.13.1"}]
 )
-def test_a_process_of_another_machine_or_jax_is_in_an_environment_of_its_own(
-    one, ended_early, change
-):
+def test_a_process_of_another_machine_or_jax_is_in_an_environment_of_its_own(change):
     good, other = environments(one(), ended_early(**change))
     assert other not in (good, UNKNOWN)
 
 
-def test_processes_that_ended_early_take_the_environment_of_their_case(one, ended_early):
+def test_processes_that_ended_early_take_the_environment_of_their_case():
     plain, flagged = one("a/plain"), one("a/flagged", xla_flags=FLAGS)
     dead = [ended_early("a/flagged", commit="b" * 40), ended_early("a/plain", commit="b" * 40)]
     silent = [
@@ -108,13 +97,13 @@ def test_processes_that_ended_early_take_the_environment_of_their_case(one, ende
     assert environments(plain, flagged, *dead, *silent)[2:] == expected * 2
 
 
-def test_an_unknown_case_takes_the_environment_with_its_flags(one, ended_early):
+def test_an_unknown_case_takes_the_environment_with_its_flags():
     rows = one("a/plain"), one("a/flagged", xla_flags=FLAGS), ended_early("a/new", xla_flags=FLAGS)
     plain, flagged, new = environments(*rows)
     assert new == flagged != plain
 
 
-def test_killed_processes_stay_with_the_machine_of_their_commit(one):
+def test_killed_processes_stay_with_the_machine_of_their_commit():
     commits = "a" * 40, "b" * 40
     rows = [
         one("a/b", commit=commits[0], machine="here"),
@@ -125,12 +114,12 @@ def test_killed_processes_stay_with_the_machine_of_their_commit(one):
     assert killed == there != here
 
 
-def test_the_environment_of_killed_processes_is_unknown_where_several_fit(one):
+def test_the_environment_of_killed_processes_is_unknown_where_several_fit():
     rows = [one("a/b", machine="here"), one("a/c", machine="there")]
     here, there, killed = environments(*rows, one("a/d", succeeded=False, silent=True))
     assert here != there and killed == UNKNOWN
 
 
-def test_a_machine_has_one_name_with_and_without_its_device(made_up):
+def test_a_machine_has_one_name_with_and_without_its_device():
     recorded = made_up.environment(backend="gpu", device_kind="Example 9")
     assert machine_name(recorded) == machine_name(dataclasses.replace(recorded, **BEFORE_JAX))

@@ -7,14 +7,13 @@ import pytest
 from reports import ReportError, read_store
 from reports.store.machines import UNKNOWN, environment_names, machine_name
 from reports.store.merge import merge_stores
-from tests.reports.conftest import COMMIT
+from tests.reports import made_up
 
 
-def store_of(made_up, root, **environment):
+def store_of(root, **environment):
     for i in range(2):
         case = made_up.casing_case("closure", 3, i)
-        recorded = made_up.environment(**environment)
-        made_up.write(root, dataclasses.replace(case, environment=recorded), i)
+        made_up.write(root, made_up.in_environment(case, **environment), i)
     return root
 
 
@@ -22,9 +21,9 @@ def contents(root):
     return {p.relative_to(root): p.read_bytes() for p in root.rglob("*.json")}
 
 
-def test_records_of_two_machines_with_the_same_path_get_different_paths(made_up, tmp_path):
-    a = store_of(made_up, tmp_path / "a")
-    b = store_of(made_up, tmp_path / "b", machine="other")
+def test_records_of_two_machines_with_the_same_path_get_different_paths(tmp_path):
+    a = store_of(tmp_path / "a")
+    b = store_of(tmp_path / "b", machine="other")
     merged = merge_stores([a, b], tmp_path / "all")
     assert (merged.added_count, merged.same_count, merged.refused) == (4, 0, ())
     records = read_store(tmp_path / "all").records
@@ -33,8 +32,8 @@ def test_records_of_two_machines_with_the_same_path_get_different_paths(made_up,
     assert len(set(environment_names(records))) == 2
 
 
-def test_merging_again_and_merging_the_merged_changes_nothing(made_up, tmp_path):
-    a = store_of(made_up, tmp_path / "a")
+def test_merging_again_and_merging_the_merged_changes_nothing(tmp_path):
+    a = store_of(tmp_path / "a")
     merge_stores([a], tmp_path / "all")
     before = contents(tmp_path / "all")
     assert merge_stores([a], tmp_path / "all").same_count == 2
@@ -42,8 +41,8 @@ def test_merging_again_and_merging_the_merged_changes_nothing(made_up, tmp_path)
     assert contents(tmp_path / "all") == before == contents(tmp_path / "more")
 
 
-def test_another_record_at_the_same_place_is_refused_and_both_stay(made_up, tmp_path):
-    a, b = store_of(made_up, tmp_path / "a"), store_of(made_up, tmp_path / "b")
+def test_another_record_at_the_same_place_is_refused_and_both_stay(tmp_path):
+    a, b = store_of(tmp_path / "a"), store_of(tmp_path / "b")
     made_up.write(b, made_up.casing_case("closure", 3, 1, temp_bytes=5), 1)
     merge_stores([a], tmp_path / "all")
     before = contents(tmp_path / "all")
@@ -56,8 +55,8 @@ def test_another_record_at_the_same_place_is_refused_and_both_stay(made_up, tmp_
 @pytest.mark.parametrize(
     "ending, reason", [(".json", "truncated"), (".unreadable", "incomplete")], ids=str
 )
-def test_a_truncated_file_is_refused_with_its_reason(made_up, tmp_path, ending, reason):
-    a = store_of(made_up, tmp_path / "a")
+def test_a_truncated_file_is_refused_with_its_reason(tmp_path, ending, reason):
+    a = store_of(tmp_path / "a")
     path = next(a.rglob("1.json"))
     path.write_text(path.read_text()[:100])
     path.rename(path.with_suffix(ending))
@@ -68,7 +67,7 @@ def test_a_truncated_file_is_refused_with_its_reason(made_up, tmp_path, ending, 
     assert not list((tmp_path / "all").rglob("*.tmp"))
 
 
-def test_the_folders_of_a_pair_are_merged_like_stores(made_up, tmp_path):
+def test_the_folders_of_a_pair_are_merged_like_stores(tmp_path):
     base, head = "b" * 40, "d" * 40 + "+slower_run"
     for side, commit in (("base", base), ("head", head)):
         made_up.write(
@@ -85,8 +84,8 @@ def test_the_folders_of_a_pair_are_merged_like_stores(made_up, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["base", "local", "123456", "a" * 41, "1234567+", "main"])
-def test_folders_that_do_not_name_a_commit_are_not_copied(made_up, tmp_path, name):
-    a = store_of(made_up, tmp_path / "a")
+def test_folders_that_do_not_name_a_commit_are_not_copied(tmp_path, name):
+    a = store_of(tmp_path / "a")
     made_up.write(a, made_up.casing_case("closure", 3), 0, commit=name)
     merged = merge_stores([a], tmp_path / "all")
     (refused,) = merged.refused
@@ -94,16 +93,16 @@ def test_folders_that_do_not_name_a_commit_are_not_copied(made_up, tmp_path, nam
     assert merged.added_count == 2
 
 
-def test_merged_records_have_the_rights_of_any_new_file(made_up, tmp_path):
-    a = store_of(made_up, tmp_path / "a")
+def test_merged_records_have_the_rights_of_any_new_file(tmp_path):
+    a = store_of(tmp_path / "a")
     merge_stores([a], tmp_path / "all")
     modes = {path.stat().st_mode for path in tmp_path.rglob("*.json")}
     assert len(modes) == 1
 
 
-@pytest.mark.parametrize("commit", [COMMIT, "f" * 40], ids=["same commit", "another commit"])
-def test_a_process_without_a_machine_takes_the_machine_of_its_folder(made_up, tmp_path, commit):
-    a = store_of(made_up, tmp_path / "a")
+@pytest.mark.parametrize("commit", [made_up.COMMIT, "f" * 40], ids=["same", "another"])
+def test_a_process_without_a_machine_takes_the_machine_of_its_folder(tmp_path, commit):
+    a = store_of(tmp_path / "a")
     silent = dataclasses.replace(made_up.failed("a/b", {}), environment=None)
     made_up.write(a, silent, commit=commit)
     merge_stores([a], tmp_path / "all")
@@ -112,15 +111,15 @@ def test_a_process_without_a_machine_takes_the_machine_of_its_folder(made_up, tm
     assert name != UNKNOWN and len({one.environment_key for one in records}) == 1
 
 
-def test_the_kernels_version_and_its_few_bytes_of_memory_make_no_other_machine(made_up):
+def test_the_kernels_version_and_its_few_bytes_of_memory_make_no_other_machine():
     one = made_up.environment()
     other = {"platform": "Linux-7.0-x86_64", "ram_bytes": one.ram_bytes - 4096}
     assert machine_name(one) == machine_name(made_up.environment(**other))
     assert machine_name(one) != machine_name(made_up.environment(cpu_model="Another"))
 
 
-def test_a_merge_into_its_own_source_and_from_nowhere_are_errors(made_up, tmp_path):
-    a = store_of(made_up, tmp_path / "a")
+def test_a_merge_into_its_own_source_and_from_nowhere_are_errors(tmp_path):
+    a = store_of(tmp_path / "a")
     with pytest.raises(ReportError, match="a destination outside all sources"):
         merge_stores([a], a / "all")
     with pytest.raises(ReportError, match="not a folder"):

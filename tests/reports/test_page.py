@@ -10,6 +10,8 @@ import pytest
 
 from reports import ReportError, make_report, write_report
 from reports.__main__ import main
+from tests.reports import made_up
+from tests.reports.conftest import assert_self_contained
 
 TABLES = (
     "measurements samples captured_arrays closure_versus_argument chunk_sizes accuracy "
@@ -18,7 +20,7 @@ TABLES = (
 
 
 @pytest.fixture
-def small_store(made_up, tmp_path_factory):
+def small_store(tmp_path_factory):
     """Return a store with one process."""
     root = tmp_path_factory.mktemp("store") / "cases"
     made_up.write(root, made_up.casing_case("closure", 3))
@@ -36,16 +38,14 @@ def html(written):
     return (written / "index.html").read_text(encoding="utf-8")
 
 
-def test_the_page_loads_nothing_from_elsewhere(html):
-    assert "default-src 'none'" in html
-    assert not re.search(r"(src|href)\s*=\s*[\"'](https?:)?//", html)
-    assert "@import" not in html and "url(" not in html
+def test_the_page_loads_nothing_from_elsewhere_and_its_ids_are_unique(html):
+    assert_self_contained(html)
     assert len(html) < 2_000_000
 
 
-def test_the_head_names_commit_machine_versions_and_processes(made_up, html):
+def test_the_head_names_commit_machine_versions_and_processes(html):
     head = html[: html.index("<main>")]
-    facts = (made_up.commit[:12], "2026-11-20", "Example CPU", "0.10.2", "178 in 33 cases")
+    facts = (made_up.COMMIT[:12], "2026-11-20", "Example CPU", "0.10.2", "178 in 33 cases")
     for fact in (*facts, "casing_variants 6", "casing_preparation 1", "listed below"):
         assert fact in head
 
@@ -76,11 +76,6 @@ def test_figures_are_well_formed_described_and_stand_alone(written):
         assert "nan" not in file.read_text(encoding="utf-8")
 
 
-def test_ids_on_the_page_are_unique(html):
-    ids = re.findall(r'\bid="([^"]+)"', html)
-    assert len(ids) == len(set(ids))
-
-
 def test_tables_are_written_as_parquet_and_csv_alike(written):
     for name in TABLES:
         stored = pd.read_parquet(written / "tables" / f"{name}.parquet")
@@ -99,7 +94,7 @@ def test_markdown_holds_the_same_sentences_and_tables(written, html):
         assert (written / link).is_file()
 
 
-def test_text_from_records_cannot_break_the_page(made_up, tmp_path):
+def test_text_from_records_cannot_break_the_page(tmp_path):
     message = "<script>alert(1)</script> | pipe\nnext line"
     made_up.write(tmp_path / "cases", made_up.casing_case("closure", 3))
     made_up.write(tmp_path / "cases", made_up.failed("a/b", {}, message=message), 1)
@@ -110,7 +105,7 @@ def test_text_from_records_cannot_break_the_page(made_up, tmp_path):
     assert "\\| pipe next line" in row and "<script>" not in row
 
 
-def odd_stores(made_up, root):
+def odd_stores(root):
     """Write stores that a run may leave behind, each by name, and return their folders."""
     case = made_up.casing_case
     lost = made_up.failed("a/b", {"workload": "w7x"})
@@ -140,8 +135,8 @@ def odd_stores(made_up, root):
     return sorted(root.iterdir())
 
 
-def test_every_incomplete_store_gives_a_page(made_up, tmp_path):
-    for store in odd_stores(made_up, tmp_path / "stores"):
+def test_every_incomplete_store_gives_a_page(tmp_path):
+    for store in odd_stores(tmp_path / "stores"):
         report = make_report(store)
         page = write_report(report, tmp_path / store.name)
         assert page.is_file(), store.name
@@ -150,10 +145,10 @@ def test_every_incomplete_store_gives_a_page(made_up, tmp_path):
         assert not re.search(r"\bnan\b|\bNone\b|<NA>", values), store.name
 
 
-def test_the_newest_commit_is_shown_and_another_can_be_chosen(made_up, tmp_path):
-    late = made_up.environment(started_utc="2026-11-21T00:00:00+00:00")
-    made_up.write(tmp_path, made_up.casing_case("closure", 3), commit="a" * 40)
-    newer = dataclasses.replace(made_up.casing_case("closure", 3), environment=late)
+def test_the_newest_commit_is_shown_and_another_can_be_chosen(tmp_path):
+    older = made_up.casing_case("closure", 3)
+    made_up.write(tmp_path, older, commit="a" * 40)
+    newer = made_up.in_environment(older, started_utc="2026-11-21T00:00:00+00:00")
     made_up.write(tmp_path, newer, commit="b" * 40)
     assert make_report(tmp_path).commit == "b" * 40
     older = make_report(tmp_path, commit="aaa")
@@ -184,19 +179,19 @@ def test_errors_are_one_line_and_exit_code_two(kind, tmp_path, capsys):
 
 
 def test_without_a_process_that_succeeded_the_page_is_written_and_the_exit_code_is_one(
-    made_up, tmp_path, capsys
+    tmp_path, capsys
 ):
     lost = made_up.failed("a/b", {"workload": "w7x"}, status="timeout")
     made_up.write(tmp_path / "cases", dataclasses.replace(lost, environment=None))
     # This record succeeded at another commit, which the page does not show.
     made_up.write(tmp_path / "cases", made_up.casing_case("closure", 3), commit="f" * 40)
     arguments = ["build", "--store", str(tmp_path / "cases"), "--out", str(tmp_path / "report")]
-    assert main([*arguments, "--commit", made_up.commit]) == 1
+    assert main([*arguments, "--commit", made_up.COMMIT]) == 1
     captured = capsys.readouterr()
     page = tmp_path / "report" / "index.html"
     assert captured.out.strip() == str(page)
     assert captured.err.count("\n") == 1 and "succeeded" in captured.err
-    facts = make_report(tmp_path / "cases", commit=made_up.commit).document.facts
+    facts = make_report(tmp_path / "cases", commit=made_up.COMMIT).document.facts
     assert next(fact for fact in facts if fact.name == "JAX").value == "unknown"
     assert "None" not in page.read_text(encoding="utf-8")
     assert main([*arguments, "--commit", "fff"]) == 0
@@ -211,7 +206,7 @@ def test_a_folder_that_is_not_a_report_is_never_replaced(small_store, tmp_path, 
     assert (tmp_path / "thesis" / "chapter.tex").read_text() == "dear"
 
 
-def test_unreadable_files_are_listed_on_the_page(made_up, tmp_path, capsys):
+def test_unreadable_files_are_listed_on_the_page(tmp_path, capsys):
     good = made_up.write(tmp_path / "cases", made_up.casing_case("closure", 3))
     (good.parent / "1.json").write_text('{"schema": 1, "na')
     odd = made_up.casing_case("closure", 3)

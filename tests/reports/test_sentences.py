@@ -8,6 +8,7 @@ from reports import read_store, tables
 from reports.closure import sentences, summaries
 from reports.report import common_tables
 from reports.sections import accuracy, chunks, problems, reference
+from tests.reports import made_up
 
 NOISE = (1.0, 1.03, 0.98)
 
@@ -16,15 +17,14 @@ def closures(root):
     return summaries.variants(common_tables(read_store(root))["measurements"])
 
 
-def write_variants(made_up, root, *, closure, argument, rounds=6, **changes):
-    """Write both variants with these compile seconds: trace, lower and compile together."""
+def write_variants(root, *, closure, rounds):
+    """Write a closure with these seconds of trace, lower and compile; the argument takes 2 s."""
     for i in range(rounds):
-        for variant, seconds in (("closure", closure), ("argument", argument)):
+        for variant, seconds in (("closure", closure), ("argument", 2.0)):
             total = seconds * NOISE[(i + len(variant)) % 3]
-            case = made_up.casing_case(variant, 6, 0, **changes)
-            other = case.phases.trace_seconds + case.phases.lower_seconds
-            case = made_up.casing_case(variant, 6, 0, compile_seconds=total - other, **changes)
-            made_up.write(root, case, i)
+            phases = made_up.casing_case(variant, 6).phases
+            compiling = total - phases.trace_seconds - phases.lower_seconds
+            made_up.write(root, made_up.casing_case(variant, 6, compile_seconds=compiling), i)
 
 
 @pytest.mark.parametrize(
@@ -41,22 +41,20 @@ def write_variants(made_up, root, *, closure, argument, rounds=6, **changes):
         (6.0, 1, "one pair, inconclusive"),
     ],
 )
-def test_a_difference_is_claimed_only_if_the_interval_excludes_one(
-    made_up, tmp_path, closure, rounds, said
-):
-    write_variants(made_up, tmp_path, closure=closure, argument=2.0, rounds=rounds)
+def test_a_difference_is_claimed_only_if_the_interval_excludes_one(tmp_path, closure, rounds, said):
+    write_variants(tmp_path, closure=closure, rounds=rounds)
     lead = sentences.lead(closures(tmp_path))
     assert "14.7 MB closed over" in lead and said in lead
     assert ("too few" in lead) == (rounds == 3)
 
 
-def test_too_few_processes_are_admitted_with_their_coverage(made_up, tmp_path):
-    write_variants(made_up, tmp_path, closure=6.0, argument=2.0, rounds=3)
+def test_too_few_processes_are_admitted_with_their_coverage(tmp_path):
+    write_variants(tmp_path, closure=6.0, rounds=3)
     said = sentences.sentences(closures(tmp_path))
     assert any("only 3 processes" in s and "75 %" in s for s in said)
 
 
-def test_without_an_argument_variant_nothing_is_claimed(made_up, tmp_path):
+def test_without_an_argument_variant_nothing_is_claimed(tmp_path):
     made_up.write(tmp_path, made_up.casing_case("closure", 6))
     cases = closures(tmp_path)
     assert "nothing can be said" in sentences.lead(cases)
@@ -67,9 +65,7 @@ def test_without_an_argument_variant_nothing_is_claimed(made_up, tmp_path):
 @pytest.mark.parametrize(
     "seconds, said", [(3.0, "adds 10.0 ms of compile time"), (1.9, "within the noise")]
 )
-def test_the_cost_per_embedded_megabyte_is_the_difference_over_the_bytes(
-    made_up, tmp_path, seconds, said
-):
+def test_the_cost_per_embedded_megabyte_is_the_difference_over_the_bytes(tmp_path, seconds, said):
     for i in range(6):
         for variant, total, size in (("closure", seconds, 100_000_000), ("argument", 2.0, 0)):
             changes = {"captured_bytes": 0, "embedded_bytes": size, "compile_seconds": total}
@@ -89,8 +85,8 @@ def test_simplified_constants_are_compared_with_the_argument_variant(full_store)
     "more, said",
     [(0, "exactly its workload's arrays"), (96_000, "96.0 kB more than its workload's arrays")],
 )
-def test_the_captured_bytes_are_compared_with_the_workloads_arrays(made_up, tmp_path, more, said):
-    captured = made_up.casing_bytes[6] + more
+def test_the_captured_bytes_are_compared_with_the_workloads_arrays(tmp_path, more, said):
+    captured = made_up.CASING_BYTES[6] + more
     made_up.write(tmp_path, made_up.casing_case("closure", 6, captured_bytes=captured))
     found = " ".join(sentences.sentences(closures(tmp_path)))
     assert f"captures {captured:,} bytes" in found and said in found
@@ -101,7 +97,7 @@ def chunk_sentences(root):
 
 
 @pytest.mark.parametrize("steady, is_same", [((0.2,) * 6, False), ((0.099, 0.102) * 3, True)])
-def test_the_ratio_of_auto_to_the_fastest_is_given(made_up, tmp_path, steady, is_same):
+def test_the_ratio_of_auto_to_the_fastest_is_given(tmp_path, steady, is_same):
     for i, seconds in enumerate(steady):
         made_up.write(tmp_path, made_up.chunk_case(1024, 80, 0, steady_seconds=0.1), i)
         made_up.write(tmp_path, made_up.chunk_case("auto", "auto", 0, steady_seconds=seconds), i)
@@ -114,7 +110,7 @@ def test_the_ratio_of_auto_to_the_fastest_is_given(made_up, tmp_path, steady, is
     "chunk, target, said",
     [("auto", "auto", 'this pair is "auto" itself'), (1024, 80, '"auto" was not measured')],
 )
-def test_auto_is_fastest_or_missing(made_up, tmp_path, chunk, target, said):
+def test_auto_is_fastest_or_missing(tmp_path, chunk, target, said):
     made_up.write(tmp_path, made_up.chunk_case(chunk, target))
     assert said in chunk_sentences(tmp_path)[0]
 
@@ -137,7 +133,7 @@ def test_the_problem_furthest_from_its_limit_is_named_with_the_references_error(
         (1e-7, "1 of 1", "is the closest to its limit, with 1.0e−7"),
     ],
 )
-def test_a_nan_and_the_closest_to_its_limit_are_named(made_up, tmp_path, error, begins, said):
+def test_a_nan_and_the_closest_to_its_limit_are_named(tmp_path, error, begins, said):
     made_up.write(tmp_path, made_up.casing_case("closure", 6, checks={"error_relative": error}))
     lead = accuracy_lead(tmp_path)
     assert lead.startswith(f"Within the limit 10⁻ᵈ: {begins}") and said in lead
@@ -157,7 +153,7 @@ def test_speed_ups_and_compile_time_are_given_together(full_store):
 @pytest.mark.parametrize(
     "own, theirs, said", [(0.5, 1.0, "down to 0.500×"), (1.0, 1.9, "up to 1.90× the wall time")]
 )
-def test_a_shared_processor_and_further_threads_are_reported(made_up, tmp_path, own, theirs, said):
+def test_a_shared_processor_and_further_threads_are_reported(tmp_path, own, theirs, said):
     loads = {"cpu_per_wall": own, "reference_cpu_per_wall": theirs}
     checks = made_up.reference_case(6).checks
     made_up.write(tmp_path, made_up.reference_case(6, checks={**checks, **loads}))

@@ -10,13 +10,14 @@ from reports import read_store
 from reports.closure.summaries import variants
 from reports.report import common_tables
 from reports.sections import accuracy, chunks, preparation, reference
+from tests.reports import made_up
 
 
 def measured(root):
     return common_tables(read_store(root))["measurements"]
 
 
-def test_ratios_to_the_argument_variant_are_paired_by_round(made_up, tmp_path):
+def test_ratios_to_the_argument_variant_are_paired_by_round(tmp_path):
     for i, drift in enumerate((1.0, 2.0, 4.0, 1.5, 3.0, 2.5)):
         for variant, seconds in (("closure", 3.0), ("argument", 2.0)):
             case = made_up.casing_case(variant, 6, 0, compile_seconds=seconds * drift)
@@ -30,7 +31,7 @@ def test_ratios_to_the_argument_variant_are_paired_by_round(made_up, tmp_path):
     assert row["compile_low_seconds"] < row["compile_median_seconds"] < row["compile_high_seconds"]
 
 
-def test_steady_seconds_are_the_median_of_process_medians(made_up, tmp_path):
+def test_steady_seconds_are_the_median_of_process_medians(tmp_path):
     for i, seconds in enumerate((1.0, 5.0, 2.0)):
         case = made_up.casing_case("argument", 6, 0, steady_seconds=seconds)
         made_up.write(tmp_path, case, i)
@@ -46,19 +47,17 @@ def test_variants_are_ordered_closure_argument_simplified(full_store):
     assert len(table) == 12 and list(table["digits"].unique()) == [3, 6, 9, 12]
 
 
-def test_failed_processes_count_nowhere_and_without_an_argument_there_is_no_ratio(
-    made_up, tmp_path
-):
+def test_failed_processes_count_nowhere_and_without_an_argument_there_is_no_ratio(tmp_path):
     case = made_up.casing_case("closure", 6)
     made_up.write(tmp_path, case)
     made_up.write(tmp_path, made_up.failed(case.name, case.params), 1)
     row = variants(measured(tmp_path)).iloc[0]
-    assert row["processes_count"] == 1 and row["captured_bytes"] == made_up.casing_bytes[6]
+    assert row["processes_count"] == 1 and row["captured_bytes"] == made_up.CASING_BYTES[6]
     assert math.isnan(row["compile_to_argument_ratio"])
     assert row["compile_to_argument_pairs_count"] == 0
 
 
-def test_commits_and_environments_are_never_pooled(made_up, tmp_path):
+def test_commits_and_environments_are_never_pooled(tmp_path):
     made_up.write(tmp_path, made_up.casing_case("closure", 6, compile_seconds=1.0), commit="a" * 40)
     made_up.write(tmp_path, made_up.casing_case("closure", 6, compile_seconds=9.0), commit="b" * 40)
     table = variants(measured(tmp_path))
@@ -75,7 +74,7 @@ def test_the_fastest_chunk_sizes_and_auto_are_marked(full_store):
     assert list(table["chunk_size"].unique()) == ["256", "1024", "4096", "none", "auto"]
 
 
-def test_an_error_that_is_not_a_number_is_within_no_limit(made_up, tmp_path):
+def test_an_error_that_is_not_a_number_is_within_no_limit(tmp_path):
     cases = ({"error_relative": math.nan}, {"error_relative": 1e-9})
     for i, checks in enumerate(cases):
         made_up.write(tmp_path, made_up.casing_case("closure", 6, checks=checks), i)
@@ -84,7 +83,7 @@ def test_an_error_that_is_not_a_number_is_within_no_limit(made_up, tmp_path):
     assert row["error_best_relative"] == 1e-9
 
 
-def test_accuracy_takes_the_worst_error_against_ten_to_minus_digits(made_up, full_store):
+def test_accuracy_takes_the_worst_error_against_ten_to_minus_digits(full_store):
     table = accuracy.summary(measured(full_store))
     row = table[(table["digits"] == 12) & (table["suite"] == "casing_variants")].iloc[0]
     assert row["limit_relative"] == pytest.approx(1e-12)
@@ -94,7 +93,7 @@ def test_accuracy_takes_the_worst_error_against_ten_to_minus_digits(made_up, ful
     assert list(theirs["digits"]) == [6, 9, 12]
 
 
-def test_speed_ups_are_taken_process_by_process(made_up, tmp_path):
+def test_speed_ups_are_taken_process_by_process(tmp_path):
     for i, (ours, theirs) in enumerate(((1.0, 6.0), (2.0, 10.0), (1.0, 8.0))):
         checks = {
             "error_relative": 1e-7,
@@ -112,7 +111,7 @@ def test_speed_ups_are_taken_process_by_process(made_up, tmp_path):
     assert row["setup_speedup_ratio"] == 4.0
 
 
-def test_gradients_have_a_table_of_their_own_and_stay_out_of_the_fields_accuracy(made_up, tmp_path):
+def test_gradients_have_a_table_of_their_own_and_stay_out_of_the_fields_accuracy(tmp_path):
     made_up.write(tmp_path, made_up.reference_case(6))
     gradient = made_up.gradient_reference_case(6)
     made_up.write(tmp_path, gradient)
@@ -137,7 +136,7 @@ def test_gradients_have_a_table_of_their_own_and_stay_out_of_the_fields_accuracy
     ],
 )
 def test_compile_time_is_repaid_when_the_sums_cross(
-    made_up, tmp_path, ours, theirs, setup, reference_setup, repaid
+    tmp_path, ours, theirs, setup, reference_setup, repaid
 ):
     checks = {
         "setup_seconds": setup,
@@ -152,16 +151,16 @@ def test_compile_time_is_repaid_when_the_sums_cross(
     assert (None if pd.isna(found) else found) == repaid
 
 
-def test_preparations_have_their_own_table_and_claim_no_accuracy(made_up, tmp_path):
+def test_preparations_have_their_own_table_and_claim_no_accuracy(tmp_path):
     made_up.write(tmp_path, made_up.preparation_case(6))
     frame = measured(tmp_path)
     row = preparation.summary(frame).iloc[0]
-    assert row["casing_bytes"] == made_up.casing_bytes[6]
+    assert row["casing_bytes"] == made_up.CASING_BYTES[6]
     assert (row["choose_median_seconds"], row["tables_median_seconds"]) == (0.03, 0.06)
     assert accuracy.summary(frame).empty
 
 
-def test_tiles_of_another_suite_stay_out_of_the_chunk_sizes(made_up, tmp_path):
+def test_tiles_of_another_suite_stay_out_of_the_chunk_sizes(tmp_path):
     case = made_up.chunk_case("auto", "auto", 0)
     made_up.write(tmp_path, dataclasses.replace(case, name="memory_sweep/gradient-cauto-tauto"))
     assert chunks.summary(measured(tmp_path)).empty
@@ -169,7 +168,7 @@ def test_tiles_of_another_suite_stay_out_of_the_chunk_sizes(made_up, tmp_path):
     assert len(chunks.summary(measured(tmp_path))) == 1
 
 
-def test_tables_of_an_unrelated_suite_are_empty_and_not_an_error(made_up, tmp_path):
+def test_tables_of_an_unrelated_suite_are_empty_and_not_an_error(tmp_path):
     made_up.write(tmp_path, made_up.record("other/case", {"size": 1}))
     frame = measured(tmp_path)
     for summary in (variants, chunks.summary, accuracy.summary, reference.summary):

@@ -10,6 +10,7 @@ import pytest
 from jaxmeter import Phases
 from reports import read_store, tables
 from reports.quantities import PARAMETERS
+from tests.reports import made_up
 
 
 @pytest.fixture
@@ -33,13 +34,13 @@ def test_every_measured_column_ends_in_its_unit(measured):
     assert strays == set()
 
 
-def test_values_are_those_of_the_record(made_up, measured):
+def test_values_are_those_of_the_record(measured):
     row = measured[
         (measured["case"] == "casing_variants/w7x-closure-d6") & (measured["round_index"] == 2)
     ].iloc[0]
     record = made_up.casing_case("closure", 6, 2)
     assert row["compile_seconds"] == record.phases.compile_seconds
-    assert row["captured_bytes"] == made_up.casing_bytes[6]
+    assert row["captured_bytes"] == made_up.CASING_BYTES[6]
     assert row["steady_median_seconds"] == sorted(record.samples_seconds)[2]
     assert row["steady_count"] == 5
     assert row["error_relative"] == record.checks["error_relative"]
@@ -58,7 +59,7 @@ def test_chunk_sizes_auto_numbers_and_none_share_one_column_of_text(measured):
 
 
 @pytest.mark.parametrize("name", ["commit", "case", "machine", "environment", "position"])
-def test_a_number_named_like_a_column_gets_the_prefix_extras(made_up, tmp_path, name):
+def test_a_number_named_like_a_column_gets_the_prefix_extras(tmp_path, name):
     found = []
     for extras in ({name: 7.0}, {}):
         root = tmp_path / f"{len(found)}"
@@ -69,14 +70,14 @@ def test_a_number_named_like_a_column_gets_the_prefix_extras(made_up, tmp_path, 
     assert named.get(name) == plain.get(name)
 
 
-def test_unknown_parameters_become_columns_of_their_own(made_up, tmp_path):
+def test_unknown_parameters_become_columns_of_their_own(tmp_path):
     made_up.write(tmp_path, made_up.record("other/case", {"level": 64, "mode": None}))
     row = tables.measurements(read_store(tmp_path)).iloc[0]
     assert row["parameter_level"] == "64" and pd.isna(row["parameter_mode"])
     assert pd.isna(row["workload"]) and row["suite"] == "other"
 
 
-def test_a_row_holds_the_first_compile_which_is_cold(made_up, tmp_path):
+def test_a_row_holds_the_first_compile_which_is_cold(tmp_path):
     """A history must not change where a case is first measured with several compiles."""
     record = made_up.casing_case("argument", 3)
     again = tuple(Phases(0.1 * k, 0.2 * k, 0.3 * k) for k in (1, 3))
@@ -85,7 +86,7 @@ def test_a_row_holds_the_first_compile_which_is_cold(made_up, tmp_path):
     assert row["compile_seconds"] == record.phases.compile_seconds
 
 
-def test_a_check_and_an_extra_of_the_same_name_are_both_columns(made_up, tmp_path):
+def test_a_check_and_an_extra_of_the_same_name_are_both_columns(tmp_path):
     entry = made_up.record("a/b", {}, checks={"x_relative": 1.0}, extras={"x_relative": 2.0})
     made_up.write(tmp_path, entry)
     row = tables.measurements(read_store(tmp_path)).iloc[0]
@@ -98,7 +99,7 @@ def test_a_failure_keeps_what_was_measured_before_it(measured):
     assert (row["failure_phase"], row["failure_kind"]) == ("compile", "Timeout")
 
 
-def test_samples_keep_every_run_in_order(made_up, tmp_path):
+def test_samples_keep_every_run_in_order(tmp_path):
     made_up.write(tmp_path, made_up.casing_case("argument", 3), 3)
     table = tables.samples(read_store(tmp_path))
     expected = made_up.casing_case("argument", 3).samples_seconds
@@ -106,14 +107,14 @@ def test_samples_keep_every_run_in_order(made_up, tmp_path):
     assert list(table["sample_index"]) == [0, 1, 2, 3, 4]
 
 
-def test_captured_arrays_are_listed_with_shape_type_and_bytes(made_up, tmp_path):
+def test_captured_arrays_are_listed_with_shape_type_and_bytes(tmp_path):
     made_up.write(tmp_path, made_up.casing_case("closure", 3))
     row = tables.captured_arrays(read_store(tmp_path)).iloc[0]
-    assert json.loads(row["array_shape"]) == [made_up.casing_bytes[3] // 8]
-    assert (row["array_dtype"], row["array_bytes"]) == ("float64", made_up.casing_bytes[3])
+    assert json.loads(row["array_shape"]) == [made_up.CASING_BYTES[3] // 8]
+    assert (row["array_dtype"], row["array_bytes"]) == ("float64", made_up.CASING_BYTES[3])
 
 
-def test_failures_hold_processes_and_unreadable_files(made_up, tmp_path):
+def test_failures_hold_processes_and_unreadable_files(tmp_path):
     made_up.write(tmp_path, made_up.casing_case("closure", 3))
     path = made_up.write(tmp_path, made_up.failed("a/b", {}, message="no\nwheel"), 1)
     (path.parent / "2.json").write_text("{")
@@ -124,17 +125,17 @@ def test_failures_hold_processes_and_unreadable_files(made_up, tmp_path):
     assert table["case"].iloc[1].endswith("2.json")
 
 
-def test_versions_are_those_of_the_last_process_that_knew_them(made_up, tmp_path):
+def test_versions_are_those_of_the_last_process_that_knew_them(tmp_path):
     made_up.write(tmp_path, made_up.casing_case("closure", 3))
-    late = made_up.environment(jax=None, backend=None, started_utc="2026-11-20T23:00:00+00:00")
-    early = made_up.failed("a/b", {})
-    made_up.write(tmp_path, dataclasses.replace(early, environment=late), 0)
+    early, started = made_up.failed("a/b", {}), "2026-11-20T23:00:00+00:00"
+    late = made_up.in_environment(early, jax=None, backend=None, started_utc=started)
+    made_up.write(tmp_path, late, 0)
     made_up.write(tmp_path, dataclasses.replace(early, environment=None), 1)
     table = tables.environments(tables.measurements(read_store(tmp_path)))
     assert table["jax_version"].iloc[0] == "0.10.2" and table["backend"].iloc[0] == "cpu"
 
 
-def test_a_record_without_environment_is_still_a_row(made_up, tmp_path):
+def test_a_record_without_environment_is_still_a_row(tmp_path):
     made_up.write(tmp_path, dataclasses.replace(made_up.failed("a/b", {}), environment=None))
     store = read_store(tmp_path)
     measured = tables.measurements(store)

@@ -7,7 +7,7 @@ import pytest
 from jaxmeter import Record
 from studies.fleet import study
 from studies.harness import measured, read_rows
-from tests.reports.conftest import casing_case
+from tests.reports.made_up import casing_case
 
 
 def test_generated_records_are_read_and_no_two_are_alike():

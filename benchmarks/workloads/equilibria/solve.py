@@ -123,10 +123,8 @@ def coil_field(r, phi, z):
     from vcjax.problems import magnetic_field, tokamak_coils
 
     r, phi, z = np.broadcast_arrays(r, phi, z)
-    x, y, up = magnetic_field(
-        tokamak_coils(), np.stack([r * np.cos(phi), r * np.sin(phi), z], axis=-1)
-    ).T
-    x, y, up = x.T, y.T, up.T
+    points = np.stack([r * np.cos(phi), r * np.sin(phi), z], axis=-1)
+    x, y, up = np.moveaxis(magnetic_field(tokamak_coils(), points), -1, 0)
     return x * np.cos(phi) + y * np.sin(phi), y * np.cos(phi) - x * np.sin(phi), up
 
 

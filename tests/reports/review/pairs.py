@@ -7,6 +7,7 @@ import random
 import pytest
 
 from reports.review import Policy, make_review, read_pair
+from tests.reports import made_up
 
 BASE, HEAD = "b" * 40, "d" * 40
 ROUNDS = 6
@@ -16,8 +17,8 @@ CLOSURE = "casing_variants/w7x-closure-d3"
 class Pair:
     """A folder of two commits measured interleaved; `change` edits the records of HEAD."""
 
-    def __init__(self, made_up, root, *, seed=0):
-        self.made_up, self.root, self.rng = made_up, root, random.Random(seed)
+    def __init__(self, root):
+        self.root, self.rng = root, random.Random(0)
 
     def write(
         self,
@@ -36,13 +37,11 @@ class Pair:
                 started = f"2026-11-{day:02d}T10:{i:02d}:{30 * is_head:02d}+00:00"
                 recorded = {"started_utc": started} | (environment if is_head else {})
                 for variant in variants:
-                    record = dataclasses.replace(
-                        self.noisy(self.made_up.casing_case(variant, 3, 0)),
-                        environment=self.made_up.environment(**recorded),
-                    )
+                    record = self.noisy(made_up.casing_case(variant, 3, 0))
+                    record = made_up.in_environment(record, **recorded)
                     if is_head and variant in changed:
                         record = change(record)
-                    self.made_up.write(self.root / side, record, i, commit=commit)
+                    made_up.write(self.root / side, record, i, commit=commit)
         return self.root
 
     def noisy(self, record):
@@ -59,8 +58,8 @@ class Pair:
 
 
 @pytest.fixture
-def pair(made_up, tmp_path):
-    return Pair(made_up, tmp_path / "pair")
+def pair(tmp_path):
+    return Pair(tmp_path / "pair")
 
 
 def part(name, **values):

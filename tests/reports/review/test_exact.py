@@ -9,6 +9,7 @@ from jaxmeter import Constants
 from reports.quantities import Metric
 from reports.review.findings import compare_exact_metric
 from reports.review.read import CaseResults
+from tests.reports import made_up
 from tests.reports.review.pairs import BASE, CLOSURE, HEAD, part, regressions, reviewed, slower
 
 TRACES = Metric("traces_count", "exact")
@@ -72,23 +73,23 @@ def test_a_commit_is_judged_by_its_worst_process(metric, base, head, expected):
 
 
 @pytest.mark.parametrize("base_failed, head_failed", [(0, 1), (1, 6), (1, 5)])
-def test_a_case_that_fails_more_often_at_head_is_broken(made_up, pair, base_failed, head_failed):
-    review = reviewed(with_failures(made_up, pair, base_failed, head_failed))
+def test_a_case_that_fails_more_often_at_head_is_broken(pair, base_failed, head_failed):
+    review = reviewed(with_failures(pair, base_failed, head_failed))
     assert review.exit_code == 1 and [one.case for one in review.broken] == [CLOSURE]
     reason = review.broken[0].reason
     assert f"failed at HEAD in {head_failed} of 6 processes: WrongAnswer" in reason
     assert ("at BASE in 1 of 6" in reason) == (base_failed == 1)
 
 
-def test_a_case_that_fails_equally_often_at_both_is_compared_and_reported(made_up, pair):
-    review = reviewed(with_failures(made_up, pair, 1, 1))
+def test_a_case_that_fails_equally_often_at_both_is_compared_and_reported(pair):
+    review = reviewed(with_failures(pair, 1, 1))
     assert review.exit_code == 0 and review.compared_count == 2
     assert "1 case with failed processes" in review.verdict
     reason = "failed at BASE in 1 of 6 processes, failed at HEAD in 1 of 6 processes: WrongAnswer"
     assert review.flaky[CLOSURE].startswith(reason)
 
 
-def with_failures(made_up, pair, base_failed, head_failed):
+def with_failures(pair, base_failed, head_failed):
     root = pair.write()
     failed = made_up.failed(CLOSURE, made_up.casing_case("closure", 3).params, kind="WrongAnswer")
     for side, commit, count in (("base", BASE, base_failed), ("head", HEAD, head_failed)):
@@ -97,7 +98,7 @@ def with_failures(made_up, pair, base_failed, head_failed):
     return root
 
 
-def test_arrays_are_listed_from_the_process_that_captures_most(made_up, pair):
+def test_arrays_are_listed_from_the_process_that_captures_most(pair):
     (array,) = made_up.casing_case("closure", 3).constants.arrays
     more = dataclasses.replace(array, shape=(8192,), bytes=65536)
     written = []

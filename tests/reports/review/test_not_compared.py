@@ -9,6 +9,7 @@ import pytest
 from reports import ReportError
 from reports.__main__ import main
 from reports.review import make_review, read_commits, read_pair, review_markdown
+from tests.reports import made_up
 from tests.reports.review.pairs import BASE, CLOSURE, HEAD, regressions, reviewed
 
 
@@ -22,7 +23,7 @@ def test_two_jax_versions_or_machines_are_refused_with_the_reason(pair, capsys, 
     assert next(iter(other.values())) in capsys.readouterr().err and not out.exists()
 
 
-def test_new_removed_broken_and_redefined_cases_are_listed_with_their_reasons(made_up, pair):
+def test_new_removed_broken_and_redefined_cases_are_listed_with_their_reasons(pair):
     root = pair.write()
     made_up.write(root / "head", made_up.casing_case("closure", 6), commit=HEAD)
     made_up.write(root / "base", made_up.casing_case("closure", 9), commit=BASE)
@@ -91,12 +92,12 @@ def test_commits_of_a_store_are_found_by_the_beginning_of_their_names(pair, tmp_
         read_commits(store, BASE, BASE[:8])
 
 
-def test_a_full_name_is_its_commit_even_if_a_longer_name_begins_with_it(made_up, pair, tmp_path):
+def test_a_full_name_is_its_commit_even_if_a_longer_name_begins_with_it(pair, tmp_path):
     store = as_store(pair.write(rounds=1), tmp_path / "store")
     shutil.copytree(store / HEAD, store / f"{HEAD}+slower_run")
     for commit in (BASE, HEAD):
         flags = store / commit / "flags"
-        shutil.copytree(store / commit / made_up.key, flags)
+        shutil.copytree(store / commit / made_up.KEY, flags)
         edit_records(flags, lambda r: r["environment"].update(xla_flags="--xla_a=1"))
     with pytest.raises(ReportError, match="give --environment the beginning of") as raised:
         read_commits(store, BASE, HEAD)
@@ -122,7 +123,7 @@ def test_a_review_that_compares_nothing_does_not_pass(pair, tmp_path, capsys):
     assert "Passes" not in (out / "index.html").read_text("utf-8")
 
 
-def test_cases_measured_once_raise_no_alarm_where_others_are_tested(made_up, pair):
+def test_cases_measured_once_raise_no_alarm_where_others_are_tested(pair):
     root = pair.write()
     for side, commit in (("base", BASE), ("head", HEAD)):
         made_up.write(root / side, made_up.casing_case("closure", 6), commit=commit)
@@ -135,10 +136,10 @@ def test_cases_measured_once_raise_no_alarm_where_others_are_tested(made_up, pai
     assert "1 paired round" in review_markdown(review)
 
 
-def test_an_environment_of_only_one_commit_is_reported(made_up, pair, tmp_path):
+def test_an_environment_of_only_one_commit_is_reported(pair, tmp_path):
     store = as_store(pair.write(rounds=1), tmp_path / "store")
     for commit, machine in ((BASE, "boxB"), (HEAD, "boxC")):
-        shutil.copytree(store / commit / made_up.key, store / commit / machine)
+        shutil.copytree(store / commit / made_up.KEY, store / commit / machine)
         rename = lambda record, name=machine: record["environment"].update(machine=name)  # noqa: E731
         edit_records(store / commit / machine, rename)
     review = make_review(read_commits(store, BASE, HEAD))
@@ -148,16 +149,16 @@ def test_an_environment_of_only_one_commit_is_reported(made_up, pair, tmp_path):
     assert "#### Not compared." in text and "another environment, measured at BASE alone" in text
 
 
-def test_the_folder_that_both_commits_have_is_compared(made_up, pair, tmp_path):
+def test_the_folder_that_both_commits_have_is_compared(pair, tmp_path):
     store = as_store(pair.write(rounds=2), tmp_path / "store")
     more = store / HEAD / "another"
-    shutil.copytree(store / HEAD / made_up.key, more)
+    shutil.copytree(store / HEAD / made_up.KEY, more)
     edit_records(more, lambda record: record["constants"].update(captured_bytes=10**9))
     review = make_review(read_commits(store, BASE, HEAD))
     assert review.exit_code == 0 and regressions(review) == set()
     ((name, reason),) = ((e.name, e.reason) for e in review.commits.left_out)
-    assert name == "another" and f"at HEAD; only {made_up.key} is compared" in reason
-    (store / BASE / made_up.key).rename(store / BASE / "third")
+    assert name == "another" and f"at HEAD; only {made_up.KEY} is compared" in reason
+    (store / BASE / made_up.KEY).rename(store / BASE / "third")
     max(more.rglob("*.json")).unlink()  # none is shared: the one with most processes is compared
     review = make_review(read_commits(store, BASE, HEAD))
     assert [entry.name for entry in review.commits.left_out] == ["another"]

@@ -10,6 +10,7 @@ from reports.document.markdown import escaped, escaped_html
 from reports.review import review_markdown
 from reports.review.output import MAX_CHARACTERS
 from reports.review.sections import times_figure
+from tests.reports import made_up
 from tests.reports.review.pairs import CLOSURE, HEAD, part, reviewed
 
 
@@ -44,7 +45,7 @@ def test_text_within_a_line_of_html_is_shown_as_it_is():
     assert escaped_html("a_b* <i>\n@you & me") == "a_b* &lt;i&gt; @\u200byou &amp; me"
 
 
-def test_the_message_of_a_failure_cannot_act_as_markup(made_up, pair):
+def test_the_message_of_a_failure_cannot_act_as_markup(pair):
     root = pair.write(rounds=1)
     message = "![x](https://example.org) @org/team \\| <img src=x> ~~~"
     failed = made_up.failed(CLOSURE, {}, kind="WrongAnswer", message=message)
@@ -57,21 +58,17 @@ def test_the_message_of_a_failure_cannot_act_as_markup(made_up, pair):
 
 def test_a_programs_text_cannot_end_its_fence_and_is_cut_to_fit(pair):
     text = "a\n~~~~~~~~~\n@team ![x](https://example.org)\n" + "x" * 90_000
-    text = review_markdown(reviewed(with_program(pair, text)))
+    root = pair.write(part("program", flops=3.2e9), rounds=1)
+    path = root / "programs" / f"{CLOSURE}.txt"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    text = review_markdown(reviewed(root))
     assert "\n~~~~~~~~~~\na\n~~~~~~~~~\n" in text and text.count("~" * 10) == 2
     assert len(text) < MAX_CHARACTERS and "more characters are on the page" in text
     assert text.rstrip().endswith("</details>")
 
 
-def with_program(pair, text):
-    root = pair.write(part("program", flops=3.2e9), rounds=1)
-    path = root / "programs" / f"{CLOSURE}.txt"
-    path.parent.mkdir(parents=True)
-    path.write_text(text)
-    return root
-
-
-def test_a_review_too_long_for_a_comment_leaves_whole_parts_to_the_page(made_up, pair):
+def test_a_review_too_long_for_a_comment_leaves_whole_parts_to_the_page(pair):
     review = reviewed(pair.write(part("constants", captured_bytes=5_000_000), rounds=1))
     (cause,) = review.causes
     many = [dataclasses.replace(cause, title=f"Cause {i} {'x' * 900}") for i in range(200)]

@@ -12,6 +12,7 @@ import pytest
 from reports.review import make_review, read_pair, review_markdown
 from reports.review.findings import rounds_of
 from reports.review.output import review_json
+from tests.reports import made_up
 from tests.reports.review.pairs import CLOSURE, ROUNDS, Pair, regressions, reviewed, slower
 
 DISTURBED = 2
@@ -65,9 +66,7 @@ def test_pooled_cases_are_left_out_where_one_case_shows_the_change_alone(pair):
 
 
 @pytest.mark.parametrize("speed", [1.0, 0.5])
-def test_compile_times_are_the_minimum_over_as_many_compiles_as_all_processes_made(
-    made_up, tmp_path, speed
-):
+def test_compile_times_are_the_minimum_over_as_many_compiles_as_all_processes_made(tmp_path, speed):
     """If a process of HEAD compiled only twice, the third compile of every process is ignored."""
 
     class Recompiled(Pair):
@@ -86,7 +85,7 @@ def test_compile_times_are_the_minimum_over_as_many_compiles_as_all_processes_ma
         again = (second,) if next(rounds) == 0 else (second, third)
         return dataclasses.replace(record, recompiles=again)
 
-    review = reviewed(Recompiled(made_up, tmp_path).write(change))
+    review = reviewed(Recompiled(tmp_path).write(change))
     assert COMPILE not in {metric for _, metric in regressions(review)}
     (found,) = (
         f
