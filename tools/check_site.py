@@ -61,17 +61,17 @@ def problems(site: Path) -> Iterator[str]:
         name = path.relative_to(site.resolve())
         for target in page.loaded:
             if urlsplit(target).netloc:
-                yield f"{name}: loads {target}"
+                yield f"{name}: loads a file from another server: {target}"
         for target in (*page.links, *page.loaded):
             parts = urlsplit(target)
             if parts.scheme or parts.netloc:
                 continue
             file = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             if not file.is_file():
-                yield f"{name}: no file {target}"
+                yield f"{name}: no such file: {target}"
             elif parts.fragment and file in pages and file.suffix == ".html":
                 if unquote(parts.fragment) not in pages[file].places:
-                    yield f"{name}: no anchor {target}"
+                    yield f"{name}: no such anchor: {target}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
