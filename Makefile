@@ -11,9 +11,9 @@ HEAD ?= HEAD
 METRIC ?=
 CASE ?=
 
-# Settings are text, never code: recipes read them from the environment, in quotes, as "$$BASE".
-# Make itself would run a $(shell ...) in them when it exports them to a recipe; so the text of
-# every variable given on the command line is kept as it stands.
+# Settings are text, never code. Recipes read them from the environment, in quotes, as "$$BASE".
+# If a setting contained $(shell ...), Make would run this code when it exports the setting to a
+# recipe. Therefore Make must not expand the text of variables given on the command line.
 override SETTINGS := PYTHON JAX EXTRAS GRID COMMITS BASE HEAD METRIC CASE
 override name :=
 override as_text = $(eval override $(1) := $$(value $(1)))
@@ -30,16 +30,16 @@ override STORE := "$${VCJAX_BENCH_STORE:-results/records}"
 help: ## List these targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
-report: bench ## Measure the checked-out commit (quick grid; GRID=full for all) and build the page
+report: bench ## Measure the checked-out commit (with GRID=full all cases) and build the page
 	@$(MAKE) --no-print-directory page
 
-bench: env-report ## Measure only; rerun to resume after an interruption
+bench: env-report ## Measure only, without a page; rerun to resume after an interruption
 	@$(RUN) -m benchmarks.measuring.run --grid="$$GRID"
 
 page: env-report ## Build the page from the records in the store
 	@$(RUN) -m reports build --store $(STORE) --out results/report
 
-commits: env-report ## Measure COMMITS=HEAD~10..HEAD in every JAX version of asv.conf.json, then the history
+commits: env-report ## Measure COMMITS=HEAD~10..HEAD in each JAX version of asv.conf.json; build the history page
 	@$(RUN) -m benchmarks.measuring.run --grid small --commits="$$COMMITS"
 	@$(MAKE) --no-print-directory history
 
@@ -52,27 +52,27 @@ review: env-report ## Measure HEAD and BASE=HEAD~1 interleaved, and compare them
 bisect: env-report ## Find the commit after BASE at which the exact METRIC of CASE changed
 	@$(RUN) -m benchmarks.measuring.bisect -- "$$METRIC" "$$CASE" "$$BASE" "$$HEAD"
 
-closure: env-report ## Measure the closure study (GRID=full: large sizes too) and build its page
+closure: env-report ## Measure the closure study (with GRID=full also large sizes) and build its page
 	@$(RUN) -m studies closure --grid="$$GRID"
 	@$(RUN) -m reports closure
 
-compare: env-report ## Compare vcjax with the C++ package from a cold process on (docs/compare.md)
+compare: env-report ## Compare vcjax with the C++ package, cold and in the steady state (docs/compare.md)
 	@$(RUN) -m studies compare
 
-situations: env-test ## Check jaxmeter against situations with known captured arrays, on this JAX
+situations: env-test ## Check jaxmeter on programs with known captured arrays, with the installed JAX
 	@$(RUN) -m studies situations
 
 workshop: env-report ## Check the workshop's exercises in order and show the next one
 	@$(RUN) -m workshop
 
-docs: env-docs ## Build the site in results/site: the lessons run, links are checked
+docs: env-docs ## Run the lessons, build the site in results/site, and check its links
 	@$(RUN) -m sphinx -q -W --keep-going -j 2 -b html -d results/site-trees docs results/site
 	@$(RUN) -m tools.check_site results/site
 
 packages: env-packages ## Build both packages, check them, and try them in a clean environment
 	@$(RUN) -m tools.check_packages
 
-test: style ## Run every check: ruff, import-linter, then pyright beside pytest
+test: style ## Run every check: ruff and import-linter, then pyright and pytest in parallel
 	@$(MAKE) --no-print-directory -j2 pyright pytest
 
 lint: style ## Run ruff, import-linter and pyright
@@ -90,7 +90,7 @@ pyright:
 pytest:
 	@$(RUN) -m pytest -n 2 --dist worksteal
 
-lock: env-lock ## Write the installed versions to locks/, from which environments are made
+lock: env-lock ## Write the installed versions to locks/, so that new environments get these versions
 	@$(RUN) tools/environment.py --write-lock
 
 hooks: env-test ## Install the checks as git hooks

@@ -1,4 +1,4 @@
-"""The site: Sphinx with executed notebooks in MyST Markdown. ``make docs`` builds it."""
+"""Configure Sphinx for the site, with executed notebooks in MyST Markdown; see ``make docs``."""
 
 import os
 import re
@@ -9,9 +9,10 @@ from jupyter_client.manager import KernelManager
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
-# Lessons measure compiles, which a persistent cache would hide.
+# Lessons measure compiles. With a persistent cache, JAX would skip some of these compiles.
 os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "false"
-# Encrypt what goes to and from the kernels, where they can; they warn otherwise.
+# Encrypt the messages to and from Jupyter's kernels if this version of Jupyter can do so. Without
+# encryption, kernels warn.
 if hasattr(KernelManager, "transport_encryption"):
     KernelManager.transport_encryption.default_value = "auto"
 
@@ -33,7 +34,7 @@ html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {
     "show_toc_level": 2,
-    # The sidebar has the search; without this an empty bar would repeat it.
+    # The sidebar has a search button. By default, an otherwise empty bar would have one too.
     "navbar_persistent": [],
     "use_download_button": False,
     "use_fullscreen_button": False,
@@ -41,7 +42,7 @@ html_theme_options = {
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
-# Without Pygments' guesses: the pages' plain blocks are terminal output.
+# Plain blocks on the pages are terminal output, so Pygments must not guess their language.
 highlight_language = "text"
 
 nb_execution_mode = "auto"
@@ -58,12 +59,12 @@ default_role = "code"
 
 
 def _plain(app, what, name, obj, options, lines):
-    """Let |B| be a norm and PYTHON_ a name in docstrings, not links of reStructuredText."""
+    """Escape ``|`` and a final ``_`` in docstrings, so that |B| and PYTHON_ do not become links."""
     special = re.compile(r"(`[^`]*`)|(\||(?<=\w)_(?!\w))")
     lines[:] = [special.sub(lambda m: m[1] or rf"\{m[2]}", line) for line in lines]
 
 
 def setup(app):
-    """Add what this site changes."""
-    # After numpydoc, whose priority is the default, 500.
+    """Connect `_plain` to Sphinx."""
+    # Run after numpydoc, which has the default priority, 500.
     app.connect("autodoc-process-docstring", _plain, priority=600)

@@ -7,8 +7,9 @@ This command measures six choices, each in two processes:
         --vary chunk_size=256,1024,4096 --vary target_chunk_size=80,320 --rounds 2
 
 Each choice runs in its own processes, because a process never returns all its memory to the system.
-The best choices are marked: every faster choice has larger temporaries. Records are kept in the
-folder of --out. Run the same command again to resume. docs/tables.md describes the columns.
+A choice is marked as one of the best (`is_front`) if every faster choice has larger temporaries.
+Records are kept in the folder of --out. Run the same command again to resume. docs/tables.md
+describes the columns.
 """
 
 from __future__ import annotations
@@ -79,9 +80,11 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         metavar="NAME=VALUE,VALUE",
         help="values of a parameter; if given several times, all combinations are measured",
     )
-    parser.add_argument("--rounds", type=int, default=1, help="processes for each choice")
+    parser.add_argument("--rounds", type=int, default=1, help="number of processes for each choice")
     parser.add_argument("--repeat", type=int, default=5, help="steady-state runs in each process")
-    parser.add_argument("--timeout", type=float, default=300.0, help="limit of a process, seconds")
+    parser.add_argument(
+        "--timeout", type=float, default=300.0, help="time limit of each process, seconds"
+    )
     options = parser.parse_args(argv)
     if options.arg or options.npz or options.pickle:
         raise JaxmeterError(

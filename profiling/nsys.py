@@ -1,6 +1,6 @@
 r"""Capture a function with NVIDIA's Nsight Systems, or read an existing capture.
 
-The tables list GPU kernels with their operations and named scopes, copies, and NVTX ranges.
+The tables list GPU kernels (with their operations and named scopes), copies and NVTX ranges.
 docs/tables.md describes the columns.
 
     # capture a function

@@ -14,8 +14,8 @@ Operations:
     GradB       the gradient of the external field on the surface
     BOFF        both fields at points off the surface
     GradBOFF    the gradients of both fields at points off the surface
-    GradX       the gradient of a scalar, computed from the external field, with respect to the
-                points of the surface
+    GradX       the gradient of a scalar with respect to the points of the surface; the scalar is
+                computed from the external field
 
 docs/parameters.md describes the options of vcjax. Open a trace with ``tensorboard --logdir DIR``,
 which needs the packages tensorboard and xprof.
@@ -173,7 +173,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--jit", action="store_true", help="jit the operation and time its phases")
     add("--repeat", type=_count, default=5, help="steady-state runs to time")
     add("--digits", type=int, help="number of digits; the default depends on the case")
-    add("--half-period", action=argparse.BooleanOptionalAction, help="cover half a period")
+    add("--half-period", action=argparse.BooleanOptionalAction, help="cover half a field period")
     add("--chunk-size", type=_size, default="auto", help='sources in a tile, or "auto"')
     add("--target-chunk-size", type=_size, default="auto", help='targets in a tile, or "auto"')
     add(
@@ -205,9 +205,9 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
                 f"--{option}: the operation {options.op} has no such option; leave it out"
             )
     if options.json is not None and options.json.is_dir():
-        raise JaxmeterError(f"--json {options.json}: that is a folder; give a file")
+        raise JaxmeterError(f"--json {options.json} is a folder; give a file")
     if options.trace_dir is not None and options.trace_dir.is_file():
-        raise JaxmeterError(f"--trace-dir {options.trace_dir}: that is a file; give a folder")
+        raise JaxmeterError(f"--trace-dir {options.trace_dir} is a file; give a folder")
     return options
 
 

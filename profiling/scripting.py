@@ -76,7 +76,7 @@ def run(name: str, work: Callable[[], bool]) -> int:
     ``work`` returns False if results are missing; the exit code is then 1.
     """
     here = os.getcwd()
-    sys.path.insert(0, here)  # modules are found in the current folder, as with jaxmeter
+    sys.path.insert(0, here)  # find modules in the current folder, as the command jaxmeter does
     try:
         good = work()
         sys.stdout.flush()
@@ -102,7 +102,7 @@ def run(name: str, work: Callable[[], bool]) -> int:
 
 
 def existing(target: str) -> Path | None:
-    """Return the file or folder that a target names; None if it names a function.
+    """Return the file or folder that a target names; None if the target names a function.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def existing(target: str) -> Path | None:
     if jaxmeter.is_target(target):
         return None
     raise JaxmeterError(
-        f"got target={target!r}, which is no existing file or folder and names no function; give "
+        f"got target={target!r}, which is not an existing file or folder, nor a function; give "
         "the path of a file or folder, or 'package.module:function' or 'file.py:function'"
     )
 
@@ -135,7 +135,7 @@ def case_of(name: str, options: argparse.Namespace) -> jaxmeter.Case:
     except ModuleNotFoundError as error:
         module = options.target.partition(":")[0]
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise  # the module exists, but it imports a module that does not
+            raise  # the module exists, but it imports a missing module
         raise JaxmeterError(
             f"got target={options.target!r}, but no module {error.name!r} is installed or in "
             f"{os.getcwd()!r}; check its name, or run the script in the folder of the module"
@@ -189,7 +189,7 @@ def _formatter(column: str, dtype: str) -> Callable[[Any], str] | None:
         "occupancy": "{:.1%}".format,
     }
     text = texts.get(column.rpartition("_")[2])
-    # A missing number is not equal to itself.
+    # Only a missing number (NaN) is not equal to itself.
     return text and (lambda value: text(value) if value == value else "")
 
 

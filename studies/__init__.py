@@ -1,1 +1,1 @@
-"""The evidence for docs/: for each claim, the script that measures it and the measured rows."""
+"""The evidence for each claim in docs/: a script that measures the claim, and the measured rows."""

@@ -14,12 +14,12 @@ from studies.harness import StudyError, work
 
 STUDIES = {
     "trust": ("studies.trust.measure", "false alarms and detection rates of jaxmeter compare"),
-    "verdicts": ("studies.trust.verdicts", "judge the pairs that trust measured"),
+    "verdicts": ("studies.trust.verdicts", "judge the pairs that the study trust measured"),
     "exact": ("studies.trust.exact", "changes that jaxmeter compare finds without measuring times"),
-    "hoisting": ("studies.trust.hoisting", "compile times of a function whose array is hoisted"),
+    "hoisting": ("studies.trust.hoisting", "compile times of a function before and after hoisting"),
     "situations": (
         "studies.situations.situations",
-        "captured arrays: what jaxmeter reports, and the truth",
+        "compare jaxmeter's reports on captured arrays with the truth",
     ),
     "detection": ("studies.detection.study", "injected regressions that a review finds"),
     "edits": ("studies.detection.edits", "innocent-looking edits that a review finds"),
@@ -32,10 +32,10 @@ STUDIES = {
     ),
     "compare": (
         "studies.compare.study",
-        "vcjax against the C++ package, cold and in the steady state",
+        "times of vcjax and the C++ package, cold and in the steady state",
     ),
     "accuracy": ("studies.accuracy.study", "errors and error estimates, by shape and digits"),
-    "patches": ("studies.accuracy.patches", "errors without patches, by distance"),
+    "patches": ("studies.accuracy.patches", "errors off the surface without patches, by distance"),
     "fleet": ("studies.fleet.study", "size and cost of a fleet of a million records"),
     "chunks": ("studies.chunks.study", "the best tile sizes on this machine"),
     "docs": ("studies.docs", "rewrite the tables of docs/ from the committed rows"),
@@ -45,8 +45,8 @@ STUDIES = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a study and return its exit code.
 
-    The code is 0 if the study succeeded, 1 if its result is negative or some of its processes
-    failed, 2 if it cannot be measured, and 130 if it was interrupted.
+    The code is 0 if the study succeeded, and 1 if it found something wrong or some of its
+    processes failed. The code is 2 if the study cannot be measured, and 130 if it was interrupted.
     """
     parser = argparse.ArgumentParser(prog="python -m studies", description=__doc__)
     studies = parser.add_subparsers(dest="study", required=True)

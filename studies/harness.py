@@ -72,12 +72,12 @@ def write_rows(path: Path, rows: Iterable[Row]) -> None:
 
 
 def append_row(path: Path, row: Row) -> None:
-    """Append a row to a CSV or JSON Lines file; an incomplete last line is removed first.
+    """Append a row to a CSV or JSON Lines file, after removing an incomplete last line.
 
     Raises
     ------
     StudyError
-        If the CSV file has other columns than the row.
+        If the columns of the CSV file are not those of the row.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab+") as file:
@@ -91,8 +91,8 @@ def append_row(path: Path, row: Row) -> None:
             header, line = (_csv_line(values) for values in (row, row.values()))
             if whole and not kept.startswith(header.encode()):
                 raise StudyError(
-                    f"{path} has other columns than {', '.join(row)}; rename the file, or give "
-                    "another file with --out"
+                    f"{path} has other columns than the new row ({', '.join(row)}); rename the "
+                    "file, or give another file with --out"
                 )
             text = line if whole else header + line
         file.write(text.encode())
@@ -120,7 +120,8 @@ def in_worker(
 ) -> None:
     """Run a function in a fresh process, and append each row to a file as soon as it is yielded.
 
-    The environment of the process is written to ``NAME.environment.json`` next to the rows.
+    The environment of the process is written next to the rows. For example, the environment of
+    ``rows.csv`` is written to ``rows.environment.json``.
 
     Raises
     ------

@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 LOADING = {"script": "src", "img": "src", "link": "href", "source": "src", "iframe": "src"}
-# Links of the head that name other pages and load nothing.
+# Kinds of <link> in the head of a page that name another page and load nothing.
 NAMING = {"search", "next", "prev", "index", "author", "canonical"}
 
 
@@ -61,21 +61,24 @@ def problems(site: Path) -> Iterator[str]:
         name = path.relative_to(site.resolve())
         for target in page.loaded:
             if urlsplit(target).netloc:
-                yield f"{name}: loads {target}"
+                yield f"{name}: loads a file from another server: {target}"
         for target in (*page.links, *page.loaded):
             parts = urlsplit(target)
             if parts.scheme or parts.netloc:
                 continue
             file = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             if not file.is_file():
-                yield f"{name}: no file {target}"
+                yield f"{name}: no such file: {target}"
             elif parts.fragment and file in pages and file.suffix == ".html":
                 if unquote(parts.fragment) not in pages[file].places:
-                    yield f"{name}: no anchor {target}"
+                    yield f"{name}: no such anchor: {target}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Check a folder; return 0 if it has no problems, 1 if it has some, 2 if it has no site."""
+    """Check the site in a folder, and return the exit code.
+
+    The code is 0 if the site has no problems, 1 if it has problems, and 2 if there is no site.
+    """
     arguments = sys.argv[1:] if argv is None else argv
     site = Path(arguments[0] if arguments else "results/site")
     if not (site / "index.html").is_file():

@@ -2,16 +2,16 @@
 
     python -m tools.comment --run ID --head COMMIT --branch OWNER:BRANCH
 
-The command has permission to write to the pull request, so it runs in a workflow of its own, with
-the code of the default branch. From the reviewed branch it takes only one file of bounded size:
-``review.md`` in the artefact "comment" of the run ID. The text of this file is not trusted:
-mentions, links and all HTML except collapsed sections are disabled in it. A pull request gets a
-comment only if it is open, has the label "benchmark", and has COMMIT as its last commit. If the
-commits could not be measured, the comment says so, because readers would otherwise take the review
-of an earlier push for the verdict on this push.
+The command has permission to write to the pull request. Therefore it runs in a workflow of its own,
+with the code of the default branch. From the reviewed branch it takes only one file, whose size is
+limited: ``review.md`` in the artefact "comment" of the run ID. The text of this file is not
+trusted: mentions, links and all HTML except collapsed sections are disabled in it. A pull request
+gets a comment only if it is open, has the label "benchmark", and has COMMIT as its last commit. If
+the commits could not be measured, the comment says so. Without this comment, readers could take the
+review of an earlier push for the review of this push.
 
-The command runs GitHub's ``gh``. Exit codes: 0 if the comment was written or is not needed, 2 if
-GitHub refused.
+The command runs GitHub's program ``gh``. Exit codes: 0 if the comment was written or is not needed,
+2 if it could not be written.
 """
 
 import argparse
@@ -24,9 +24,9 @@ import zipfile
 import zlib
 
 LABEL = "benchmark"
-# Identifies the comment among others of the same account.
+# Identifies this comment among other comments of the same account.
 MARK = "<!-- vcjax: review of this pull request -->"
-MAX_CHARACTERS = 65_000  # GitHub takes 65536
+MAX_CHARACTERS = 65_000  # GitHub accepts at most 65536
 MAX_ARCHIVE_BYTES = 1_000_000
 REPOSITORY = "repos/{owner}/{repo}"  # filled in by gh
 ZERO_WIDTH = "\u200b"
@@ -37,10 +37,13 @@ def main(argv=None):
     parser = argparse.ArgumentParser(prog="python -m tools.comment", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument(
-        "--run", type=int, required=True, help="number of the workflow run that measured"
+        "--run",
+        type=int,
+        required=True,
+        help="number of the workflow run that measured the commits",
     )
-    parser.add_argument("--head", required=True, help="the commit that was to be reviewed")
-    parser.add_argument("--branch", required=True, help="the branch of that commit, OWNER:BRANCH")
+    parser.add_argument("--head", required=True, help="the commit to review")
+    parser.add_argument("--branch", required=True, help="the branch of this commit, OWNER:BRANCH")
     options = parser.parse_args(argv)
     try:
         number = pull_request(options.branch, options.head)
@@ -92,7 +95,7 @@ def unpacked(archive):
 
 
 def body(review, head):
-    """Return the text of the comment on the commit `head`; `review` is its review, or None."""
+    """Return the comment on the commit `head`; `review` is the review of this commit, or None."""
     if review is None:
         message = (
             f"**No review of {head[:10]}**: this commit could not be measured; "

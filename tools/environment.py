@@ -34,7 +34,7 @@ OLDEST = (3, 11)
 
 
 class EnvironmentProblem(Exception):
-    """The environment cannot be made; the message says what to try."""
+    """The error if the environment cannot be made; its message says what to try."""
 
 
 def check_interpreter():
@@ -72,7 +72,7 @@ def lock_file(jax=None):
 
 
 def fingerprint(jax=None):
-    """Return a digest of all that an installation depends on, such as interpreter and lock file."""
+    """Return a digest of everything that an installation depends on, such as the lock file."""
     digest = hashlib.sha256()
     base = getattr(sys, "_base_executable", sys.executable)
     digest.update(repr((sys.version, os.path.realpath(base), ROOT, jax)).encode())
@@ -117,7 +117,7 @@ def run_pip(arguments):
     # pip would compile all modules on one core; `compile_modules` compiles them on all cores.
     quiet = ["--quiet", "--disable-pip-version-check", "--no-compile"]
     command = [PYTHON, "-m", "pip", "install", *quiet]
-    # PIP_USER is the only setting of a user that is impossible inside an environment.
+    # PIP_USER is the only user setting that pip cannot follow inside an environment.
     return subprocess.call(command + arguments, cwd=ROOT, env={**os.environ, "PIP_USER": "0"})
 
 
@@ -209,7 +209,7 @@ def write_lock():
 
 
 def main():
-    """Parse the command line; return the exit code."""
+    """Run the command, and return its exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("extras", nargs="*", help="extras of pyproject.toml to install")
     parser.add_argument(
@@ -218,7 +218,7 @@ def main():
     parser.add_argument(
         "--optional", nargs="*", default=[], help="extras to install if they have a wheel here"
     )
-    parser.add_argument("--jax", help="version of JAX; if empty, as in the lock file")
+    parser.add_argument("--jax", help="version of JAX; if empty, the version in the lock file")
     parser.add_argument(
         "--write-lock", action="store_true", help="write the lock file, and install nothing"
     )

@@ -2,10 +2,10 @@
 
     python -m tools.review BASE HEAD [--out FOLDER] [--cases PATTERN ...] [--gate-times]
 
-BASE is replaced by the commit where HEAD branched off from it, so that only the commits of a pull
-request are reviewed. The records, a page and ``review.md`` are written to FOLDER. Exit
-codes: 0 without a gated regression, 1 with a gated regression, 2 if the commits could not be
-measured or compared.
+HEAD is compared with the commit where HEAD branched off from BASE, so that only the commits of a
+pull request are reviewed. The records, a page and ``review.md`` are written to FOLDER. A gated
+regression is a regression that fails the review. Exit codes: 0 without a gated regression, 1 with a
+gated regression, 2 if the commits could not be measured or compared.
 """
 
 import argparse
@@ -27,7 +27,9 @@ def main(argv=None):
     parser.add_argument("base", help="a commit or branch")
     parser.add_argument("head", nargs="?", default="HEAD", help="a commit or branch; default HEAD")
     parser.add_argument("--out", type=Path, help="folder; default results/reviews/BASE..HEAD")
-    parser.add_argument("--budget", default=str(pair.BUDGET_SECONDS), help="seconds of measuring")
+    parser.add_argument(
+        "--budget", default=str(pair.BUDGET_SECONDS), help="seconds for the measurement"
+    )
     parser.add_argument("--cases", nargs="+", help="patterns of cases to measure")
     parser.add_argument("--gate-times", action="store_true", help="also fail if a time regresses")
     options = parser.parse_args(argv)

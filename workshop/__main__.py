@@ -39,7 +39,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         choices=("next", "hint", "list", "lesson", "verify"),
         metavar="command",
     )
-    parser.add_argument("number", nargs="?", type=int, help="number of hints, or of the lesson")
+    parser.add_argument(
+        "number",
+        nargs="?",
+        type=int,
+        help="number of hints to show, or number of the lesson to run",
+    )
     options = parser.parse_args(argv)
     if options.command == "lesson":
         return _lesson(options.number)
@@ -81,7 +86,7 @@ def _list() -> int:
 
 
 def verify() -> int:
-    """Check that each unsolved exercise fails, in its check or in JAX, and its solution passes."""
+    """Check that each unsolved exercise fails, in its check or in JAX, and that solutions pass."""
     import jax
 
     wrong = 0
@@ -101,8 +106,8 @@ def _lesson(number: int | None) -> int:
     """Run the code of a lesson, and return the exit code."""
     lessons = lesson_files()
     if number is None or not 1 <= number <= len(lessons):
-        given = "no number of a lesson" if number is None else f"lesson {number}"
-        print(f"workshop: got {given}; give 1 to {len(lessons)}")
+        given = "no number" if number is None else f"lesson {number}"
+        print(f"workshop lesson: got {given}; give a number from 1 to {len(lessons)}")
         return 2
     run_lesson(lessons[number - 1])
     return 0

@@ -42,7 +42,7 @@ class Exercise:
         Folder and file name without the ending, such as ``1_tracing/1_side_effects``.
     check : callable
         A function that takes the loaded file as a module. It raises `Unsolved` if the exercise is
-        not solved. Errors that the code of the file raises are passed on.
+        not solved. It does not catch errors that the code of the file raises.
     hints : tuple of str
         Hints, from the vaguest to the clearest.
     """
@@ -74,7 +74,7 @@ class Exercise:
         return self.hints[first:] + self.hints[:first]
 
     def new_problem(self) -> Exception | None:
-        """Return the same as `problem`, but do not check a solved, unchanged exercise again."""
+        """Return the result of `problem`, without checking an unchanged, solved exercise again."""
         now, passed = self._digest(), _passed()
         if passed.get(self.name) == now:
             return None
@@ -97,7 +97,7 @@ def exercise(name: str, *hints: str) -> Callable[[Callable[[ModuleType], None]],
 
 
 def _passed() -> dict[str, str]:
-    """Return the digests of the exercises that passed; {} if they cannot be read."""
+    """Return the digests of the exercises that passed; {} if the file is not readable."""
     try:
         return dict(json.loads(SOLVED.read_text()))
     except (OSError, ValueError):
@@ -113,7 +113,10 @@ def load(path: Path) -> ModuleType:
 
 
 def explained(problem: Exception, path: Path) -> str:
-    """Return the text for a participant: the message of a check, or an error with its line."""
+    """Return a problem as text for a participant: a check's message, or an error with its line.
+
+    `path` is the file of the exercise.
+    """
     if isinstance(problem, Unsolved):
         return str(problem)
     if isinstance(problem, SyntaxError):

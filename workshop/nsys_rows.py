@@ -89,7 +89,7 @@ def text_range(
 
 
 def call(start: int, correlation: int, *, thread: int = THREAD) -> Row:
-    """Return the row of the call that launches the kernel with the same correlation number."""
+    """Return the row of a call that launches a kernel with the number `correlation`."""
     known = {"eventClass": 0, "nameId": 1, "returnValue": 0}
     ids = {"globalTid": thread, "correlationId": correlation}
     return {"start": start, "end": start + 5, **ids, **known}
@@ -98,7 +98,10 @@ def call(start: int, correlation: int, *, thread: int = THREAD) -> Row:
 def kernel(
     start: int, end: int, correlation: int, *, grid: tuple[int, int, int] = (4, 1, 1)
 ) -> Row:
-    """Return the row of a kernel's run; the kernel's name has the id 2 in ``StringIds``."""
+    """Return the row of a kernel's run. The kernel's name has the id 2 in ``StringIds``.
+
+    The call that launched the kernel has the same number `correlation`.
+    """
     named = {"demangledName": 2, "shortName": 2, "correlationId": correlation}
     sizes = dict(zip(("gridX", "gridY", "gridZ"), grid, strict=True))
     return {"start": start, "end": end, **named, **sizes, **LAUNCH}

@@ -105,13 +105,13 @@ def _off_surface(shape: Shape, field: str, digits: int, gradient: bool = False) 
 
 
 def errors_off_surface(shape: Shape, casing, B, points, is_inside, currents):
-    """Return the errors of fields, or of gradients, at n points, and their estimates, (n,) each.
+    """Return the errors at n points and the estimates of these errors, shape (n,) each.
 
-    Fields are relative to max |B|, gradients to max |grad B|.
+    Errors of fields are relative to max |B|, and errors of gradients to max |grad B|.
 
     Parameters
     ----------
-    casing : its rule says whether gradients are evaluated.
+    casing : casing for points off the surface. Its rule says whether gradients are evaluated.
     is_inside : (n,) whether a point is inside the surface.
     currents : pair of the currents outside and inside the surface.
     """
@@ -126,7 +126,8 @@ def errors_off_surface(shape: Shape, casing, B, points, is_inside, currents):
     if gradient:
         targets = _grid_points(shape)
         scale = np.abs(sum(known(some, targets) for some in currents)).max()
-    # The data determine the external part only inside, and the internal part only outside.
+    # The data determine the external part only at points inside the surface, and the internal part
+    # only at points outside.
     errors = np.full(len(points), np.inf)
     parts = (is_inside, found.external), (~is_inside, found.internal)
     for (here, part), some in zip(parts, currents, strict=True):
@@ -175,12 +176,15 @@ def _grid_points(shape: Shape, grid: Sequence[int] = TARGETS):
 
 
 def data_of(shape: Shape, field: str, digits: int):
-    """Return data with B resolved to `digits` digits, and the currents outside and inside."""
+    """Return a user's data, the currents outside the surface, and the currents inside.
+
+    B is given on a grid that resolves B to `digits` digits.
+    """
     outside, inside = shape.currents(field)
     tolerance = max(10.0**-digits, _FINEST)
     tails = _spectrum(shape.name, field)
     needed = [int(np.argmax(np.append(tail, 0.0) <= tolerance)) for tail in tails]
-    # Modes below `needed` matter.
+    # Only mode numbers below `needed` matter.
     nodes = _grid_points(shape, (max(3, 2 * needed[0]), max(8, 2 * needed[1])))
     B = problems.magnetic_field((*outside, *inside), nodes)
     return Data(shape.points(), B, _symmetry(shape)), outside, inside
@@ -207,7 +211,7 @@ def _spectrum(name: str, field: str) -> tuple[np.ndarray, np.ndarray]:
 def _tails(B: np.ndarray, shape: Shape):
     """Return, for each mode number in phi and in theta, the tail of the spectrum of B.
 
-    The tail is the sum of the amplitudes of this and all higher mode numbers, over max |B|.
+    The tail is the sum of the amplitudes of this and all higher mode numbers, divided by max |B|.
     """
     if shape.symmetric:
         image = np.roll(B[::-1, ::-1], 1, axis=1) * np.array([-1.0, 1.0, 1.0])
@@ -254,11 +258,12 @@ def frame(name: str):
 def points_off(shape: Shape, distances: Sequence[float | np.ndarray]):
     """Return points on the normals of the surface, on both sides of each point of `frame`.
 
-    Points near the z axis, where currents flow in narrow holes, are left out.
+    Points near the z axis are left out: in a torus with a narrow hole, currents flow there.
 
     Parameters
     ----------
-    distances : distances in minor radii, each for all points of `frame` or for each point.
+    distances : distances in minor radii. Each distance is a number for all points of `frame`, or an
+        array with a number for each point.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Measure errors without patches, by the distance from the surface: docs/equations.md.
+"""Measure errors at points off the surface without patches, by distance: docs/equations.md.
 
     python -m studies patches                    # measure 3 and 6 digits; rerun to resume
     python -m studies patches --digits 3 --shapes QA
@@ -6,8 +6,8 @@
 
 `vcjax._kernels.off_surface.reach_of_patches` is the distance beyond which a point needs no patch.
 The study places points at 0.7 to 1.3 times this distance, on both sides of the surface, and
-evaluates them without patches. The data and the exact results are those of ``python -m studies
-accuracy``.
+evaluates the fields there without patches. The data and the exact results are the same as in
+``python -m studies accuracy``.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from vcjax._geometry.foot import Periods, filled_count, nearest
 from vcjax._kernels.off_surface import reach_of_patches
 
 SHARES = (0.7, 0.8, 0.9, 1.0, 1.1, 1.3)
-"""Distances at which points are placed, over the reach of patches."""
+"""Distances at which points are placed, as shares of the reach of patches."""
 EDGES = (0.7, 0.85, 1.0, 1.15, 1.5)
-"""Edges of the columns of the table, in the same unit."""
+"""Edges of the columns of the table, also as shares of the reach of patches."""
 _COLUMNS = "shape", "field", "quantity", "digits", "from_share", "over", "code"
 _NO_CUTOFF = 1e-3
 
@@ -48,7 +48,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure the rows that the file does not contain yet, or save the rows with ``--save``."""
+    """Measure the rows that the file does not contain yet.
+
+    With ``--save`` replace committed rows by measured rows instead.
+    """
     if options.save:
         rows = [{name: row[name] for name in _COLUMNS} for row in read_rows(options.out)]
         file, newer = measured("accuracy", "patches.csv"), {_key(row) for row in rows}
@@ -71,7 +74,7 @@ def _key(row: Row) -> tuple[str, str]:
 
 
 def rows_of(shape: str, digits: Sequence[int], code: str) -> Iterator[Row]:
-    """Yield the rows of a shape: the largest error at each range of distances."""
+    """Yield the rows of a shape: the largest error in each range of distances."""
     jax.config.update("jax_enable_x64", True)
     for d in digits:
         rows = []

@@ -4,8 +4,8 @@ References
 ----------
 .. [1] R. L. Miller et al., Physics of Plasmas 5 (1998) 973, equations 36 and 37 (shape "D").
 .. [2] M. Landreman and E. Paul, Physical Review Letters 128 (2022) 035001 (shapes "QA" and
-   "QH": the boundaries in simsopt's test files with major radius 1, modes above 1e-3 of the
-   minor radius).
+   "QH"). The boundaries come from simsopt's test files. They have the major radius 1 and only
+   the modes above 1e-3 of the minor radius.
 """
 
 from __future__ import annotations
@@ -21,8 +21,11 @@ from vcjax import problems
 from vcjax.problems import CentralConductor, PoloidalCoil, Surface, ToroidalLoop
 
 FIELDS = ("coils", "near", "vacuum")
-"""``coils`` has currents around the surface and on its axis, ``near`` has currents close to the
-surface on both sides, and ``vacuum`` has only currents far outside."""
+"""The names of the three fields.
+
+``coils`` has currents around the surface and on its axis. ``near`` has currents close to the
+surface on both sides. ``vacuum`` has only currents far outside.
+"""
 _LOOP_MODES = 8
 
 
@@ -78,7 +81,8 @@ class Shape:
         conductor = CentralConductor(0.5 * major)
         pair = (height + 2.0 * a, height + 0.5 * a)
         if field == "coils":
-            # A thin torus would need too many close coils for the study; it gets loops instead.
+            # A thin torus would need too many coils for this study, because they must be close to
+            # the surface. It has loops instead.
             radius = max(1.4 * float(np.hypot(r - major, z).max()), 0.2 * major)
             if radius < 0.8 * major:
                 return _coils(4 * nfp, major, radius), (self._loop(0.2 * a, 0.0),)

@@ -1,1 +1,1 @@
-"""Find the best tile sizes on a machine, and compare "auto" with them: docs/chunks.md."""
+"""Find a machine's best tile sizes, and compare the sizes of "auto" with them: docs/chunks.md."""

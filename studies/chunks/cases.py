@@ -64,7 +64,7 @@ def process_rows(
 
 
 def _evaluation(operator: str, problem: Problem) -> Case:
-    """Return the case of an operator, whose function also takes the two sizes of a tile."""
+    """Return the case of an operator. The function of the case also takes the two tile sizes."""
     if operator == "BOFF":
         return _off_surface(problem)
     quantity = GRADIENT if operator == "GRADB" else FIELD
@@ -80,7 +80,7 @@ def _evaluation(operator: str, problem: Problem) -> Case:
 
 
 def _off_surface(problem: Problem) -> Case:
-    """Return the operator at points inside and outside, near the surface and far from it."""
+    """Return the case of the field at points inside and outside, near the surface and far away."""
     rule = preparing.choose_off_surface(problem)
     casing = vcjax.prepare_off_surface(rule, jnp.asarray(problem.X))
     surface = np.asarray(problem.X).reshape(-1, 3)

@@ -1,4 +1,4 @@
-"""Find the best tile sizes on this machine, and compare "auto" with them: docs/chunks.md.
+"""Find this machine's best tile sizes, and compare the sizes of "auto" with them: docs/chunks.md.
 
     # Measure everything, in under an hour on two quiet cores; rerun to resume.
     python -m studies chunks
@@ -11,7 +11,8 @@ The operators are the field on the surface (B), the field off the surface (BOFF)
 (GRADB). A tile size is a number of sources and a number of targets. For each size the study
 measures time, temporaries, arithmetic intensity, fusions and the far field's share of the time.
 Each process interleaves all sizes of one operator, so that machine noise affects all sizes alike.
-The first process of each operator also records a trace of every size. Run no other program.
+The first process of each operator also records a trace of every size. Run no other program
+meanwhile.
 """
 
 from __future__ import annotations
@@ -41,15 +42,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
     add = parser.add_argument
     add("--case", default="w7x", help="problem of benchmarks.workloads.casing")
-    add("--digits", type=int, help="digits of the case, if not its default")
+    add("--digits", type=int, help="number of digits; the default depends on the case")
     add("--operators", nargs="+", choices=OPERATORS, default=OPERATORS)
     add("--grid", choices=tuple(GRIDS), default="full")
-    about = "{} in a tile, instead of the grid's"
+    about = "numbers of {} in a tile, instead of the grid's numbers"
     add("--chunk-sizes", type=int, nargs="+", help=about.format("sources"))
     add("--target-chunk-sizes", type=int, nargs="+", help=about.format("targets"))
-    add("--rounds", type=int, default=4, help="processes of each operator")
+    add("--rounds", type=int, default=4, help="number of processes for each operator")
     add("--repeat", type=int, default=5, help="calls of each size in a process")
-    add("--timeout", type=float, default=3600.0, help="seconds for a process")
+    add("--timeout", type=float, default=3600.0, help="time limit of each process, seconds")
     add("--out", type=Path, help="folder; default results/chunks/CASE")
 
 

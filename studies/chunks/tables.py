@@ -29,22 +29,23 @@ COLUMNS = {
     "target_chunk_size": "targets in a tile",
     "is_auto": 'whether "auto" is this size on this machine',
     "processes_count": "number of measured processes",
-    "seconds": "median time of a call in each process, median over the processes, seconds",
+    "seconds": "time of a call, seconds: median in each process, then median over the processes",
     "ratio_to_auto": 'time over the time of "auto" in the same process, median over the processes',
-    "ratio_to_best": "ratio_to_auto over the least ratio_to_auto of the operator",
+    "ratio_to_best": "ratio_to_auto divided by the least ratio_to_auto of the operator",
     "least_ratio": "least ratio_to_auto in any process",
     "largest_ratio": "largest ratio_to_auto in any process",
     "flops_per_byte": "arithmetic intensity, flops over accessed_bytes",
-    "is_recommended": "whether its temporaries are least among the sizes within 3 % of the fastest",
+    "is_recommended": "whether this size is recommended: of the sizes within 3 % of the fastest "
+    "size, it has the fewest bytes of temporaries",
     "temp_bytes": "temporaries of the program, as the compiler reports them, bytes",
     "largest_temp_bytes": "largest temporary, bytes",
     "run_peak_bytes": "peak memory during a call, minus the memory before the call, bytes",
-    "flops": "floating-point operations of about one tile: XLA counts the body of a loop once",
-    "accessed_bytes": "bytes read and written for about one tile, for the same reason",
+    "flops": "floating-point operations of about one tile: XLA counts a loop's body once",
+    "accessed_bytes": "bytes read and written for about one tile: XLA counts a loop's body once",
     "instructions_count": "instructions of the optimised program",
     "fusions_count": "fusions of the optimised program",
     "far_fraction": "share of the scope far_field or far_gradient in the self time of a trace",
-    "kernels_count": "kernels launched in the same trace; 0 on a CPU",
+    "kernels_count": "kernels launched in the trace of far_fraction; 0 on a CPU",
     "error_relative": "error over the largest total field; for BOFF the error estimate",
 }
 ADVICE_COLUMNS = {
@@ -52,8 +53,8 @@ ADVICE_COLUMNS = {
     "chunk_size": "recommended sources in a tile",
     "target_chunk_size": "recommended targets in a tile",
     "ratio_to_best": "time of the recommended size over the time of the fastest size",
-    "held_out_ratio_to_best": "ratio_to_best in half of the processes, of the size that the "
-    "other half chose",
+    "held_out_ratio_to_best": "ratio_to_best in one half of the processes, for the size that was "
+    "chosen from the other half",
     "auto_ratio_to_best": 'time of "auto" over the time of the fastest size',
     "temp_bytes": "temporaries of the recommended size, bytes",
     "auto_temp_bytes": 'temporaries of "auto", bytes',
@@ -101,7 +102,12 @@ def _sizes(found: Any) -> Any:
 
 
 def _chosen(ratios: Any, temp_bytes: Any) -> tuple[int, int]:
-    """Return the size with the least temporaries of all sizes within 3 % of the fastest size."""
+    """Return the size with the fewest bytes of temporaries of all sizes within 3 % of the best.
+
+    Parameters
+    ----------
+    ratios : the time of each size, divided by the time of "auto".
+    """
     sizes: Any = pd.DataFrame({"temp_bytes": temp_bytes, "ratio": ratios})
     good = sizes[ratios <= ratios.min() * (1 + WITHIN)]
     return good.sort_values(["temp_bytes", "ratio"], na_position="first").index[0]
@@ -131,7 +137,10 @@ def _held_out(found: Any, temp_bytes: Any) -> float | None:
 
 
 def page(sizes: pd.DataFrame, advice: pd.DataFrame, where: Environment, case: str) -> str:
-    """Return a Markdown page: recommendations compared with "auto", and a map for each operator."""
+    """Return a Markdown page with the recommended sizes and the times of all sizes.
+
+    The page compares the recommended sizes with "auto".
+    """
     parts = [
         "# Tile sizes\n",
         f"`python -m studies chunks --case {case}` on {where.cpus_available} cores of "
@@ -143,8 +152,9 @@ def page(sizes: pd.DataFrame, advice: pd.DataFrame, where: Environment, case: st
     for operator in sizes["operator"].unique():
         parts += [
             f"## {NAMES[operator]}\n",
-            f"`{operator}`: time over the time of the fastest size, with sources down and targets "
-            'across; the recommendation is bold, "auto" is in italics.\n',
+            f"`{operator}`: time over the time of the fastest size. Each row is a number of "
+            "sources, and each column a number of targets. The recommended size is bold, and "
+            '"auto" is in italics.\n',
             map_table(sizes, operator),
         ]
     return "\n".join(parts)
@@ -160,9 +170,9 @@ def variables(advice: pd.DataFrame) -> str:
 
 
 _ADVICE_SHOWN = {
-    "ratio_to_best": ("time over the best", 1.0, "{:.3f}"),
+    "ratio_to_best": ("time over the best time", 1.0, "{:.3f}"),
     "held_out_ratio_to_best": ("held out", 1.0, "{:.3f}"),
-    "auto_ratio_to_best": ("auto over the best", 1.0, "{:.3f}"),
+    "auto_ratio_to_best": ("time of auto over the best time", 1.0, "{:.3f}"),
     "temp_bytes": ("temporaries", 1e-6, "{:.1f} MB"),
     "auto_temp_bytes": ("temporaries of auto", 1e-6, "{:.1f} MB"),
 }

@@ -28,9 +28,10 @@ spread of compile times, and for larger arrays a few rounds show the difference.
 
 
 def cases(*, rounds: int) -> list[PlannedCase]:
-    """Return two cases for each operation and size: with the array captured and with it passed.
+    """Return two cases for each operation and size: one captures the array and one passes it.
 
-    Sizes within `UNCERTAIN_BYTES` are measured in `rounds` rounds, other sizes in half as many.
+    Sizes within `UNCERTAIN_BYTES` are measured in `rounds` rounds, other sizes in half as many
+    rounds.
     """
     least, most = UNCERTAIN_BYTES
     return [
@@ -69,7 +70,7 @@ def scaled_sum(*, operation: str, variant: str, array_bytes: int) -> Case:
     if operation not in OPERATIONS or variant not in WAYS:
         raise ValueError(
             f"scaled_sum: got operation={operation!r} and variant={variant!r}; give one of "
-            f"{tuple(OPERATIONS)} and one of {WAYS}"
+            f"{tuple(OPERATIONS)} as operation, and as variant one of {WAYS}"
         )
     draw = np.random.default_rng(0).random(array_bytes // 4, np.float32)
     draw -= np.float32(0.5)

@@ -1,8 +1,8 @@
 """Estimate the memory of each case, so that cases larger than the memory are skipped.
 
-The size of a simulated system determines the bytes of its arrays. Two factors were measured on a
-CPU with systems of 64 to 192 pixels: the number of copies of an array that is passed, and the
-number of copies of an array that is captured and compiled.
+The size of a simulated system determines the bytes of its arrays. A process holds several copies of
+each array. The number of copies was measured on a CPU with systems of 64 to 192 pixels a side: once
+for arrays that are passed, and once for arrays that are captured and compiled.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ def system_bytes(size: int) -> int:
 
 
 def needed_by(variant: str, array_bytes: float) -> float:
-    """Return the estimated peak memory, in bytes, of a process whose arrays have `array_bytes`."""
+    """Return the estimated peak memory, in bytes, of a process for a variant of the program.
+
+    `array_bytes` is the size of the program's arrays.
+    """
     copies = COPIES_OF_CLOSURE if variant == "closure" else COPIES_OF_ARGUMENT
     return PROCESS_BYTES + copies * array_bytes
 

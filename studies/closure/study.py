@@ -2,9 +2,9 @@
 
 Each record is a file, ``results/closure/cases/<commit>/<environment>/<case>/<round>.json``. The
 commit is the last commit that changed the measured code, and the environment names the versions of
-Python and JAX. If the study runs in several environments, the page that
-``python -m reports closure`` writes shows them next to each other. The study also writes an audit
-for each environment and an image of the coronagraph. Rerun to resume.
+Python and JAX. The study can run in several environments: ``python -m reports closure`` writes a
+page that shows all environments next to each other. The study also writes an audit for each
+environment and an image of the coronagraph. Rerun to resume.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from studies.closure import break_even, pictures
 from studies.closure.memory import needs, within_memory
 from studies.harness import RESULTS, StudyError, measured, read_rows, replace_file, table
 
-# The files that records depend on. The rest of jaxmeter draws, compares and audits.
+# The files that records depend on. All other files of jaxmeter draw, compare or audit.
 JAXMETER = tuple(
     f"jaxmeter/src/jaxmeter/{name}.py"
     for name in ("_workers/worker", "_workers/run", "_workers/processes", "_workers/supervisor")
@@ -55,12 +55,14 @@ GRID_HELP = "full: also sizes 192 and 256; versions: only the cases that compare
 SMALL, LARGE = (64, 128), (192, 256)
 LARGE_VARIANTS = ("closure", "argument", "simplified", "hoisted")
 VERSION_VARIANTS = ("closure", "argument", "simplified")
-# The quick grid compares these variants; other variants run in one or two processes.
+# The quick grid measures these variants of each size in `closure.ROUNDS` rounds, and all other
+# variants in `FEW_ROUNDS` rounds.
 CLOSELY = {64: ("closure", "argument"), 128: ("closure", "argument", "simplified", "hoisted")}
 FEW_ROUNDS = {64: 1, 128: 2}
 LIKE_CLOSURE = ("cached", "simplified")
 """Variants that, like the closure, still use the old cube after the cube is changed."""
-# Twenty minutes, less the time for the environment and the page. First rounds always run.
+# Twenty minutes, minus the time to make the environment and the page. The first round of each case
+# always runs.
 QUICK_BUDGET_SECONDS, QUICK_CASING_BUDGET_SECONDS = 880.0, 170.0
 AUDITED_SIZE = 64
 PICTURED_SIZE = 128

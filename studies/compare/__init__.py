@@ -1,1 +1,1 @@
-"""Compare the whole cost of an answer: vcjax and the C++ package, cold and in the steady state."""
+"""Compare the cost of vcjax and of the C++ package, in a cold process and in the steady state."""

@@ -59,7 +59,7 @@ def main() -> None:
 def _vcjax(given: SimpleNamespace, inputs: Any) -> Callable:
     """Return the set-up function of vcjax.
 
-    It prepares the operation, and returns the function that evaluates it.
+    The set-up function prepares the operation, and returns a function that evaluates the operation.
     """
     import jax
 
@@ -105,8 +105,8 @@ def _vcjax(given: SimpleNamespace, inputs: Any) -> Callable:
 def _reference(given: SimpleNamespace, inputs: Any) -> Callable:
     """Return the set-up function of the C++ package.
 
-    It sets up the surface, and returns the function that evaluates the operation. The package takes
-    and returns flat lists, components first.
+    The set-up function sets up the surface, and returns a function that evaluates the operation.
+    The package takes and returns flat lists, in which the component is the first index.
     """
     virtual_casing: Any = importlib.import_module("virtual_casing")
 
@@ -125,7 +125,7 @@ def _reference(given: SimpleNamespace, inputs: Any) -> Callable:
             if given.operation == "B":
                 found = np.reshape(casing.compute_external_B(field), (3, *targets))
                 return np.moveaxis(found, 0, -1)
-            # The gradient of a curl-free field is symmetric: the order of its axes does not matter.
+            # The gradient of a curl-free field is symmetric, so the order of axes does not matter.
             found = np.reshape(casing.compute_external_gradB(field), (9, *targets))
             return np.moveaxis(found, 0, -1).reshape(*targets, 3, 3)
 

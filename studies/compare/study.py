@@ -4,13 +4,15 @@
     python -m studies compare --digits 3 6 9 12 --rounds 6     # more digits and processes
     python -m studies compare --threads 2                      # elapsed time on two CPUs
 
-The operations on W7-X are the field, its gradient, the field at points off the surface, and the
-gradient with respect to X of a scalar of the field, which C++ does not have. Each measurement is a
-process of its own, bound to one CPU for each thread. The table shows the time of the whole process,
-compile time, set-up and evaluation time in the steady state, peak memory and error. vcjax runs
-twice: first with an empty compilation cache, which this run fills, and then with the filled cache.
-The study needs `pip install virtual-casing`. Times are medians over the processes: CPU seconds with
-one thread, elapsed seconds with more. Elapsed seconds need a quiet machine. Rerun to resume.
+The study measures four operations on W7-X: the field, its gradient, the field at points off the
+surface, and the gradient of a scalar of the field with respect to X. The C++ package does not have
+the last operation. Each measurement is a process of its own, bound to one CPU for each thread. The
+table shows the time of the whole process, compile time, set-up and evaluation time in the steady
+state, peak memory and error. vcjax runs twice: first with an empty compilation cache, which this
+run fills, and then with the filled cache. The study needs `pip install virtual-casing`.
+
+Times are medians over the processes. They are CPU seconds with one thread, and elapsed seconds with
+more threads. Elapsed seconds need a quiet machine. Rerun to resume.
 """
 
 from __future__ import annotations
@@ -49,12 +51,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
     parser.add_argument("--digits", type=int, nargs="+", default=[3, 6])
     parser.add_argument("--operations", nargs="+", choices=OPERATIONS, default=OPERATIONS)
-    parser.add_argument("--threads", type=int, nargs="+", default=[1], help="CPUs of a process")
-    parser.add_argument("--rounds", type=int, default=1, help="processes for each program")
+    parser.add_argument(
+        "--threads", type=int, nargs="+", default=[1], help="number of CPUs for each process"
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=1, help="number of processes for each program"
+    )
     parser.add_argument(
         "--repeat", type=int, default=3, help="steady-state evaluations in each process"
     )
-    parser.add_argument("--timeout", type=float, default=900.0, help="seconds for a process")
+    parser.add_argument(
+        "--timeout", type=float, default=900.0, help="time limit of each process, seconds"
+    )
     parser.add_argument("--out", type=Path, default=RESULTS / "compare" / "rows.csv")
 
 
@@ -64,15 +72,15 @@ def run(options: argparse.Namespace) -> int:
     for threads in options.threads:
         if not 1 <= threads <= available:
             raise StudyError(
-                f"got --threads {threads}; give a number of CPUs from 1 to {available}, as many as "
-                "this machine has"
+                f"got --threads {threads}; give a number from 1 to {available}, the number of CPUs "
+                "of this machine"
             )
     key = "operation", "digits", "threads", "round"
     rows = read_rows(options.out)
     if any("threads" not in row for row in rows):
         raise StudyError(
-            f"{options.out} holds rows of an older version, without threads; give another file "
-            "with --out, or delete this file"
+            f"{options.out} contains rows of an older version, without a column 'threads'; give "
+            "another file with --out, or delete this file"
         )
     held = {tuple(row[name] for name in key) for row in rows}
     cases = list(itertools.product(options.threads, options.digits, options.operations))
@@ -158,7 +166,7 @@ def _points(problem: Any) -> np.ndarray:
 
 
 def _error(problem: Any, operation: str, result: np.ndarray, points: np.ndarray) -> float | None:
-    """Return the largest error over the largest component of the total field or gradient.
+    """Return the largest error, divided by the largest component of the total field or gradient.
 
     Return None if the exact result is not known.
     """

@@ -64,7 +64,7 @@ def equal_errors(rows: Sequence[Row]) -> str:
 def factors(rows: Sequence[Row]) -> str:
     """Return a Markdown table: the time of a further evaluation in C++ over its time in vcjax.
 
-    Each cell has the least and the largest factor of all digits.
+    Each cell has the least and the largest factor over all digits.
     """
     names, lines = ["B", "grad B", "off surface"], []
     for processor in dict.fromkeys(row["processor"] for row in rows):
@@ -86,7 +86,7 @@ def _numbers(rows: Sequence[Row]) -> Any:
 
 
 def _cells(numbers: Any) -> list[str]:
-    """Return the cells of a case, from its numbers by program."""
+    """Return the table's cells for a case; `numbers` has a row for each program."""
     every = numbers.reindex(["vcjax", "vcjax, cached", "C++"])
     both = every.loc[["vcjax", "C++"]]
     compiling = (every["first_seconds"] - every[_STEADY[0]]).clip(lower=0.0)
@@ -104,7 +104,7 @@ def _texts(values: Any, write: Callable[[float], str]) -> list[str]:
 
 
 def by_processor(rows: Sequence[Row]) -> dict[str, str]:
-    """Return a table for each processor."""
+    """Return a Markdown table for each processor, by the name of the processor."""
     names = dict.fromkeys(row["processor"] for row in rows)
     return {name: table_of([row for row in rows if row["processor"] == name]) for name in names}
 

@@ -2,8 +2,9 @@
 
 The functions are in `studies.compile.slow_lines`. Their rows are written to
 ``slow_lines_jax_VERSION.csv``, one file for each version of JAX. With ``--programs`` the study
-profiles the programs of vcjax instead. The exit code is 1 if a profile does not rank the slow line
-first, or attributes less than 80 % of the time to source lines.
+profiles the programs of vcjax instead. The exit code is 1 if a slow line is missed. A line is
+missed if the profile does not rank it first, or attributes less than 80 % of the time to source
+lines.
 """
 
 from __future__ import annotations

@@ -4,11 +4,11 @@
     python -m studies edits --only copy_of_weights --copies 0      # one edit, no A/A test
 
 Each edit of edits.toml changes a few characters in a copy of the commit's package, as a commit that
-looks innocent might do. A review compares the copy with the commit by the exact quantities of two
-operations: an operation in which the edit causes a regression, and an operation that the edit does
-not affect. Unedited copies are measured with all of these operations, and each pair of unedited
-copies is an A/A test. The exit code is 1 if a review misses an edit, or reports a change in an
-unaffected operation or in an A/A test.
+looks innocent might do. For two operations, a review compares the exact quantities of the copy with
+those of the commit. The edit causes a regression in one operation, and does not affect the other.
+Unedited copies are measured with the operations of all edits. Each pair of unedited copies is an
+A/A test. The exit code is 1 if a review misses an edit, or reports a change in an unaffected
+operation or in an A/A test.
 """
 
 from __future__ import annotations
@@ -77,8 +77,10 @@ class Edit:
     def place(self, package: Path, line: str) -> str:
         """Return the place of a line named by a review: "edit", "function", "file" or "elsewhere".
 
-        `package` is the folder of the unedited package, and `line` a line of the edited package,
-        such as ``vcjax/_casing.py:161``. If the review names no line, `line` and the result are "".
+        The first three places are the edited lines, the function or class that contains them, and
+        their file. `package` is the folder of the unedited package, and `line` a line of the edited
+        package, such as ``vcjax/_casing.py:161``. If the review names no line, `line` and the
+        result are "".
         """
         file, _, number = line.rpartition(":")
         if not file.endswith(self.file):
@@ -109,17 +111,17 @@ EDITS = edits_of("edits.toml")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
     parser.add_argument("--commit", default="HEAD", help="the commit that is edited; default HEAD")
-    parser.add_argument("--only", nargs="+", help=f"some of {', '.join(EDITS)}")
+    parser.add_argument("--only", nargs="+", help=f"edits to measure; some of {', '.join(EDITS)}")
     about = f"unedited copies for A/A tests; default {COPIES_COUNT}"
     parser.add_argument("--copies", type=int, default=COPIES_COUNT, help=about)
     parser.add_argument("--out", type=Path, default=measured("detection", "edits.csv"))
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure and review copies that have no results; write a row for each edit and A/A test."""
+    """Measure and review copies without results, and write a row for each edit and A/A test."""
     names = options.only or list(EDITS)
     if unknown := [name for name in names if name not in EDITS]:
-        raise StudyError(f"got --only {unknown[0]}; give some of {', '.join(EDITS)}")
+        raise StudyError(f"got --only {unknown[0]}; give one or more of {', '.join(EDITS)}")
     edits = [EDITS[name] for name in names]
     commit = commit_named(options.commit)
     folder = RESULTS / "edits" / commit[:10]
@@ -144,9 +146,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def edit_package(edits: Mapping[str, Edit]) -> Callable[[str, Path], None]:
-    """Return a function that edits an unpacked package by the edit of a given name.
+    """Return a function that applies the edit with a given name to an unpacked package.
 
-    The function leaves the package as it is if there is no such edit.
+    If there is no such edit, the function does not change the package.
     """
 
     def change(name: str, package: Path) -> None:
@@ -158,9 +160,10 @@ def edit_package(edits: Mapping[str, Edit]) -> Callable[[str, Path], None]:
 
 
 def compared(folder: Path, base: MeasuredSide, head: MeasuredSide) -> Mapping[str, Any]:
-    """Review two measured copies as the pair in a folder, unless the folder has a review.
+    """Review two measured copies, and return the content of review.json.
 
-    Return the content of review.json.
+    `folder` gets the records of both copies and the review. If `folder` contains a review already,
+    return the content of this review.
     """
     page = folder / "page"
     if (page / "review.json").exists():

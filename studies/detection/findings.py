@@ -34,7 +34,7 @@ from studies.harness import ROOT, Row, StudyError, measured, read_rows, table
 EQUAL = "none"
 SMALLEST = "casing_variants/w7x-argument-d3"
 UNTOUCHED = ("casing_preparation/", "memory_sweep/gradient")
-"""Cases, by the beginning of their names, that no regression of the field's evaluation affects."""
+"""The beginnings of the names of cases that no regression in the field's evaluation affects."""
 REGRESSION = "regression"
 ALARMS = (REGRESSION, "improvement", "changed")
 """Verdicts of a review that report a change."""
@@ -98,7 +98,7 @@ def run_row(name: str, review: Mapping[str, Any], asv: Iterable[Sequence[str]]) 
 
 
 def found_in(name: str, findings: Iterable[Finding]) -> list[str]:
-    """Return the cases in which one of an injected regression's own metrics regressed."""
+    """Return the cases in which an injected regression is found (see `Regression.found_by`)."""
     own = INJECTED[name].found_by if name in INJECTED else ()
     found = [case for case, metric, verdict in findings if verdict == REGRESSION and metric in own]
     return list(dict.fromkeys(case for case in found if not case.startswith(UNTOUCHED)))
@@ -123,9 +123,9 @@ def _is_explained(name: str, case: str, metric: str) -> bool:
 def asv_regressions(pair: Path) -> list[tuple[str, str]]:
     """Return the (case, metric) pairs that `asv continuous` would report for a measured pair.
 
-    The records of `benchmarks.measuring.pair` are gathered as the suites gather them for asv, and
-    asv's own functions compare them with asv's defaults: a factor of 1.1 and, for times, a
-    Mann-Whitney test of the process medians.
+    The records of `benchmarks.measuring.pair` are gathered in the same way as the suites gather
+    records for asv. Then asv's own functions compare the records with asv's defaults: a factor of
+    1.1 and, for times, a Mann-Whitney test of the process medians.
 
     Raises
     ------
@@ -261,7 +261,7 @@ def _committed(name: str) -> str:
 def _locked() -> str:
     rows = read_rows(measured("detection", "lock.csv"))
     titles = {name: name.replace("_", " ") for name in ("jax", "injected", "functions", "checks")}
-    titles |= {"differing": "not as locked", "quantities": "regressed"}
+    titles |= {"differing": "checks that differ", "quantities": "regressed quantities"}
     return table(
         list(titles.values()),
         [

@@ -37,9 +37,11 @@ SEEDS = 4
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
-    parser.add_argument("--checks", type=int, default=100, help="checks of the field; default 100")
     parser.add_argument(
-        "--all-checks", type=int, default=20, help="checks of all functions; default 20"
+        "--checks", type=int, default=100, help="number of checks of the field; default 100"
+    )
+    parser.add_argument(
+        "--all-checks", type=int, default=20, help="number of checks of all functions; default 20"
     )
     parser.add_argument("--out", type=Path, default=measured("detection", "lock.csv"))
 

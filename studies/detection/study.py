@@ -5,11 +5,14 @@
     python -m studies detection --minutes 0      # print the table of the runs so far
 
 A run measures two copies of a commit, BASE and HEAD, and reviews them. HEAD has a regression of
-studies/detection/injected; in an A/A test, HEAD has no change. asv compares the same samples. Each
-regression has several runs, numbered from 0. Runs of different regressions with the same number are
-interleaved and have the same BASE. After each number, the table of all runs so far is written to
-OUT/COMMIT/detection.md, next to the page and the records of each run. ``--keep FILE`` writes a row
-for each run. ``--judge-again`` reviews all measured pairs again by the current rules.
+studies/detection/injected; in an A/A test, HEAD has no change. asv also compares the samples of
+BASE and HEAD. Each regression has several runs, numbered from 0. Runs of different regressions with
+the same number are interleaved and have the same BASE.
+
+The folder OUT/COMMIT has a folder for each run, with its page and its records. After all runs with
+the same number, the table of all runs so far is written to OUT/COMMIT/detection.md. ``--keep FILE``
+writes a row for each run to FILE. ``--judge-again`` reviews all measured pairs again by the current
+rules.
 
 A single run takes about four minutes, as long as `make review`. Interleaved runs take two to three
 minutes each. With ``--exact`` a run is one round of the smallest case that shows the regression.
@@ -38,14 +41,20 @@ ASV = Path("asv.json")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
-    names = f"some of {EQUAL}, {', '.join(INJECTED)}"
+    names = f"regressions to inject; some of {EQUAL} (an A/A test), {', '.join(INJECTED)}"
     parser.add_argument("--commit", default="HEAD", help="commit to measure; default HEAD")
-    parser.add_argument("--runs", type=int, default=10, help="runs of a regression; default 10")
-    parser.add_argument("--equal-runs", type=int, default=20, help="A/A tests; default 20")
-    parser.add_argument("--only", nargs="+", help=names)
-    parser.add_argument("--exact", action="store_true", help=f"only {', '.join(EXACT)}; no times")
     parser.add_argument(
-        "--minutes", type=float, default=math.inf, help="start no run after this time"
+        "--runs", type=int, default=10, help="number of runs of each regression; default 10"
+    )
+    parser.add_argument(
+        "--equal-runs", type=int, default=20, help="number of A/A tests; default 20"
+    )
+    parser.add_argument("--only", nargs="+", help=names)
+    parser.add_argument(
+        "--exact", action="store_true", help=f"only {', '.join(EXACT)}; measure no times"
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="start no run after this many minutes"
     )
     parser.add_argument("--judge-again", action="store_true", help="review all pairs again")
     parser.add_argument("--out", type=Path, default=RESULTS / "detection", help="folder of runs")
@@ -61,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     if unknown:
         raise StudyError(f"got --only {unknown[0]}; give one or more of {', '.join(known)}")
     commit = commit_named(options.commit)
-    # Runs of different commits, or with and without times, are different studies.
+    # Runs of different commits have different folders, and so have runs with and without times.
     out = options.out / (commit[:10] + ("-exact" if options.exact else ""))
     started = time.monotonic()
     for names, folder in planned(options, out):
@@ -115,7 +124,7 @@ def measure(commit: str, names: list[str], folder: Path, options: argparse.Names
 
 
 def judge(pair: Path, folder: Path) -> None:
-    """Review a run, and compare the same samples with asv."""
+    """Review a run, and compare its samples of BASE and HEAD with asv."""
     findings.reviewed(pair, folder / "page")
     (folder / ASV).write_text(json.dumps(findings.asv_regressions(pair)) + "\n", encoding="utf-8")
 

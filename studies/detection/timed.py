@@ -40,9 +40,11 @@ BUDGET_SECONDS = 225.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
     parser.add_argument("--commit", default="HEAD", help="the commit that is edited; default HEAD")
-    parser.add_argument("--runs", type=int, default=10, help="runs, each of all copies; default 10")
+    parser.add_argument(
+        "--runs", type=int, default=10, help="number of runs, each of all copies; default 10"
+    )
     parser.add_argument("--busy", type=int, default=0, help="cores that are kept busy; default 0")
-    parser.add_argument("--budget", type=float, default=BUDGET_SECONDS, help="seconds of a run")
+    parser.add_argument("--budget", type=float, default=BUDGET_SECONDS, help="seconds for each run")
     parser.add_argument("--judge-again", action="store_true", help="only review measured runs")
     parser.add_argument("--out", type=Path, default=measured("detection", "timed.csv"))
 

@@ -1,12 +1,13 @@
-"""Measure a fleet: a million records in Parquet files, queries of them, and a history page.
+"""Measure a fleet: a million records in Parquet files, queries of the records, and a history page.
 
     python -m studies fleet results/records            # takes fifteen minutes on one core
 
 The records are generated from the records of a store, with other commits, machines and days, and
 with noise on the times. ``python -m reports compact`` compacts the stores of eight projects, which
-have 200 000 files. DuckDB copies the projects under other names until there are a million records.
-Then the 200 records of one night are added to a project, and single series are queried. One more
-project has 500 commits; its history page is opened in a headless Chromium, if one is installed.
+together have 200 000 files. DuckDB copies the projects under other names until there are a million
+records. Then the 200 records of one night are added to a project, and single series are queried.
+One more project has 500 commits. If Chromium is installed, it opens the history page of this
+project without a window.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from typing import Any
 from jaxmeter import Record, read_file, temporary_folder
 from studies.harness import ROOT, Row, StudyError, measured, read_rows, table, write_rows
 
-MACHINES, MONTHS, COMMITS, CASES = 2, 12, 100, 25  # of each project
-PAGE_COMMITS = 500  # of the history page
+MACHINES, MONTHS, COMMITS, CASES = 2, 12, 100, 25  # numbers for each project
+PAGE_COMMITS = 500  # commits on the history page
 PROFILED = 12  # one record in 12 of each case has a compile profile
 NIGHT = 200  # records that a project adds in a night
 NUMBERS = ("records", "json_bytes", "parquet_bytes", "page_bytes", "seconds", "cpu_seconds")
@@ -39,17 +40,25 @@ MEASURED = re.compile(r"(?<![\w.])\d+\.\d{6,}(?![\w.])")  # a measured number: s
 KEY = "py3.11-jax0.10.2-cpu"
 QUERY = """SELECT "commit", median(steady_median_seconds), count(*) FROM read_parquet('{files}')
 WHERE "case" = 'suite/case-7' AND machine LIKE 'host-1-3-%' GROUP BY ALL"""
-# Added to the end of the page: sets its title once the page's own script has drawn everything.
+# This script is added to the end of the page. It runs after the page's own script has drawn
+# everything, and writes the time into the title.
 OPENED = """<script>document.title = "drawn " + Math.round(performance.now())</script></body>"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
     parser.add_argument("store", type=Path, help="folder of real records")
-    parser.add_argument("--projects", type=int, default=8, help="projects to compact; default 8")
-    parser.add_argument("--copies", type=int, default=32, help="copied projects; default 32")
     parser.add_argument(
-        "--records", type=int, default=25_000, help="records for each project; default 25000"
+        "--projects", type=int, default=8, help="number of projects to compact; default 8"
+    )
+    parser.add_argument(
+        "--copies", type=int, default=32, help="number of copied projects; default 32"
+    )
+    parser.add_argument(
+        "--records",
+        type=int,
+        default=25_000,
+        help="number of records for each project; default 25000",
     )
     parser.add_argument("--out", type=Path, default=measured("fleet", "rows.csv"))
 
@@ -61,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     real = [one for one in found if one.status == "ok" and one.samples_seconds and one.environment]
     if not real:
         raise StudyError(
-            f"{options.store} holds no timed records; run `make report`, or name another store"
+            f"{options.store} contains no timed records; run `make report`, or name another store"
         )
     rows: list[Row] = []
 
@@ -225,10 +234,10 @@ def _table() -> str:
     rows = read_rows(measured("fleet", "rows.csv"))
     titles = {
         "compacted": "compacting the stores of {} projects, one by one",
-        "night": "adding the records of a night to one of them",
+        "night": "adding the records of one night to one of these projects",
         "fleet": "the fleet of a million records",
-        "query": "one series of a project, by DuckDB",
-        "query all": "the same, looked for in the whole fleet",
+        "query": "query of one series in the files of a project, by DuckDB",
+        "query all": "query of the same series in the files of the whole fleet",
         "history": "the history of a project: {} series, {} commits",
     }
     lines = []

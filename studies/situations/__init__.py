@@ -1,1 +1,1 @@
-"""Compare jaxmeter's reports on captured arrays with the truth, known by construction."""
+"""Compare jaxmeter's reports on captured arrays with the truth, which is known by construction."""

@@ -1,8 +1,8 @@
-"""Compare jaxmeter's reports on captured arrays with the truth, known by construction.
+"""Compare jaxmeter's reports on captured arrays with the truth, which is known by construction.
 
 The programs of ``tests/jaxmeter`` are measured in fresh processes, with JAX's default constants and
-with simplified constants. The rows are written to ``jax_VERSION.csv``. The exit code is 1 if any
-report is wrong.
+with simplified constants (``JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1``). The rows are written to
+``jax_VERSION.csv``. The exit code is 1 if any report is wrong.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     jax = version("jax")
     file = options.out / f"jax_{jax}.csv"
     file.unlink(missing_ok=True)
-    # JAX 0.7 cannot lower in simplified mode.
+    # JAX 0.7 cannot lower programs with simplified constants.
     for simplified in (False, True)[: 1 if jax.startswith("0.7.") else 2]:
         mode = {"JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS": str(int(simplified)), "JAX_ENABLE_X64": "1"}
         in_worker(rows, file, {"simplified": simplified}, env=mode, timeout_seconds=600)
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def rows(simplified: bool) -> Iterator[Row]:
-    """Yield a row for each program that captures arrays: bytes, and the audit's paths and lines.
+    """Yield a row for each program that captures arrays: bytes, and paths and lines of its audit.
 
     With default constants, also yield a row for each way in which a function can hold an array.
     """
@@ -90,7 +90,7 @@ def rows(simplified: bool) -> Iterator[Row]:
 
 
 def row(situation: str, constants: str, **pairs: tuple[Any, Any]) -> Row:
-    """Return a row with (true, reported) values, and whether they all agree."""
+    """Return a row with the (true, reported) values in `pairs`, and whether all pairs agree."""
     found: Row = {"situation": situation, "constants": constants}
     for name, (true, reported) in pairs.items():
         found |= {f"{name}_true": text(true), f"{name}_reported": text(reported)}

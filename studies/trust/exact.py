@@ -1,9 +1,10 @@
 """Inject changes that `jaxmeter compare` finds without measuring times: docs/trust.md.
 
 Each of four changes is injected into the second function of a hundred pairs. The functions are of
-seven kinds and several sizes. The changes are a captured array of 4096 bytes, another value in an
-array that both functions capture, a call that retraces, and one more temporary buffer. For each
-changed pair the study also measures an A/A pair: two equal functions. Rerun to resume.
+seven kinds and several sizes. Two changes concern captured arrays: a captured array of 4096 bytes,
+and another value in an array that both functions capture. The other two changes are a call that
+retraces and one more temporary buffer. For each changed pair the study also measures an A/A pair:
+two equal functions. Rerun to resume.
 """
 
 from __future__ import annotations
@@ -101,11 +102,11 @@ CHANGES: dict[str, tuple[Callable[[str, int, bool], Made], str, str]] = {
     "one retrace": (
         retraced,
         "counts.traces_count",
-        "one call of five retraces (shape, dtype, keyword)",
+        "a retrace in one of five calls (by shape, dtype or keyword)",
     ),
     "one temporary": (buffered, "memory.temp_bytes", "one more temporary buffer"),
 }
-"""For each change: the function that makes a case, the quantity that shows it, and a title."""
+"""For each change: the function that makes a case, the quantity that shows the change, a title."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

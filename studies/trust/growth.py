@@ -54,7 +54,7 @@ def ratios(form: str, more: Mapping[str, float]) -> dict[str, float]:
     for kind, share in more.items():
         once, longer = (FORMS[form](kind, 0, extra) for extra in (0.0, share))
         turns = [seconds(longer) / seconds(once) for _ in range(TURNS[form] + 1)]
-        found[kind] = round(statistics.median(turns[1:]), 4)  # the first is cold
+        found[kind] = round(statistics.median(turns[1:]), 4)  # the first turn is cold
         print(
             f"{form}, {kind}: with the length changed by {share:+.1%}, the time is {found[kind]} "
             "times the original",

@@ -3,8 +3,8 @@
 A plain function is ordinary user code. A loop repeats a loop body. An unrolled program has a copy
 of the loop body for each iteration.
 
-The length of a loop is an argument, so that loops of 100 and of 110 iterations have the same
-program and differ only in their work. An unrolled program takes longer to compile if it has more
+The length of a loop is an argument. Therefore loops of 100 and of 110 iterations have the same
+program, and differ only in their work. An unrolled program takes longer to compile if it has more
 loop bodies.
 """
 
@@ -30,11 +30,11 @@ class Kind:
     plain_shape: tuple[int, ...]
     body_shape: tuple[int, ...]
     length: int
-    """Number of iterations of the original loop. Longer and shorter loops are compared with it."""
+    """Number of iterations of the original loop, with which other loops are compared."""
 
 
 UNROLLED_COUNT = 20
-"""Number of bodies in the original unrolled program. Longer programs are compared with it."""
+"""Number of bodies in the original unrolled program, with which longer programs are compared."""
 
 
 def _matmul(x: Any) -> Any:

@@ -121,10 +121,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, help="default: a file in results/trust")
     parser.add_argument("--shares", type=Path, default=measured("trust", "shares.json"))
     parser.add_argument("--plan", choices=PLANS, default="first", help="the pairs to measure")
-    parser.add_argument("--pairs", type=int, help="only the first pairs of the plan")
-    parser.add_argument("--processes", type=int, default=8, help="processes for each pair")
     parser.add_argument(
-        "--minutes", type=float, default=math.inf, help="start no process after this time"
+        "--pairs", type=int, help="measure only this many pairs, from the start of the plan"
+    )
+    parser.add_argument(
+        "--processes", type=int, default=8, help="number of processes for each pair"
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="start no process after this many minutes"
     )
 
 
@@ -147,7 +151,7 @@ def measure(pairs: list[Pair], out: Path, shares: Shares, processes: int, minute
     """Measure the rows that the file does not contain yet, with `CHUNK` pairs in each process."""
     deadline = time.monotonic() + 60 * minutes
     chunks = [pairs[start : start + CHUNK] for start in range(0, len(pairs), CHUNK)]
-    # The six processes that `jaxmeter.compare` uses come first, for all pairs.
+    # First measure, for all pairs, the six processes that `jaxmeter.compare` uses.
     for numbers in (range(min(6, processes)), range(6, processes)):
         for chunk, number in itertools.product(chunks, numbers):
             done = {(row["key"], row["process"]) for row in read_rows(out)}

@@ -16,7 +16,7 @@ SINGLE = "one function per process"
 
 
 def rows_of(file: str, **wanted: object) -> pd.DataFrame:
-    """Return the rows of a committed file whose columns have the wanted values."""
+    """Return the rows with the wanted values from a committed file."""
     rows = pd.read_csv(measured("trust", file))
     for name, value in wanted.items():
         rows = rows.loc[rows[name] == value]
@@ -35,7 +35,7 @@ def equal(**wanted: Any) -> list[str]:
 
 
 def equal_functions() -> str:
-    """Return a table of the verdicts on equal functions, from all four times."""
+    """Return a table of the verdicts on equal functions; each verdict uses all four times."""
     columns = ["pairs", "same", "inconclusive", "different"]
     rows = rows_of("verdicts.csv", study=EQUAL, has_phases=True, processes=6)
     counts = rows.set_index("condition").loc[list(CONDITIONS), columns]
@@ -55,14 +55,18 @@ def designs() -> str:
     A false alarm is a difference reported between equal functions. Only the steady-state time is
     compared.
     """
-    one_side = "interleaved, all ratios on one side, 3 %"
+    one_side = "interleaved, all ratios on one side of 1, median beyond 3 %"
     lines = (
         ("`jaxmeter compare`", 6, {"column": "steady_different"}),
         (one_side, 6, {"column": "steady_one_side"}),
         (one_side, 3, {"column": "steady_one_side"}),
         ("interleaved, Mann-Whitney test of the samples", 1, {"design": "samples, interleaved"}),
-        ("one function each, Mann-Whitney test", 2, {"design": "samples, two processes"}),
-        ("the same, and medians 3 % apart", 2, {"design": "samples, two processes, 3 %"}),
+        ("one function per process, Mann-Whitney test", 2, {"design": "samples, two processes"}),
+        (
+            "the same test, and medians more than 3 % apart",
+            2,
+            {"design": "samples, two processes, 3 %"},
+        ),
     )
     shown = [(name, count, *equal(processes=count, **wanted)) for name, count, wanted in lines]
     return table(("design", "processes", *CONDITIONS), shown)

@@ -9,9 +9,9 @@ The command writes three tables:
 - ``samples.csv`` counts how often other designs of a comparison report a difference between two
   functions. These designs need all samples, which the three tables do not contain.
 
-- ``verdicts.csv`` is made from the rounds. It counts the verdicts of `jaxmeter.compare` for each
-  condition, study, effect and number of processes. Pairs with and without compile times are counted
-  separately.
+- ``verdicts.csv`` is made from ``rounds.csv.gz``. It counts the verdicts of `jaxmeter.compare` for
+  each condition, study, effect and number of processes. Pairs with and without compile times are
+  counted separately.
 
 A condition is the state of the machine, such as quiet or loaded. Rows of other conditions stay in
 the tables. If no file is given, only ``verdicts.csv`` is written again.
@@ -151,7 +151,7 @@ DESIGNS: dict[str, tuple[Callable[[Processes], bool], tuple[int, ...]]] = {
     "samples, two processes": (samples_differ, (2,)),
     "samples, two processes, 3 %": (samples_and_medians_differ, (2,)),
 }
-"""Each design: its function, and the numbers of processes for which it is judged."""
+"""For each design: the function that judges a pair, and the numbers of processes to judge with."""
 
 
 def sample_rows(rows: Sequence[Row]) -> Iterator[Row]:
@@ -199,7 +199,7 @@ def _median(values: Sequence[float], digits: int) -> float | str:
 
 
 def compared(pair: Processes) -> Comparison:
-    """Return the comparison that `jaxmeter.compare` makes of the ratios of these processes."""
+    """Return the comparison that `jaxmeter.compare` would make from the ratios of a pair."""
     quantities = {
         "steady_seconds": [
             Round(float(row["steady_ratio"]), float(row["steady_error"])) for row in pair
@@ -216,7 +216,10 @@ def compared(pair: Processes) -> Comparison:
 
 
 def all_on_one_side(found: Comparison) -> bool:
-    """Return whether all ratios are on one side of 1 and their median exceeds the least effect."""
+    """Return whether all ratios are on one side of 1 and their median is far enough from 1.
+
+    The median must differ from 1 by more than the least effect of `CRITERIA`.
+    """
     logs = [math.log(ratio) for ratio in found.timings[0].ratios]
     same_side = all(one > 0 for one in logs) or all(one < 0 for one in logs)
     return same_side and abs(statistics.median(logs)) > math.log1p(CRITERIA.minimum_effect)

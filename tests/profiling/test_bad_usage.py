@@ -11,7 +11,7 @@ FILE = str(Path(__file__))
 @pytest.mark.parametrize(
     ("name", "arguments", "code", "message"),
     [
-        ("trace", ["nowhere/at_all"], 2, "no existing file or folder"),
+        ("trace", ["nowhere/at_all"], 2, "not an existing file or folder"),
         ("trace", [TARGET, "--repeat", "0"], 2, "give at least 1"),
         ("trace", ["profiled:failing"], 3, "AttributeError"),
         ("trace", ["profiled:absent"], 2, "has no absent"),
@@ -20,7 +20,7 @@ FILE = str(Path(__file__))
         ("trace", [TARGET, "--top", "-1"], 2, "give a number of rows"),
         ("trace", [TARGET, "--out", f"{FILE}/tables"], 2, "is a file; give a folder"),
         ("trace", [FILE], 2, "truncated or not a trace"),
-        ("xla_dump", ["nowhere/at_all"], 2, "no existing file or folder"),
+        ("xla_dump", ["nowhere/at_all"], 2, "not an existing file or folder"),
         ("xla_dump", ["."], 2, "contains no file *after_optimizations.txt"),
         ("xla_dump", ["profiled:failing"], 3, "AttributeError"),
         ("xla_dump", [TARGET, "--than", "nowhere"], 2, "give one existing folder"),

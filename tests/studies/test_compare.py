@@ -79,7 +79,7 @@ def test_factors_have_the_least_and_the_largest_of_all_digits():
 
 @pytest.mark.parametrize("threads", [0, 10**6])
 def test_more_threads_than_processors_and_none_are_refused(threads, tmp_path):
-    with pytest.raises(StudyError, match=f"--threads {threads}; give a number of CPUs from 1"):
+    with pytest.raises(StudyError, match=f"--threads {threads}; give a number from 1"):
         study.run(argparse.Namespace(threads=[threads], out=tmp_path / "rows.csv"))
 
 

@@ -29,12 +29,18 @@ def test_a_site_whose_links_lead_somewhere_passes(site, capsys):
 @pytest.mark.parametrize(
     ("added", "named"),
     [
-        ('<a href="missing.html">x</a>', "no file missing.html"),
-        ('<a href="other.html#nowhere">x</a>', "no anchor other.html#nowhere"),
-        ('<a href="#nowhere">x</a>', "no anchor #nowhere"),
-        ('<img src="missing.png">', "no file missing.png"),
-        ('<script src="https://cdn.example.org/a.js"></script>', "loads https://cdn.example.org"),
-        ('<link rel="stylesheet" href="//cdn.example.org/a.css">', "loads //cdn.example.org"),
+        ('<a href="missing.html">x</a>', "no such file: missing.html"),
+        ('<a href="other.html#nowhere">x</a>', "no such anchor: other.html#nowhere"),
+        ('<a href="#nowhere">x</a>', "no such anchor: #nowhere"),
+        ('<img src="missing.png">', "no such file: missing.png"),
+        (
+            '<script src="https://cdn.example.org/a.js"></script>',
+            "loads a file from another server: https://cdn.example.org",
+        ),
+        (
+            '<link rel="stylesheet" href="//cdn.example.org/a.css">',
+            "loads a file from another server: //cdn.example.org",
+        ),
     ],
 )
 def test_broken_links_and_files_from_other_servers_are_named_with_their_page(

@@ -124,4 +124,4 @@ def test_reading_an_answer_waits_for_it():
 
 def test_a_lesson_that_does_not_exist_is_bad_usage(capsys):
     assert command.main(["lesson", "7"]) == 2
-    assert "got lesson 7; give 1 to 6" in capsys.readouterr().out
+    assert "got lesson 7; give a number from 1 to 6" in capsys.readouterr().out

@@ -36,7 +36,7 @@ def argument(module: ModuleType) -> None:
 
 @exercise(
     "4_constants/2_method",
-    "`static_argnums=0` makes the object part of the program, with its arrays.",
+    "`static_argnums=0` makes the object and its arrays part of the program.",
     "Make Telescope a dataclass with the decorator `jax.tree_util.register_dataclass`. "
     "Then jit the method without static arguments.",
 )
@@ -68,7 +68,7 @@ def method(module: ModuleType) -> None:
 @exercise(
     "4_constants/3_folding",
     "The sort depends on the table alone. When is the table known?",
-    "Let `prepare` return the sorted table, and `rank` take it as its first argument.",
+    "Let `prepare` return the sorted table. Let `rank` take this table as its first argument.",
 )
 def folding(module: ModuleType) -> None:
     """Check that `rank` takes the prepared table, and that it neither sorts nor captures arrays."""

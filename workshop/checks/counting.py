@@ -21,7 +21,7 @@ def own_counts(call: Callable[[], Any]) -> tuple[int, int]:
 
 
 def expect_close(found: Any, wanted: Any, message: str, *, hint: int = 0) -> None:
-    """Call `expect` for two trees of numbers of the same shapes and of nearly equal values."""
+    """Raise `Unsolved` unless two trees of numbers have equal shapes and nearly equal values."""
     found, wanted = jax.tree.leaves(found), jax.tree.leaves(wanted)
     is_close = len(found) == len(wanted) and all(
         np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=1e-5, atol=1e-6)

@@ -49,8 +49,8 @@ def temporary(module: ModuleType) -> None:
     "3_recompilation/3_shapes",
     "Pad each series to LIMIT numbers, and pass the length of the series too.",
     "Pad with NumPy: padding with JAX would compile a program for each length.",
-    "Make a mask, jnp.arange(LIMIT) < count, and sum only where it is true, in mean and "
-    "in variance.",
+    "Make the mask jnp.arange(LIMIT) < count. In the mean and in the variance, sum only "
+    "where the mask is true.",
 )
 def shapes(module: ModuleType) -> None:
     """Check that one program of `spread` serves all lengths up to the limit."""

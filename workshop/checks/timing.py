@@ -18,7 +18,7 @@ from workshop.checks.counting import expect_close
 from workshop.course import FOLDER, exercise, expect
 
 STARTS, WORKS, COMPILES = 1.0, 7.0, 100.0
-"""Seconds of the made-up clock: to start a call, to do its work, to compile in the first call."""
+"""Seconds on the made-up clock: to start a call, for its work, and to compile in the first call."""
 
 
 class _Machine:
@@ -59,8 +59,8 @@ class _Answer:
 
 @exercise(
     "2_timing/1_clock",
-    "The first call compiles. Make it before you start to measure.",
-    "`block_until_ready()` of the answer waits. Stop the clock after it.",
+    "The first call compiles. Make this call before you start to measure.",
+    "`answer.block_until_ready()` waits for the answer. Stop the clock after this call.",
 )
 def clock(module: ModuleType) -> None:
     """Check that `call_seconds` measures five complete steady-state calls, without the compile."""
@@ -102,8 +102,8 @@ def callbacks(module: ModuleType) -> None:
     "2_timing/3_processes",
     "Calls within a process are not independent. What is one sample?",
     "Take `statistics.median` of each process, and compare these numbers.",
-    "Lesson 2 prints the smallest possible p for n processes against n. Which is the first "
-    "n with p < 0.005?",
+    "Lesson 2 prints the smallest possible p for n processes on each side. Which is the "
+    "first n with p < 0.005?",
 )
 def processes(module: ModuleType) -> None:
     """Check that `p_value` compares medians of processes, and that ENOUGH is minimal."""

@@ -34,8 +34,8 @@ def side_effects(module: ModuleType) -> None:
 @exercise(
     "1_tracing/2_branches",
     "A traced value has no truth value. `jnp.where` selects without a branch.",
-    "The derivative of `where` computes both sides, and the root of -1 is not a number: "
-    "replace x by 1 where it is not positive, before you take the root.",
+    "The derivative of `where` computes both sides, and the root of -1 is not a number. "
+    "Before you take the root, replace x by 1 where x is not positive.",
 )
 def branches(module: ModuleType) -> None:
     """Check that one trace of `root` serves both signs, and that arrays and the derivative work."""

@@ -7,7 +7,7 @@ TABLE = np.linspace(1.0, 2.0, 8192)
 
 
 def inject(vcjax):
-    """Scale the external field by the mean of a captured table, divided by that mean."""
+    """Multiply the external field by a factor of 1 that is computed from a captured table."""
     good = vcjax.external_field
 
     def external_field(casing, B, **options):

@@ -1,8 +1,8 @@
 """A compile time that is longer by a fifth of the compiler's own time.
 
-The size of the regression is right by construction: JAX reports how long the compiler took while
-the compile is still being timed, and the regression waits for a share of that time. The program is
-unchanged.
+The size of the regression is right by construction. JAX reports the compiler's own time before the
+timing of the compile ends. The regression then waits for a share of the reported time. The program
+is unchanged.
 """
 
 import time

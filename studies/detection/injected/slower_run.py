@@ -1,7 +1,8 @@
 """An evaluation that is longer by a tenth of its own time.
 
-The size of the regression is right by construction, in every case and under any machine noise: the
-program reads the clock before and after its work, and waits for a share of the time in between.
+The size of the regression is right by construction, in every case and under any machine noise. The
+program reads the clock before and after its work, and then waits for a share of the time between
+both readings.
 """
 
 import time

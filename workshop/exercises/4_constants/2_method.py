@@ -1,4 +1,4 @@
-"""An object whose arrays are arguments.
+"""Pass the arrays of an object as arguments.
 
 The method `image` captures the arrays of its telescope, because `self` is static. Make Telescope a
 pytree, so that the arrays are arguments and two telescopes share a program.

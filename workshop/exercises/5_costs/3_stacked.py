@@ -1,7 +1,7 @@
-"""One operation instead of many.
+"""Use one operation instead of many.
 
-`rotated` computes each component of each point on its own and stacks them. Three equations should
-be enough.
+`rotated` computes each component of the points on its own, and stacks the components. Three
+equations should be enough.
 """
 
 import jax.numpy as jnp

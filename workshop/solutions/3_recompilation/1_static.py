@@ -1,4 +1,4 @@
-"""One program for all numbers of rounds.
+"""Compile one program for all numbers of rounds.
 
 `damped` multiplies x by 0.9 in each round. JAX compiles a program for each number of rounds. Make
 one program serve all numbers.

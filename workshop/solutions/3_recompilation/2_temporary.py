@@ -1,4 +1,4 @@
-"""One function for all rates.
+"""Use one function for all rates.
 
 `descend` minimises |x|^2 by gradient descent, with one step for each rate. JAX compiles in each
 step, and again in the next call. Make one compile serve all steps and all calls.

@@ -1,4 +1,4 @@
-"""Few shapes for many lengths.
+"""Use few shapes for many lengths.
 
 `spread` returns the variance of a series of any length up to LIMIT. JAX compiles a program for each
 length. Make one program serve all lengths.

@@ -1,4 +1,4 @@
-"""The same answer with fewer equations.
+"""Compute the same answer with fewer equations.
 
 `smoothed` smooths u on a grid, in a number of rounds. The program contains the operations of every
 round. Make the program contain only one round, for any number of rounds.
