@@ -60,7 +60,7 @@ def measure_pair(
     effort : Effort
         How long to measure.
     swapped : bool
-        Whether the second function is measured first. Alternate this between processes.
+        Whether the second function is measured first. Change this value from process to process.
     calls : pair of sequence of (args, kwargs)
         Calls of each function to make after the measurement, to count retraces.
     clock : callable
@@ -98,8 +98,8 @@ def measure_compared(
 ) -> dict[str, Any]:
     """Measure two functions as `measure_pair` does, and write the results to their records.
 
-    Return the other fields of `ComparedProcess`. An exception of a function is written to the
-    function's record, and is not caught.
+    Return the other fields of `ComparedProcess`. If a function raises an exception, the exception
+    is written to the function's record and raised again.
     """
     order = (1, 0) if swapped else (0, 1)
     shares = _share_traces(pair)
@@ -117,7 +117,7 @@ def measure_compared(
         runs.append(run)
     if shares:
         _warm_up_again(*runs)
-    # Compare after the same number of calls of both: each call of an nnx step changes its model.
+    # Compare after equally many calls of both, because each call of an nnx step changes a model.
     answers = _compare_values(*(runs[::-1] if swapped else runs))
     _interleave_calls(runs, effort, clock)
     for run, side in zip(runs, order, strict=True):
