@@ -2,8 +2,8 @@
 
 A subcommand is a module that defines ``add_options(parser)`` and ``run(options)``. The docstring of
 the module is the help text. ``run`` returns a pair. The first value is the result. The second value
-is True if the result is good, False if it is not, and None if there is no answer. The second value
-may also be the exit code itself.
+is True if the result is good, False if it is not good, and None if the function could not be
+measured. The second value may also be the exit code itself.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ COMMANDS = {
     "retraces": "which calls retraced a function, and which argument is the cause",
     "compile": "which lines and kernels take the time of tracing and compiling",
     "watch": "which functions a whole program compiled, which lines called them, and why",
-    "cache": "what JAX's persistent cache would save, and why programs are not found in it",
+    "cache": "how much time JAX's persistent cache would save, and why programs are not in it",
     "diff": "how the programs of two functions differ",
     "lock": "whether exact quantities are equal to the quantities in the lock file",
     "memory": "the largest buffers, and the peak memory of a run",

@@ -268,7 +268,8 @@ def _side(one: Any, folder: Path) -> Side:
         raise JaxmeterError(
             f"compare: got {one!r:.80}, which a fresh process cannot import; give {TARGET_FORM}, "
             "or a function from the top level of a module, of the running script or of a notebook "
-            "cell. If the source of the function is not known, as at a prompt, save it in a file"
+            "cell. If Python does not know the source of the function, as at a prompt, save the "
+            "function in a file first"
         )
     return Side(f"{module}:{name}")
 

@@ -72,9 +72,11 @@ def median_interval(
 def paired_ratio(
     numerator: Mapping[int, float], denominator: Mapping[int, float]
 ) -> MedianInterval:
-    """Return the median and interval of numerator / denominator over the rounds that both have.
+    """Return the median and interval of the ratios numerator / denominator.
 
-    Rounds with a denominator of 0 are left out.
+    Each round that occurs in both mappings gives one ratio.
+
+    A round with a denominator of 0 is left out.
 
     Parameters
     ----------

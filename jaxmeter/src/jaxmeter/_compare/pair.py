@@ -1,4 +1,7 @@
-"""Measure two cases in one process with interleaved calls, so that drift affects both alike."""
+"""Measure two cases in one process with interleaved calls.
+
+Drift of the machine therefore affects both cases alike.
+"""
 
 from __future__ import annotations
 
@@ -117,7 +120,8 @@ def measure_compared(
         runs.append(run)
     if shares:
         _warm_up_again(*runs)
-    # Compare after equally many calls of both, because each call of an nnx step changes a model.
+    # At this point, both functions were called equally often. This matters because each call of an
+    # nnx step changes its model.
     answers = _compare_values(*(runs[::-1] if swapped else runs))
     _interleave_calls(runs, effort, clock)
     for run, side in zip(runs, order, strict=True):

@@ -1,11 +1,11 @@
 """Decide from measured rounds whether times differ.
 
 Between processes, the times of equal programs differ by more than the scatter of the samples within
-a process, because memory is placed differently and other programs run. Each process therefore gives
-one ratio, and the test uses these ratios as its sample. If other programs disturb a process, its
-samples scatter more, and the process gets less weight. The weighted mean of the log ratios is
-tested by Student's t, with the variance of the log ratios about this mean. With equal weights this
-is the usual t-test. A common factor of all weights has no effect.
+a process. The reasons are a different placement of memory and other running programs. Each process
+therefore gives one ratio, and the test uses these ratios as its sample. If other programs disturb a
+process, its samples scatter more, and the process gets less weight. The weighted mean of the log
+ratios is tested by Student's t, with the variance of the log ratios about this mean. With equal
+weights this is the usual t-test. A common factor of all weights has no effect.
 
     J. Hartung, G. Knapp, A refined method for the meta-analysis of controlled clinical trials with
     binary outcome, Statistics in Medicine 20 (2001); K. Sidik, J. N. Jonkman, A simple confidence

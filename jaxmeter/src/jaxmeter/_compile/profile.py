@@ -37,7 +37,7 @@ def compile_profile(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) ->
         The function, jitted or not, or a `Case`, which may have options for `jax.jit`. The cache of
         a function that is already jitted is cleared.
     *args, **kwargs : Any
-        The arguments of the function. `jax.ShapeDtypeStruct` may stand for arrays.
+        The arguments of the function. Arrays may be replaced by `jax.ShapeDtypeStruct`.
 
     Returns
     -------

@@ -44,7 +44,7 @@ def inventory(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) -> Inven
         The function, jitted or not; a case, which may have jit options; or a compiled program. For
         a compiled program, the quantities that need the jaxpr are not known.
     *args, **kwargs : Any
-        The arguments of the function; `jax.ShapeDtypeStruct` may stand for arrays.
+        The arguments of the function. Arrays may be replaced by `jax.ShapeDtypeStruct`.
 
     Raises
     ------
