@@ -64,7 +64,7 @@ def test_each_call_names_itself_if_it_gets_no_function_or_arguments_twice(name):
             lambda: jaxmeter.diff(Case(step, (X,)), Case(step, (X,)), X),
             "neither program is a function",
         ),
-        (lambda: jaxmeter.inventory(step.lower(X).compile(), X), "leave them out"),
+        (lambda: jaxmeter.inventory(step.lower(X).compile(), X), "leave the arguments out"),
         (lambda: jaxmeter.tradeoff(cast(Any, abs), [ANY]), "got 3 among the parameters"),
         (lambda: jaxmeter.tradeoff(lambda n: n, [{"n": 3}]), r"function return jaxmeter\.Case"),
         (lambda: jaxmeter.measure(abs, X, repeat=0), "measure: got repeat=0"),

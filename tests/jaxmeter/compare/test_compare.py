@@ -159,7 +159,8 @@ def test_a_function_of_the_running_script_is_named_by_its_file(tmp_path, monkeyp
     assert comparing._side(step, tmp_path).target == f"{tmp_path}/script.py:step"
     del script.__file__  # as in a notebook
     with pytest.raises(
-        JaxmeterError, match="If its source is not known, .* save the function in a file"
+        JaxmeterError,
+        match="does not know the source of the function, .* save the function in a file",
     ):
         comparing._side(step, tmp_path)
     monkeypatch.setitem(linecache.cache, "<cell>", (len(cell), None, cell.splitlines(True), ""))

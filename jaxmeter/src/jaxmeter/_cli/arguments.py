@@ -171,7 +171,7 @@ def _parse_value(option: str, text: str, value: str, *, is_text: bool = False) -
                 return value
         raise JaxmeterError(
             f"{option}: got {text!r}; give a type and shape such as f64[64,3], a number, true or "
-            "false, a quoted string or a tuple, with NAME= in front if the argument is named; for "
+            "false, a quoted string or a tuple. For a named argument, put NAME= in front; for "
             f"anything else use {_ALTERNATIVES[option]}"
         )
     short = _SHORT.fullmatch(shaped["dtype"])
@@ -241,8 +241,8 @@ def _from_module(
         if not isinstance(made, Case):
             raise JaxmeterError(
                 f"{command}: got {made!r:.80} from {module_name}.{ARGUMENTS_HOOK}({name!r}); "
-                f"let {ARGUMENTS_HOOK} return a tuple of arguments, such as (x,) for one argument, "
-                "or a jaxmeter.Case"
+                f"make {ARGUMENTS_HOOK} return a tuple of arguments, such as (x,) for one "
+                "argument, or a jaxmeter.Case"
             )
         return made
     if _needs_arguments(fn, params):

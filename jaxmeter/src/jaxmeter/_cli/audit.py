@@ -1,7 +1,7 @@
 """Find the arrays that a function captures, the objects that hold them and the lines that use them.
 The function is traced, but not compiled or run.
 
-exit codes: 0 all arrays are fine to embed; 1 an array is too large or folded slowly;
+exit codes: 0 all arrays are fine to embed; 1 an array is too large, or constant folding is slow;
 2 bad usage; 3 the function could not be imported or traced
 """
 

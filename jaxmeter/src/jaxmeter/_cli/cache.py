@@ -1,8 +1,8 @@
-"""Run a program twice with a persistent cache that is empty at first. Show what the cache saves,
-which programs are not found in it and why, and which settings to use.
+"""Run a program twice with a persistent cache that is empty at first. Show how much time the cache
+saves, which programs are not found in the cache and why, and which settings to use.
 
 example: jaxmeter cache -- python script.py --its --arguments
-(-m module, or pytest and its arguments, may stand in place of python script.py)
+(instead of python script.py, give -m module, or pytest and its arguments)
 
 The results are printed to standard error. The cache is temporary and is removed at the end.
 

@@ -2,8 +2,8 @@
 
 A subcommand is a module that defines ``add_options(parser)`` and ``run(options)``. The docstring of
 the module is the help text. ``run`` returns a pair. The first value is the result. The second value
-is True if the result is good, False if it is not, and None if there is no answer. The second value
-may also be the exit code itself.
+is True if the result is good, False if it is not good, and None if the function could not be
+measured. The second value may also be the exit code itself.
 """
 
 from __future__ import annotations
@@ -30,19 +30,20 @@ _QUOTED = re.compile(r"[\w.]*(Error|Exception): ")
 MEASURE = "measure"
 """The command that ``jaxmeter`` runs if no command is named."""
 COMMANDS = {
-    "audit": "which arrays are embedded, what holds them, which lines use them",
+    "audit": "which arrays are embedded, which objects hold them, which lines use them",
     "compare": "whether two functions are the same, in exact quantities and in times",
-    "retraces": "which calls retraced a function, and the argument at fault",
+    "retraces": "which calls retraced a function, and which argument is the cause",
     "compile": "which lines and kernels take the time of tracing and compiling",
     "watch": "which functions a whole program compiled, which lines called them, and why",
-    "cache": "what JAX's persistent cache would save, and why programs are not found in it",
+    "cache": "how much time JAX's persistent cache would save, and why programs are not in it",
     "diff": "how the programs of two functions differ",
     "lock": "whether exact quantities are equal to the quantities in the lock file",
     "memory": "the largest buffers, and the peak memory of a run",
     "calibrate": "compile time per embedded megabyte on this machine",
 }
 _RUNNING_A_PROGRAM = ("watch", "cache")
-"""Commands that print to standard error, because the program prints to standard output."""
+"""Commands that run a program. They print to standard error, because the program may print to
+standard output."""
 TARGET_HELP = (
     "package.module:function or file.py:function. Without --arg, --npz, --pickle and --no-args, "
     f"the arguments come from {ARGUMENTS_HOOK}(name) in the module. If the module does not define "
@@ -113,7 +114,7 @@ def add_target_options(
     name : str
         The name of the positional argument.
     help : str
-        The help text of the positional argument, for a command that takes more than functions.
+        The help text of the positional argument, for a command that accepts more than functions.
     """
     parser.add_argument(name, help=help)
     given = parser.add_mutually_exclusive_group()
@@ -124,7 +125,7 @@ def add_target_options(
     given.add_argument(
         "--pickle",
         metavar="FILE",
-        help="a pickled tuple of arguments, or (args, kwargs); reading it runs code of the file",
+        help="a pickled tuple of arguments, or (args, kwargs); reading it runs code from the file",
     )
     text = "the function takes no arguments, and does not return a jaxmeter.Case"
     given.add_argument("--no-args", action="store_true", help=text)
@@ -141,8 +142,8 @@ def add_param(parser: argparse.ArgumentParser) -> None:
 def add_static(parser: argparse.ArgumentParser) -> None:
     """Add the option ``--static``: the name of a static argument."""
     text = (
-        "a static argument of a function that is not jitted; a string for this argument needs no "
-        "quotes in --arg"
+        "the name of a static argument, for a function that is not jitted; a string for this "
+        "argument needs no quotes in --arg"
     )
     _repeatable(parser, "--static", metavar="NAME", help=text)
 
@@ -150,8 +151,8 @@ def add_static(parser: argparse.ArgumentParser) -> None:
 def add_call(parser: argparse.ArgumentParser, purpose: str) -> None:
     """Add the option ``--call``: the arguments of a call."""
     text = (
-        f"the arguments of a call {purpose}, such as 'f64[64,3] n=20': numbers, or types and "
-        "shapes of arrays, which are filled with ones"
+        f"the arguments of a call {purpose}, such as 'f64[64,3] n=20'. Arguments are numbers, or "
+        "types and shapes of arrays; the arrays are filled with ones"
     )
     _repeatable(parser, "-c", "--call", metavar="ARGUMENTS", help=text)
 
@@ -164,7 +165,7 @@ def _repeatable(parser: Any, *names: str, **details: str) -> None:
 def using_case(command: str, target: str, options: argparse.Namespace, verb: str) -> Iterator[Case]:
     """Yield the case of a target for a ``with`` block.
 
-    ``verb`` names what the block does, such as ``tracing``, in the report of an exception.
+    ``verb`` describes the block in the report of an exception, such as ``tracing``.
     """
     with doing(f"preparing {target}"):
         case = case_from_options(command, target, options)

@@ -1,7 +1,7 @@
 """Measure two functions with interleaved calls in several fresh processes, and show whether the
 functions are the same in exact quantities and in times.
 
-exit codes: 0 no difference was found; 1 they differ; 2 bad usage;
+exit codes: 0 no difference was found; 1 the functions differ; 2 bad usage;
 3 a function could not be imported, compiled or run
 """
 
@@ -21,7 +21,7 @@ from jaxmeter._records.comparison import Comparison, Criteria, Effort, Side
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", help="the first function, in the same form as the second")
     add_target_options(parser, "b")
-    add_call(parser, "of both functions, to count retraces")
+    add_call(parser, "to make with both functions, to count retraces")
     parser.add_argument(
         "--processes",
         type=int,
@@ -48,7 +48,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=float,
         metavar="SECONDS",
         help="how long each process measures steady-state calls (default: up to "
-        f"{Effort.steady_seconds:g}, less for fast functions)",
+        f"{Effort.steady_seconds:g} s, and less for fast functions)",
     )
     parser.add_argument(
         "--timeout",

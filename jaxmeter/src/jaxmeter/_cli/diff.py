@@ -1,6 +1,6 @@
 """Compile two functions and show how their programs differ.
 
-exit codes: 0 the optimised programs are the same; 1 they differ; 2 bad usage;
+exit codes: 0 the optimised programs are the same; 1 the programs differ; 2 bad usage;
 3 a function could not be imported or compiled
 """
 

@@ -3,9 +3,10 @@ The quantities are traces, compiles, captured and embedded bytes, equations, ins
 and temporaries. Each function is compiled and called twice. The file has a section for each
 version of JAX and each backend.
 
-exit codes: 0 written, or as locked; 1 a regression, an improvement that is not in the file yet, or
-a function that is missing in the file or in the list; 2 bad usage, or no section for this JAX;
-3 a function could not be imported, compiled or run
+exit codes: 0 the file was written, or nothing differs; 1 a regression, an improvement that is not
+in the file yet, or a function that is missing in the file or in the list; 2 bad usage, or no
+section for this version of JAX and this backend; 3 a function could not be imported, compiled or
+run
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "targets",
         nargs="*",
         metavar="target",
-        help="package.module:function or file.py:function. The arguments come from its module, as "
+        help="package.module:function or file.py:function. The arguments come from the module, as "
         "for jaxmeter audit. Without targets, use the functions that [tool.jaxmeter.lock] of "
-        "pyproject.toml lists, or else all functions of the lock file",
+        "pyproject.toml lists. Without such a list, use all functions of the lock file",
     )
     parser.add_argument(
         "--check", action="store_true", help="compare with the file, and write nothing"
@@ -55,17 +56,18 @@ def run(options: argparse.Namespace) -> tuple[LockCheck, bool]:
     targets = named or _functions(read_lock(file))
     if not targets:
         raise JaxmeterError(
-            f"lock: got no functions, and {file} has none; name package.module:function, or list "
+            f"lock: got no functions, and {file} has none; give package.module:function, or list "
             "functions = [...] under [tool.jaxmeter.lock] in pyproject.toml"
         )
-    # Make the cases before the section name: a target's module may set options of JAX. The module
-    # may also change the current folder.
+    # Make the cases before the section name, because the module of a target may set options of JAX.
+    # The module may also change the current folder.
     with contextlib.chdir("."):
         cases = {target: _case(target, is_locked=not named) for target in targets}
     name = section_name()
     section = section_of(file, name) if options.check else read_lock(file).get(name, {})
     now = {target: _quantities(target, case) for target, case in cases.items()}
-    # Keep tests, because pytest measures them, and functions that the command line leaves out.
+    # Keep the entries of tests, because pytest measures them. If the command line names functions,
+    # also keep the entries of all other functions.
     kept = {
         function: quantities
         for function, quantities in section.items()

@@ -1,7 +1,7 @@
 """Show the largest buffers of a function with their operations and named scopes, and the peak
 memory of a run. If the arguments are types and shapes, the function is compiled and not run.
 
-exit codes: 0 done; 1 temporaries above --limit; 2 bad usage;
+exit codes: 0 done; 1 the temporaries are larger than --limit; 2 bad usage;
 3 the function could not be imported, compiled or run
 """
 
@@ -17,7 +17,7 @@ from jaxmeter.errors import JaxmeterError
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_target_options(parser)
-    parser.add_argument("--limit", type=int, metavar="BYTES", help="limit for temporaries")
+    parser.add_argument("--limit", type=int, metavar="BYTES", help="maximum size of temporaries")
 
 
 def run(options: argparse.Namespace) -> tuple[MemoryUse, bool]:

@@ -1,7 +1,7 @@
 """Call a function several times, and show which calls were traced or compiled again and which
 argument is the cause.
 
-exit codes: 0 no more traces and compiles than --traces allows; 1 more; 2 bad usage;
+exit codes: 0 at most as many traces and compiles as --traces allows; 1 more; 2 bad usage;
 3 the function could not be imported or called
 """
 
@@ -21,8 +21,8 @@ from jaxmeter.errors import JaxmeterError
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "target",
-        help="package.module:function or file.py:function; without --call the calls come "
-        f"from {CALLS_HOOK}(name) in the module, as a list of tuples or of pairs (args, kwargs)",
+        help="package.module:function or file.py:function. Without --call, the calls come "
+        f"from {CALLS_HOOK}(name) in the module: a list of tuples, or of pairs (args, kwargs)",
     )
     add_call(parser, "to make")
     add_static(parser)

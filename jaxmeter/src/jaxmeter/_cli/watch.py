@@ -1,7 +1,8 @@
-"""Run a program unchanged, and show what it compiled, where, why, and what would save time.
+"""Run a program unchanged, and show which functions it compiled, from which lines and why. Also
+show which changes would save time.
 
 example: jaxmeter watch -- python script.py --its --arguments
-(-m module, or pytest and its arguments, may stand in place of python script.py)
+(instead of python script.py, give -m module, or pytest and its arguments)
 
 Writes watch.html and watch.json, and prints a summary to standard error. Every Python process that
 the program starts is watched, even if the process crashes. The only exception is a process that is
@@ -40,8 +41,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=0,
         metavar="COUNT",
-        help="when a process ends, compile this many of its slowest functions once more, and show "
-        "which lines and kernels take the time",
+        help="when a process ends, compile its COUNT slowest functions again, and show which lines "
+        "and kernels take the time",
     )
 
 

@@ -15,9 +15,10 @@ from jaxmeter._records.comparison import Answers
 
 
 def answers_of(a: Any, b: Any) -> Answers:
-    """Compare the answers of two functions: pytrees of arrays and numbers of any dtype and shape.
+    """Compare the answers of two functions.
 
-    Other leaves, such as functions, are ignored.
+    The answers are pytrees of arrays and numbers, of any dtype and shape. Other leaves, such as
+    functions, are ignored.
     """
     found = [
         [leaf for leaf in jax.tree_util.tree_flatten_with_path(tree)[0] if is_traceable(leaf[1])]

@@ -58,25 +58,25 @@ def compare(
     """Measure two functions in fresh processes and compare them.
 
     Each process holds both functions and interleaves their calls, so that machine noise affects
-    both alike. Every second process measures ``b`` first. Exact quantities, captured values and the
-    answers of one call are compared bit by bit, unless ``criteria`` sets a tolerance for answers.
-    Times are compared by their ratio in each process.
+    both functions alike. Every second process measures ``b`` first. Exact quantities, captured
+    values and the answers of one call are compared bit by bit. For answers, ``criteria`` can set a
+    tolerance. Times are compared by their ratio in each process.
 
     Parameters
     ----------
     a, b : str, Side or callable
-        ``package.module:function``, ``file.py:function``, a `Side`, or a function of a module, of
-        the running script or of a notebook. The function is called with ``args``. Without ``args``,
-        the arguments come from the `Side` or from the function's module, or the function returns a
-        `jaxmeter.Case`, as for the ``jaxmeter`` commands. If the module defines
-        ``jaxmeter_calls(name)``, the calls that this hook returns are made as well, to count
-        retraces.
+        The functions. Each is given as ``package.module:function``, as ``file.py:function``, as a
+        `Side`, or as a function of a module, of the running script or of a notebook. Both are
+        called with ``args``. Without ``args``, the arguments come from the `Side` or from the
+        function's module, as for the ``jaxmeter`` commands. Alternatively, the function returns a
+        `jaxmeter.Case`. If the module defines ``jaxmeter_calls(name)``, the calls that this hook
+        returns are made as well, to count retraces.
     *args : Any
-        Arguments of both functions; they are pickled. `jax.ShapeDtypeStruct` may stand for arrays,
-        and is replaced by arrays of ones.
+        The arguments of both functions. They are pickled. Each `jax.ShapeDtypeStruct` is replaced
+        by an array of ones.
     processes : int
-        Number of fresh processes. With an even number, each function goes first equally often.
-        Fewer than four processes find only large differences of times.
+        Number of fresh processes. With an even number, each function is measured first equally
+        often. With fewer than four processes, only large differences of times are found.
     criteria : Criteria
         The limits that decide whether times are different and whether answers are the same.
     effort : Effort
@@ -84,12 +84,13 @@ def compare(
     timeout_seconds : float
         Time limit for each process.
     path : sequence of str, optional
-        Entries to put in front of the processes' ``sys.path``. By default these are the entries of
-        this process.
+        Entries to add at the start of ``sys.path`` in each process. By default, these are the
+        entries of ``sys.path`` in this process.
     env : mapping
         Environment variables to set in the processes, in addition to this process's variables.
     on_process : callable, optional
-        Called with the number of each process, from 1, before the process begins.
+        A function that is called before each process begins, with the number of the process. The
+        numbers start at 1.
 
     Returns
     -------
@@ -176,10 +177,10 @@ def compare_records(
     Parameters
     ----------
     records_a, records_b : sequence of Record
-        The records of the first and of the second side, the same number of each. The n-th record of
-        one side and the n-th record of the other form a round, which gives one ratio. The two
-        records of a round should be measured directly one after the other, and each side should
-        come first in half of the rounds.
+        The records of the first and of the second side: the same number of records for both. The
+        n-th records of both sides form a round, and each round gives one ratio. The two records of
+        a round should be measured directly one after the other. Each side should come first in half
+        of the rounds.
     criteria : Criteria
         The limits that decide whether times are different.
 
@@ -199,8 +200,8 @@ def compare_records(
     if not records_a or len(records_a) != len(records_b):
         raise JaxmeterError(
             f"compare_records: got {len(records_a)} records of the first side and "
-            f"{len(records_b)} of the second; give the same number of both, at least 1, with one "
-            "record of each side for each round"
+            f"{len(records_b)} of the second; give at least one round, with one record of each "
+            "side for each round"
         )
     for record in (*records_a, *records_b):
         if record.status != "ok":
@@ -228,15 +229,15 @@ def _sides(a: Any, b: Any, args: tuple[Any, ...]) -> Iterator[tuple[Side, Side]]
             return
         if any(side.arg or side.npz or side.pickle for side in sides):
             raise JaxmeterError(
-                f"compare: got a Side with arguments and {len(args)} more in the call; "
+                f"compare: got a Side with arguments and {len(args)} more arguments in the call; "
                 "give the arguments either in the Side or in the call"
             )
         try:
             pickled = pickle.dumps((args, {}))
         except Exception as error:  # pickling may raise anything
             raise JaxmeterError(
-                f"compare: got arguments that cannot be pickled ({error}); leave them out, "
-                "and for each side name a function that makes the arguments and returns "
+                f"compare: got arguments that cannot be pickled ({error}); leave the arguments "
+                "out, and give for each side a function that makes them and returns "
                 "jaxmeter.Case(fn, args)"
             ) from error
         file = folder / "arguments.pickle"
@@ -267,7 +268,8 @@ def _side(one: Any, folder: Path) -> Side:
         raise JaxmeterError(
             f"compare: got {one!r:.80}, which a fresh process cannot import; give {TARGET_FORM}, "
             "or a function from the top level of a module, of the running script or of a notebook "
-            "cell. If its source is not known, as at a prompt, save the function in a file first"
+            "cell. If Python does not know the source of the function, as at a prompt, save the "
+            "function in a file first"
         )
     return Side(f"{module}:{name}")
 

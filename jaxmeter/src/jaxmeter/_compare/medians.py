@@ -1,7 +1,7 @@
 """Compute the median of a few numbers, with an interval that is valid for any distribution.
 
-Samples of one process agree better than samples of different processes, so samples must not be
-pooled. The numbers summarised here are the medians of processes, typically six of them.
+Samples of one process agree better than samples of different processes, so samples of different
+processes must not be pooled. The numbers here are the medians of processes, typically of six.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def median_interval(
     """Return the median with the narrowest symmetric order-statistic interval.
 
     The k-th smallest and the k-th largest of n independent values enclose the median of any
-    continuous distribution with probability 1 - 2 P(Binomial(n, 1/2) < k). The largest k whose
-    probability is at least `coverage` is taken. If there is no such k, the interval is the whole
-    range, and its own `coverage` is lower. Source: H. A. David, H. N. Nagaraja, Order Statistics,
-    3rd ed., 7.1.
+    continuous distribution with probability 1 - 2 P(Binomial(n, 1/2) < k). These two values are the
+    ends of the interval, for the largest k with a probability of at least `coverage`. If there is
+    no such k, the interval is the whole range of the values, and the result has a lower
+    probability. Source: H. A. David, H. N. Nagaraja, Order Statistics, 3rd ed., 7.1.
 
     Parameters
     ----------
@@ -72,9 +72,11 @@ def median_interval(
 def paired_ratio(
     numerator: Mapping[int, float], denominator: Mapping[int, float]
 ) -> MedianInterval:
-    """Return the median and interval of numerator / denominator over the rounds common to both.
+    """Return the median and interval of the ratios numerator / denominator.
 
-    Rounds with a denominator of 0 are left out.
+    Each round that occurs in both mappings gives one ratio.
+
+    A round with a denominator of 0 is left out.
 
     Parameters
     ----------

@@ -1,4 +1,7 @@
-"""Measure two cases in one process with interleaved calls, so that drift affects both alike."""
+"""Measure two cases in one process with interleaved calls.
+
+Drift of the machine therefore affects both cases alike.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,7 @@ def measure_pair(
     effort : Effort
         How long to measure.
     swapped : bool
-        Whether the second function is measured first. Alternate this between processes.
+        Whether the second function is measured first. Change this value from process to process.
     calls : pair of sequence of (args, kwargs)
         Calls of each function to make after the measurement, to count retraces.
     clock : callable
@@ -98,8 +101,8 @@ def measure_compared(
 ) -> dict[str, Any]:
     """Measure two functions as `measure_pair` does, and write the results to their records.
 
-    Return the other fields of `ComparedProcess`. An exception of a function is written to the
-    function's record, and is not caught.
+    Return the other fields of `ComparedProcess`. If a function raises an exception, the exception
+    is written to the function's record and raised again.
     """
     order = (1, 0) if swapped else (0, 1)
     shares = _share_traces(pair)
@@ -117,7 +120,8 @@ def measure_compared(
         runs.append(run)
     if shares:
         _warm_up_again(*runs)
-    # Compare after the same number of calls of both: each call of an nnx step changes its model.
+    # At this point, both functions were called equally often. This matters because each call of an
+    # nnx step changes its model.
     answers = _compare_values(*(runs[::-1] if swapped else runs))
     _interleave_calls(runs, effort, clock)
     for run, side in zip(runs, order, strict=True):

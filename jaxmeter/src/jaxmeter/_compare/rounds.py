@@ -1,6 +1,7 @@
-"""Summarise a round: the ratio of two times that were measured next to each other, and its error.
+"""Summarise a round: the ratio of two times, and the error of this ratio.
 
-Machine noise drifts slowly, so the noise cancels in this ratio.
+The two times are measured directly one after the other. Machine noise drifts slowly, so it cancels
+in the ratio.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from datetime import datetime
 from jaxmeter.errors import JaxmeterError
 
 MAX_SECONDS_APART = 900.0
-"""The largest time between the starts of a round's processes. If they start farther apart, machine
-noise may differ between them."""
+"""The largest time between the starts of the two processes of a round. If the processes start
+farther apart, machine noise may differ between them."""
 MIN_SAMPLES_COUNT = 5
 """The smallest number of samples from which their scatter is estimated."""
 
@@ -42,7 +43,7 @@ class SampleSummary:
 
 @dataclass(frozen=True)
 class Round:
-    """The ratio second / first of two times that were measured next to each other.
+    """The ratio second / first of two times that were measured directly one after the other.
 
     Raises
     ------
@@ -69,8 +70,9 @@ class Round:
         a, b : sequence of float
             Samples of the first and of the second function in seconds.
         interleaved : bool
-            Whether the n-th samples of both were measured next to each other. If so, the ratio is
-            the median of their ratios. Otherwise it is the ratio of the medians.
+            Whether the n-th samples of both functions were measured directly one after the other.
+            If so, the ratio of the round is the median of the ratios of the n-th samples.
+            Otherwise, it is the ratio of the two medians.
 
         Raises
         ------
@@ -82,7 +84,7 @@ class Round:
         if not a or not b or (interleaved and len(a) != len(b)):
             raise JaxmeterError(
                 f"Round: got {len(a)} samples of the first function and {len(b)} of the second; "
-                "give at least one of each, and the same number of both if they are interleaved"
+                "give at least one sample of each, and equal numbers if the calls are interleaved"
             )
         if interleaved:
             logs = [math.log(second / first) for first, second in zip(a, b, strict=True)]
@@ -115,11 +117,12 @@ def adjacent_rounds(
     b_starts: Mapping[int, datetime],
     other_starts: Iterable[datetime] = (),
 ) -> tuple[int, ...]:
-    """Return the numbers of the rounds whose two processes ran one directly after the other.
+    """Return the numbers of the rounds whose two processes ran directly one after the other.
 
-    Processes that started more than `MAX_SECONDS_APART` apart are not adjacent. If all processes of
-    one version ran before all processes of the other version, no round is returned: a change of the
-    machine in between would look like a difference between the versions.
+    A round has one process for each of two versions. Processes that started more than
+    `MAX_SECONDS_APART` apart are not adjacent. If all processes of one version ran before all
+    processes of the other version, no round is returned: a change of the machine in between would
+    look like a difference between the versions.
 
     Parameters
     ----------

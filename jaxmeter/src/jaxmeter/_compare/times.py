@@ -1,11 +1,11 @@
 """Decide from measured rounds whether times differ.
 
 Between processes, the times of equal programs differ by more than the scatter of the samples within
-a process, because memory is placed differently and other programs run. Each process therefore gives
-one ratio, and the test uses these ratios as its sample. A disturbed process has scattered samples
-and gets less weight. The weighted mean of the log ratios is tested by Student's t, with the
-variance of the log ratios about this mean. With equal weights this is the usual t-test. A common
-factor of all weights has no effect.
+a process. The reasons are a different placement of memory and other running programs. Each process
+therefore gives one ratio, and the test uses these ratios as its sample. If other programs disturb a
+process, its samples scatter more, and the process gets less weight. The weighted mean of the log
+ratios is tested by Student's t, with the variance of the log ratios about this mean. With equal
+weights this is the usual t-test. A common factor of all weights has no effect.
 
     J. Hartung, G. Knapp, A refined method for the meta-analysis of controlled clinical trials with
     binary outcome, Statistics in Medicine 20 (2001); K. Sidik, J. N. Jonkman, A simple confidence
@@ -17,13 +17,15 @@ some statistical power.
 
     J. W. Tukey, D. H. McLaughlin, Less vulnerable confidence and significance procedures for
     location based on a single sample, Sankhya A 25 (1963); K. K. Yuen, The two-sample trimmed t
-    for unequal population variances, Biometrika 61 (1974), the source of the error used here.
+    for unequal population variances, Biometrika 61 (1974), the source of the standard error here.
 
 If the intervals of several times must hold together, the times share the significance equally
-(Bonferroni). Otherwise the p-values are corrected by a method that finds more differences: S. Holm,
-A simple sequentially rejective multiple test procedure, Scand. J. Statist. 6 (1979). A minimum
-effect is required as well, because any two functions differ significantly if enough processes
-measure them.
+(Bonferroni). Otherwise the p-values are corrected by Holm's method, which finds more differences:
+
+    S. Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist. 6 (1979).
+
+A minimum effect is required as well, because any two functions differ significantly if enough
+processes measure them.
 """
 
 from __future__ import annotations
@@ -60,11 +62,11 @@ def compare_times(
     Parameters
     ----------
     quantities : mapping from name to sequence of Round
-        The rounds of each time. They must be independent, so each process gives one round.
+        The rounds of each time. The rounds must be independent, so each process gives one round.
     criteria : Criteria
         The limits that decide whether times are different.
     times_count : int, optional
-        The number of times that share the significance equally. It may be larger than the number of
+        How many measured times share the significance equally; may be larger than the number of
         ``quantities``. Tests and intervals then hold for all times together. By default, p-values
         are corrected by Holm's method, and each interval holds by itself.
 
@@ -92,13 +94,13 @@ def compare_cases(
 ) -> dict[tuple[Cases, str], Timing]:
     """Return a verdict on each time of many cases, and on some times pooled over all cases.
 
-    A change that affects every case, such as a change of the compiler, shifts all ratios alike,
-    while machine noise shifts each ratio differently. Pooled rounds show such a change even if no
-    case alone is significant.
+    A change of the compiler, for example, may affect every case. Such a change shifts all ratios
+    alike, but machine noise shifts each ratio differently. Pooled rounds therefore show the change
+    even if it is not significant in any single case.
 
-    Pooled rounds are weighted equally. In some cases, processes differ by much more than
-    the samples within each process. If weights were computed from the scatter of samples, the case
-    with the least scatter would dominate.
+    Pooled rounds are weighted equally. For some cases, processes differ by much more than the
+    samples within each process. If weights were computed from the scatter of samples, the case with
+    the least scatter would dominate.
 
     Parameters
     ----------
@@ -114,7 +116,7 @@ def compare_cases(
     -------
     dict from (cases, quantity) to Timing
         The cases are a tuple: one case, or all cases of a pooled time. A pooled time is left out if
-        one of its cases is different by itself.
+        the verdict of one of its cases is ``different``.
     """
     alone = {
         ((case,), quantity): found

@@ -1,4 +1,4 @@
-"""Suggest changes that are known to make a compile cheaper, with the seconds that they may save."""
+"""Suggest changes that are known to make a compile faster, with the seconds that they may save."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ def _repeated_bodies(jaxpr: Any, spent: Spent, equations: Equations) -> Iterator
             continue
         seconds = sum(spent[source] for source in inside)
         text = (
-            f"{len(branches)} branches have the same operations, and each is compiled: use one "
-            "body that reads the differing values from an array, such as table[index]"
+            f"{len(branches)} branches have the same operations, and each branch is compiled: use "
+            "one body that reads the values that differ from an array, such as table[index]"
         )
         source = max(inside, key=lambda source: spent[source])
         yield CompileAdvice(
@@ -110,8 +110,9 @@ def _stacks(equations: Equations, spent: Spent) -> Iterator[CompileAdvice]:
         if operands < _OPERANDS_COUNT or not line:
             continue
         text = (
-            f"at least {operands} arrays are stacked or concatenated, and each becomes a kernel or "
-            "a loop of its own: compute them as one array, with broadcasting or jax.vmap"
+            f"at least {operands} arrays are stacked or concatenated, and each array becomes a "
+            "separate kernel or loop: compute the arrays as one array, with broadcasting or "
+            "jax.vmap"
         )
         yield CompileAdvice("stacked components", text, line, spent[line] * (1 - 1 / operands))
 
@@ -134,9 +135,9 @@ def _unrolled(
         if min(most, kernels_count[source]) < _REPEATS_COUNT:
             continue
         text = (
-            f"{most} {primitive} equations come from this line: if a Python loop repeats it, use "
-            "jax.lax.scan, jax.lax.fori_loop or jax.vmap, which trace and compile the body of the "
-            "loop once, or one operation on all the data"
+            f"{most} {primitive} equations come from this line: if a Python loop repeats the line, "
+            "use one operation on all the data. You can also use jax.lax.scan, jax.lax.fori_loop "
+            "or jax.vmap, which trace and compile the body of the loop once"
         )
         yield CompileAdvice("unrolled loop", text, source, spent[source] * (1 - 1 / most))
 
@@ -150,8 +151,8 @@ def _small_kernels(kernels: list[CompiledKernel]) -> Iterator[CompileAdvice]:
         if len(small) < _SMALL_KERNELS_COUNT:
             continue
         text = (
-            f"this line became {len(small)} kernels of one or two instructions, each with a fixed "
-            "cost: compute their results by one array operation"
+            f"this line became {len(small)} kernels of one or two instructions, and each kernel "
+            "has a fixed cost: compute the results with one array operation"
         )
         saved = sum(kernel.seconds for kernel in small) * (1 - 1 / len(small))
         yield CompileAdvice("small kernels", text, source, saved)

@@ -36,7 +36,10 @@ class Kernels:
     """The kernels of an optimised program, with the share of each source line in each kernel."""
 
     def __init__(self, text: str, before: str, equations: Equations) -> None:
-        """Read the HLO of a program: ``text`` is the optimised HLO, ``before`` the unoptimised."""
+        """Read the HLO of a program: ``text`` is optimised, ``before`` is from before optimisation.
+
+        ``equations`` are the equations of the program's jaxpr.
+        """
         self._known = named_instructions(text)
         self._bodies = bodies(self._known.values())
         self._equations = equations
@@ -64,7 +67,8 @@ class Kernels:
         return [part for part in body if part.opcode not in MOVING_OPCODES] or body
 
     def _instruction(self, kernel: str) -> Instruction | None:
-        # A small loop may be one kernel, named after the computation of its call.
+        # A small loop may be one kernel. The name of the kernel is then the name of the loop's
+        # call with the suffix "_computation".
         return self._known.get(kernel) or self._known.get(kernel.removesuffix("_computation"))
 
     def _called(self, instruction: Instruction) -> Iterator[Instruction]:
@@ -79,10 +83,11 @@ class Kernels:
         """Return the share of each origin in a kernel; all instructions have equal weight.
 
         XLA leaves some instructions without a source line, such as the parts of a cumulative sum.
-        If these are at most half of the kernel's instructions, they are not counted. Otherwise they
-        all get the first origin that is found: in this kernel, in the kernels that it reads, in the
-        kernels that read it, and then in the neighbours of these kernels. An origin is found from
-        an instruction with a line, or from an opcode that had only one origin before optimisation.
+        If at most half of the kernel's instructions have no line, these instructions are not
+        counted. Otherwise they all get the first origin that is found. The search begins in this
+        kernel. The next kernels are the kernels that this kernel reads, the kernels that read this
+        kernel, and then the neighbours of all these kernels. An origin is found from an instruction
+        with a line, or from an opcode that had only one origin before optimisation.
         """
         counts = Counter(map(self.origin, self.inside(kernel)))
         unknown = sum(count for origin, count in counts.items() if not origin.source)

@@ -23,10 +23,10 @@ _NEVER = 1e9
 def pair(tasks: Sequence[Interval], written: Mapping[str, float]) -> dict[int, str]:
     """Return the kernel of each task, by the position of the task in ``tasks``.
 
-    ``written`` is the time when the object file of each kernel was written, in seconds on the clock
-    of the tasks. A file can belong only to a task that was running when the file was written. Tasks
-    without a kernel are left out. The pairing minimises the sum of the times between the writing of
-    a file and the end of its task.
+    ``written`` gives the time when the object file of each kernel was written, in seconds on the
+    clock of the tasks. A file can belong only to a task that was running when the file was written.
+    Tasks without a kernel are left out. For each pair, there is a time between the writing of the
+    file and the end of the task. The pairing minimises the sum of these times.
     """
     kernels = list(written)
     if not kernels or not tasks:

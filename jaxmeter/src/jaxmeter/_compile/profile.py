@@ -37,21 +37,22 @@ def compile_profile(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) ->
         The function, jitted or not, or a `Case`, which may have options for `jax.jit`. The cache of
         a function that is already jitted is cleared.
     *args, **kwargs : Any
-        The arguments of the function. `jax.ShapeDtypeStruct` may stand for arrays.
+        The arguments of the function. Arrays may be replaced by `jax.ShapeDtypeStruct`.
 
     Returns
     -------
     CompileProfile
         The seconds of ``rows`` sum to the elapsed time. ``lines`` and ``kernels`` give the seconds
-        by line and by kernel. The first profile of a process shows a longer trace than later
-        profiles, because JAX caches the traces of jitted functions, also of the functions of JAX.
+        by line and by kernel. In the first profile of a process, tracing takes longer than in later
+        profiles, because JAX caches the traces of jitted functions. These include JAX's own jitted
+        functions.
 
     Raises
     ------
     JaxmeterError
         If ``fn``, its arguments or its jit options cannot be used.
     RuntimeError
-        If a trace of `jax.profiler` is under way.
+        If a trace of `jax.profiler` is running.
     Exception
         Any exception that is raised while the function is traced or compiled.
     """
@@ -102,7 +103,7 @@ def compile_profile(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) ->
 def _trace_rows(sampler: Sampler, equations: Equations, seconds: float) -> list[CompileRow]:
     """Return the rows of the trace: the samples by line, scaled to the time of the trace.
 
-    If there are no samples, the equations of each line take their place.
+    If there are no samples, divide the time in proportion to the number of equations of each line.
     """
     total = sum(sampler.stacks.values())
     if not total:

@@ -21,7 +21,7 @@ _DETAILS_OF_COMPILERS_LEVEL = 3
 
 @dataclass(frozen=True)
 class Interval:
-    """An event ``name`` of the compiler on ``thread``, from ``start`` to ``end`` in seconds."""
+    """An event of the compiler on one thread, from ``start`` to ``end`` in seconds."""
 
     thread: str
     name: str
@@ -50,7 +50,7 @@ def record_compile(lowered: jax.stages.Lowered) -> Recording:
     Raises
     ------
     RuntimeError
-        If another trace of `jax.profiler` is under way.
+        If another trace of `jax.profiler` is running.
     """
     options = jax.profiler.ProfileOptions()
     options.python_tracer_level = 0
@@ -73,7 +73,7 @@ def record_compile(lowered: jax.stages.Lowered) -> Recording:
 
 
 def _events(trace: Trace) -> Iterator[Interval]:
-    """Yield the events that began during the compile, timed from its start.
+    """Yield the events that began during the compile, with times since the start of the compile.
 
     The last tasks of the compiler's threads may end a little after the compile.
     """

@@ -35,12 +35,12 @@ class StageSeconds(NamedTuple):
     passes: dict[str, float]
     """Seconds of each HLO pass."""
     unpaired_count: int
-    """The number of kernels whose task was not found. A single such kernel is not counted: the main
-    thread may have compiled it without a task."""
+    """The number of kernels for which no task of the compiler was found. If there is only one such
+    kernel, it is not counted, because the main thread may have compiled it without a task."""
 
 
 class Work(NamedTuple):
-    """A piece of a thread's work, from ``start`` to ``end`` in seconds; ``key`` names the work."""
+    """A piece of a thread's work from ``start`` to ``end``, in seconds. ``key`` names the work."""
 
     start: float
     end: float
@@ -66,7 +66,7 @@ def stage_seconds(recording: Recording) -> StageSeconds:
     for events in by_thread.values():
         if any(event.name.startswith(("CpuCompiler::", "HLO passes")) for event in events):
             main += _works(_without_emitters_parts(events), owners)
-        else:  # only tasks and emitters are work; threads may also wait for another thread
+        else:  # only tasks and emitters are work; other events may be waits for other threads
             parts = [event for event in events if event.name in (TASK, _EMITTER)]
             workers += _works(parts, owners)
     divided = divide(workers, main, recording.seconds)
@@ -121,12 +121,12 @@ def _key(event: Interval, owners: Mapping[int, str]) -> _Key:
 def divide(
     workers: Sequence[Work], main: Sequence[Work], seconds: float
 ) -> defaultdict[Any, float]:
-    """Return the seconds of each key. They sum to ``seconds``, the elapsed time.
+    """Return the seconds of work by key. Their sum is ``seconds``, the elapsed time.
 
     ``workers`` is the work of the threads that compile kernels. If several threads work at a
     moment, the moment is divided equally among them. ``main`` is the work of the thread that waits
-    for the workers; it is used only while no worker works. The rest of the elapsed time has the key
-    ("other", "").
+    for the workers. This work counts only while no worker works. The rest of the elapsed time has
+    the key ("other", "").
     """
     ends = [(at, 0, work) for work in workers for at in (work.start, work.end)]
     ends += [(at, 1, work) for work in main for at in (work.start, work.end)]

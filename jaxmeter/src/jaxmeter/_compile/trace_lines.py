@@ -25,10 +25,10 @@ from jaxmeter._program.places import (
 )
 
 _INTERVAL_SECONDS = 1e-3
-# The signal is never sent to the process: Python only calls its handler. By default, processes
-# ignore this signal.
+# The signal is never sent to the process: Python only calls the handler of the signal. By default,
+# processes ignore this signal.
 _SIGNAL = signal.SIGURG
-# Python switches threads after this time; with the default, 5 ms, samples would be 5 ms apart.
+# Python switches threads after this time. With the default of 5 ms, samples would be 5 ms apart.
 _SWITCH_SECONDS = 5e-4
 
 
@@ -42,16 +42,17 @@ class Sampler:
 
     def __init__(self) -> None:
         self.stacks: dict[tuple[Place, ...], float] = defaultdict(float)
-        """Seconds by stack, the innermost line first. The empty stack stands for
-        samples without a line of the user's code."""
+        """Seconds by stack. A stack begins with the innermost line. Samples without a line of the
+        user's code belong to the empty stack."""
         self._last = 0.0
 
     @contextlib.contextmanager
     def sampling(self) -> Iterator[None]:
         """Sample while a ``with`` block runs.
 
-        No samples are taken outside the main thread, or if the program handles the signal itself,
-        or if an event loop waits for signals: requests would fill the pipe that wakes the loop.
+        No samples are taken outside the main thread, or if the program handles the signal itself.
+        If an event loop waits for signals, no samples are taken either, because the requests would
+        fill the pipe that wakes the loop.
         """
         if not _may_sample():
             yield
@@ -102,7 +103,8 @@ class Equations:
 
     def __init__(self, closed_jaxpr: Any) -> None:
         self.stacks: dict[str, list[Place]] = {}
-        """The lines that lead to each innermost line, the innermost first."""
+        """The stack of lines that leads to each innermost line. A stack begins with the innermost
+        line."""
         self.concatenated: Counter[str] = Counter()
         """The largest number of operands of a stack or concatenation, by line."""
         self.over_leaves: set[str] = set()
@@ -135,7 +137,8 @@ class Equations:
 
     @functools.cached_property
     def leafwise(self) -> set[str]:
-        """Lines where a package's loop over pytree leaves makes more than half of the equations."""
+        """Lines for which a package's loop over pytree leaves makes more than half of the
+        equations."""
         every: Counter[str] = Counter()
         repeated: Counter[str] = Counter()
         for (source, _), count in self.counts.items():

@@ -85,7 +85,7 @@ def _assigned(text: str, known: Mapping[str, Instruction]) -> Iterator[Buffer]:
             if not line.startswith((" ", "\t")):
                 kind = None  # the end of the allocations
             continue
-        # A phi value shares the memory of the values that control flow chooses from.
+        # A phi value is chosen from other values by control flow, and shares their memory.
         if kind is None or value["phi"] or value["shape"].startswith("("):
             continue
         instruction = known.get(value["name"])

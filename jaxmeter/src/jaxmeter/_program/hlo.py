@@ -34,7 +34,8 @@ _NUMBER = re.compile(r"\d+")
 _LARGEST_ARRAY_BYTES = 2**60
 _ORIGIN_STEPS_COUNT = 1000  # operands to search for an op_name; few programs need more
 
-# Source lines are in the metadata; from JAX 0.8 on they are in tables before the computations.
+# Before JAX 0.8, source lines are in the metadata. Since then, they are in tables before the
+# computations.
 _SOURCE = re.compile(r'source_file="([^"]*)"(?: source_line=(\d+))?')
 _FRAME = re.compile(r"stack_frame_id=(\d{1,18})\b")
 _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
@@ -44,7 +45,8 @@ _FIELD = re.compile(r"(\w+)=(\d{1,18})\b")
 MOVING_OPCODES = frozenset(
     ("parameter", "constant", "bitcast", "tuple", "get-tuple-element", "broadcast", "copy")
 )
-"""Opcodes that only move or name data. Versions of the compiler emit different numbers of them."""
+"""Opcodes that only move or name data. The number of such instructions differs between versions of
+the compiler."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,12 +69,12 @@ class Instruction:
     """``kLoop``, ``kInput``, ``kOutput`` or ``kCustom``; empty if the instruction is not a
     fusion."""
     call_target: str
-    """The name of the foreign function of a custom call; empty for other instructions."""
+    """The name of the foreign function that a custom call calls; empty for other instructions."""
     op_name: str
     """JAX's name for the operation, without the outermost function, such as
     ``transpose(jvp(layer))/dot_general``."""
     source: str
-    """``/path/file.py:12``; empty if the compiler gives no source line."""
+    """The source line, such as ``/path/file.py:12``; empty if the compiler gives no source line."""
     is_inherited: bool = False
     """Whether `op_name` and `source` are taken from another instruction by `named_instructions`."""
 
@@ -200,7 +202,7 @@ def named_instructions(text: str) -> dict[str, Instruction]:
 
 
 def _named_part(body: Iterable[Instruction]) -> Instruction | None:
-    """Return the instruction that supplies the `op_name` of a computation's caller.
+    """Return the instruction of a computation whose `op_name` is used for the computation's caller.
 
     Return None if no instruction of the computation has an `op_name`.
     """
@@ -260,7 +262,7 @@ def named_scopes(op_name: str) -> str:
         while wrapped is not None and wrapped["kind"] not in _JITS:
             part = wrapped["inner"]
             wrapped = _WRAPPED.match(part)
-        # einsum puts its own formula into the name.
+        # einsum puts its formula, such as "ij,jk->ik", into the name.
         if wrapped or not part or part in _FLOW or _BRANCH.fullmatch(part) or "->" in part:
             continue
         found.append(part)

@@ -41,21 +41,23 @@ def inventory(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) -> Inven
     Parameters
     ----------
     fn : Case, callable or jax.stages.Compiled
-        The function, jitted or not; a case, which may have jit options; or a compiled program. The
-        jaxpr of a compiled program is not known.
+        The function, jitted or not; a case, which may have jit options; or a compiled program. For
+        a compiled program, the quantities that need the jaxpr are not known.
     *args, **kwargs : Any
-        The arguments of the function; `jax.ShapeDtypeStruct` may stand for arrays.
+        The arguments of the function. Arrays may be replaced by `jax.ShapeDtypeStruct`.
 
     Raises
     ------
     JaxmeterError
         If ``fn`` has another type, or if arguments are given with a case or a compiled program.
     Exception
-        Any exception of tracing or compiling.
+        Any exception that is raised while the function is traced or compiled.
     """
     if isinstance(fn, jax.stages.Compiled):
         if args or kwargs:
-            raise JaxmeterError("inventory: got arguments for a compiled program; leave them out")
+            raise JaxmeterError(
+                "inventory: got a compiled program and arguments; leave the arguments out"
+            )
         return _inventory("compiled", fn)
     case = case_of("inventory", fn, args, kwargs)
     jaxpr, lowered = staged(case, "inventory")
@@ -168,13 +170,13 @@ def diff(before: Source, now: Source, *args: Any, **kwargs: Any) -> ProgramDiff:
     JaxmeterError
         If a program has another type, or if arguments are given although no program is a callable.
     Exception
-        Any exception of tracing or compiling.
+        Any exception that is raised while a function is traced or compiled.
     """
     described = (Inventory, Record, Case, jax.stages.Compiled)
     if (args or kwargs) and isinstance(before, described) and isinstance(now, described):
         raise JaxmeterError(
-            f"diff: got arguments ({len(args) + len(kwargs)} of them), but neither program is a "
-            "function that takes them; leave them out"
+            f"diff: got {len(args) + len(kwargs)} arguments, but neither program is a function; "
+            "leave the arguments out"
         )
     a, b = (_described(program, args, kwargs) for program in (before, now))
     same = _equal(a.program.hlo_fingerprint, b.program.hlo_fingerprint)
@@ -259,7 +261,7 @@ def _line_changes(
     differing = [one for one in changes if one.equations_change or one.bytes_change]
 
     def order(one: LineChange) -> tuple[bool, bool, int, int]:
-        # An edited line counts as new and comes first; lines that it merely affects come last.
+        # New lines come first, then lost lines, then lines of both. An edited line counts as new.
         places = one.now is None, one.before is not None and one.now is not None
         return (places[1], places[0], -abs(one.bytes_change), -abs(one.equations_change))
 
@@ -287,12 +289,12 @@ def _fusion_changes(before: tuple[Fusion, ...], now: tuple[Fusion, ...]) -> Iter
     old, new = Counter(before), Counter(now)
     vanished, appeared = list((old - new).elements()), list((new - old).elements())
     for fusion in list(vanished):
-        # Fusions whose operations differ only in their op_names are no change.
+        # Two fusions that differ only in the op_names of their operations count as equal.
         match = next((new for new in appeared if _operations(new) == _operations(fusion)), None)
         if match is not None:
             vanished.remove(fusion)
             appeared.remove(match)
-    # Fusions that share an operation, directly or through others, belong to one change.
+    # Fusions that share an operation, directly or through other fusions, belong to one change.
     groups: list[tuple[set[str], tuple[Fusion, ...], tuple[Fusion, ...]]] = []
     sides = [((fusion,), ()) for fusion in vanished] + [((), (fusion,)) for fusion in appeared]
     for gone, come in sides:

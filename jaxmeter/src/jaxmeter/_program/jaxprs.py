@@ -1,4 +1,4 @@
-"""Walk through a jaxpr and all sub-jaxprs of its equations, whatever their primitives are."""
+"""Walk through a jaxpr and all its sub-jaxprs: the jaxprs in the parameters of its equations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def inner(jaxpr: Any) -> Any:
-    """Return the open jaxpr of a jaxpr that may be closed or open.
+    """Return the open jaxpr inside a closed jaxpr; return an open jaxpr as it is.
 
     From JAX 0.12 on, closed and open jaxprs have the same type.
     """
@@ -43,7 +43,7 @@ def label(equation: Any) -> str:
 
 
 def scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
-    """Return the numbers of a scan's constant operands and of its carried operands.
+    """Return how many operands of a scan are constants, and how many are carried.
 
     The scan iterates over the remaining operands.
     """
@@ -59,7 +59,7 @@ def equations_count(jaxpr: Any) -> int:
     An equation that contains a sub-jaxpr is counted once, in addition to the equations of the
     sub-jaxpr. A sub-jaxpr that several equations share is counted at each use.
     """
-    known: dict[int, int] = {}  # each shared jaxpr is walked once
+    known: dict[int, int] = {}  # by id, so that a shared jaxpr is walked once
 
     def count(jaxpr: Any) -> int:
         if id(jaxpr) not in known:

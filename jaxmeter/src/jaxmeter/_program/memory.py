@@ -51,15 +51,16 @@ def memory(fn: Case | Callable[..., Any], *args: Any, run: bool = True, **kwargs
     Returns
     -------
     MemoryUse
-        ``memory`` contains the compiler's plan, which is exact, and the peaks of the process and
-        the device, all in bytes. ``buffers`` contains the hundred largest buffers.
+        ``memory`` contains the compiler's memory plan, which is exact, and the peak memory of the
+        process and of the device. All sizes are in bytes. ``buffers`` contains the 100 largest
+        buffers.
 
     Raises
     ------
     JaxmeterError
         If ``fn`` is not callable, or if arguments are given with a case.
     Exception
-        Any exception of the function.
+        Any exception that the function raises.
     """
     case = case_of("memory", fn, args, kwargs)
     reset_peak_rss()
@@ -112,7 +113,7 @@ def allocator() -> Allocator:
         "XLA_PYTHON_CLIENT_MEM_FRACTION"
     )
     return Allocator(
-        # The platform's own allocator allocates each buffer separately.
+        # The allocator "platform" allocates each buffer separately, so nothing is preallocated.
         preallocate=preallocate not in ("false", "False", "0") and kind != "platform",
         fraction=float(fraction) if fraction else _DEFAULT_FRACTION,
         kind=kind,
@@ -143,15 +144,15 @@ def tradeoff(
     Returns
     -------
     Tradeoff
-        The time and memory of each choice. A choice that fails, perhaps for lack of memory, is kept
-        with its failure.
+        The time and memory of each choice. If a choice fails, for example for lack of memory, its
+        error is kept instead.
 
     Raises
     ------
     JaxmeterError
         If a choice is not a mapping, or ``make`` does not return a case.
     Exception
-        Any exception of ``make``.
+        Any exception that ``make`` raises.
     """
     points: list[TradeoffPoint] = []
     failures: list[TradeoffPoint] = []
@@ -165,7 +166,7 @@ def tradeoff(
         case = make(**params)
         if not isinstance(case, Case):
             raise JaxmeterError(
-                f"tradeoff: got {case!r:.80} from {name_of(make)}; let this function return "
+                f"tradeoff: got {case!r:.80} from {name_of(make)}; make this function return "
                 "jaxmeter.Case(fn, args)"
             )
         name = name_of(case.fn)

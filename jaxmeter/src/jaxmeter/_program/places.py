@@ -1,4 +1,4 @@
-"""Find the source lines behind Python frames and equations of a jaxpr."""
+"""Find the source lines that belong to Python frames and to equations of a jaxpr."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import jaxlib
 
-# The separator at the end keeps apart packages such as jax and jaxopt.
+# Each path ends with a separator, so that the path of jax does not match files of jaxopt.
 _OURS = os.path.join(Path(__file__).parents[1], "")
 _INSTALLED = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
 _TREES = inspect.getfile(jax.tree_util.tree_flatten)
@@ -76,8 +76,10 @@ def user_places(places: Iterable[Place]) -> list[Place]:
 
 
 def places_of_equation(equation: Any) -> list[Place]:
-    """Return the user's lines that made an equation, the innermost first; empty if they are not
-    known."""
+    """Return the user's lines that made an equation, the innermost first.
+
+    Return an empty list if the lines are not known.
+    """
     traceback = equation.source_info.traceback
     frames = () if traceback is None else traceback.frames
     return user_places(Place(f.file_name, f.line_num, f.function_name) for f in frames)
@@ -101,7 +103,7 @@ def is_over_leaves(equation: Any) -> bool:
 
 
 def places_of_frame(frame: FrameType | None) -> list[Place]:
-    """Return the user's lines of a frame of this thread and of its callers, the innermost first."""
+    """Return the user's lines of a frame and of the frame's callers, the innermost first."""
     places = []
     while frame is not None:
         places.append(
@@ -114,7 +116,8 @@ def places_of_frame(frame: FrameType | None) -> list[Place]:
 def author_place(places: Sequence[Place]) -> Place | None:
     """Return the innermost line outside installed packages: a line that the user can change.
 
-    If all lines are in installed packages, return the innermost line; None if there are no lines.
+    If all lines are in installed packages, return the innermost line. If there are no lines, return
+    None.
     """
     own = (place for place in places if not is_installed(place.file))
     return next(own, places[0] if places else None)

@@ -39,8 +39,10 @@ def read_budgets(file: Path) -> dict[str, Budget]:
 
 
 def checked_budget(where: str, limits: Mapping[str, Any]) -> Budget:
-    """Check limits and return them as a budget; error messages begin with ``where``, the place of
-    the limits."""
+    """Check limits and return them as a budget.
+
+    ``where`` names the place of the limits. Error messages begin with this name.
+    """
     for name, limit in limits.items():
         if name not in QUANTITIES:
             raise JaxmeterError(

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass
 class LockedTests:
-    """A test run that compares the measured quantities with the lock file, or writes them to it."""
+    """A test run that compares measured quantities with the lock file, or writes them to the
+    file."""
 
     root: Path
     is_writing: bool
@@ -37,9 +38,9 @@ class LockedTests:
     """The name of the section that the last test needs but the lock file lacks; otherwise empty."""
 
     def take(self, test: str, measured: Sequence[Metered]) -> str | None:
-        """Compare the quantities that a test has measured with the lock file, or write them to the
-        file.
+        """Compare the quantities of a test with the lock file, or write them to the file.
 
+        ``measured`` contains the functions that the test measured.
         Return the differences as a string; None if nothing differs or nothing was compared.
 
         Raises

@@ -1,4 +1,4 @@
-"""Measure the quantities of a function, each at its first use, and explain their values.
+"""Measure each quantity of a function when it is first used, and explain its value.
 
 The pytest fixture ``jaxmeter`` returns a `Metered`. The class itself does not need pytest.
 """
@@ -27,7 +27,7 @@ from jaxmeter.errors import JaxmeterError, RetraceError
 
 
 class Metered:
-    """A function and its quantities, each of which is measured at its first use.
+    """A function and its quantities. Each quantity is measured when it is first used.
 
     To measure captured arrays, the function is only traced and lowered. To measure any other
     quantity, the function is also compiled and run. If the function is already jitted, its cache is
@@ -65,7 +65,7 @@ class Metered:
         if name in QUANTITIES:
             return self.quantity(name)
         known = vars(type(self)).get(name)
-        if known is not None:  # a property raised an AttributeError, and Python dropped it
+        if known is not None:  # a property raised an AttributeError, which Python dropped
             return known.__get__(self, type(self))
         raise AttributeError(
             f"jaxmeter: got the unknown name {name!r}; use audit, record, again(...) or one of the "
@@ -174,7 +174,7 @@ class Metered:
     def _explain(self, name: str) -> str:
         described = QUANTITIES[name]
         if described.section == "audit":
-            # The limit is exceeded, so arrays of any size are worth showing.
+            # The limit is exceeded, so show arrays of any size.
             return table(audit(self._case, threshold_bytes=0))
         if name in ("traces", "compiles"):
             return str(self._retrace or "\n".join(self._causes) or described.advice)
@@ -189,8 +189,10 @@ class Metered:
             _ = self.record
 
     def _hear(self, events: Events) -> None:
-        """Add the traces and compiles of the outermost function, whose event comes last, to the
-        counts."""
+        """Add the traces and compiles of the outermost function to the counts.
+
+        The event of the outermost function comes last.
+        """
         name = events.traced[-1] if events.traced else getattr(self._jitted, "__name__", self.name)
         self._traces_heard += events.traced.count(name)
         self._compiles_heard += (events.compiled + events.cache_hits).count(f"jit({name})")

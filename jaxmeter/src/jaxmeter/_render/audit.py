@@ -28,7 +28,7 @@ def audit_sheet(audit: Audit) -> Sheet:
     """
     groups: dict[str, list[AuditedArray]] = {}
     for number, array in enumerate(audit.arrays):
-        # Large arrays that belong to no variable are separate findings.
+        # Each large array that belongs to no variable gets its own row.
         alone = f"{number}" if array.verdict == "large" else ""
         groups.setdefault(array.argument or alone, []).append(array)
     variables = [

@@ -1,4 +1,4 @@
-"""Describe the compile time that a persistent cache saves a program."""
+"""Describe how much compile time a persistent cache saves, and which settings to use."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from jaxmeter._render.units import bytes_text, count_text, place_text, seconds_t
 
 _THRESHOLDS_SECONDS = (1.0, 0.3, 0.1, 0.0)
 """Values to try for the minimum compile time of the programs that JAX keeps in the cache. The first
-is JAX's default."""
+value is JAX's default."""
 _ENOUGH_SHARE = 0.95
 
 
@@ -27,7 +27,8 @@ def cache_sheet(found: CacheDiagnosis) -> Sheet:
     for least in _THRESHOLDS_SECONDS:
         kept = [value for value in seconds.values() if value >= least]
         thresholds.append(row(f"{least:g}", str(len(kept)), seconds_text(sum(kept) or None)))
-        # In another run a compile may take half the time: count compiles above twice the minimum.
+        # In another run, a compile may take half the time. Count only compiles that take at least
+        # twice the minimum.
         sure = sum(value for value in kept if value >= 2 * least)
         if not chosen and sure >= _ENOUGH_SHARE * sum(seconds.values()):
             chosen = least
@@ -52,9 +53,9 @@ def cache_sheet(found: CacheDiagnosis) -> Sheet:
     )
     is_set = "is set" if found.is_set else "is not set"
     notes = [
-        f"the whole runs took {seconds_text(found.first_seconds)} and then "
-        f"{seconds_text(found.second_seconds)}; both traced and lowered every program, because the "
-        "cache has only compiled programs",
+        f"the first run took {seconds_text(found.first_seconds)} and the second "
+        f"{seconds_text(found.second_seconds)}; both runs traced and lowered every program, "
+        "because the cache contains only compiled programs",
         f"the cache has {bytes_text(found.stored_bytes)} in "
         f"{count_text(found.stored_count, 'program')}",
         f"JAX_COMPILATION_CACHE_DIR {is_set} in this environment; programs that take less than 1 s "

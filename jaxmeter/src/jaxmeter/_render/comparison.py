@@ -72,7 +72,7 @@ def _notes(comparison: Comparison, names: tuple[str, str]) -> list[str]:
     if comparison.verdict != "different" and any(one.verdict != "same" for one in phases):
         notes.append(
             f"{', '.join(map(_name, phases))} do not decide the verdict: no difference was found, "
-            "but each may differ within its interval"
+            "but each time may differ within its interval"
         )
     return notes
 
@@ -124,8 +124,11 @@ def _timing(comparison: Comparison, one: Timing) -> Row:
 
 
 def _seconds(comparison: Comparison, quantity: str) -> float | None:
-    """Return the time of the first function: the median over processes of the median in each
-    process. None if no process measured this time."""
+    """Return the time of the first function in seconds: the median over processes of the median in
+    each process.
+
+    Return None if no process measured this time.
+    """
     medians = []
     for process in comparison.processes:
         samples = process.a.samples_seconds

@@ -16,7 +16,7 @@ from jaxmeter._render.units import place_text, seconds_text
 
 _ROW_PIXELS = 18
 _LEAST_SHARE = 1e-3
-"""The width of the narrowest box that is drawn, as a share of the drawing."""
+"""The width of the narrowest box that is drawn, as a share of the width of the drawing."""
 _CHARACTER_SHARE = 0.0065
 """The width of a character, as a share of a drawing that is 1000 pixels wide."""
 _HUES = {"trace": 210, "lower": 180, "HLO passes": 50, "constant folding": 0, "emit": 30}

@@ -64,7 +64,7 @@ def tradeoff_sheet(tradeoff: Tradeoff) -> Sheet:
 
 
 def allocator_text(allocator: Allocator, backend: str) -> str:
-    """Return one line that says how JAX allocates memory of the device."""
+    """Return one line that describes how JAX allocates the memory of the device."""
     if allocator.preallocate is None:
         return f"on {backend} JAX preallocates nothing"
     share = f"{100 * (allocator.fraction or 0):g} %"

@@ -57,7 +57,7 @@ def _functions(functions: list[WatchedFunction], title: str = "", limit: int = 2
         for function in functions
     ]
     columns = ("traces:", "function objects:", "compiles:", "from the cache:", "time:")
-    details = "causes, and lines that called it"
+    details = "causes, and lines that called the function"
     return Table(("function", "defined", *columns), rows, title, details, limit, details_limit=7)
 
 

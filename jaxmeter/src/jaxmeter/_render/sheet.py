@@ -54,7 +54,8 @@ class Table:
     details: str = "details"
     """The name of the column that holds the rows' details in Markdown and in rich's tables."""
     limit: int = 20
-    """Number of rows shown in a terminal; with 0 only the title. Markdown shows all rows."""
+    """Number of rows shown in a terminal. If it is 0, only the title is shown. Markdown shows all
+    rows."""
     details_limit: int = 4
     """Number of details of each row shown in a terminal. Markdown shows all details."""
 
@@ -224,7 +225,7 @@ def _more(count: int, what: str, indent: str = "") -> list[str]:
 
 
 def pieces(text: Text) -> list[str]:
-    """Return the strings of a text, each without line breaks, which would break a table."""
+    """Return the strings of a text. Line breaks are removed, because they would break a table."""
     parts = (text,) if isinstance(text, str) else text
     return [type(part)(" ".join(part.splitlines())) for part in parts if part]
 

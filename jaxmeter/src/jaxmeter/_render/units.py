@@ -78,7 +78,7 @@ def _cell_text(place: str) -> str | None:
 
 
 def devices_notes(count: int | None) -> tuple[str, ...]:
-    """Return a note that the numbers are per device; empty if the count is 1 or not known."""
+    """Return a note that the numbers are per device; no note if the count is 1 or not known."""
     if count is None or count < 2:
         return ()
     numbers = "flops, bytes accessed, arguments, outputs and temporaries"

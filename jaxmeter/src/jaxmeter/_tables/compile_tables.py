@@ -16,9 +16,9 @@ schema(
     "The rows add up to the time of tracing, lowering and compiling.",
     stage="`trace`, `lower`, `HLO passes`, `constant folding`, `emit`, `LLVM`, `other`",
     seconds="elapsed time, seconds; rows that ran in parallel share the elapsed time",
-    basis="`measured`, or `unattributed` if the line is not known; `by instructions`, `by "
-    "equations` or `by estimate` if only the total of several rows was measured and is divided in "
-    "proportion to their instructions, equations or estimated times",
+    basis="`measured`; `unattributed` if the line is not known; `by instructions`, `by equations` "
+    "or `by estimate` if only the total of several rows was measured. The total is then divided in "
+    "proportion to the instructions, equations or estimated times of the rows",
     source="file and line; empty if the line is not known",
     kernel="name of the kernel; empty for stages before kernels exist",
     scope="named scopes",
@@ -47,8 +47,8 @@ schema(
     seconds="time of the stages `emit` and `LLVM`, seconds",
     emit_seconds="time of translating HLO into LLVM's representation, seconds",
     llvm_seconds="time of optimising and generating machine code in LLVM, seconds",
-    instructions_count="number of HLO instructions in the kernel, without those that only move or "
-    "name data",
+    instructions_count="number of HLO instructions in the kernel, except instructions that only "
+    "move or name data",
     operations="opcodes in the kernel with their counts",
     scope="named scopes",
     primitive="primitive of JAX",

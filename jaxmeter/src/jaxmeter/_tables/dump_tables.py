@@ -25,7 +25,7 @@ schema(
     folder="folder of the dump",
     module="name of the program, such as `jit_f`",
     instructions_before_count="number of instructions before any pass",
-    instructions_count="number of instructions of the optimised program, including those in "
+    instructions_count="number of instructions of the optimised program, including instructions in "
     "fusions",
     fusions_count="number of fusions in the optimised program",
     custom_calls_count="number of calls of foreign code in the optimised program",
@@ -67,18 +67,19 @@ schema(
     "dump_fusions",
     "Each row is a fusion of the optimised program. The fusion with the largest result is first.",
     fusion="name of the fusion",
-    fusion_kind="`kLoop`, `kInput`, `kOutput`, `kCustom`",
+    fusion_kind="XLA's kind of fusion: `kLoop`, `kInput`, `kOutput`, `kCustom`",
     shape="type and shape of the result",
     bytes="size of the result, bytes",
-    operations="opcodes in the fusion, without those that only move data",
-    operations_count="number of instructions in the fusion, without those that only move data",
+    operations="opcodes in the fusion, except opcodes that only move data",
+    operations_count="number of instructions in the fusion, except instructions that only move "
+    "data",
     scope="named scopes",
     source="file and line",
 )
 schema(
     "dump_buffers",
-    "Each row is a value with memory in XLA's buffer assignment or, without an assignment, the "
-    "result of an instruction outside fusions. The largest value is first.",
+    "Each row is a value that has memory in XLA's buffer assignment. If there is no assignment, "
+    "each row is the result of an instruction outside fusions. The largest value is first.",
     buffer_kind="`argument`, `output`, `temporary`, `constant`",
     bytes="size, bytes",
     shape="type and shape",
@@ -105,8 +106,8 @@ schema(
     "of result.",
     dtype="XLA's name of the type: `f64`, `f32`, `s32`, `pred`",
     scope="named scopes",
-    count="number of instructions, including those in fusions, without parameters, tuples, tuple "
-    "elements and bitcasts",
+    count="number of instructions, including instructions in fusions; parameters, tuples, tuple "
+    "elements and bitcasts are not counted",
     result_bytes="size of the results of instructions outside fusions, bytes",
 )
 schema(
@@ -139,7 +140,7 @@ def dump_tables(dump: Dump) -> dict[str, pd.DataFrame]:
             "and check that the compiler is not interrupted"
         )
     before, after = list(instructions(dump.before)), list(known.values())
-    # The sizes are Python's numbers, because their sum may need more than 64 bits.
+    # The sizes are Python integers, because their sum may need more than 64 bits.
     parts = pd.DataFrame([*_parts("before", before), *_parts("after", after)], dtype=object)
     tables = {
         "dump_opcodes": _opcodes(parts),

@@ -24,15 +24,15 @@ schema(
     "dump_diff",
     "Each row is a difference between two dumps. The largest growth in bytes is first. XLA may "
     "rename instructions in every compile. Buffers and fusions are therefore matched by "
-    "operation, named scope and source line (buffers also by kind), and constants by shape and "
-    "value.",
-    what="`size`, `buffer`, `opcode`, `fusion`, `constant`, `precision`, `call`",
+    "operation, named scope and source line. Buffers must also have the same kind. Constants are "
+    "matched by shape and value.",
+    what="kind of item: `size`, `buffer`, `opcode`, `fusion`, `constant`, `precision`, `call`",
     item="properties by which the rows were matched; for `size`, the name of the quantity",
     before_count="number of matching items before",
     now_count="number of matching items now",
     before_bytes="size of matching items before, bytes",
     now_bytes="size of matching items now, bytes",
-    change_bytes="now_bytes less before_bytes",
+    change_bytes="now_bytes minus before_bytes",
     ratio="now_bytes divided by before_bytes; if before_bytes is missing or zero, now_count "
     "divided by before_count",
     before_shape="shape of the first matching item before, usually the largest",
@@ -76,7 +76,7 @@ class Dump:
 def dump_program(
     program: Case | jax.stages.Lowered, folder: Path, *, by_pass: bool = False
 ) -> Dump:
-    """Compile one program and let XLA dump it.
+    """Compile a program, and make XLA dump it to a folder.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def dump_program(
     JaxmeterError
         If the folder is not empty or cannot be written, or if the backend dumps nothing.
     Exception
-        Any exception of tracing or compiling.
+        Any exception that is raised while the program is traced or compiled.
     """
     with file_errors("dump_program", folder, "give a folder that can be written"):
         folder.mkdir(parents=True, exist_ok=True)
@@ -235,8 +235,8 @@ def _items(tables: Mapping[str, pd.DataFrame]) -> dict[tuple[str, str], dict[str
     """Return the items of a dump: a dictionary from (``what``, ``item``) to an item's properties.
 
     ``what`` and ``item`` are columns of the table ``dump_diff``. A size has a count or bytes. Every
-    other item stands for all rows of a table with the same key: it has their total count, their
-    total bytes and the shape of the first row.
+    other item combines all rows of a table with the same key. The item has the total count and the
+    total bytes of these rows, and the shape of the first row.
     """
     (total,) = tables["dump"].to_dict("records")
     found: dict[tuple[str, str], dict[str, Any]] = {

@@ -16,7 +16,7 @@ schema(
     op="instruction of the optimised HLO; empty if it is not known",
     program="name of the program that contains the instruction",
     scope="named scopes of the instruction",
-    device="plane of the trace, or number of the GPU",
+    device="plane of the trace, or number of the GPU in an nsys capture",
     launches_count="number of launches",
     total_seconds="duration of all launches, seconds",
     mean_seconds="mean duration of a launch, seconds",

@@ -1,4 +1,7 @@
-"""Make the table of time and memory for several choices of parameters, with its Pareto front."""
+"""Make the table of time and memory for several choices of parameters.
+
+The table marks the Pareto front: the choices for which every faster choice has larger temporaries.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +34,9 @@ schema(
     output_bytes="size of the results as the compiler reports it, bytes",
     temp_bytes="size of the temporaries as the compiler reports it, bytes",
     embedded_bytes="size of the constants embedded in the program, bytes",
-    compile_peak_bytes="peak memory of the process up to the end of compiling, above its memory "
+    compile_peak_bytes="peak memory of the process up to the end of compiling, minus its memory "
     "before tracing, bytes",
-    run_peak_bytes="peak memory of the process up to the last run, above its memory before "
+    run_peak_bytes="peak memory of the process up to the last run, minus its memory before "
     "tracing, bytes",
     device_peak_bytes="peak memory of the device since the process began, bytes; missing on CPUs",
     is_preallocated="whether JAX reserves its share of the device memory as soon as it starts",
@@ -62,8 +65,7 @@ def memory_table(points: Sequence[Point]) -> pd.DataFrame:
     ----------
     points : sequence of Point
         The choices with their records. A choice has failed unless all its records are ``ok``. The
-        numbers of the allocator, from `allocator_checks`, are read from the checks of the choice's
-        first record.
+        checks of the first record may contain numbers of the allocator, from `allocator_checks`.
 
     Raises
     ------
@@ -134,7 +136,7 @@ def _largest(records: Sequence[Record], name: str) -> int | None:
 
 
 def allocator_checks() -> dict[str, float]:
-    """Return numbers of the first device's allocator, to add to the checks of a case.
+    """Return numbers that describe the first device's allocator, to add to the checks of a case.
 
     The dictionary is empty on a CPU.
     """

@@ -27,7 +27,8 @@ INSTALL_NSYS = (
     "with --nsys). To read a capture from another machine, export it there: "
     "nsys export --type sqlite FILE.nsys-rep"
 )
-# For each table of nsys: its field in `NsysCapture`, its required and optional integer columns.
+# For each table of nsys: the field in `NsysCapture`, the required integer columns, and the optional
+# integer columns.
 _CALL = (("start",), ("globalTid", "correlationId"))
 _TABLES = {
     "NVTX_EVENTS": ("nvtx", ("start", "eventType"), ("end", "textId", "globalTid")),
@@ -45,7 +46,7 @@ _TABLES = {
     "CUPTI_ACTIVITY_KIND_DRIVER": ("driver", *_CALL),
 }
 _TEXTS = {"NVTX_EVENTS": ("text",)}
-_METADATA = ("META_DATA_EXPORT", "EXPORT_META_DATA")  # since nsys 2023; before 2023
+_METADATA = ("META_DATA_EXPORT", "EXPORT_META_DATA")  # the names since nsys 2023 and before
 _FILE_BYTES = 2**31
 _MOST_COPIED_BYTES = 2**50  # in one copy; sums of larger copies would not fit into 64 bits
 _MOST_ROWS_COUNT = 4_000_000
@@ -217,7 +218,7 @@ def _guard(base: sqlite3.Connection) -> None:
 def _frame(base: sqlite3.Connection, table: str, names: list[str]) -> pd.DataFrame:
     """Return a table with only the columns that `_TABLES` and `_TEXTS` list.
 
-    Return an empty frame if `names`, the tables of the file, lacks the table.
+    Return an empty frame if the file has no such table. `names` lists the tables of the file.
     """
     if table not in names:
         return pd.DataFrame()

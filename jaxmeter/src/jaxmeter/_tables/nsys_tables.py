@@ -49,8 +49,8 @@ schema(
     range_kind="`push` for push-pop ranges, which nest on a thread; `start` for start-end ranges",
     count="number of ranges",
     total_seconds="duration of all ranges, seconds",
-    self_seconds="duration of all ranges without the ranges inside them on the same thread, "
-    "seconds; for start-end ranges, total_seconds",
+    self_seconds="duration of all ranges, without the time of other ranges inside them on the same "
+    "thread, seconds; equal to total_seconds for start-end ranges",
     is_thunk="whether XLA wrote the range for an operation",
     op="instruction of the operation, if XLA wrote the range",
     scope="named scopes of the operation, if XLA wrote the range",
@@ -86,8 +86,8 @@ def nsys_tables(
 
     Each kernel is joined with the call that launched it, by process and correlation number. A call
     is joined with the innermost ``Thunk`` range around the call on the same thread. XLA writes such
-    a range for each operation. All kernels of a CUDA graph have the same call, and so the same
-    operation.
+    a range for each operation. One call launches all kernels of a CUDA graph, so all of them get
+    the same operation.
 
     Parameters
     ----------
@@ -168,9 +168,9 @@ def _check_ran(name: str, known: Mapping[str, Instruction], ranges: pd.DataFrame
     if (programs and name not in programs) or (ran and not matched):
         listed = ", ".join(sorted(programs)) or "unknown"
         raise JaxmeterError(
-            f"hlo: got an HLO text of {name} that does not match the capture: its programs are "
-            f"{listed}, and {matched} of its {len(ran)} operations are in the text; give the HLO "
-            "text of the compile that was captured"
+            f"hlo: got an HLO text of {name} that does not match the capture: the capture has the "
+            f"programs {listed}, and {matched} of its {len(ran)} operations are in the text; give "
+            "the HLO text of the compile that was captured"
         )
 
 
@@ -268,7 +268,7 @@ def _memcpy(capture: NsysCapture) -> pd.DataFrame:
         kind = _COPIES[number] if 0 <= number < len(_COPIES) else f"kind {row.get('copyKind')}"
         seconds = (int(row["end"]) - int(row["start"])) * 1e-9
         rows.append((kind, str(_number(row.get("deviceId"))), int(row["bytes"]), seconds))
-    # The numbers are Python's, because a sum of bytes may need more than 64 bits.
+    # The numbers are Python integers, because a sum of bytes may need more than 64 bits.
     copies = pd.DataFrame(rows, columns=["copy_kind", "device", "bytes", "seconds"], dtype=object)
     sums = copies.groupby(["copy_kind", "device"], sort=False).agg(
         count=("bytes", "size"), bytes=("bytes", "sum"), total_seconds=("seconds", "sum")

@@ -17,7 +17,7 @@ from jaxmeter._records.record import Environment
 from jaxmeter.errors import JaxmeterError
 
 _TEXT, _WHOLE, _REAL, _TRUTH = "string", "Int64", "Float64", "boolean"
-_KINDS = {_TEXT: "text", _WHOLE: "whole", _REAL: "number", _TRUTH: "true or false"}
+_KINDS = {_TEXT: "text", _WHOLE: "whole number", _REAL: "number", _TRUTH: "true or false"}
 _WHOLE_ENDINGS = ("bytes", "count", "position", "step")
 _REAL_ENDINGS = ("seconds", "second", "fraction", "ratio", "occupancy", "relative")
 
@@ -114,7 +114,8 @@ def frame(name: str, rows: Any) -> pd.DataFrame:
             table[column] = values.astype(kind)  # type: ignore[call-overload]
         except (TypeError, ValueError, OverflowError) as error:
             raise JaxmeterError(
-                f"frame: got values of {name}.{column} that are not {kind} ({error}); convert them"
+                f"frame: got values of {name}.{column} that are not {kind} ({error}); convert the "
+                "values"
             ) from error
     return pd.DataFrame(table).reset_index(drop=True)
 

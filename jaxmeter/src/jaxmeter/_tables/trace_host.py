@@ -15,8 +15,8 @@ from jaxmeter._trace.trace import Trace
 
 schema(
     "trace_annotations",
-    "Each row sums the events on host threads with the same name and keywords. Operations are not "
-    "included. `jax.profiler.TraceAnnotation` and the runtime write such events.",
+    "Each row sums all events on host threads that have the same name and keywords. Operations are "
+    "not included. `jax.profiler.TraceAnnotation` and the runtime write such events.",
     name="name of the event",
     keywords="keywords as JSON; empty if there are none",
     kind="`annotation`, `step`, or `python` for a frame of the interpreter",
@@ -28,7 +28,7 @@ schema(
 schema(
     "trace_phases",
     "Each row is the time that a host thread spent in one phase of JAX's work. The names of "
-    "events and threads show the phase; the phase of operations is `execute`. If such events are "
+    "events and threads decide the phase; the phase of operations is `execute`. If events are "
     "nested, the time belongs to the phase of the innermost event.",
     phase="`trace`, `lower`, `compile`, `dispatch`, `transfer`, `wait`, `execute`",
     thread="name of the thread, or of the pool to which it belongs",

@@ -29,10 +29,10 @@ schema(
     op_events_count="number of events that are runs of operations of programs",
     lines_count="number of threads and streams with events",
     programs_count="number of programs that ran operations",
-    programs_with_hlo_count="number of these programs for which the HLO is known",
+    programs_with_hlo_count="number of programs that ran operations and have a known HLO",
     span_seconds="time from the start of the first event to the end of the last event, seconds",
     op_self_seconds="self time of all operations, summed over threads, seconds",
-    scoped_fraction="share of op_self_seconds in a named scope, 0 to 1",
+    scoped_fraction="share of op_self_seconds that belongs to named scopes, 0 to 1",
 )
 schema(
     "trace_ops",
@@ -49,9 +49,9 @@ schema(
     device="plane of the trace on which the operation ran",
     count="number of runs",
     lines_count="number of threads or streams on which the operation ran",
-    total_seconds="duration of all runs, including operations inside, seconds",
-    self_seconds="duration of all runs without the operations inside, such as the body of a loop, "
-    "seconds",
+    total_seconds="duration of all runs, including other operations inside them, seconds",
+    self_seconds="duration of all runs, without other operations inside them, such as the body of "
+    "a loop, seconds",
     self_fraction="share of the self time of all operations, 0 to 1",
 )
 schema(
@@ -70,8 +70,8 @@ schema(
     thread="name of the thread or stream",
     events_count="number of events, without the marks that thread pools write about their own work",
     op_events_count="number of events that are runs of operations",
-    busy_seconds="time with an event under way, including waiting, seconds",
-    op_busy_seconds="time with an operation under way, seconds",
+    busy_seconds="time during which at least one event runs, including waiting, seconds",
+    op_busy_seconds="time during which at least one operation runs, seconds",
     op_self_seconds="sum of the self times of the thread's operations, seconds",
     op_occupancy="op_busy_seconds divided by the span of the trace, 0 to 1",
 )

@@ -1,4 +1,7 @@
-"""Get the tables that xprof, a plugin of TensorBoard, makes of a trace; list the empty tables."""
+"""Get the tables that xprof, a plugin of TensorBoard, makes from a trace.
+
+The table ``xprof_tools`` also lists the tables without rows.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ _TOOLS = (
 
 schema(
     "xprof_tools",
-    "Each row is a table that xprof can make of a trace. Tables with rows are saved as "
+    "Each row is a table that xprof can make from a trace. Tables with rows are saved as "
     "`xprof_TOOL_N`, with xprof's own columns.",
     tool="xprof's name of the tool",
     program="name of the program, for tools that show a single program",
@@ -35,7 +38,7 @@ Convert = Callable[[list[str], str, dict[str, Any]], Any]
 def xprof_tables(
     path: Path, programs: Iterable[str] = (), convert: Convert | None = None
 ) -> dict[str, pd.DataFrame]:
-    """Return the table ``xprof_tools``, and all tables with data that xprof makes of a trace.
+    """Return the table ``xprof_tools``, and all tables with data that xprof makes from a trace.
 
     Parameters
     ----------
@@ -61,7 +64,7 @@ def xprof_tables(
             options = {"module_name": program, "memory_space": "0"} if program else {}
             try:
                 answer = json.loads(convert([str(path)], tool, options) or "null")
-            except Exception as error:  # any exception of a converter; the other tools go on
+            except Exception as error:  # a converter may raise any exception: try the other tools
                 rows.append({**row, "status": f"{type(error).__name__}: {error}"})
                 continue
             found = [table for table in _tables(answer) if len(table)]
@@ -91,7 +94,7 @@ def _xprof(path: Path) -> Convert:
 def _tables(answer: Any) -> list[pd.DataFrame]:
     """Return the tables in the answer of a tool of xprof.
 
-    An answer has the JSON form of Google's visualisation library, or lists the heap at its peak.
+    An answer has the JSON form of Google's visualisation library, or lists the heap at peak memory.
     """
     if isinstance(answer, list):
         return [table for part in answer for table in _tables(part)]

@@ -19,7 +19,10 @@ _ROWS_COUNT = 500
 _LEAST_SHARE = 0.0005
 """The minimum width of a box in the timeline, as a share of the run."""
 _OPEN_SHARE = 0.1
-_NO_PROFILES = "None. To profile the three slowest functions, run jaxmeter watch --profile 3."
+_NO_PROFILES = (
+    "No function was profiled. To profile the three slowest functions, run "
+    "jaxmeter watch --profile 3."
+)
 
 
 def run_page(run: WatchedRun) -> str:
@@ -40,7 +43,7 @@ def run_page(run: WatchedRun) -> str:
         profiles="".join(sheet_html(compile_sheet(profile)) for profile in run.profiles)
         or f"<p>{_NO_PROFILES}</p>",
         rows="".join(map(_row, slowest[:_ROWS_COUNT])),
-        more=escape(f"{more} more, the fastest, are in the JSON file." if more > 0 else ""),
+        more=escape(f"{more} faster compiles are only in the JSON file." if more > 0 else ""),
         processes="".join(map(_process, run.processes)),
     )
 

@@ -50,9 +50,9 @@ ul {{ padding-left: 1.2rem; margin: .3rem 0; }}
 <div class="numbers">{numbers}</div>
 <ul>{notes}</ul>
 <h2>Avoidable time</h2>
-<p class="quiet">The row about the persistent cache concerns later runs. In the other rows, each
-compile is counted at most once. Each time is the sum of trace, lowering and compile, without the
-time of other compiles within them.</p>
+<p class="quiet">The row about the persistent cache shows the time that later runs can save. In the
+other rows, each compile is counted at most once. Each time is the sum of tracing, lowering and
+compiling. If another compile began during this time, its time is not included.</p>
 <table><thead><tr><th>time</th><th>compiles</th><th>kind</th><th>cause</th><th>what to do</th></tr>
 </thead><tbody>{savings}</tbody></table>
 <h2>Timeline</h2>
@@ -61,8 +61,8 @@ time of other compiles within them.</p>
 <span style="color:var(--hit)"></span>read from the persistent cache</p>
 {timelines}
 <h2>Lines that compiled</h2>
-<p class="quiet">The calls in the program's own files that led to compiles, the outermost first. If
-a library called JAX, the library's innermost line is shown last.</p>
+<p class="quiet">The tree shows the calls in the program's own files that led to compiles. The
+outermost call is first. If a library called JAX, the library's innermost line is shown last.</p>
 <div class="tree">{tree}</div>
 <h2>Compiles</h2>
 <table id="compiles"><thead><tr><th>id</th><th>line</th><th>cause</th><th>all</th>

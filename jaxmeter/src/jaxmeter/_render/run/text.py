@@ -38,8 +38,9 @@ def headline(run: WatchedRun) -> str:
             f"no process imported JAX ({count} Python {'process' if count == 1 else 'processes'})"
         )
     text = (
-        f"this run took {seconds_text(run.seconds)}, of which it traced, lowered and compiled for "
-        f"{seconds_text(run.busy_seconds)}: {count_text(run.compiles_count, 'program')} compiled"
+        f"this run took {seconds_text(run.seconds)} and spent "
+        f"{seconds_text(run.busy_seconds)} of this time on tracing, lowering and compiling: "
+        f"{count_text(run.compiles_count, 'program')} compiled"
     )
     if run.cache_hits_count:
         text += f", {run.cache_hits_count} read from the persistent cache"
