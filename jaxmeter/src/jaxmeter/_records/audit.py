@@ -97,12 +97,12 @@ class Audit(Result):
     """The bytes of all occurrences of constants, including tables that JAX itself adds."""
     embedded_count: int
     hidden_argument_bytes: int | None
-    """None if this version of JAX does not report it."""
+    """The bytes of all hidden arguments; None if this version of JAX does not report them."""
     jax: str
     """The version of JAX, on which embedding depends."""
     embedding_seconds: float | None = None
-    """The seconds that the embedded bytes add to every compile, without the foldings. This is an
-    estimate from the calibration of this machine (`jaxmeter.calibrate`). None if there is no
+    """The seconds that the embedded bytes add to every compile, without the foldings. The seconds
+    are estimated with the calibration of this machine (`jaxmeter.calibrate`). None if there is no
     calibration."""
     foldings: tuple[Folding, ...] = ()
     """The operations that the compiler folds, the slowest first. Operations with an estimate below

@@ -157,12 +157,12 @@ class CompileProfile(Result):
 
     @property
     def attributed_share(self) -> float:
-        """The share of the rows' seconds that is attributed to a source line."""
+        """The share of the seconds of all rows that is attributed to a source line."""
         return self._share({"measured", "by instructions", "by equations", "by estimate"})
 
     @property
     def measured_share(self) -> float:
-        """The share of the rows' seconds that was measured for a line or kernel itself."""
+        """The share of the seconds of all rows that was measured for a line or kernel itself."""
         return self._share({"measured"})
 
     def _share(self, bases: set[str]) -> float:
@@ -194,7 +194,7 @@ class CompileProfile(Result):
         return CompileSummary(self.seconds, lines, tuple(slowest(self.kernels)))
 
     def to_flame_graph(self) -> str:
-        """Return an HTML page that draws the profile and needs no other files."""
+        """Return the profile as an HTML page that needs no other files."""
         from jaxmeter._render.flame import flame_graph
 
         return flame_graph(self)
