@@ -27,8 +27,8 @@ def register(shell: Any) -> None:
         """Audit, measure or watch a cell: %%jaxmeter audit, %%jaxmeter measure, %%jaxmeter watch.
 
         audit and measure first run the cell without its last expression. Then they audit or measure
-        this expression. If it is a call such as step(x), step is audited or measured with the
-        argument x. Any other expression is treated as a function without arguments.
+        this expression. If the expression is a call such as step(x), step is audited or measured
+        with the argument x. Any other expression is treated as a function without arguments.
 
         measure works in a fresh process. The process receives the modules, functions and values of
         the notebook that the cell uses. watch runs the cell and lists the functions that JAX traced

@@ -1,4 +1,4 @@
-"""Audit the arrays that a function captures: their holders, the lines that use them, their cost."""
+"""Audit the arrays that a function captures: find their holders, their uses and their cost."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def audit(
     -----
     The path of a captured array shows where the function holds the array, such as
     ``self.weights[0]``. A function may also make an array while it is traced, such as ``weights.T``
-    of a numpy array. If this new array is a view of an array that the function holds, or has equal
-    values, it gets the path of the held array. Otherwise it has no path.
+    of a numpy array. If this new array is a view of a held array, or has the same values, it gets
+    the path of the held array. Otherwise, the new array has no path.
     """
     case = case_of("audit", fn, args, kwargs)
     checked("audit", "threshold_bytes", threshold_bytes, Annotated[float, Meta(ge=0)])
@@ -150,9 +150,9 @@ def holders_of(
 ) -> dict[Hashable, tuple[Holder, Match]]:
     """Return the holder of each captured array, by the array's key.
 
-    Each value is a pair (holder, match). The match shows whether the captured array is the
-    same object as the holder's array, is a view of it, or has equal values. Arrays that neither the
-    function nor its arguments hold are left out.
+    Each value is a pair (holder, match). The match shows the relation of the captured array to the
+    holder's array: the same object, a view, or another array with equal values. Arrays that neither
+    the function nor its arguments hold are left out.
     """
     found: dict[Hashable, tuple[Holder, Match]] = {}
     holders = []

@@ -58,8 +58,7 @@ def _on_constants(
 
     ``given`` is the set of the variables of ``jaxpr`` that can be computed from captured arrays
     alone. ``caller`` is the line that calls the surrounding jitted function. This line is used for
-    all equations inside the function, because the lines that JAX reports belong to the first trace
-    of the function.
+    all equations inside the function: the lines that JAX reports belong to its first trace.
     """
     body = inner(jaxpr)
     captured = {variable for variable, array in closed_over(jaxpr) if identity(array) in embedded}

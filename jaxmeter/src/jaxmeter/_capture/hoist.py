@@ -41,7 +41,7 @@ def hoist(
     -------
     hoisted : callable
         ``hoisted(constants, *args, **kwargs)`` returns the same as ``fn(*args, **kwargs)``. It is
-        already jitted. It may be jitted again with other options, and may be differentiated and
+        already jitted. It may be jitted again with other options. It may also be differentiated and
         mapped, also with respect to the constants. Its arguments must have the shapes, dtypes and
         static values of the arguments of `hoist`. The static values are the static arguments and
         all leaves that are neither arrays nor numbers. ``hoisted`` donates the arguments that
@@ -67,9 +67,9 @@ def hoist(
     shard_map are kept. Captured scalars stay captured. If ``hoisted`` is differentiated, the rules
     of custom derivatives capture arrays again. In this case, hoist the derivative instead.
 
-    The results have the same bits as if the arrays had been made arguments of ``fn`` by hand. If
-    some operations of ``fn`` depend only on captured arrays, the results may differ in the last bit
-    from the results of ``fn``: the compiler folds these operations in ``fn``, but not in
+    The results have the same bits as if the arrays had been made arguments of ``fn`` by hand. The
+    results may differ in the last bit from the results of ``fn`` if some operations of ``fn``
+    depend only on captured arrays. The compiler folds such operations in ``fn``, but not in
     ``hoisted``.
     """
     case = case_of("hoist", fn, args, kwargs)

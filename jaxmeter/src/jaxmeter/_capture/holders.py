@@ -44,7 +44,8 @@ class Root:
 
 @dataclasses.dataclass(frozen=True)
 class Holder:
-    """An object that a function can reach, such as an array, with its path and the path's start."""
+    """An object that a function can reach, such as an array, with its path and the start of the
+    path."""
 
     value: Any
     path: str
@@ -66,8 +67,9 @@ def held_arrays(fn: Callable[..., Any], arguments: Mapping[str, Any]) -> Iterato
     functions, containers and objects that it finds. It cannot find arrays that the function makes
     itself or that a called function returns.
 
-    Arrays of the arguments come last. An array in a static part of an argument, such as a callable
-    in a pytree's metadata, is embedded although the argument itself is passed.
+    Arrays of the arguments come last. A static part of an argument, such as a callable in a
+    pytree's metadata, may contain an array. Such an array is embedded although the argument itself
+    is passed.
     """
     walk = _Walk(fn)
     yield from walk.arrays()

@@ -176,7 +176,7 @@ def _remat(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any
 
 @jax.custom_jvp
 def _not_differentiated(value: Any) -> Any:
-    """Return a value, and raise `JaxmeterError` instead of any derivative with respect to it."""
+    """Return a value. Any derivative with respect to the value raises a `JaxmeterError`."""
     return value
 
 

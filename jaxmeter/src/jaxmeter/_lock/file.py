@@ -48,8 +48,8 @@ options that have other values."""
 def section_name() -> str:
     """Return the name of the section for this process.
 
-    The name contains the version and backend of JAX, the options of JAX that change a program and
-    are not at their defaults, and XLA_FLAGS.
+    The name contains the version and backend of JAX, the options of `_SETTINGS` that differ from
+    their defaults, and XLA_FLAGS.
     """
     from jaxmeter._measure.environment import host_environment, jax_environment
 

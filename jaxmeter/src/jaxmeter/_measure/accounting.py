@@ -44,8 +44,8 @@ def rss_bytes() -> int | None:
 def peak_rss_bytes() -> int:
     """Return the peak resident set size of this process in bytes.
 
-    The peak is the maximum since the last successful call of `reset_peak_rss`, or since the start
-    of the process if there was no such call.
+    The peak is the maximum since the last successful call of `reset_peak_rss`. If there was no such
+    call, it is the maximum since the start of the process.
     """
     # On Linux, exec does not reset ru_maxrss: a child of a large process would begin with the
     # parent's peak.
@@ -57,7 +57,7 @@ def peak_rss_bytes() -> int:
 
 
 def reset_peak_rss() -> bool:
-    """Reset the peak resident set size to the current size; return whether this succeeded."""
+    """Reset the peak resident set size to the current size; return whether the reset succeeded."""
     try:
         _CLEAR_REFS.write_text("5")  # proc(5): 5 resets the peak and nothing else
     except OSError:

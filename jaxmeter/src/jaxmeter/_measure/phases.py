@@ -69,8 +69,8 @@ def run_steady(
     spent = 0.0
     answer = None
     traces_before = traces_count()
-    # The first of these runs is the second call of the function. It is not a sample, because cold
-    # caches still make it slower.
+    # The first of these runs is the second call of the function. This run is not a sample,
+    # because cold caches still make it slower.
     for taken in range(-1, repeat):
         if taken >= MIN_SAMPLES_COUNT and spent > limit:
             break

@@ -13,7 +13,8 @@ DEFAULT_THRESHOLD_BYTES = 1_000_000
 
 Tables, masks and quadrature rules are usually smaller than this. The time and memory that embedding
 costs are proportional to the size, because lowering and compiling copy each constant several times.
-The compiler also evaluates operations that have only constants as operands, and this is slow.
+The compiler also evaluates operations that have only constants as operands. This evaluation is
+slow.
 """
 
 MEGABYTE_BYTES = 1_000_000

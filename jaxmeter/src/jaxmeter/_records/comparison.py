@@ -114,8 +114,8 @@ class Timing:
     without ``times_count``, the confidence is for each time alone."""
     high: float
     p_value: float
-    """The probability that equal functions give a ratio at least this far from 1, corrected for
-    the number of quantities that are compared."""
+    """The probability that equal functions give a ratio at least this far from 1. It is corrected
+    for the number of quantities that are compared."""
     ratios: tuple[float, ...]
     """The ratio in each process."""
     verdict: Verdict
@@ -124,7 +124,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Answers:
-    """The difference between the answers of two functions, from one call of each in one process."""
+    """The difference between the answers of two functions, from one call of each function."""
 
     a_fingerprint: str
     """SHA-256 of all arrays in the first answer, with their dtypes, shapes and positions."""
@@ -199,7 +199,7 @@ class Comparison(Result):
 
     @property
     def failures(self) -> tuple[Record, ...]:
-        """The records of measurements that did not succeed. If there are any, nothing is
+        """The records of measurements that did not succeed. If there is such a record, nothing is
         compared."""
         records = (record for process in self.processes for record in (process.a, process.b))
         return tuple(record for record in records if record.status != "ok")
@@ -214,8 +214,8 @@ class Comparison(Result):
         - ``same`` otherwise.
 
         The times of tracing, lowering and compiling are not decisive: they affect the verdict only
-        if they differ. A phase may take only a few milliseconds of Python, and such times scatter
-        too much to be called the same after six processes.
+        if they differ. A phase may take only a few milliseconds of Python. Such times vary too
+        much to be called the same after six processes.
         """
         verdicts = {one.verdict for one in (*self.differences, *self.decisive)}
         if self.failures or not verdicts:

@@ -16,15 +16,17 @@ Basis = Literal["measured", "by instructions", "by equations", "by estimate", "u
 
 @dataclass(frozen=True)
 class CompileRow:
-    """The seconds of one stage that belong to one source line and, in the stages ``emit`` and
-    ``LLVM``, to one kernel."""
+    """The seconds of one stage that belong to one source line.
+
+    In the stages ``emit`` and ``LLVM``, the seconds also belong to one kernel.
+    """
 
     stage: Stage
     seconds: float
     """Elapsed seconds. If several threads compile at once, the time is shared among them."""
     basis: Basis
     """How the seconds were found. ``measured``: for this kernel or line itself. ``by ...``: the
-    stage reports only a total, which is divided in proportion to the instructions or equations
+    stage reports only a total. The total is divided in proportion to the instructions or equations
     of each line, or to the audit's estimate of each folding. ``unattributed``: the line is not
     known."""
     source: str = ""

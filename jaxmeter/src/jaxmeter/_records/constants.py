@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ConstantArray:
-    """A captured array, which is counted once however often it is used."""
+    """A captured array. It is counted once, even if it is used several times."""
 
     shape: tuple[int, ...]
     dtype: str

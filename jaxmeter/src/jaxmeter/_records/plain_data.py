@@ -1,7 +1,8 @@
 """Define immutable plain data that is written to strict JSON and read back without any change.
 
-JSON has no NaN and no infinities. Python's own ``json`` writes them as bare words, which few other
-readers accept. This module writes the strings ``"NaN"``, ``"Infinity"`` and ``"-Infinity"``.
+JSON has no NaN and no infinities. Python's own ``json`` writes these numbers as bare words, which
+few other readers accept. This module writes the strings ``"NaN"``, ``"Infinity"`` and
+``"-Infinity"``.
 """
 
 from __future__ import annotations

@@ -20,12 +20,12 @@ _LOOPS = ("scan", "while", "cond")
 
 
 class Call(NamedTuple):
-    """The innermost call of a jitted function on the stack, with its arguments."""
+    """The innermost call of a jitted function on the stack, with the arguments of the call."""
 
     fn: Any
     signature: Signature | None
-    """The properties of the call. None if the call is inside another transformation, because the
-    arguments on the stack then differ from the arguments in the source line."""
+    """The properties of the call. None if the call is inside another transformation. In this
+    case, the arguments on the stack differ from the arguments in the source line."""
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = MappingProxyType({})
     static: tuple[set[int], set[str]] = (set(), set())
@@ -117,7 +117,7 @@ class Group:
         """Explain the trace of a loop outside of any jit.
 
         If an earlier call at the same line had the same arguments, the loop was traced again
-        because its body is a new function object.
+        because the loop's body is a new function object.
         """
         earlier = [before for line, before in self.loops if line == at]
         self.loops.append((at, now))

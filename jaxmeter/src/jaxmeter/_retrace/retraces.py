@@ -29,7 +29,7 @@ def retraces(
     clock: Clock = time.perf_counter,
     **jit_options: Any,
 ) -> Retraces:
-    """Call a function several times, and report which calls retraced it, and why.
+    """Call a function several times, and report which calls retraced the function, and why.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def retraces(
 def call_arguments(given: Any, number: int) -> Call:
     """Return the positional and the keyword arguments of a call.
 
-    `number` is the position of the call; an error message names it.
+    An error message contains `number`, the position of the call.
     """
     if not isinstance(given, tuple):
         raise JaxmeterError(

@@ -45,7 +45,7 @@ class Leaf(NamedTuple):
     that is on no device."""
     number: Any
     """The value of a Python number; None for an array. `jax.jit` traces the number, while jits of
-    other libraries may make it static."""
+    other libraries may make the number static."""
 
 
 class Static(NamedTuple):
@@ -77,7 +77,8 @@ class Signature:
 def static_arguments(information: Any) -> tuple[set[int], set[str]]:
     """Return the positions and the names of the static arguments of a jitted function.
 
-    `information` is the function's attribute ``_jit_info``. If it is None, both sets are empty.
+    `information` is the function's attribute ``_jit_info``. If `information` is None, both sets are
+    empty.
     """
     return (
         set(getattr(information, "static_argnums", None) or ()),

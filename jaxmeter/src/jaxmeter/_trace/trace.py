@@ -154,7 +154,7 @@ def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) ->
 
 
 def trace_file(place: Path) -> Path:
-    """Return a trace file: `place` itself if it is a file, otherwise the newest trace below it.
+    """Return a trace file: `place` if it is a file, otherwise the newest trace in this folder.
 
     A trace of several hosts has a file for each host; only one of these files is returned.
 

@@ -42,7 +42,7 @@ class CacheEvents:
 
     def taken(self, *, is_hit: bool) -> dict[str, Any]:
         """Return how the cache handled the compile that just ended; delete the compile's events."""
-        found = dict(vars(self._local))  # of this thread
+        found = dict(vars(self._local))  # the events of this thread
         vars(self._local).clear()
         if is_hit:
             outcome, reason = "hit", ""

@@ -1,4 +1,4 @@
-"""Run a program so that each of its Python processes records its compiles."""
+"""Run a program so that each Python process of the program records its compiles."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def record(events: Any) -> None:
     _until_the_end.enter_context(listening(recorder))
     jax.clear_caches = recorder.noticing(jax.clear_caches)
     if count := int(os.environ.get("JAXMETER_WATCH_PROFILES", "0")):
-        from jaxmeter._watch.profiles import Slowest  # it takes a while to import
+        from jaxmeter._watch.profiles import Slowest  # slow to import
 
         recorder.slowest = Slowest(count)
         os.register_at_fork(after_in_child=recorder.slowest.forget)

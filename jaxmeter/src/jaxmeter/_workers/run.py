@@ -57,7 +57,8 @@ def with_ending(record: Record, ended: EndedWorker, timeout_seconds: float) -> R
     """Return the record with the facts that only the parent process has.
 
     These facts are the duration of the worker, and the number of XLA's warnings of slow constant
-    folding. If the measurement failed, they also include how the worker ended, and its output.
+    folding. If the measurement failed, they also include how the worker ended, and the worker's
+    output.
     """
     alarms = ended.folding_alarms_count
     constants = dataclasses.replace(record.constants, folding_alarms_count=alarms)

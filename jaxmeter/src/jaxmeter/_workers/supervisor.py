@@ -28,8 +28,9 @@ _PAUSE_SECONDS = 0.002
 def fork_supervised() -> None:
     """Fork and return in the child; the parent becomes the supervisor and never returns.
 
-    When the child ends, and at SIGTERM, the supervisor ends the child and, on Linux, every process
-    that the child has started. Linux also sends SIGTERM when the parent of the supervisor dies.
+    When the child ends or SIGTERM arrives, the supervisor ends the child. On Linux, it also ends
+    every process that the child has started. Linux sends SIGTERM when the parent of the supervisor
+    dies.
     """
     _prctl(_SET_CHILD_SUBREAPER, 1)
     _prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
@@ -85,7 +86,7 @@ def _end_children(child: int) -> None:
 
 def _exit_as(code: int) -> None:
     if code < 0:
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the child wrote its own
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the child wrote its own core file
         with contextlib.suppress(OSError, ValueError):  # SIGKILL has no handler
             signal.signal(-code, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)

@@ -103,7 +103,7 @@ def _run_hidden():
         if error.name != "sitecustomize":
             raise
     finally:
-        # The import of this file has not ended, and it needs the entry of this file in sys.modules.
+        # This file is still being imported. The import needs the entry of the file in sys.modules.
         sys.modules.setdefault(__name__, ours)  # pyright: ignore[reportArgumentType]
 
 
