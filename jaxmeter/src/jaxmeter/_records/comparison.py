@@ -124,7 +124,10 @@ class Timing:
 
 @dataclass(frozen=True)
 class Answers:
-    """The difference between the answers of two functions, from one call of each function."""
+    """The difference between the answers of two functions in one process.
+
+    Each function is called once.
+    """
 
     a_fingerprint: str
     """SHA-256 of all arrays in the first answer, with their dtypes, shapes and positions."""
