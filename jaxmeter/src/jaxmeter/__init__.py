@@ -12,8 +12,8 @@ from typing import Any as _Any
 
 from jaxmeter.version import VERSION as __version__  # noqa: F401
 
-if _IS_CHECKED:  # `_modules` reads these lines: they are the API
-    # Measure in fresh processes, compare.
+if _IS_CHECKED:  # the public names: `_modules` reads these lines
+    # Measurements in fresh processes, and comparisons.
     from jaxmeter._compare.compare import compare as compare
     from jaxmeter._compare.compare import compare_processes as compare_processes
     from jaxmeter._compare.compare import compare_records as compare_records
@@ -107,7 +107,7 @@ if _IS_CHECKED:  # `_modules` reads these lines: they are the API
     from jaxmeter._render.units import bytes_text as bytes_text
     from jaxmeter._render.units import seconds_text as seconds_text
 
-    # For other command-line tools that take functions and arguments in the form of ``jaxmeter``.
+    # For other command-line tools: functions and arguments in the form that ``jaxmeter`` accepts.
     from jaxmeter._cli.arguments import case_from_options as case_from_options
     from jaxmeter._cli.arguments import parse_parameter as parse_parameter
     from jaxmeter._cli.command import TARGET_HELP as TARGET_HELP

@@ -26,13 +26,13 @@ def register(shell: Any) -> None:
     def jaxmeter_magic(line: str, cell: str) -> Any:
         """Audit, measure or watch a cell: %%jaxmeter audit, %%jaxmeter measure, %%jaxmeter watch.
 
-        audit and measure use the last expression of the cell and run the rest of the cell first. If
-        the expression is a call such as step(x), step is audited or measured with the argument x.
-        Any other expression is treated as a function without arguments.
+        audit and measure first run the cell without its last expression. Then they audit or measure
+        this expression. If the expression is a call such as step(x), step is audited or measured
+        with the argument x. Any other expression is treated as a function without arguments.
 
-        measure works in a fresh process. The process receives the notebook's modules, functions and
-        values that the cell names. watch runs the cell and lists the functions that JAX traced and
-        compiled.
+        measure works in a fresh process. The process receives the modules, functions and values of
+        the notebook that the cell uses. watch runs the cell and lists the functions that JAX traced
+        and compiled.
         """
         answer = _ANSWERS.get(line.strip())
         if answer is None:
@@ -64,11 +64,12 @@ def _measure(shell: Any, source: str) -> jaxmeter.Record:
 
 
 def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str = "") -> Path:
-    """Write a module with the notebook's names in the syntax tree ``tree``; return its path.
+    """Write a module that defines the notebook's names that the syntax tree ``tree`` uses.
 
-    The module imports the modules that ``tree`` uses, contains the source of the functions, and
-    loads all other values from a pickle. The module sets JAX's option for 64-bit numbers as the
-    notebook does, and ends with ``text``.
+    Return the path of the module, which is ``file``. ``names`` maps the notebook's names to their
+    values. The module imports the modules that ``tree`` uses, contains the source of the functions,
+    and loads all other values from a pickle. JAX's option for 64-bit numbers is set as in the
+    notebook. The module ends with ``text``.
     """
     sources: list[str] = []
     values: dict[str, Any] = {}
@@ -78,7 +79,7 @@ def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str 
         else:
             sources.append(found)
     jax = sys.modules.get("jax")
-    # Set the option before the values are loaded, because they may be 64-bit arrays.
+    # Set the option before loading the values, because some values may be 64-bit arrays.
     options = "" if jax is None else _X64.format(is_on=jax.config.jax_enable_x64)
     pickled = file.with_suffix(".pickle")
     pickled.write_bytes(pickle.dumps(values))
@@ -92,7 +93,7 @@ def _watch(shell: Any, source: str) -> jaxmeter.Watched:
     with jaxmeter.watch() as watched:
         try:
             _run(shell, source, ast.parse(source).body)
-        except BaseException:  # an interrupt too
+        except BaseException:  # also for an interrupt
             shell.displayhook(watched.report)
             raise
     return watched.report
@@ -123,7 +124,10 @@ def case():
 
 
 def case_of_call(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Case:
-    """Return the case of a call; the call in a cell is replaced by a call of this function."""
+    """Return a case with the function and arguments of a call.
+
+    The last call in a cell is replaced by a call of this function.
+    """
     return Case(fn, args, kwargs)
 
 
@@ -161,8 +165,8 @@ def _needed(
 
     If the kind is ``source``, the content is the source of an import or of a function. If the kind
     is ``value``, the content is an object that can be pickled. A function comes after the names
-    that it uses. All other objects are left out. A fresh process that needs such an object raises a
-    NameError.
+    that it uses. All other objects are left out. If a fresh process needs an object that was left
+    out, a NameError is raised there.
     """
     for node in ast.walk(tree):
         name = getattr(node, "id", None)

@@ -18,7 +18,8 @@ class JaxmeterError(ValueError):
 class RecordError(JaxmeterError):
     """Raised if a string is not a valid record.
 
-    For example, the record is truncated, was written by another program or has another schema.
+    For example, the record is truncated, was written by another program, or has a schema that this
+    version of jaxmeter does not read.
     """
 
 

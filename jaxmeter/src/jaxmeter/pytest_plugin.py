@@ -1,7 +1,7 @@
-"""Add the fixture ``jaxmeter`` to pytest, which measures functions.
+"""Add the pytest fixture ``jaxmeter``, which measures functions.
 
-The plugin compares the measured quantities with budgets and with the lock file. The first use of
-the fixture imports JAX; the start of pytest does not.
+The plugin compares the measured quantities with budgets and with the lock file. JAX is imported at
+the first use of the fixture, and not when pytest starts.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Run a test; if it is marked ``jaxmeter_lock``, compare its quantities with the lock file."""
+    """Run a test. If the test has the mark ``jaxmeter_lock``, compare its quantities with the lock
+    file."""
     result = yield
     if item.get_closest_marker(_LOCK_MARK) is not None:
         locked = item.config.stash[_LOCKED]
@@ -76,7 +77,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         if message is not None:
             pytest.fail(message, pytrace=False)
         if locked.missing_section:
-            # Stored in the report, which a worker of pytest-xdist sends to the main process.
+            # The properties are part of the test report. A worker of pytest-xdist sends the report
+            # to the main process.
             item.user_properties.append((_LOCK_MARK, locked.missing_section))
     return result
 
@@ -116,12 +118,12 @@ def jaxmeter(request: pytest.FixtureRequest) -> Callable[..., Metered]:
     of pyproject.toml or by the mark ``jaxmeter_budget``.
     """
     budget = budget_for(request.node.nodeid, request.config.stash[_BUDGETS])
-    # The mark of the test itself comes last, after the marks of its class and module.
+    # The mark of the test itself comes last, so it overrides the marks of its class and module.
     for mark in reversed(list(request.node.iter_markers(_MARK))):
         budget |= checked_budget(f"@pytest.mark.{_MARK}", mark.kwargs)
 
     measured: list[Metered] = []
-    request.node.stash[_MEASURED] = measured  # a test that is run again starts with an empty list
+    request.node.stash[_MEASURED] = measured  # a new list, also if a test runs again
 
     def meter(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) -> Metered:
         from jaxmeter._pytest.metered import Metered

@@ -222,7 +222,7 @@ def test_the_advice_on_an_object_shows_the_call_to_jit(weights, make, call):
 def test_the_advice_on_a_class_is_to_pass_its_arrays(name):
     audited = jaxmeter.audit(HELD[name].fn, jnp.ones(3), threshold_bytes=0)
     (advice,) = audited.suggestions
-    assert "an argument for the arrays of the class Model, and pass it in the call: " in advice
+    assert "an argument for the arrays of the class Model, and pass them in the call: " in advice
     assert "self" not in advice
 
 

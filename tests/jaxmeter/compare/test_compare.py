@@ -244,7 +244,9 @@ def test_a_worker_that_writes_no_answer_has_failed(monkeypatch, failure_of):
     monkeypatch.setattr(comparing, "in_worker", lambda *_: EndedWorker(3, None, "", 1.0))
     found = compare("compared_targets:step", "compared_targets:more")
     assert found.verdict == "failed"
-    assert failure_of(found.failures[0]).message == "the worker exited with code 3 in start"
+    assert (
+        failure_of(found.failures[0]).message == "the worker exited with code 3 in the phase start"
+    )
 
 
 def test_functions_and_arguments_of_this_process_go_to_the_others(monkeypatch, tmp_path):

@@ -95,9 +95,9 @@ def attacked(tmp_path):
 def expected(name):
     """Return status, kind and a part of the message of an attack's failure."""
     if name in SIGNALS:
-        return "failed", "Signal", f"was ended by {SIGNALS[name]} in import"
+        return "failed", "Signal", f"was ended by {SIGNALS[name]} in the phase import"
     if name in EXITS:
-        return "failed", "Exit", f"exited with code {EXITS[name]} in import"
+        return "failed", "Exit", f"exited with code {EXITS[name]} in the phase import"
     if name in SLOW:
         return "timeout", "Timeout", "killed in"
     return "failed", RAISED.get(name, "GaveUp"), ""

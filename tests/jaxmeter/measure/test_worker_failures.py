@@ -55,7 +55,7 @@ def test_an_exception_of_the_target_is_in_the_record(
     ("function", "kind", "message", "text"),
     [
         ("raises", "LookupError", "no such workload", "raise LookupError"),
-        ("leaves_at_once", "Exit", "exited with code 7 in setup", "about to leave"),
+        ("leaves_at_once", "Exit", "exited with code 7 in the phase setup", "about to leave"),
     ],
 )
 def test_a_worker_that_ends_early_leaves_a_record_with_its_traceback_and_output(
@@ -91,7 +91,7 @@ def test_a_compile_that_takes_for_ever_is_stopped_and_its_folding_alarms_counted
     record = run_case(case("folds_for_minutes", timeout_seconds=9.0))
     failure = failure_of(record, "timeout")
     assert (failure.phase, failure.kind) == ("compile", "Timeout")
-    assert "the worker was killed in compile after 9 s" in failure.message
+    assert "the worker was killed in the phase compile after 9 s" in failure.message
     assert record.constants.captured_bytes == record.constants.embedded_bytes == 4 * 1024 * 1024
     assert record.constants.folding_alarms_count == 1
     assert record.phases.lower_seconds is not None and record.phases.compile_seconds is None

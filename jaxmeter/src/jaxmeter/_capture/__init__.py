@@ -1,1 +1,2 @@
-"""Find the arrays that a function captures, their holders and the lines that use them."""
+"""Find the arrays that a function captures, the holders of the arrays and the lines that use
+them."""

@@ -1,4 +1,4 @@
-"""Audit the arrays that a function captures: their holders, the lines that use them, their cost."""
+"""Audit the arrays that a function captures: find their holders, their uses and their cost."""
 
 from __future__ import annotations
 
@@ -37,12 +37,14 @@ _PASS_IT = "give {name} an argument {root} and pass {root} in the call"
 _SUGGESTIONS: dict[Kind, str] = {
     "closure": _PASS_IT,
     "global": _PASS_IT,
-    "class": "give {name} an argument for the arrays of the class {root}, and pass it in the call",
+    "class": "give {name} an argument for the arrays of the class {root}, and pass them in the "
+    "call",
     "self": "jit a function that takes the object as an argument, such as jax.jit(lambda self, "
-    "*args: {call}), and make its class a pytree",
+    "*args: {call}), and make the class of the object a pytree",
     "default": "pass {root} in the call and not as a default",
     "partial": "pass {root} in the call and not in a partial",
-    "argument": "make the array a leaf of the argument {root}, since static parts are constants",
+    "argument": "make the array a leaf of the argument {root}, because static parts of an argument "
+    "become constants",
     "unknown": "make the array before the call, not while {name} is traced, and pass it as an "
     "argument",
 }
@@ -64,8 +66,8 @@ def audit(
     *args, **kwargs : Any
         The arguments of the function. `jax.ShapeDtypeStruct` may stand for arrays.
     threshold_bytes : int
-        A variable of at most this size in bytes is fine to embed. The size is the sum over all
-        arrays of the variable and all their occurrences in the program. The default is 1 MB.
+        A variable may be embedded if its size in bytes is at most this. The size is the sum over
+        all arrays of the variable and all their occurrences in the program. The default is 1 MB.
 
     Returns
     -------
@@ -84,8 +86,8 @@ def audit(
     -----
     The path of a captured array shows where the function holds the array, such as
     ``self.weights[0]``. A function may also make an array while it is traced, such as ``weights.T``
-    of a numpy array. If this new array is a view of an array that the function holds, or has equal
-    values, it gets the path of the held array. Otherwise it has no path.
+    of a numpy array. If this new array is a view of a held array, or has the same values, it gets
+    the path of the held array. Otherwise, the new array has no path.
     """
     case = case_of("audit", fn, args, kwargs)
     checked("audit", "threshold_bytes", threshold_bytes, Annotated[float, Meta(ge=0)])
@@ -148,9 +150,9 @@ def holders_of(
 ) -> dict[Hashable, tuple[Holder, Match]]:
     """Return the holder of each captured array, by the array's key.
 
-    Each value is a pair (holder, match). The match shows whether the captured array is the
-    same object as the holder's array, is a view of it, or has equal values. Arrays that neither the
-    function nor its arguments hold are left out.
+    Each value is a pair (holder, match). The match shows the relation of the captured array to the
+    holder's array: the same object, a view, or another array with equal values. Arrays that neither
+    the function nor its arguments hold are left out.
     """
     found: dict[Hashable, tuple[Holder, Match]] = {}
     holders = []
@@ -195,7 +197,7 @@ def _suggestion(root: Root, fn: Callable[..., Any], size: int, known: Calibratio
     name = name_of(fn)
     embedded = f"{bytes_text(size)} are embedded in the program"
     if known is not None:
-        embedded += f", about {seconds_text(known.seconds(size), 2)} of every compile"
+        embedded += f" and take about {seconds_text(known.seconds(size), 2)} of every compile"
     call = f"self.{name}(*args)" if hasattr(fn, "__self__") else "self(*args)"
     text = _SUGGESTIONS[root.kind]
     if is_for_filter_jit(root.value):

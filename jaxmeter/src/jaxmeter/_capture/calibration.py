@@ -30,7 +30,7 @@ def calibrate(*, clock: Clock = time.perf_counter) -> Calibration:
     The measurement takes a few seconds. A program with an embedded array of 32 MB and a program
     with a small array are compiled alternately, nine times each. The result is the median of the
     nine differences, divided by 32. The result is stored in ``$XDG_CACHE_HOME/jaxmeter`` or
-    ``~/.cache/jaxmeter``, and is valid only for this user, version of JAX, backend and machine.
+    ``~/.cache/jaxmeter``. It is valid only for this user, version of JAX, backend and machine.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def calibrate(*, clock: Clock = time.perf_counter) -> Calibration:
 
 
 def calibration() -> Calibration | None:
-    """Return the stored calibration for this machine, JAX and backend; None if there is none."""
+    """Return the stored calibration for this machine, version of JAX and backend, or None."""
     try:
         found = Calibration.from_json(read_file(_file()))
     except (OSError, FileError, RecordError):

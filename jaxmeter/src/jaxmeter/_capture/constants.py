@@ -3,9 +3,9 @@
 A captured array is not always embedded exactly once:
 
 - An array that is used both directly and inside a nested jit is captured once and embedded twice.
-- An array whose only use is a computation with an unused result is captured but not embedded.
-- An array whose elements are all equal is captured and embedded as a single element (a *splat*),
-  which is not counted.
+- An array is captured but not embedded if the results of all computations with it are unused.
+- An array whose elements are all equal is captured, and is embedded as a single element (a
+  *splat*). A splat is not counted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from jaxmeter._records.constants import ConstantArray, Constants
 
 _PLAIN = re.compile(r"x(f32|f64|u?i(8|16|32|64))>$")
 """Types whose values are compared as bytes. For other types, the printed values are compared."""
-# A larger array with a unique shape and dtype is matched by shape and dtype, not by its values.
+# An array with more bytes than this is matched by its shape and dtype if no other array has them.
+# All other arrays are matched by their values.
 _COMPARED_BYTES = 1_000_000
 
 
@@ -108,7 +109,7 @@ def identity(array: Any) -> Hashable:
 
     JAX wraps a numpy array in a new object at each use (``TypedNdArray``, up to JAX 0.7
     ``LiteralArray``). The key of a numpy array is therefore made of its memory address, shape,
-    strides and dtype. A view with another shape is therefore a different array.
+    strides and dtype. So a view with another shape counts as a different array.
     """
     if isinstance(array, jax.Array):
         return id(array)
@@ -193,9 +194,9 @@ def _constants(operation: Any) -> Iterator[Any]:
 def _is_splat(constant: Any) -> bool:
     """Return whether a ``stablehlo.constant`` has no elements or only equal elements.
 
-    The attribute ``is_splat`` is used if it can be read. Otherwise the operation is printed: the
-    printer shortens the values unless they are all equal. Printing is slow: a thousand operations
-    take seconds.
+    The attribute ``is_splat`` is used if it can be read. Otherwise the operation is printed,
+    because the printer shortens the values unless they are all equal. Printing is slow: printing a
+    thousand operations takes seconds.
     """
     kind = constant.results[0].type
     if not kind.shape or 0 in kind.shape:

@@ -35,8 +35,8 @@ def foldings(
 ) -> tuple[Folding, ...]:
     """Return the operations that are slow to fold, the slowest first.
 
-    These operations depend only on embedded arrays. ``embedded`` has the `identity` of each of
-    these arrays. Operations whose estimated folding time is below ``least_seconds`` are left out.
+    These operations depend only on embedded arrays. ``embedded`` contains the `identity` of each
+    embedded array. Operations with an estimated folding time below ``least_seconds`` are left out.
     """
     found = {}
     for equation, use in _on_constants(closed_jaxpr, set(), None, embedded):
@@ -58,7 +58,7 @@ def _on_constants(
 
     ``given`` is the set of the variables of ``jaxpr`` that can be computed from captured arrays
     alone. ``caller`` is the line that calls the surrounding jitted function. This line is used for
-    all equations inside that function, because JAX reports the lines of the function's first trace.
+    all equations inside the function: the lines that JAX reports belong to its first trace.
     """
     body = inner(jaxpr)
     captured = {variable for variable, array in closed_over(jaxpr) if identity(array) in embedded}

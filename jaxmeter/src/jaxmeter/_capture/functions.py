@@ -1,4 +1,4 @@
-"""Inspect a function: the function that it wraps, its closure, its defaults, the names it uses."""
+"""Find the function inside a wrapper, closure variables, defaults, parameters and used names."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def code_names(code: types.CodeType) -> Iterator[str]:
 def parameter_names(fn: Any) -> tuple[str, ...]:
     """Return the names of the parameters that a call can fill by position.
 
-    Parameters that a partial fills by position, and the ``self`` of a bound method, are left out.
+    Parameters that a partial fills by position are left out, and also the ``self`` of a bound
+    method.
     """
     taken = 0
     while is_partial(fn):

@@ -41,7 +41,7 @@ def hoist(
     -------
     hoisted : callable
         ``hoisted(constants, *args, **kwargs)`` returns the same as ``fn(*args, **kwargs)``. It is
-        already jitted. It may be jitted again with other options, and may be differentiated and
+        already jitted. It may be jitted again with other options. It may also be differentiated and
         mapped, also with respect to the constants. Its arguments must have the shapes, dtypes and
         static values of the arguments of `hoist`. The static values are the static arguments and
         all leaves that are neither arrays nor numbers. ``hoisted`` donates the arguments that
@@ -55,21 +55,22 @@ def hoist(
     JaxmeterError
         If the function or an argument cannot be used. ``hoisted`` raises this error for constants
         with other keys, and for arguments of other shapes, dtypes or static values. It also raises
-        the error if a sub-program that captures an array cannot take another argument. A constant
-        that a function with a custom derivative captures has no derivative: ``hoisted`` raises the
-        error even if the tangent is zero.
+        the error if a sub-program that captures an array cannot take another argument. If a
+        function with a custom derivative captures a constant, there is no derivative with respect
+        to this constant: ``hoisted`` raises the error even if the tangent is zero.
     Exception
         Any exception that the function raises while it is traced.
 
     Notes
     -----
     Nested jitted functions, loops, branches, rematerialised functions, custom derivatives and
-    shard_map are kept. Captured scalars stay captured. If ``hoisted`` is differentiated, the rule
-    of a custom derivative captures its arrays again. In this case, hoist the derivative instead.
+    shard_map are kept. Captured scalars stay captured. If ``hoisted`` is differentiated, the rules
+    of custom derivatives capture arrays again. In this case, hoist the derivative instead.
 
-    The results have the same bits as if the arrays had been made arguments of ``fn`` by hand. They
-    may differ in the last bit from the results of ``fn`` if some operations of ``fn`` depend only
-    on captured arrays. The compiler folds these operations in ``fn``, but not in ``hoisted``.
+    The results have the same bits as if the arrays had been made arguments of ``fn`` by hand. The
+    results may differ in the last bit from the results of ``fn`` if some operations of ``fn``
+    depend only on captured arrays. The compiler folds such operations in ``fn``, but not in
+    ``hoisted``.
     """
     case = case_of("hoist", fn, args, kwargs)
     name = name_of(case.fn)
@@ -96,7 +97,7 @@ def _hoisted(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
 ) -> tuple[Callable[..., Any], dict[str, jax.Array]]:
-    """Return a function with its captured arrays hoisted, and a dictionary of these arrays by path.
+    """Hoist the captured arrays of a function; return the new function and the arrays by path.
 
     The paths begin at the function ``holder``.
     """

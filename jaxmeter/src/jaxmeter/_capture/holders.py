@@ -1,4 +1,4 @@
-"""Find the arrays that a function can reach, with the objects that hold them and their paths.
+"""Find the arrays that a function can reach, the objects that hold them, and the arrays' paths.
 
 A path names an array by the names in the user's code. Examples are
 ``optical_path.coronagraph.cube``, ``self.weights[0]``, ``default of scale``, ``partial argument
@@ -24,7 +24,7 @@ from jaxmeter._measure.case import is_partial
 
 Kind = Literal["closure", "global", "class", "self", "default", "partial", "argument", "unknown"]
 
-# Functions of these packages are not searched: their globals are not the author's captures.
+# Functions of these packages are not searched: their globals do not belong to the user's code.
 _LIBRARIES = {"jax", "jaxlib", "numpy", "scipy", "jaxmeter"} | set(sys.stdlib_module_names)
 _LIBRARIES -= {"__main__"}
 _OBJECTS_COUNT_LIMIT = 50_000
@@ -44,7 +44,8 @@ class Root:
 
 @dataclasses.dataclass(frozen=True)
 class Holder:
-    """An object that a function can reach, such as an array, with its path and the path's start."""
+    """An object that a function can reach, such as an array, with its path and the start of the
+    path."""
 
     value: Any
     path: str
@@ -55,19 +56,20 @@ class Holder:
 
 
 UNKNOWN = Root("unknown", "")
-"""The start of the path of the searched function itself, and of functions that it wraps."""
+"""The start of the path of the searched function and of the functions that it wraps."""
 
 
 def held_arrays(fn: Callable[..., Any], arguments: Mapping[str, Any]) -> Iterator[Holder]:
     """Yield every array that a function can reach, each once, the shortest paths first.
 
-    The search follows closure variables, defaults, partials, the objects of bound methods, and the
-    globals and the attributes of modules that the code names. It continues inside the functions,
-    containers and objects that it finds. It cannot find arrays that the function makes itself or
-    that a called function returns.
+    The search follows closure variables, defaults, partials, and the objects of bound methods. It
+    also follows the globals and module attributes that the code names. It continues inside the
+    functions, containers and objects that it finds. It cannot find arrays that the function makes
+    itself or that a called function returns.
 
-    Arrays of the arguments come last. An array in a static part of an argument, such as a callable
-    in a pytree's metadata, is embedded although the argument itself is passed.
+    Arrays of the arguments come last. A static part of an argument, such as a callable in a
+    pytree's metadata, may contain an array. Such an array is embedded although the argument itself
+    is passed.
     """
     walk = _Walk(fn)
     yield from walk.arrays()
@@ -100,8 +102,8 @@ class _Walk:
         try:
             return list(itertools.islice(self.inside(place), _MEMBERS_COUNT_LIMIT))
         except Exception:
-            # Objects may compute their members and raise anything; the arrays of such an object
-            # get no path.
+            # An object may compute its members, and may raise any exception. The arrays of such an
+            # object get no path.
             return []
 
     def inside(self, place: Holder) -> Iterator[Holder]:
@@ -142,11 +144,11 @@ class _Walk:
         if wrapped is not None:
             yield place.member(wrapped)
         for name, value in cells(fn):
-            if in_library and callable(value):  # a transformation's own variable
+            if in_library and callable(value):  # a variable of the transformation
                 yield place.member(value)
                 continue
             path = f"closure of {owner}: {name}" if owner else name
-            # A callable among an argument's metadata belongs to the argument.
+            # A callable in the metadata of an argument belongs to the argument.
             is_argument = place.root.kind == "argument"
             yield Holder(value, path, place.root if is_argument else Root("closure", name, value))
         inside = f" in {owner}" if owner else ""
@@ -156,7 +158,7 @@ class _Walk:
             yield from self.globals_of(fn)
 
     def globals_of(self, fn: types.FunctionType) -> Iterator[Holder]:
-        """Yield the globals that a function names, in its own and in other modules."""
+        """Yield the globals that a function names, from its own module and from other modules."""
         names = set(code_names(fn.__code__))
         own = fn.__globals__
         module = own.get("__name__")

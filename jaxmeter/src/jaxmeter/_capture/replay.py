@@ -15,16 +15,17 @@ from jaxmeter._render.units import type_text
 from jaxmeter.errors import JaxmeterError
 
 Values = Mapping[Hashable, Any]
-"""The value that replaces each captured array, by the array's `identity`."""
+"""A dictionary from the `identity` of each captured array to the value that replaces the array."""
 
 
 def replay(closed_jaxpr: Any, values: Values, args: Sequence[Any]) -> list[Any]:
     """Evaluate a jaxpr with ``values`` in place of its captured arrays.
 
     Sub-programs that capture none of these arrays are used as they are. The other sub-programs are
-    traced again and get the values as additional operands. The whole evaluation may be traced. A
-    `JaxmeterError` is raised if a sub-program that captures an array has an unsupported primitive,
-    or is a jit with layouts.
+    traced again and get the values as additional operands. The whole evaluation may be traced.
+
+    A `JaxmeterError` is raised if a sub-program that captures an array has an unsupported
+    primitive, or is a jit with layouts.
     """
     body = inner(closed_jaxpr)
     known: dict[Any, Any] = {
@@ -175,22 +176,23 @@ def _remat(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any
 
 @jax.custom_jvp
 def _not_differentiated(value: Any) -> Any:
-    """Return a value, and raise `JaxmeterError` instead of any derivative with respect to it."""
+    """Return a value. Any derivative with respect to the value raises a `JaxmeterError`."""
     return value
 
 
 @_not_differentiated.defjvp
 def _(primals: Sequence[Any], _: Sequence[Any]) -> Any:
     raise JaxmeterError(
-        f"hoist: got a derivative with respect to an array {type_text(primals[0])}, which a "
-        "function with a custom derivative captures; the rule of this function does not give the "
-        "derivative; make the array an argument of the function and of its rule in your code"
+        f"hoist: got a derivative with respect to a captured array {type_text(primals[0])}; a "
+        "function with a custom derivative captures this array, and the rule of the function does "
+        "not give the derivative; make the array an argument of the function and of its rule in "
+        "your code"
     )
 
 
 def _custom(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]:
-    # The rule for the derivatives is kept. JAX does not pass the first num_consts operands to it,
-    # and takes the derivatives of a custom_jvp with respect to them as 0.
+    # The rule for the derivatives is kept. JAX does not pass the first num_consts operands to the
+    # rule. For a custom_jvp, JAX takes the derivatives with respect to these operands as 0.
     params = equation.params | {
         "call_jaxpr": _traced_again(equation.params["call_jaxpr"], held),
         "num_consts": equation.params["num_consts"] + len(held),

@@ -18,9 +18,10 @@ _DECORATORS_LINES_COUNT_LIMIT = 50
 def uses_of(closed_jaxpr: Any, wanted: Collection[Hashable]) -> dict[Hashable, tuple[Use, ...]]:
     """Return the lines that use each captured array, in the order of the program.
 
-    ``wanted`` has the arrays, each by its `identity`, which is also the key of its lines. Arrays
-    that are never used are left out. If an array is passed into a loop, a branch or a
-    rematerialised function, the inner line that uses the array is returned.
+    ``wanted`` contains the `identity` of each array. In the result, the key of the lines of an
+    array is the identity of the array. Arrays that are never used are left out. If an array is
+    passed into a loop, a branch or a rematerialised function, the inner line that uses the array is
+    returned.
     """
     found: dict[Hashable, dict[Use, None]] = {}
     for key, use in _walk(closed_jaxpr, {}, wanted, set()):
@@ -52,7 +53,8 @@ def _walk(
         for sub, operands in passed_operands(equation):
             if equation.primitive.name == "jit":
                 # For an array that is passed to a jitted function, report the line that passes the
-                # array: the lines inside belong to the first trace, perhaps of another call.
+                # array. The lines inside the function belong to its first trace, perhaps for
+                # another call.
                 operands = range(0)
             passed = {
                 variable: used[index]

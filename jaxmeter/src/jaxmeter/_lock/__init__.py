@@ -1,1 +1,1 @@
-"""The lock file: exact quantities of functions and tests, kept in the repository."""
+"""Handle the lock file: exact quantities of functions and tests, kept in the repository."""

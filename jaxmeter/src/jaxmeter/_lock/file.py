@@ -1,7 +1,7 @@
 """Read and write the lock file, and compare quantities with it.
 
 The lock file is a TOML file with a table for each function, ``["jax 0.10.2, cpu"."model:step"]``,
-and a line for each quantity. Tables and lines are sorted, so that a change is a small diff.
+and a line for each quantity. Tables and lines are sorted, so that a change gives a small diff.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ LOCKED = (
     "fusions_count",
     "temp_bytes",
 )
-"""The quantities of the lock file. Each is equal in all runs with the same version, backend and
-options of JAX."""
+"""The quantities of the lock file. Each quantity is equal in all runs with the same version,
+backend and options of JAX."""
 Section = dict[str, dict[str, int]]
 _Quantity = Annotated[int, Meta(ge=0)]
 _HEADING = "# Exact quantities of functions and tests, written by jaxmeter lock."
@@ -48,8 +48,8 @@ options that have other values."""
 def section_name() -> str:
     """Return the name of the section for this process.
 
-    The name contains the version and backend of JAX, the options of JAX that change a program and
-    are not at their defaults, and XLA_FLAGS.
+    The name contains the version and backend of JAX, the options of `_SETTINGS` that differ from
+    their defaults, and XLA_FLAGS.
     """
     from jaxmeter._measure.environment import host_environment, jax_environment
 
@@ -97,7 +97,8 @@ def section_of(file: Path, name: str) -> Section:
     Raises
     ------
     JaxmeterError
-        If the file is not a lock file or has no such section. The message lists its sections.
+        If the file is not a lock file or has no such section. The message lists the sections of the
+        file.
     """
     sections = read_lock(file)
     if name not in sections:
@@ -165,7 +166,7 @@ def check(
     """Compare the quantities ``now`` of functions with the ``locked`` quantities of a section.
 
     ``margins`` maps names of quantities to relative differences. A quantity that differs by at most
-    its margin is unchanged. A quantity without a margin must be equal.
+    its margin counts as unchanged. A quantity without a margin must be equal.
     """
     changes = []
     for function in sorted(locked.keys() | now.keys()):

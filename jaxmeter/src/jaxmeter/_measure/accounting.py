@@ -44,11 +44,11 @@ def rss_bytes() -> int | None:
 def peak_rss_bytes() -> int:
     """Return the peak resident set size of this process in bytes.
 
-    The peak is the maximum since the last successful call of `reset_peak_rss`, or since the start
-    of the process if there was no such call.
+    The peak is the maximum since the last successful call of `reset_peak_rss`. If there was no such
+    call, it is the maximum since the start of the process.
     """
-    # ru_maxrss outlives exec on Linux: a child of a large process would begin with the parent's
-    # peak.
+    # On Linux, exec does not reset ru_maxrss: a child of a large process would begin with the
+    # parent's peak.
     peak = _status_bytes("VmHWM")
     if peak is not None:
         return peak
@@ -57,9 +57,9 @@ def peak_rss_bytes() -> int:
 
 
 def reset_peak_rss() -> bool:
-    """Reset the peak resident set size to the current size; return whether this succeeded."""
+    """Reset the peak resident set size to the current size; return whether the reset succeeded."""
     try:
-        _CLEAR_REFS.write_text("5")  # proc(5): 5 resets the peak and touches nothing else
+        _CLEAR_REFS.write_text("5")  # proc(5): 5 resets the peak and nothing else
     except OSError:
         return False
     return True
@@ -68,7 +68,7 @@ def reset_peak_rss() -> bool:
 def device_peak_bytes() -> int | None:
     """Return the peak memory of the first device since the process began, in bytes.
 
-    Return None if the backend does not report the peak; the CPU backend does not.
+    Return None if the backend, such as CPU, does not report the peak.
     """
     stats = jax.local_devices()[0].memory_stats()
     return None if stats is None else stats.get("peak_bytes_in_use")

@@ -30,7 +30,7 @@ class BenchmarkCase(PlainData):
     target : str
         ``package.module:function`` or ``file.py:function``. The worker imports this function and
         calls ``function(**params)``, which must return a `jaxmeter.Case`. The target should not
-        call the function to be measured: that would compile it before the measurement.
+        call the function to be measured: such a call would compile the function too early.
     params : dict
         Keyword arguments of the target: strings, finite numbers, booleans or None.
     repeat : int
@@ -44,7 +44,7 @@ class BenchmarkCase(PlainData):
     profile_compile : bool
         Whether to profile one more compile at the end, for `Record.compile_summary`.
     timeout_seconds : float
-        Time limit for the whole worker process. When it expires, the worker and its children are
+        Time limit for the whole worker process. After this time, the worker and its children are
         killed.
     env : dict
         Environment variables of the worker. They override the variables of this process. The

@@ -93,7 +93,7 @@ def listening(listener: L) -> Iterator[L]:
 def counts(events: Events, name: str, counter: ExecutionCounter | None) -> Counts:
     """Return how often the function ``name`` was run by Python, traced, compiled and read from the
     persistent cache."""
-    from jaxmeter._records.record import Counts  # watched programs need no records
+    from jaxmeter._records.record import Counts  # not needed in watched programs
 
     program = f"jit({name})"
     return Counts(
@@ -110,7 +110,7 @@ _hit_pending = False
 
 @functools.cache
 def _register_once() -> None:
-    # Some supported versions of JAX cannot remove listeners, so this pair stays registered.
+    # Some supported versions of JAX cannot remove listeners, so both listeners stay registered.
     jax.monitoring.register_event_listener(_on_event)
     jax.monitoring.register_event_duration_secs_listener(_on_duration)
 

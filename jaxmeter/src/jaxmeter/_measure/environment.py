@@ -15,7 +15,8 @@ from jaxmeter._records.record import Environment, Scalar
 from jaxmeter.version import VERSION
 
 HOST_VARIABLE = "JAXMETER_HOST"
-"""The environment variable that names the host if the host's own name changes, as in CI."""
+"""The environment variable for the name of the host. Set it if the host's own name changes, as in
+CI."""
 
 JAX_OPTIONS = (
     "jax_enable_x64",

@@ -87,8 +87,8 @@ def raise_from_call(
 def is_for_filter_jit(value: Any) -> bool:
     """Return whether a value is an equinox module with leaves that are not arrays.
 
-    Such leaves are functions or Python numbers. equinox.filter_jit holds them fixed, but jax.jit
-    does not.
+    Such leaves are functions or Python numbers. equinox.filter_jit holds such leaves fixed, but
+    jax.jit does not.
     """
     return any(base.__module__.startswith("equinox.") for base in type(value).__mro__) and any(
         not hasattr(leaf, "shape") for leaf in jax.tree.leaves(value)

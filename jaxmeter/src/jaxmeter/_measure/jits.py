@@ -2,9 +2,9 @@
 
 Libraries such as equinox and flax have their own jit. A function that such a library has jitted
 contains an inner function, made by `jax.jit`. A call passes the arrays in its arguments to the
-inner function and holds everything else fixed. For a method, the arrays in the object are passed
-as well. jaxmeter traces the inner function with the same arguments as a call, so the traced program
-is the program that a call runs.
+inner function and holds everything else fixed. For a method, the arrays in the object are also
+passed. jaxmeter traces the inner function with the arguments that a call passes. The traced program
+is therefore the program that a call runs.
 """
 
 from __future__ import annotations

@@ -37,8 +37,10 @@ def split(
     kwargs: Mapping[str, Any],
     static: Static = ((), ()),
 ) -> tuple[dict[int, Any], Call]:
-    """Return the leaves that JAX cannot trace, by position, and the arguments with these leaves
-    replaced by None."""
+    """Return the leaves that JAX cannot trace, and the arguments without these leaves.
+
+    The leaves are returned by position. In the arguments, each of these leaves is replaced by None.
+    """
     leaves, tree = _flat(_marked(args, kwargs, static))
     fixed = {
         number: leaf

@@ -28,7 +28,7 @@ from jaxmeter._records.plain_data import checked
 from jaxmeter._records.record import Counts, Failure, Record
 from jaxmeter.errors import RetraceError
 
-# After a run that takes longer than this, the cost of a report does not matter.
+# After a run that takes longer than this, the time to publish the record does not matter.
 _SLOW_RUN_SECONDS = 0.05
 
 
@@ -70,7 +70,8 @@ def measure(
     Returns
     -------
     Record
-        Its status is ``"rejected"`` if the program came from the persistent compilation cache.
+        The measurements. The status of the record is ``"rejected"`` if the program came from the
+        persistent compilation cache.
 
     Raises
     ------
@@ -133,8 +134,8 @@ def rejected_if_not_compiled(record: Record, *, cold: bool) -> Record:
     """Return the record, with the status ``rejected`` if the measurement did not compile the
     program.
 
-    A program from the persistent cache is always rejected. With ``cold``, a program that was
-    compiled before the measurement is rejected as well.
+    A program from the persistent cache is always rejected. If ``cold`` is true, a program that was
+    compiled before the measurement is also rejected.
     """
     if record.counts.cache_hits_count:
         kind = "CacheHit"
@@ -181,7 +182,7 @@ class Run:
         self.traced, seconds = timed(self.clock, lambda: trace("measure", self.jitted, self.case))
         self.progress.note_in("phases", trace_seconds=seconds)
         if self.events.traced:
-            # The event of the outermost function comes last, with the name that JAX gave it.
+            # The last event belongs to the outermost function, and has its name in JAX.
             self.name = self.events.traced[-1]
         self.progress.note(
             constants=count_constants(self.traced.jaxpr),

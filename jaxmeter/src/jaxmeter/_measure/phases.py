@@ -23,7 +23,7 @@ T = TypeVar("T")
 Clock = Callable[[], float]
 
 MIN_SAMPLES_COUNT = 3
-"""The minimum number of samples, even if these take longer than ``max_seconds``."""
+"""The minimum number of samples, even if they take longer than ``max_seconds``."""
 
 
 def timed(clock: Clock, call: Callable[[], T]) -> tuple[T, float]:
@@ -69,17 +69,17 @@ def run_steady(
     spent = 0.0
     answer = None
     traces_before = traces_count()
-    # The first of these runs is the second call of the function. It is not a sample, because cold
-    # caches still slow it.
+    # The first of these runs is the second call of the function. This run is not a sample,
+    # because cold caches still make it slower.
     for taken in range(-1, repeat):
         if taken >= MIN_SAMPLES_COUNT and spent > limit:
             break
-        answer = None  # else two answers would be in memory at once
+        answer = None  # otherwise two answers would be in memory at once
         args, kwargs = arguments()
         with no_garbage_collection():
             answer, seconds = timed(clock, functools.partial(call, *args, **kwargs))
-        # Count traces after the run. jax.no_tracing would also refuse programs with effects, which
-        # are not traced again but do not take JAX's fast path.
+        # Count traces after the run. jax.no_tracing would also refuse programs with effects. Such
+        # programs are not traced again, but they do not take JAX's fast path.
         if traces_count() != traces_before:
             raise retrace_error(name_of(call))
         if taken >= 0:

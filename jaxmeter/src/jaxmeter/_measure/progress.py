@@ -45,7 +45,9 @@ class Progress:
     def publish(self) -> None:
         """Report the record so far, marked as unfinished."""
         if self._report is not None:
-            failure = Failure(self.phase, UNFINISHED, f"ended without a message in {self.phase}")
+            failure = Failure(
+                self.phase, UNFINISHED, f"ended without a message in the phase {self.phase}"
+            )
             self._report(dataclasses.replace(self.record, status="failed", failure=failure))
 
     @contextmanager

@@ -40,9 +40,9 @@ def prepared(case: Case) -> Case:
     If the callable only calls a jitted function, the new case contains the jitted function. For
     example, the callable may be a jitted method, or a function that another library has jitted.
 
-    If the callable is not jitted, leaves of its arguments that are neither arrays nor numbers are
-    held fixed, and such leaves of its answer become None. The case is returned unchanged if its jit
-    options name static arguments.
+    If the callable is not jitted, the new case holds some leaves of the arguments fixed: all leaves
+    that are neither arrays nor numbers. Such leaves of the answer become None. The case is returned
+    unchanged if its jit options name static arguments.
     """
     jit = jit_of(case.fn)
     if jit is not None and (jit is case.fn or not case.jit_options):
@@ -81,8 +81,8 @@ def jitted(case: Case) -> tuple[Any, ExecutionCounter | None]:
 
     A function that is already jitted is returned unchanged, and the counter is None. A plain
     function is wrapped in the counter and then jitted. The wrapper makes JAX trace the function
-    again. Without it, JAX might use an earlier trace, although a global array may have changed
-    since.
+    again. Without the wrapper, JAX might use an earlier trace, although a global array may have
+    changed since that trace.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def jitted(case: Case) -> tuple[Any, ExecutionCounter | None]:
 
 
 def fresh(case: Case) -> tuple[Any, ExecutionCounter | None]:
-    """Return the same as `jitted`; clear the cache of a function that is already jitted."""
+    """Clear the cache of a function that is already jitted; then return the result of `jitted`."""
     if isinstance(case.fn, jax.stages.Wrapped):
         # Functions jitted by another library may lack clear_cache.
         getattr(case.fn, "clear_cache", lambda: None)()

@@ -45,7 +45,7 @@ def module_of(target: str) -> ModuleType:
     if name in sys.modules:
         return sys.modules[name]
     folder = str(path.parent)
-    if folder not in sys.path:  # for modules beside the file, as for python file.py
+    if folder not in sys.path:  # to import modules beside the file, as python file.py does
         sys.path.append(folder)
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None  # .py files have a loader
@@ -61,8 +61,8 @@ def module_of(target: str) -> ModuleType:
 def _module_name(path: Path) -> str:
     """Return a module name for a file.
 
-    This is the name of the file without ``.py``, followed by its folder if another module has the
-    name already.
+    The module name is the file name without ``.py``. If another module already has this name, the
+    folder of the file is added.
     """
     name = path.stem
     if name in sys.modules:

@@ -13,7 +13,8 @@ DEFAULT_THRESHOLD_BYTES = 1_000_000
 
 Tables, masks and quadrature rules are usually smaller than this. The time and memory that embedding
 costs are proportional to the size, because lowering and compiling copy each constant several times.
-The compiler also evaluates operations that have only constants as operands, and this is slow.
+The compiler also evaluates operations that have only constants as operands. This evaluation is
+slow.
 """
 
 MEGABYTE_BYTES = 1_000_000
@@ -97,12 +98,12 @@ class Audit(Result):
     """The bytes of all occurrences of constants, including tables that JAX itself adds."""
     embedded_count: int
     hidden_argument_bytes: int | None
-    """None if this version of JAX does not report it."""
+    """The bytes of all hidden arguments; None if this version of JAX does not report them."""
     jax: str
     """The version of JAX, on which embedding depends."""
     embedding_seconds: float | None = None
-    """The seconds that the embedded bytes add to every compile, without the foldings. This is an
-    estimate from the calibration of this machine (`jaxmeter.calibrate`). None if there is no
+    """The seconds that the embedded bytes add to every compile, without the foldings. The seconds
+    are estimated with the calibration of this machine (`jaxmeter.calibrate`). None if there is no
     calibration."""
     foldings: tuple[Folding, ...] = ()
     """The operations that the compiler folds, the slowest first. Operations with an estimate below

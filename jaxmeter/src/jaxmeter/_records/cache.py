@@ -27,13 +27,16 @@ class CachedProgram:
 
 @dataclass(frozen=True)
 class CacheDiagnosis(Result):
-    """Two runs of a command with one persistent cache, which is empty before the first run."""
+    """The results of two runs of a command with one persistent cache.
+
+    The cache is empty before the first run.
+    """
 
     derived = ("saved_seconds",)
 
     command: tuple[str, ...]
     exit_code: int
-    """The exit code of the second run, or of the first run if that failed."""
+    """The exit code of the second run; the exit code of the first run if the first run failed."""
     first_seconds: float
     """The time of the whole first run."""
     second_seconds: float | None

@@ -21,7 +21,8 @@ class Criteria:
     """The criteria by which two functions are called different."""
 
     minimum_effect: Annotated[float, Meta(ge=0, le=1e9)] = 0.03
-    """The smallest relative difference of times that is called different: 0.03 for 3 %."""
+    """The smallest relative difference between two times that can be called different: 0.03 for
+    3 %."""
     significance: Annotated[float, Meta(gt=0, lt=1)] = 0.005
     """The probability that two equal functions are called different in any of their times. Each of
     the four times of a comparison is tested at a quarter of this probability."""
@@ -30,8 +31,8 @@ class Criteria:
     The number of left-out ratios is rounded down. Each process gives one ratio. With a share of
     0.125 and eight processes, the mean leaves out the smallest and the largest ratio."""
     tolerance: Annotated[float, Meta(ge=0, le=1e9)] = 0.0
-    """The largest difference of answers that are still called the same, as a share of the largest
-    number in the first answer. 0 requires equal bits."""
+    """The largest difference between two answers that are still called the same. It is given as a
+    share of the largest number in the first answer. 0 requires equal bits."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -65,7 +66,7 @@ class Side:
     target: str
     """``package.module:function`` or ``file.py:function``."""
     arg: tuple[str, ...] = ()
-    """Arguments. Each is given as a number, a string, a tuple, or a type and shape such as
+    """The arguments. Each argument is a number, a string, a tuple, or a type and shape such as
     ``f32[64,3]``. An array of a given type and shape is filled with ones."""
     npz: str | None = None
     """A file that contains the arguments, as saved by numpy."""
@@ -109,12 +110,12 @@ class Timing:
     over the processes."""
     low: float
     """The interval from ``low`` to ``high`` contains the true ratio with a confidence of 1 -
-    significance. In a comparison this is the confidence for all times together. In `compare_times`
-    without ``times_count`` it is the confidence for each time alone."""
+    significance. In a comparison, this confidence is for all times together. In `compare_times`
+    without ``times_count``, the confidence is for each time alone."""
     high: float
     p_value: float
-    """The probability that equal functions give a ratio at least this far from 1, corrected for
-    the number of quantities that are compared."""
+    """The probability that equal functions give a ratio at least this far from 1. It is corrected
+    for the number of quantities that are compared."""
     ratios: tuple[float, ...]
     """The ratio in each process."""
     verdict: Verdict
@@ -123,7 +124,10 @@ class Timing:
 
 @dataclass(frozen=True)
 class Answers:
-    """The difference between the answers of two functions, from one call of each in one process."""
+    """The difference between the answers of two functions in one process.
+
+    Each function is called once.
+    """
 
     a_fingerprint: str
     """SHA-256 of all arrays in the first answer, with their dtypes, shapes and positions."""
@@ -139,8 +143,8 @@ class Answers:
     numbers_count: int
     """The number of values in the first answer."""
     is_not_finite_alike: bool = True
-    """Whether each value that is NaN or infinite in one answer is the same in the other answer;
-    True if the trees, shapes or dtypes of the answers differ, and in older records."""
+    """Whether each value that is NaN or infinite in one answer is the same in the other answer.
+    Also True if the trees, shapes or dtypes of the answers differ, and in older records."""
 
 
 @dataclass(frozen=True)
@@ -198,7 +202,7 @@ class Comparison(Result):
 
     @property
     def failures(self) -> tuple[Record, ...]:
-        """The records of measurements that did not succeed. If there are any, nothing is
+        """The records of measurements that did not succeed. If there is such a record, nothing is
         compared."""
         records = (record for process in self.processes for record in (process.a, process.b))
         return tuple(record for record in records if record.status != "ok")
@@ -213,8 +217,8 @@ class Comparison(Result):
         - ``same`` otherwise.
 
         The times of tracing, lowering and compiling are not decisive: they affect the verdict only
-        if they differ. A phase may take only a few milliseconds of Python, and such times scatter
-        too much to be called the same after six processes.
+        if they differ. A phase may take only a few milliseconds of Python. Such times vary too
+        much to be called the same after six processes.
         """
         verdicts = {one.verdict for one in (*self.differences, *self.decisive)}
         if self.failures or not verdicts:

@@ -16,15 +16,17 @@ Basis = Literal["measured", "by instructions", "by equations", "by estimate", "u
 
 @dataclass(frozen=True)
 class CompileRow:
-    """The seconds of one stage that belong to one source line and, in the stages ``emit`` and
-    ``LLVM``, to one kernel."""
+    """The seconds of one stage that belong to one source line.
+
+    In the stages ``emit`` and ``LLVM``, the seconds also belong to one kernel.
+    """
 
     stage: Stage
     seconds: float
     """Elapsed seconds. If several threads compile at once, the time is shared among them."""
     basis: Basis
     """How the seconds were found. ``measured``: for this kernel or line itself. ``by ...``: the
-    stage reports only a total, which is divided in proportion to the instructions or equations
+    stage reports only a total. The total is divided in proportion to the instructions or equations
     of each line, or to the audit's estimate of each folding. ``unattributed``: the line is not
     known."""
     source: str = ""
@@ -157,12 +159,12 @@ class CompileProfile(Result):
 
     @property
     def attributed_share(self) -> float:
-        """The share of the rows' seconds that is attributed to a source line."""
+        """The share of the seconds of all rows that is attributed to a source line."""
         return self._share({"measured", "by instructions", "by equations", "by estimate"})
 
     @property
     def measured_share(self) -> float:
-        """The share of the rows' seconds that was measured for a line or kernel itself."""
+        """The share of the seconds of all rows that was measured for a line or kernel itself."""
         return self._share({"measured"})
 
     def _share(self, bases: set[str]) -> float:
@@ -194,7 +196,7 @@ class CompileProfile(Result):
         return CompileSummary(self.seconds, lines, tuple(slowest(self.kernels)))
 
     def to_flame_graph(self) -> str:
-        """Return an HTML page that draws the profile and needs no other files."""
+        """Return the profile as an HTML page that needs no other files."""
         from jaxmeter._render.flame import flame_graph
 
         return flame_graph(self)

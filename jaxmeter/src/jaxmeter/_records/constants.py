@@ -1,4 +1,4 @@
-"""Define records of the arrays in a program that its caller did not pass as arguments."""
+"""Define records of the arrays in a program that the caller did not pass as arguments."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ConstantArray:
-    """A captured array, which is counted once however often it is used."""
+    """A captured array. It is counted once, even if it is used several times."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -22,9 +22,10 @@ class Constants:
     """The arrays in a program that the user did not pass as arguments, counted in three ways.
 
     ``captured`` arrays are closed over: they are the distinct constant arrays in the jaxpr and all
-    its sub-jaxprs. ``embedded`` arrays are constants in the StableHLO that the compiler gets,
-    except constants whose elements are all equal; each occurrence is counted. ``hidden_argument``
-    arrays are passed by JAX as additional arguments if JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS is set.
+    its sub-jaxprs. ``embedded`` arrays are constants in the StableHLO that the compiler gets. Each
+    occurrence is counted, but constants whose elements are all equal are left out.
+    ``hidden_argument`` arrays are passed by JAX as additional arguments if
+    JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS is set.
     """
 
     captured_bytes: int | None = None
@@ -37,6 +38,6 @@ class Constants:
     hidden_argument_bytes: int | None = None
     hidden_argument_count: int | None = None
     folding_alarms_count: int | None = None
-    """The number of XLA's warnings that constant folding takes more than 1 s. Only worker processes
-    count these warnings."""
+    """How often XLA warned that constant folding takes more than 1 s. The warnings are counted only
+    for worker processes."""
     arrays: tuple[ConstantArray, ...] = ()

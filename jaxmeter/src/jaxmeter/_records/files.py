@@ -1,7 +1,7 @@
-"""Read files that others may have made, write files completely, and make temporary folders.
+"""Read files that other programs may have made, write files completely, make temporary folders.
 
-Only regular files of a limited size are read. Other files can block the reader: a FIFO makes it
-wait without end, a device may have no end, and a sparse file may have many gigabytes.
+Only regular files of a limited size are read. Other files can block the reader: a FIFO makes the
+reader wait without end, a device may have no end, and a sparse file may have many gigabytes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def read_file(path: str | Path, limit_bytes: int = RECORD_BYTES) -> bytes:
     Raises
     ------
     FileError
-        If the path does not name a regular file, or the file is larger.
+        If the path does not name a regular file, or the file is larger than `limit_bytes`.
     OSError
         If the file does not exist or cannot be read.
     """
@@ -59,7 +59,9 @@ def read_file(path: str | Path, limit_bytes: int = RECORD_BYTES) -> bytes:
 
 
 def check_file(path: str | Path, limit_bytes: int) -> None:
-    """Raise an error if `read_file` would reject a file, before another library reads the file.
+    """Raise an error if `read_file` would reject a file.
+
+    Call this function before another library reads the file.
 
     Raises
     ------
@@ -100,8 +102,9 @@ def _too_large(path: str | Path, size: int, limit_bytes: int) -> FileError:
 
 
 def write_file(path: str | Path, content: str | bytes) -> None:
-    """Write a file completely or not at all: write a draft in the same folder, then rename the
-    draft.
+    """Write a file completely or not at all.
+
+    A draft is written in the same folder and then renamed.
 
     If the path names something other than a regular file, such as ``/dev/stdout``, the content is
     written there directly.
@@ -109,8 +112,8 @@ def write_file(path: str | Path, content: str | bytes) -> None:
     Raises
     ------
     FileError
-        If the file cannot be written. In this case no draft remains, and an existing file is
-        unchanged.
+        If the file cannot be written. In this case no draft remains, and an existing file keeps its
+        content.
     """
     path = Path(path)
     data = content.encode() if isinstance(content, str) else content
@@ -118,7 +121,7 @@ def write_file(path: str | Path, content: str | bytes) -> None:
         if path.exists() and not path.is_file():
             path.write_bytes(data)
             return
-        goal = path.resolve()  # a link stays a link
+        goal = path.resolve()  # write to the target of a link, and keep the link
         draft = goal.with_name(f"{path.name}.{secrets.token_hex(6)}.tmp")
         try:
             with open(draft, "xb") as stream:
@@ -141,7 +144,8 @@ def temporary_folder(prefix: str = "jaxmeter-") -> Iterator[Path]:
     """Make a temporary folder for a ``with`` block, and remove the folders of killed processes.
 
     A process holds a lock on its folder. The system releases the lock when the process ends, even
-    if it is killed. Folders of this user with the same prefix but without a lock are removed.
+    if the process is killed. Folders of this user with the same prefix are removed if no process
+    holds a lock on them.
 
     Raises
     ------
@@ -169,7 +173,7 @@ def temporary_folder(prefix: str = "jaxmeter-") -> Iterator[Path]:
 def _held_folder(prefix: str) -> tuple[Path, int] | None:
     """Make a folder and lock it; return the folder and the lock.
 
-    Return None if another process removed the folder before it was locked.
+    Return None if another process removed the folder before this process locked the folder.
     """
     folder = Path(tempfile.mkdtemp(prefix=prefix, suffix=_HELD))
     lock = None

@@ -67,8 +67,8 @@ class Change:
 
 @dataclass(frozen=True)
 class FusionChange:
-    """Fusions of one program, and the fusions of the other program that share operations with
-    them."""
+    """Fusions of the first program, and the fusions of the second program with which they share
+    operations."""
 
     kind: Literal["appeared", "vanished", "split", "merged", "changed", "regrouped"]
     before: tuple[Fusion, ...]
@@ -79,9 +79,9 @@ class FusionChange:
 class LineChange:
     """A source line with different equations in two programs.
 
-    ``before`` is None if only the second program has the line, and ``now`` if only the first
-    program has it. Lines with the same file, function and text are the same line, even if their
-    line numbers differ.
+    ``before`` is None if only the second program has the line. ``now`` is None if only the first
+    program has the line. Lines with the same file, function and text are the same line, even if
+    their line numbers differ.
     """
 
     before: SourceLine | None
@@ -89,8 +89,8 @@ class LineChange:
 
     @property
     def line(self) -> SourceLine:
-        """The line as it is in the second program, or in the first if the second does not have
-        it."""
+        """The line in the second program, or in the first program if the second program does not
+        have the line."""
         found = self.now or self.before
         assert found is not None
         return found
@@ -134,5 +134,5 @@ class ProgramDiff(Result):
     programs have. In each of these groups, the line with the largest change in the bytes of results
     comes first."""
     versions: tuple[str, str] | None = None
-    """The two versions of JAX, if they differ. A different version of JAX is enough to make
-    programs differ."""
+    """The two versions of JAX; None if they are equal. Two versions of JAX may compile the same
+    function to different programs."""

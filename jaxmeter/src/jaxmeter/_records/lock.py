@@ -15,8 +15,11 @@ Quantities = Mapping[str, int]
 
 @dataclass(frozen=True)
 class LockChange:
-    """A difference between the lock file and the measurement: a quantity that changed, or a
-    function or quantity that only the file or only the measurement has."""
+    """A difference between the lock file and the measurement.
+
+    Either a quantity changed, or a function or quantity is only in the file or only in the
+    measurement.
+    """
 
     function: str
     quantity: str
@@ -46,8 +49,8 @@ class LockCheck(Result):
 
     @property
     def lines(self) -> str:
-        """The lines to paste into the lock file: changed quantities, under the headings of their
-        functions.
+        """The lines to paste into the lock file: changed and new quantities, under the headings of
+        their functions.
 
         There are no lines for functions and quantities that were not measured now. Delete such
         functions and quantities from the lock file.

@@ -62,7 +62,7 @@ class MemoryUse(Result):
     """The source of the buffers: the compiler's buffer assignment, or the results of the
     instructions if the compiler reports no assignment."""
     ran: bool
-    """Whether the function was run. If not, its peak memory is not known."""
+    """Whether the function was run. If it was not run, its peak memory is not known."""
     allocator: Allocator
 
 

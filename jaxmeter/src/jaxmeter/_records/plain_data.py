@@ -1,7 +1,8 @@
 """Define immutable plain data that is written to strict JSON and read back without any change.
 
-JSON has no NaN and no infinities. Python's own ``json`` writes them as bare words, which few other
-readers accept. This module writes the strings ``"NaN"``, ``"Infinity"`` and ``"-Infinity"``.
+JSON has no NaN and no infinities. Python's own ``json`` writes these numbers as bare words, which
+few other readers accept. This module writes the strings ``"NaN"``, ``"Infinity"`` and
+``"-Infinity"``.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def freeze_mappings(instance: Any) -> None:
 
 
 def check_fields(instance: Any) -> None:
-    """Check the fields of a dataclass instance against their annotations; freeze its dictionaries.
+    """Check the fields of a dataclass instance against their annotations; freeze dictionaries.
 
     Call this function in ``__post_init__``. Bounds are given in the annotations as `msgspec.Meta`.
     If an annotation requires it, a list becomes a tuple, or a whole number becomes a float. An
@@ -159,7 +160,8 @@ class PlainData:
             if isinstance(data, dict):
                 data = {name: data[name] for name in data if name not in cls.derived}
             return _converted(data, cls)
-        # Unpaired surrogates, numbers too large for a float, and data that are nested too deeply.
+        # The last three errors: unpaired surrogates, numbers too large for a float, and data that
+        # are nested too deeply.
         except (RecordError, UnicodeError, OverflowError, RecursionError) as error:
             raise RecordError(f"{cls.__name__}.from_json: {error}; {advice}") from None
 
@@ -211,7 +213,8 @@ def _converted(data: Any, cls: type) -> Any:
     try:
         made = msgspec.convert(data, cls)
     except msgspec.ValidationError:
-        # Lax conversion reads "NaN" as a number, but refuses any other word in place of a number.
+        # Conversion that is not strict reads "NaN" as a number. It refuses any other word in place
+        # of a number.
         try:
             made = msgspec.convert(data, cls, strict=not _has_not_finite(data))
         except msgspec.ValidationError as error:

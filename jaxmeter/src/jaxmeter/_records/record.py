@@ -1,8 +1,9 @@
 """Define the record of one measurement: immutable plain data that can be stored as JSON.
 
 A record keeps raw samples and never a summary of them. The record of a failed measurement keeps
-everything measured before the failure. A quantity is None if the measurement failed before it, or
-if the backend does not report it. Names end in their units: ``_seconds``, ``_bytes``, ``_count``.
+everything measured before the failure. A quantity is None if the measurement failed too early, or
+if the backend does not report the quantity. Names end in their units: ``_seconds``, ``_bytes``,
+``_count``.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ SCHEMA = 2
 type or name."""
 
 PHASES = ("trace_seconds", "lower_seconds", "compile_seconds")
-"""The phases that a compile repeats."""
+"""The phases of a compile. Each further compile repeats these phases."""
 Scalar = str | int | float | bool | None
 Status = Literal["ok", "failed", "timeout", "rejected", "skipped"]
 
@@ -31,7 +32,8 @@ class Failure:
 
     phase: str
     """The phase that failed: start, import, setup, trace, lower, compile, program, first_call,
-    steady, check, recompile, end, profile; in a comparison also answers, compile again, calls."""
+    steady, check, recompile, end, profile. A comparison also has the phases answers, compile again
+    and calls."""
     kind: str
     """The class name of the exception; or Timeout, Signal, Exit, CacheHit or AlreadyCompiled."""
     message: str
@@ -79,8 +81,11 @@ class Program:
 
 @dataclass(frozen=True)
 class Memory:
-    """The memory of a program in bytes: the compiler's plan (the first five fields), and the peaks
-    of the process and the device."""
+    """The memory of a program in bytes.
+
+    The first five fields are the compiler's plan. The other sizes are measured: the memory of the
+    process and of the device.
+    """
 
     argument_bytes: int | None = None
     output_bytes: int | None = None
@@ -175,16 +180,16 @@ class Record(Result):
 
     @property
     def compiles(self) -> tuple[Phases, ...]:
-        """The phases of every compile: the first, which is cold, then ``recompiles``."""
+        """The phases of every compile: first the cold compile, then ``recompiles``."""
         return (self.phases, *self.recompiles)
 
     def least_compile(self, count: int | None = None) -> Phases:
         """Return the minimum seconds of tracing, of lowering and of compiling, each over all
         compiles.
 
-        The same work takes longer only if something disturbs it; for this reason, the documentation
+        The same work takes longer only if something disturbs it. For this reason, the documentation
         of Python's `timeit` recommends the minimum. The minimum does not show costs that only the
-        first compile has; see ``phases`` for these costs.
+        first compile has. See ``phases`` for these costs.
 
         Parameters
         ----------

@@ -26,20 +26,21 @@ SUGGESTIONS: dict[str, str] = {
     "form": "give {argument} the same way in every call: by position, by keyword or not at all",
     "structure": "give {argument} the same structure in every call: the same containers and keys, "
     "None in the same places, and equal static attributes (model.train() and model.eval() of flax "
-    "nnx change static attributes, so each of the two modes has its own program)",
+    "nnx change static attributes, so each mode has its own program)",
     "shape": "pad {argument} to one shape, or to a few shapes, and mask the added elements",
     "dtype": "convert {argument} to one dtype before the call",
-    "weak type": "pass {argument} as jnp.asarray({argument}, dtype): Python numbers, and results "
-    "computed from them alone, are weakly typed",
+    "weak type": "pass {argument} as jnp.asarray({argument}, dtype): Python numbers are weakly "
+    "typed, and so are results computed only from Python numbers",
     "static value": "make {argument} static only if Python has to know it; a program is compiled "
     "for each value and for each type of the value",
     "static number": "pass {argument} as an array, jnp.asarray({argument}), unless Python has to "
-    "know it: the function is jitted by a library, such as equinox, that makes Python numbers "
-    "static, and a program is compiled for each number",
+    "know it: the library that jits this function, such as equinox, makes Python numbers static, "
+    "so a program is compiled for each number",
     "new object": "make {argument} once, outside the code that repeats the call, or give its "
     "class __eq__ and __hash__",
     "new function": "call jax.jit once, on a function that is defined once, outside the code that "
-    "repeats the call; turn the values that a partial, a closure or an object holds into arguments",
+    "repeats the call; if a partial, a closure or an object holds values, pass these values as "
+    "arguments",
     "placement": "put {argument} on its devices once, with jax.device_put",
     "option": "set {argument} once, before the first call",
     "unknown": "look for a static argument that does not equal itself, for caches that are "
@@ -124,7 +125,7 @@ class Retraces(Result):
 
     @property
     def traces_count(self) -> int:
-        """The number of calls that traced the function, including the first."""
+        """The number of calls that traced the function, including the first such call."""
         return sum(call.traced for call in self.calls)
 
     @property

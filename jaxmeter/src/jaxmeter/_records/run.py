@@ -59,8 +59,8 @@ class RunCompile:
     """The compile of a function: its trace, lowering and compile, or only some of these stages."""
 
     id: str
-    """``step#2`` for the second compile of this name in the first process; in a later process
-    ``step#2 of process 3``."""
+    """An identifier, such as ``step#2`` for the second compile of a function ``step`` in the first
+    process. In a later process, it is ``step#2 of process 3``."""
     function: str
     defined: str
     """The ``file:line`` of the definition; empty if this version of JAX does not report it."""
@@ -74,8 +74,8 @@ class RunCompile:
     """The line that called `jax.clear_caches` after the function was last compiled; empty if
     there was no such call."""
     stack: tuple[Line, ...]
-    """The lines that led to the compile, the innermost first: a line of a library, if a library
-    called JAX, and the program's own lines."""
+    """The lines that led to the compile, the innermost first. If a library called JAX, the first
+    line is a line of this library. The other lines are the program's own lines."""
     intervals: tuple[RunInterval, ...]
     own_seconds: float
     """The seconds of all stages, without the seconds of other compiles within them."""
@@ -90,8 +90,8 @@ class RunCompile:
     captured_bytes: int | None
     captured_count: int | None
     captured: tuple[RunCapture, ...]
-    """The largest captured arrays, if all captured arrays together have 1 MB or more; only in the
-    function's first compile with this total size."""
+    """The largest captured arrays. They are listed only if all captured arrays together have 1 MB
+    or more, and only in the function's first compile with this total size."""
 
     @property
     def is_jax(self) -> bool:
@@ -121,10 +121,10 @@ class RunCompile:
             return "; ".join(map(str, self.causes))
         return {
             "first": "first call",
-            "again": "the same arguments as before: the function's cache was cleared, or dropped "
-            "the entry",
+            "again": "the same arguments as before: the function's cache was cleared, or no "
+            "longer has the program",
             "JAX's own": "an operation of JAX, outside any jit",
-            "not known": "not known: called under another transformation, or ahead of time",
+            "not known": "not known: called inside another transformation, or ahead of time",
         }[self.why]
 
 
@@ -183,8 +183,8 @@ class WatchedRun(Result):
     savings: tuple[Saving, ...]
     """The possible savings, the largest first."""
     profiles: tuple[CompileProfile, ...]
-    """If profiles were requested: compile profiles of the slowest functions, which are compiled
-    once more when their process ends."""
+    """The compile profiles of the slowest functions, if profiles were requested. The functions are
+    compiled once more when their process ends."""
     busy_seconds: float
     """The time in which at least one thread of one process traced, lowered or compiled."""
 
@@ -206,6 +206,5 @@ class WatchedRun(Result):
 
     @property
     def avoidable_seconds(self) -> float:
-        """The seconds of compiles that a change of the program would avoid, because the functions
-        were compiled before."""
+        """The seconds of repeated compiles, which a change of the program would avoid."""
         return sum(one.seconds for one in self.savings if one.kind == "compiled again")

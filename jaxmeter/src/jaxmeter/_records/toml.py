@@ -16,7 +16,7 @@ def read_toml(file: Path) -> dict[str, Any]:
         return tomllib.loads(read_file(file).decode())
     except FileNotFoundError:
         return {}
-    except FileError:  # this error is also a ValueError, but the text was not read
+    except FileError:  # a FileError is a ValueError, but the text was not read
         raise
     except OSError as error:
         raise JaxmeterError(
@@ -29,9 +29,10 @@ def read_toml(file: Path) -> dict[str, Any]:
 
 
 def tool_table(pyproject: Path, name: str) -> tuple[str, dict[str, Any]]:
-    """Return the file and heading of ``[tool.jaxmeter.name]``, as text for errors, and the table.
+    """Return a text for error messages, and the table ``[tool.jaxmeter.name]`` of a file.
 
-    The table is empty if the file does not have it.
+    The text contains the file and the heading of the table. The returned table is {} if the file
+    does not have the table.
     """
     table: Any = read_toml(pyproject)
     where = f"{pyproject}: [tool.jaxmeter.{name}]"

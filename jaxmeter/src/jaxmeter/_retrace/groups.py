@@ -20,12 +20,12 @@ _LOOPS = ("scan", "while", "cond")
 
 
 class Call(NamedTuple):
-    """The innermost call of a jitted function on the stack, with its arguments."""
+    """The innermost call of a jitted function on the stack, with the arguments of the call."""
 
     fn: Any
     signature: Signature | None
-    """The properties of the call. None if the call is inside another transformation, because the
-    arguments on the stack then differ from the arguments in the source line."""
+    """The properties of the call. None if the call is inside another transformation. In this
+    case, the arguments on the stack differ from the arguments in the source line."""
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = MappingProxyType({})
     static: tuple[set[int], set[str]] = (set(), set())
@@ -48,7 +48,7 @@ class Group:
     name: str
     code: types.CodeType | None
     traced_at: Counter[places.Place] = dataclasses.field(default_factory=Counter)
-    """The number of traces by the line that led to them."""
+    """The number of traces that each source line led to."""
     compiled_at: Counter[places.Place] = dataclasses.field(default_factory=Counter)
     cache_hits_count: int = 0
     trace_seconds: float = 0.0
@@ -56,12 +56,13 @@ class Group:
     objects: list[weakref.ref | None] = dataclasses.field(default_factory=list)
     """A weak reference to each traced function; None if such a reference is not possible."""
     kinds: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)
-    """The kind of each traced function, such as ``a lambda`` or ``a partial``, with the code from
-    `_wrapping`."""
+    """The kinds of the traced functions. Each kind is a tuple: a text such as ``a lambda`` or
+    ``a partial``, then the code objects from `_wrapping`."""
     calls: list[tuple[int, Signature]] = dataclasses.field(default_factory=list)
     """Each call that was traced or compiled, with the position of its function in `objects`."""
     loops: list[tuple[places.Place, Signature]] = dataclasses.field(default_factory=list)
-    """Each call of a loop, such as `jax.lax.scan`, outside of any jit, with its source line."""
+    """Each call of a loop outside of any jit, with the source line of the call. An example of a
+    loop is `jax.lax.scan`."""
     causes: dict[Difference, None] = dataclasses.field(default_factory=dict)
 
     @property
@@ -101,7 +102,7 @@ class Group:
         self.calls.append((number, call.signature))
         found: tuple[Difference, ...] = ()
         if same:
-            # A compile has the same signature as its own trace just before, so it adds no cause.
+            # A compile follows its own trace and has the same signature, so it adds no cause.
             found = causes(call.signature, same)[1]
         elif traced:
             kind = _kind(call.fn)
@@ -116,7 +117,7 @@ class Group:
         """Explain the trace of a loop outside of any jit.
 
         If an earlier call at the same line had the same arguments, the loop was traced again
-        because its body is a new function object.
+        because the loop's body is a new function object.
         """
         earlier = [before for line, before in self.loops if line == at]
         self.loops.append((at, now))
@@ -161,8 +162,8 @@ def code_of(fn: Any) -> types.CodeType | None:
 def _wrapping(fn: Any) -> Iterator[types.CodeType]:
     """Yield the code of a function, then the code of each JAX function in its closure.
 
-    All wrappers made by JAX have the same code. Only their closures differ: they contain the
-    transformation.
+    All wrappers made by JAX have the same code. Only their closures, which contain the
+    transformation, differ.
     """
     if isinstance(fn, types.FunctionType):
         yield fn.__code__

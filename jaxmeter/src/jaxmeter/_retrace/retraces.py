@@ -29,20 +29,20 @@ def retraces(
     clock: Clock = time.perf_counter,
     **jit_options: Any,
 ) -> Retraces:
-    """Call a function several times, and report which calls retraced it, and why.
+    """Call a function several times, and report which calls retraced the function, and why.
 
     Parameters
     ----------
     fn : Case or callable
-        The function to call. If it is already jitted, its cache is cleared first. If `fn` is a
-        case with arguments, the first call uses these arguments. The jit options of a case are
-        used.
+        The function to call. If the function is already jitted, its cache is cleared first. If `fn`
+        is a case with arguments, the first call uses these arguments. The jit options of a case are
+        used in all calls.
     calls : iterable
         The arguments of each call: a tuple, or a pair of a tuple and a dictionary of keyword
         arguments. The calls are taken one at a time, so a generator may change options of JAX
         between calls. `calls` may be left out only if `fn` is a case with arguments.
     clock : callable
-        A function that returns the time in seconds; tests replace it.
+        A function that returns the time in seconds.
     **jit_options : Any
         Options of `jax.jit` for a function that is not jitted: ``static_argnames``, ...
 
@@ -50,8 +50,8 @@ def retraces(
     -------
     Retraces
         One entry for each call. An entry has the numbers of traces, compiles and cache hits that
-        JAX reports, the number of executions of the Python body, and the time in seconds. Each
-        call that traced or compiled has causes, except the first call.
+        JAX reports. It also has the number of executions of the Python body, and the time in
+        seconds. Each call that traced or compiled has causes, except the first call.
 
     Raises
     ------
@@ -87,12 +87,12 @@ def retraces(
 def call_arguments(given: Any, number: int) -> Call:
     """Return the positional and the keyword arguments of a call.
 
-    `number` is the position of the call; an error message names it.
+    An error message contains `number`, the position of the call.
     """
     if not isinstance(given, tuple):
         raise JaxmeterError(
             f"retraces: got {type(given).__name__} for call {number}; give a tuple of arguments, "
-            "such as (x,) for one argument, or ((x,), {'n': 20}) with arguments by keyword"
+            "such as (x,) for one argument, or ((x,), {'n': 20}) with keyword arguments"
         )
     return split_call(given)
 

@@ -27,10 +27,11 @@ from jaxmeter._render.units import type_text
 _TEXT_CHARACTERS = 80
 _CONTEXT_CHARACTERS = 20
 _GROUPS = {"placement": 1, "static number": 2, "option": 3}
-"""The group of each kind of difference; all other kinds are differences of arguments, group 0."""
+"""The group of each kind of difference. Kinds that are not listed are differences of arguments,
+which are group 0."""
 _SEVERITY = {"weak type": 0, "structure": 2, "form": 3}
-"""Weights of the kinds of difference; all other kinds have weight 1. If two earlier calls have
-equally many differences from a call, the earlier call with the smaller sum of weights is nearer."""
+"""Weights of the kinds of difference. Kinds that are not listed have weight 1. If two earlier calls
+have equally many differences from a call, the call with the smaller sum of weights is nearer."""
 
 
 class Leaf(NamedTuple):
@@ -44,7 +45,7 @@ class Leaf(NamedTuple):
     that is on no device."""
     number: Any
     """The value of a Python number; None for an array. `jax.jit` traces the number, while jits of
-    other libraries may make it static."""
+    other libraries may make the number static."""
 
 
 class Static(NamedTuple):
@@ -76,7 +77,8 @@ class Signature:
 def static_arguments(information: Any) -> tuple[set[int], set[str]]:
     """Return the positions and the names of the static arguments of a jitted function.
 
-    `information` is the function's attribute ``_jit_info``. If it is None, both sets are empty.
+    `information` is the function's attribute ``_jit_info``. If `information` is None, both sets are
+    empty.
     """
     return (
         set(getattr(information, "static_argnums", None) or ()),
@@ -118,9 +120,10 @@ def causes(now: Signature, earlier: list[Signature]) -> tuple[int, tuple[Differe
     There are four groups of differences: arguments, placements, Python numbers and options. Only
     the first group that is not empty is returned. If all groups are empty, no difference is known.
 
-    The nearest call has the fewest differences of arguments. Ties are decided by the sum of the
-    weights in `_SEVERITY`. If no argument differs, ties are decided by the numbers of differences
-    in the other groups, in order. If calls are still equal, the latest call is taken.
+    The nearest call has the fewest differences of arguments. If several calls have equally few
+    differences, the sum of the weights in `_SEVERITY` decides. If no argument differs, the numbers
+    of differences in the other groups decide, in order. If calls are still equal, the latest call
+    is taken.
     """
     ranked = []
     for number, before in enumerate(earlier):
@@ -139,7 +142,7 @@ def _argument(name: str, value: Any, form: str, is_static: bool) -> Argument:
     if is_static:
         return Argument(form, None, {name: Static(value)})
     leaves, tree = jax.tree_util.tree_flatten_with_path(value)
-    # JAX refuses a leaf that is not an array; other jits, such as equinox's, make it static.
+    # JAX refuses a leaf that is not an array. Other jits, such as equinox's, make the leaf static.
     parts = {
         name + jax.tree_util.keystr(path): _leaf(leaf) or Static(leaf) for path, leaf in leaves
     }
@@ -192,7 +195,8 @@ def _arguments(now: Signature, before: Signature) -> Iterator[Difference]:
         old, new = before.arguments.get(name), now.arguments.get(name)
         old_form, new_form = ("left out" if one is None else one.form for one in (old, new))
         parts = () if old is None or new is None else tuple(_parts(name, old, new))
-        # A value other than the default causes a trace however it is given: report only the value.
+        # A value other than the default causes a trace, whether the value is given by position or
+        # by keyword. Report only the value.
         if old_form != new_form and not (parts and "left out" in (old_form, new_form)):
             yield Difference("form", name, old_form, new_form)
         yield from parts
@@ -252,14 +256,14 @@ def _same(before: Any, now: Any) -> bool:
     try:
         return type(before) is type(now) and bool(before == now)
     except Exception:
-        return False  # values that cannot be compared are different
+        return False  # values that cannot be compared count as different
 
 
 def _made_again(before: Any, now: Any) -> bool:
     """Return whether two unequal objects are probably the same thing created twice.
 
-    This holds for two functions with the same code, and for two objects of the same type if the
-    type defines no ``__eq__``.
+    The result is True for two functions with the same code. It is also True for two objects of the
+    same type if the type defines no ``__eq__``.
     """
     code = getattr(before, "__code__", None)
     if code is not None:

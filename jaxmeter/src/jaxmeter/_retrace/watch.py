@@ -80,7 +80,7 @@ class Watch(Listener):
     def on_trace(self, fun_name: str, seconds: float) -> None:
         frames = _frames()
         if sum(frame.f_code.co_name == "_infer_params" for frame in frames) > 1:
-            return  # a nested trace, which JAX up to 0.7 reports; the outer trace includes its time
+            return  # nested, reported by JAX up to 0.7; the time of the outer trace includes it
         group, call = self._group(fun_name, frames)
         group.trace_seconds += seconds
         at = _line(frames)
@@ -110,7 +110,7 @@ class Watch(Listener):
         call = _call(frames)
         code = None if call is None else code_of(call.fn)
         if code is None:
-            # The program is compiled ahead of time: take the last function of this name.
+            # The program is compiled ahead of time: take the last function with this name.
             for group in reversed(self._groups.values()):
                 if group.name == name:
                     return group, call

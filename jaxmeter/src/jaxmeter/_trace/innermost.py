@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 def innermost(starts: Sequence[float], ends: Sequence[float]) -> Iterator[tuple[int, float, float]]:
     """Yield the pieces of time in which one event of a thread is the innermost event.
 
-    Each piece is the position of the event, the start and the end of the piece. Pieces do not
-    overlap. The innermost event is the event under way that began last.
+    Each piece is a tuple: the position of the event, the start of the piece and the end of the
+    piece. Pieces do not overlap. Of the events under way, the innermost is the event that began
+    last.
 
     Parameters
     ----------

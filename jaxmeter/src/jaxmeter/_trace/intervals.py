@@ -10,11 +10,11 @@ from jaxmeter._trace.innermost import innermost
 def self_times(starts: np.ndarray, durations: np.ndarray) -> np.ndarray:
     """Return the self time of each event of a thread.
 
-    The self time of an event is the time during which it is the innermost event. The innermost
-    event at a moment is the event under way that began last. If several events began together, the
+    The self time of an event is the time during which it is the innermost event. Of the events
+    under way, the innermost is the event that began last. If several events began together, the
     shortest of them is the innermost. For nested events, the self time is the duration of the event
-    less the durations of the events directly inside. For events that overlap without nesting, no
-    moment is counted twice.
+    minus the durations of the events directly inside it. For events that overlap without nesting,
+    no moment is counted twice.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def self_times(starts: np.ndarray, durations: np.ndarray) -> np.ndarray:
 def union(starts: np.ndarray, durations: np.ndarray) -> float:
     """Return the length of the union of time intervals.
 
-    `starts` and `durations` have shape (n,) and the same unit. The result has this unit too.
+    `starts` and `durations` have shape (n,) and the same unit. The result also has this unit.
     """
     order = np.argsort(starts, kind="stable")
     begin = starts[order]

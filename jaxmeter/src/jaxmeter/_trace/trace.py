@@ -30,7 +30,7 @@ _DERIVED = {"Steps", "XLA Modules", "Framework Ops", "Framework Name Scope", "So
 # Since this version of JAX, `ProfileData` raises an error for a file that is not a trace. Older
 # versions abort the process.
 _RAISES = (0, 8, 3)
-# Statistics that the notes leave out: some identify the operation, the others are not used.
+# Statistics that the notes leave out. Some identify the operation. The others are not used.
 _READ = {"hlo_op", "hlo_module", "program_id", "run_id", "device_ordinal"}
 
 
@@ -47,7 +47,7 @@ class Line:
     notes : keywords of annotations and details of kernels, by position of the event.
     op_self : (n,) self time of each operation, without the operations inside it, seconds; 0 for
         other events.
-    op_busy : time with an operation under way, seconds.
+    op_busy : time during which at least one operation runs, seconds.
     """
 
     plane: str
@@ -154,7 +154,7 @@ def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) ->
 
 
 def trace_file(place: Path) -> Path:
-    """Return a trace file: `place` itself if it is a file, otherwise the newest trace below it.
+    """Return a trace file: `place` if it is a file, otherwise the newest trace in this folder.
 
     A trace of several hosts has a file for each host; only one of these files is returned.
 
@@ -206,8 +206,8 @@ def read_trace(path: Path) -> Trace:
     if jax.__version_info__ < _RAISES:
         _check_in_another_process(path)
     with warnings.catch_warnings():
-        # On Python 3.12 jaxlib's classes warn when they are made. If warnings are errors, this
-        # warning would abort Python.
+        # On Python 3.12, a warning is given when jaxlib's classes are made. If warnings are errors,
+        # this warning would abort Python.
         warnings.simplefilter("ignore", DeprecationWarning)
         try:
             planes = ProfileData.from_file(str(path)).planes

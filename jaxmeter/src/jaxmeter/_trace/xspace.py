@@ -1,12 +1,12 @@
 """Check that a trace file is complete, and read the HLO of its programs.
 
-`jax.profiler.ProfileData` can do neither. It returns only events, but the HLO is stored as metadata
-without events, in the plane ``/host:metadata``. In older versions of JAX, `ProfileData` reads a
-part of a truncated file without an error, and aborts the process if the file is not a trace.
+`jax.profiler.ProfileData` does not return the HLO: it returns only events, but the HLO is stored as
+metadata without events, in the plane ``/host:metadata``. `ProfileData` of older versions of JAX
+reads a part of a truncated file without an error. It aborts the process if the file is not a trace.
 
-The layout is defined in tsl's ``xplane.proto``. A space has planes (field 1). A plane has a name
-(field 2), lines (field 3) and event metadata (field 4). The field numbers never change.
-protobuf.dev/programming-guides/encoding describes the encoding.
+The layout of a trace file is defined in tsl's ``xplane.proto``. A file contains one space. A space
+has planes (field 1). A plane has a name (field 2), lines (field 3) and event metadata (field 4).
+The field numbers never change. protobuf.dev/programming-guides/encoding describes the encoding.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from jaxmeter._records.files import check_file, file_errors
 from jaxmeter.errors import JaxmeterError
 
 TRACE_BYTES = 2**30
-"""The size of the largest trace file that is read: 1 GiB."""
+"""The maximum size of a trace file: 1 GiB."""
 MOST_EVENTS_COUNT = 10_000_000
-_COUNTED_BYTES = 2**24  # a smaller file cannot have too many events
+_COUNTED_BYTES = 2**24  # smaller files cannot have too many events
 
 
 def check_whole(path: Path) -> None:

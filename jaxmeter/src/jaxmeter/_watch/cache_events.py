@@ -1,8 +1,8 @@
 """Find how the persistent cache handled each compile, from JAX's events and log messages.
 
-https://docs.jax.dev/en/latest/persistent_compilation_cache.html describes the messages. Their level
-is DEBUG, so this module sets the level of the loggers to DEBUG. A filter then drops the messages
-that the program's own settings would not print.
+https://docs.jax.dev/en/latest/persistent_compilation_cache.html describes the messages. The
+messages have the level DEBUG, so this module sets the loggers to this level. A filter then drops
+the messages that the program's own settings would not print.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class CacheEvents:
     def __init__(self) -> None:
         self._local = threading.local()
         jax.monitoring.register_event_listener(self._on_event)
-        # To log the parts of a key, JAX hashes them a second time, so this is done only on request.
+        # To log the parts of a key, JAX hashes the parts a second time. So the parts are logged
+        # only on request.
         names = (*_LOGGERS, _KEY_LOGGER) if os.environ.get("JAXMETER_WATCH_KEYS") else _LOGGERS
         for name in names:
             logger = logging.getLogger(name)
@@ -41,7 +42,7 @@ class CacheEvents:
 
     def taken(self, *, is_hit: bool) -> dict[str, Any]:
         """Return how the cache handled the compile that just ended; delete the compile's events."""
-        found = dict(vars(self._local))  # of this thread
+        found = dict(vars(self._local))  # the events of this thread
         vars(self._local).clear()
         if is_hit:
             outcome, reason = "hit", ""

@@ -1,4 +1,4 @@
-"""Run a program so that each of its Python processes records its compiles."""
+"""Run a program so that each Python process of the program records its compiles."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _argv(command: Sequence[str], call: str) -> list[str]:
     if first == "-m" or (first.endswith(".py") and not _names_its_python(first)):
         return [sys.executable, *command]
     if os.sep not in first and shutil.which(first) is None:
-        beside = Path(sys.executable).parent / first  # an environment that is not activated
+        beside = Path(sys.executable).parent / first  # this environment is not activated
         if beside.exists():
             return [str(beside), *command[1:]]
     return list(command)
@@ -101,7 +101,8 @@ def _names_its_python(script: str) -> bool:
 def _passing_signals_to(process: subprocess.Popen[bytes]) -> Iterator[None]:
     """Forward SIGINT, SIGTERM and SIGHUP from this process to the program.
 
-    An interrupt from a terminal is not forwarded, because the terminal sends it to both processes.
+    An interrupt from a terminal is not forwarded, because the terminal sends the interrupt to both
+    processes.
     """
 
     def pass_on(number: int, _: object) -> None:

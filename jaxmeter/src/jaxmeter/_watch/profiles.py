@@ -1,4 +1,4 @@
-"""Compile the slowest functions of a process again at its end, under the compile profiler."""
+"""At the end of a process, compile its slowest functions again under the compile profiler."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Slowest:
     def forget(self) -> None:
         """Remove all functions.
 
-        This is called in the child of a fork. The child has no threads of XLA, so it cannot compile
-        the functions.
+        This method is called in the child of a fork. The child has no threads of XLA, so the child
+        cannot compile the functions.
         """
         self._kept.clear()
 

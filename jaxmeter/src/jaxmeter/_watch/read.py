@@ -49,7 +49,7 @@ def read_run(
             if event["event"] == "profile":
                 profiles.append(CompileProfile.from_json(event["profile"]))
             elif event["event"] == "profiled":
-                profiled = max(profiled, event["seconds"])  # processes may end together
+                profiled = max(profiled, event["seconds"])  # processes may profile at once
     compiles.sort(key=lambda one: one.intervals[-1].end_seconds)
     return WatchedRun(
         command=tuple(command),
@@ -89,7 +89,7 @@ def _histories(folder: Path) -> Iterator[list[Event]]:
 
 def _process(number: int, events: list[Event], began: float) -> RunProcess:
     start, last = events[0], events[-1]
-    # A forked process inherits JAX: the event of the import is in the file of its parent.
+    # A forked process inherits JAX: the event of the import is in the file of the parent.
     jax = next((event["version"] for event in events if event["event"] == "jax"), "")
     if not jax and start["forked"] and any(event["event"] in STAGES for event in events):
         jax = "of its parent"
@@ -191,7 +191,7 @@ def _compile(draft: _Draft, process: int, id: str, own: float, began: float) -> 
 
 
 def _own_seconds(drafts: list[_Draft]) -> list[float]:
-    """Return the seconds of each compile, without the time of other compiles that ran inside."""
+    """Return the seconds of each compile, without the seconds of other compiles within it."""
     stages: dict[int, list[tuple[float, float, int]]] = defaultdict(list)
     for number, draft in enumerate(drafts):
         for event in draft.events:

@@ -37,7 +37,7 @@ def record(events: Any) -> None:
     _until_the_end.enter_context(listening(recorder))
     jax.clear_caches = recorder.noticing(jax.clear_caches)
     if count := int(os.environ.get("JAXMETER_WATCH_PROFILES", "0")):
-        from jaxmeter._watch.profiles import Slowest  # it takes a while to import
+        from jaxmeter._watch.profiles import Slowest  # slow to import
 
         recorder.slowest = Slowest(count)
         os.register_at_fork(after_in_child=recorder.slowest.forget)
@@ -46,7 +46,7 @@ def record(events: Any) -> None:
 
 
 class Recorder(Watch):
-    """A watch that writes an event for each trace, lowering and compile.
+    """A `Watch` that writes an event for each trace, lowering and compile.
 
     An exception in the recorder is written as an event, and not raised in the program.
     """
@@ -144,8 +144,8 @@ class Recorder(Watch):
 
 
 def _captured(call: Call | None, jaxpr: Any, values: dict[Hashable, Any]) -> list[dict[str, Any]]:
-    """Return the largest captured arrays, each with the variable that holds the array and the line
-    that uses it."""
+    """Return the largest captured arrays, each with the path of its variable and the line that uses
+    the array."""
     from jaxmeter._capture.functions import named_arguments
     from jaxmeter._capture.holders import held_arrays  # most programs capture nothing large
     from jaxmeter._capture.uses import uses_of
@@ -179,8 +179,11 @@ def _captured(call: Call | None, jaxpr: Any, values: dict[Hashable, Any]) -> lis
 
 
 def _jaxpr_in(frames: list[FrameType]) -> Any:
-    """Return the jaxpr that JAX is lowering, from the innermost function of JAX that has a variable
-    ``closed_jaxpr``; None if there is no such function."""
+    """Return the jaxpr that JAX is lowering; None if it is not found.
+
+    The jaxpr is the variable ``closed_jaxpr`` of the innermost function of JAX that has such a
+    variable.
+    """
     for frame in frames:
         if is_jax(frame.f_code.co_filename) and "closed_jaxpr" in frame.f_code.co_varnames:
             return frame.f_locals.get("closed_jaxpr")
@@ -191,8 +194,8 @@ def _stack(frame: FrameType) -> list[tuple[str, int, str, bool]]:
     """Return the lines of the stack to show, each as (file, line, function, is_library).
 
     The lines of the program come in order, the innermost first. If a library called JAX, the
-    library's innermost line comes before them. If the stack has no line of the program, the three
-    innermost lines of libraries are returned.
+    innermost line of the library comes before the program's lines. If the stack has no line of the
+    program, the three innermost lines of libraries are returned.
     """
     found = places_of_frame(frame)
     places = [(at.file, at.line, at.function, is_installed(at.file)) for at in found]

@@ -14,16 +14,16 @@ _JIT_SUGGESTION = (
     "is compiled"
 )
 _CACHE_SUGGESTION = (
-    "set JAX_COMPILATION_CACHE_DIR, and JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS below its "
-    "default of 1; measure the saving with jaxmeter cache"
+    "set JAX_COMPILATION_CACHE_DIR, and set JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS to less "
+    "than its default of 1; measure the saving with jaxmeter cache"
 )
 
 
 def savings(compiles: Sequence[RunCompile]) -> tuple[Saving, ...]:
     """Return the changes that would save time, the largest saving first.
 
-    The last entry is the time that the persistent cache would save in later runs. All other entries
-    save time in this run, and none of these entries share a compile.
+    If the persistent cache would save time in later runs, the last entry is this time. All other
+    entries save time in this run, and no two of these entries include the same compile.
     """
     again: dict[tuple[str, ...], list[RunCompile]] = defaultdict(list)
     outside: dict[str, list[RunCompile]] = defaultdict(list)
@@ -72,6 +72,6 @@ def _place(one: RunCompile) -> str:
 
 
 def _saving(kind: Any, what: str, group: list[RunCompile], suggestion: str) -> Saving:
-    compiled = [one for one in group if one.cache]  # or read from the persistent cache
+    compiled = [one for one in group if one.cache]  # compiled, or a cache hit
     seconds = sum(one.own_seconds for one in group)
     return Saving(kind, what, seconds, len(compiled), suggestion)

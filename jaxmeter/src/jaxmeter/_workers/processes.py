@@ -2,8 +2,8 @@
 
 The worker reads its task from standard input and sends its answers through a pipe. Each answer is a
 line that begins with a token. So no files are needed, and nothing that the function prints or
-writes is mistaken for an answer. A function that searches the memory of its own process can find
-the token; no measurement in the same process can prevent this.
+writes is mistaken for an answer. A function can find the token if it searches the memory of its
+process. No measurement in the same process can prevent this.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ANSWER_BYTES = 2**24
 _FOLDING_ALARM = b"Constant folding an instruction is taking > 1s"
 _PRINTED_BYTES = 16_000
 _READ_BYTES = 2**16
-_LAST_READS_COUNT = 64  # enough to empty a pipe; do not wait for processes that still write
+_LAST_READS_COUNT = 64  # enough to empty a pipe, without waiting for processes that still write
 _POLL_SECONDS = 0.05
 _ENDING_SECONDS = 10.0
 
@@ -58,7 +58,7 @@ class EndedWorker:
         """Return the answer as an ``answer_type``, or a failure if the worker sent no readable
         answer."""
         if self.answer is None:
-            return Failure("start", UNFINISHED, "ended before it sent an answer")
+            return Failure("start", UNFINISHED, "the worker ended before it sent an answer")
         try:
             return answer_type.from_json(self.answer)
         except RecordError as error:
@@ -119,8 +119,8 @@ def _watch(
     """Read the pipes until the process ends; return its exit code, or None if the time limit
     expired.
 
-    The function does not wait for the end of a pipe, because a child that outlives the worker may
-    keep the pipe open.
+    The function does not wait for the end of a pipe, because a child of the worker may keep the
+    pipe open after the worker has ended.
     """
     until = time.monotonic() + timeout_seconds
     try:
@@ -171,7 +171,7 @@ class _Pipe:
 
 
 class _Outgoing:
-    """Data that are written to a process without waiting, because the process may not read them."""
+    """Data to write to a process without waiting, because the process may not read the data."""
 
     def __init__(self, stream, content: bytes) -> None:
         os.set_blocking(stream.fileno(), False)
@@ -193,15 +193,17 @@ class _Outgoing:
 
 
 class _Output:
-    """The last part of a worker's output, and the number of XLA's warnings of slow constant folding
-    in the whole output."""
+    """The last part of a worker's output, and a count of XLA's warnings of slow constant folding.
+
+    The warnings are counted in the whole output.
+    """
 
     def __init__(self) -> None:
         self.end = b""
         self.alarms_count = 0
 
     def add(self, chunk: bytes) -> None:
-        # The end of the earlier text: it may contain the beginning of an alarm, but no whole alarm.
+        # The end of the earlier text may contain the beginning of an alarm, but not a whole alarm.
         before = self.end[1 - len(_FOLDING_ALARM) :]
         self.alarms_count += (before + chunk).count(_FOLDING_ALARM)
         self.end = (self.end + chunk)[-_PRINTED_BYTES:]
@@ -237,7 +239,8 @@ def _environment(over: Mapping[str, str]) -> dict[str, str]:
     home = str(Path(jaxmeter.__file__).resolve().parent.parent)
     installed = {sysconfig.get_path("purelib"), site.getusersitepackages()}
     if home not in {str(Path(folder).resolve()) for folder in installed}:
-        # The worker must import the same jaxmeter as this process. If it is not installed, add its
-        # folder to PYTHONPATH. Never add site-packages: they would hide the standard library.
+        # The worker must import the same jaxmeter as this process. If jaxmeter is not installed,
+        # add its folder to PYTHONPATH. Never add site-packages: they would hide the standard
+        # library.
         env["PYTHONPATH"] = os.pathsep.join(filter(None, [env.get("PYTHONPATH"), home]))
     return env

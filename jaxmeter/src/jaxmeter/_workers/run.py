@@ -36,7 +36,7 @@ def run_case(case: BenchmarkCase) -> Record:
     killed. On other systems only the process group is killed.
 
     The target runs in the process that measures it. The output of the target is never mistaken
-    for a record. But a target that changes jaxmeter or the clock in its own memory can
+    for a record. But a target that changes jaxmeter or the clock in the memory of this process can
     falsify its measurement. A target that kills the parent of its process can leave processes
     behind.
     """
@@ -57,7 +57,8 @@ def with_ending(record: Record, ended: EndedWorker, timeout_seconds: float) -> R
     """Return the record with the facts that only the parent process has.
 
     These facts are the duration of the worker, and the number of XLA's warnings of slow constant
-    folding. If the measurement failed, they also include how the worker ended, and its output.
+    folding. If the measurement failed, they also include how the worker ended, and the worker's
+    output.
     """
     alarms = ended.folding_alarms_count
     constants = dataclasses.replace(record.constants, folding_alarms_count=alarms)
@@ -71,11 +72,14 @@ def with_ending(record: Record, ended: EndedWorker, timeout_seconds: float) -> R
         if code is None:
             status, kind = "timeout", "Timeout"
             limit = f"{timeout_seconds:g} s (timeout_seconds)"
-            message = f"the worker was killed in {phase} after {limit}"
+            message = f"the worker was killed in the phase {phase} after {limit}"
         elif code < 0:
-            kind, message = "Signal", f"the worker was ended by {_signal_name(-code)} in {phase}"
+            kind, message = (
+                "Signal",
+                f"the worker was ended by {_signal_name(-code)} in the phase {phase}",
+            )
         else:
-            kind, message = "Exit", f"the worker exited with code {code} in {phase}"
+            kind, message = "Exit", f"the worker exited with code {code} in the phase {phase}"
     failure = dataclasses.replace(failure, kind=kind, message=message, output=ended.printed)
     return dataclasses.replace(record, status=status, failure=capped(failure))
 

@@ -1,10 +1,10 @@
 """Supervise a worker: end every process that the worker leaves behind, then exit as the worker did.
 
 A worker process forks once, before it imports any part of its task. The child does the work, and
-the parent becomes the supervisor and waits for the child. On Linux the supervisor adopts every
-descendant whose parent has ended (PR_SET_CHILD_SUBREAPER of prctl(2)), even in another session, so
-no descendant escapes. On other systems the supervisor ends only the worker, and the process that
-started the supervisor kills the process group.
+the parent becomes the supervisor and waits for the child. On Linux, no descendant escapes: if the
+parent of a descendant has ended, the supervisor becomes the new parent, even in another session
+(PR_SET_CHILD_SUBREAPER of prctl(2)). On other systems, the supervisor ends only the worker, and the
+process that started the supervisor kills the process group.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ _PAUSE_SECONDS = 0.002
 
 
 def fork_supervised() -> None:
-    """Fork and return in the child; the parent becomes its supervisor and never returns.
+    """Fork and return in the child; the parent becomes the supervisor and never returns.
 
-    When the child ends, and at SIGTERM, the supervisor ends the child and, on Linux, every process
-    that the child has started. Linux also sends SIGTERM when the parent of the supervisor dies.
+    When the child ends or SIGTERM arrives, the supervisor ends the child. On Linux, it also ends
+    every process that the child has started. Linux sends SIGTERM when the parent of the supervisor
+    dies.
     """
     _prctl(_SET_CHILD_SUBREAPER, 1)
     _prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
@@ -66,7 +67,7 @@ def _exit_code_of(child: int) -> int:
 
 
 def _end_children(child: int) -> None:
-    """Kill the child and all processes that this process adopts, until no process is left."""
+    """Kill the child and all other children of this process, until no child is left."""
     listed = Path(f"/proc/self/task/{os.getpid()}/children")
     with contextlib.suppress(ProcessLookupError):
         os.kill(child, signal.SIGKILL)
@@ -85,7 +86,7 @@ def _end_children(child: int) -> None:
 
 def _exit_as(code: int) -> None:
     if code < 0:
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the child has left its own core file
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the child wrote its own core file
         with contextlib.suppress(OSError, ValueError):  # SIGKILL has no handler
             signal.signal(-code, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)

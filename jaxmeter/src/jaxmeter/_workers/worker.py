@@ -29,7 +29,7 @@ _FLUSHING_SECONDS = 1.0
 
 
 def run_worker(task_type: type[PlainData], work: Callable[..., PlainData]) -> None:
-    """Read a task, work on it and send the answer: the whole run of a worker process.
+    """Read a task, work on it and send the answer. This is the whole run of a worker process.
 
     ``work(task, report)`` returns the answer. It may call ``report`` with an unfinished answer,
     which becomes the answer if the process dies. `processes.in_worker` starts this process.
@@ -54,7 +54,7 @@ def _sender(answers: int, token: bytes) -> Callable[[PlainData], None]:
 
     def send(answer: PlainData) -> None:
         if getpid() != worker:
-            leave(0)  # the target has forked, and this is its child
+            leave(0)  # this process is a fork that the target made
         now = fstat(answers)
         if (now.st_dev, now.st_ino) != (pipe.st_dev, pipe.st_ino):
             raise OSError(
@@ -83,7 +83,7 @@ def _leave() -> None:
             sys.stdout.flush()
             sys.stderr.flush()
 
-    thread = threading.Thread(target=flush, daemon=True)  # a thread may hold the streams' locks
+    thread = threading.Thread(target=flush, daemon=True)  # the streams may be locked
     thread.start()
     thread.join(_FLUSHING_SECONDS)
     os._exit(0)
@@ -111,8 +111,8 @@ def _work(benchmark: BenchmarkCase, progress: Progress) -> None:
     sys.path[:0] = benchmark.path
     progress.enter("import")
     make_case = resolve(benchmark.target, "BenchmarkCase", "returns a jaxmeter.Case")
-    # The target's module may have configured JAX, so the backend starts only after the
-    # module is imported. If the import of JAX fails, the record keeps the failure.
+    # The target's module may configure JAX, so the backend is started only after the module is
+    # imported. If the import of JAX fails, the record keeps the failure.
     from jaxmeter._measure.case import Case
     from jaxmeter._measure.meter import measure_case, rejected_if_not_compiled
 
@@ -146,7 +146,7 @@ def _compile_summary(case: Any) -> CompileSummary:
 
     from jaxmeter._compile.profile import compile_profile
 
-    jax.clear_caches()  # else functions that were traced before would cost nothing
+    jax.clear_caches()  # otherwise earlier traces would be used, which take no time
     return compile_profile(case).summary(sys.path)
 
 

@@ -1,9 +1,9 @@
 """Record the compiles of this Python process.
 
 Python imports ``sitecustomize`` when it starts (https://docs.python.org/3/library/site.html). So
-every Python process of a watched program runs this file, even if the process does not use JAX or
-belongs to another environment. At first, the file imports only the standard library. It imports
-the recorder, which needs JAX, as soon as the program has imported JAX.
+every Python process of a watched program runs this file. This is true even if the process does not
+use JAX or belongs to another environment. At first, the file imports only the standard library. The
+recorder needs JAX, so the file imports the recorder as soon as the program has imported JAX.
 """
 
 import atexit
@@ -20,8 +20,8 @@ _SOURCE = os.environ.get("JAXMETER_WATCH_SOURCE", "")
 class Events:
     """The event file of this process, with a line of JSON for each event.
 
-    The file is opened and closed for each event. Therefore all events are kept however the process
-    ends, and the file stays usable if the program closes unknown file descriptors.
+    The file is opened and closed for each event. So all events are kept, whatever ends the process.
+    The file also stays usable if the program closes unknown file descriptors.
     """
 
     def __init__(self):
@@ -103,7 +103,7 @@ def _run_hidden():
         if error.name != "sitecustomize":
             raise
     finally:
-        # The import of this file, which is still under way, needs its entry in sys.modules.
+        # This file is still being imported. The import needs the entry of the file in sys.modules.
         sys.modules.setdefault(__name__, ours)  # pyright: ignore[reportArgumentType]
 
 
