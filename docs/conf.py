@@ -1,4 +1,7 @@
-"""The site: Sphinx with executed notebooks in MyST Markdown. ``make docs`` builds it."""
+"""Configure Sphinx for the site, a set of MyST Markdown pages with executed notebooks.
+
+``make docs`` builds the site.
+"""
 
 import os
 import re
@@ -9,9 +12,9 @@ from jupyter_client.manager import KernelManager
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
-# Lessons measure compiles, which a persistent cache would hide.
+# Lessons measure compiles. A persistent cache would hide these compiles.
 os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "false"
-# Encrypt what goes to and from the kernels, where they can; they warn otherwise.
+# Encrypt messages to and from the kernels if this is possible. Without encryption, kernels warn.
 if hasattr(KernelManager, "transport_encryption"):
     KernelManager.transport_encryption.default_value = "auto"
 
@@ -33,7 +36,7 @@ html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {
     "show_toc_level": 2,
-    # The sidebar has the search; without this an empty bar would repeat it.
+    # The sidebar already has the search. Without this option, an empty bar would repeat the search.
     "navbar_persistent": [],
     "use_download_button": False,
     "use_fullscreen_button": False,
@@ -41,7 +44,7 @@ html_theme_options = {
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
-# Without Pygments' guesses: the pages' plain blocks are terminal output.
+# Plain code blocks are terminal output, so Pygments must not guess their language.
 highlight_language = "text"
 
 nb_execution_mode = "auto"
@@ -58,12 +61,12 @@ default_role = "code"
 
 
 def _plain(app, what, name, obj, options, lines):
-    """Let |B| be a norm and PYTHON_ a name in docstrings, not links of reStructuredText."""
+    """Escape | and _ in docstrings, so that |B| and PYTHON_ are text and not links."""
     special = re.compile(r"(`[^`]*`)|(\||(?<=\w)_(?!\w))")
     lines[:] = [special.sub(lambda m: m[1] or rf"\{m[2]}", line) for line in lines]
 
 
 def setup(app):
-    """Add what this site changes."""
-    # After numpydoc, whose priority is the default, 500.
+    """Connect the function that changes docstrings to Sphinx."""
+    # Run `_plain` after numpydoc, which has the default priority of 500.
     app.connect("autodoc-process-docstring", _plain, priority=600)
