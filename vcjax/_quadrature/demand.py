@@ -47,7 +47,7 @@ class Demand:
     wide_cutoff : T for the near kernel of targets on the surface. For many digits it is smaller
         than `cutoff`, which determines the sizes of patches and polar rules. On surfaces that bend
         within a patch, the trapezoidal rule for the smooth rest of the kernel can have 100 times
-        its error on a flat surface. Patches there have room for a wider near kernel.
+        its error on a flat surface. Patches there are large enough for a wider near kernel.
     radius_in_nodes : least radius of a patch, in node spacings.
     least_radial_count : least number of radii of the polar rule.
     lagrange_count : number of points of the Lagrange interpolation to polar nodes.
