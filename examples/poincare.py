@@ -1,7 +1,7 @@
 """Trace field lines outside a plasma, in the field of the plasma plus the field of the coils.
 
-Outside the surface the field of the plasma is B_int of the virtual casing, at any distance. A dot
-marks where a line is after each field period.
+At every point outside the surface, the field of the plasma is B_int, the internal field of the
+virtual casing. In the picture, dots mark the positions of a field line after each field period.
 Run: pip install ".[plot]"; python examples/poincare.py [picture.png]
 """
 
@@ -20,7 +20,10 @@ NFP, LINES, PERIODS, STEPS = 4, 8, 40, 8
 
 
 def coil_field(points, curves):
-    """Return the Biot-Savart field of closed curves given as (positions, tangents, weights)."""
+    """Return the Biot-Savart field of closed curves at points (n, 3).
+
+    `curves` contains the positions (k, 3), tangents (k, 3) and weights (k,) of all curve points.
+    """
     positions, tangents, weights = curves
     apart = points[:, None] - positions
     kernel = jnp.cross(tangents, apart) / jnp.linalg.norm(apart, axis=2, keepdims=True) ** 3
@@ -28,7 +31,10 @@ def coil_field(points, curves):
 
 
 def trace(start, casing, B, curves):
-    """Return positions (R, Z) of field lines after every period, by Runge-Kutta steps in phi."""
+    """Return the positions (R, Z) of field lines after every period.
+
+    The field lines are computed with Runge-Kutta steps in phi.
+    """
 
     def slope(phi, line):
         radius, height = line
@@ -39,7 +45,7 @@ def trace(start, casing, B, curves):
         return jnp.stack([cosine * field[:, 0] + sine * field[:, 1], field[:, 2]]) / along
 
     size = 2 * np.pi / (NFP * STEPS)
-    # For each stage of Runge-Kutta: its position in the step, and its weight.
+    # The position of each Runge-Kutta stage in the step, and the weight of the stage.
     stages = jnp.array([[0.0, 1 / 6], [0.5, 1 / 3], [0.5, 1 / 3], [1.0, 1 / 6]])
 
     def step(line, k):
@@ -60,7 +66,7 @@ def trace(start, casing, B, curves):
 
 def main(picture="poincare.png") -> None:
     jax.config.update("jax_enable_x64", True)
-    # Coils around the plasma, and two large coils that hold its current in place.
+    # Use coils around the plasma, and two large coils that hold the plasma current in place.
     around = problems.rotating_ellipse(3).outside
     coils: tuple[problems.Filament, ...] = (
         *(coil for coil in around if isinstance(coil, problems.Filament)),
@@ -90,7 +96,7 @@ def main(picture="poincare.png") -> None:
     start = np.stack([0.7 + np.linspace(0.24, 0.3, LINES), np.zeros(LINES)])
     hits = np.asarray(jax.jit(trace)(start, casing, problem.B, curves))
     lost = np.isnan(hits).any(axis=(0, 1))
-    print(f"{LINES} lines over {PERIODS} periods, {int(lost.sum())} of them hit the plasma")
+    print(f"{LINES} lines over {PERIODS} periods; {int(lost.sum())} lines hit the plasma")
 
     boundary = surface.points(1, 100, half_period=False)
     figure, axes = plt.subplots(figsize=(5, 5), layout="constrained")

@@ -1,7 +1,7 @@
 """Differentiate the mean of B_ext^2 with respect to the surface points, and check the derivative.
 
-The check compares the derivative with a central difference for a moved surface. Sources, targets,
-normals and weights all move with the surface points X.
+The check compares the derivative with a central difference between two moved surfaces. Sources,
+targets, normals and weights all move with the surface points X.
 Run: pip install .; python examples/shape_gradient.py
 """
 
@@ -16,7 +16,7 @@ def main() -> None:
     jax.config.update("jax_enable_x64", True)
     problem = problems.rotating_ellipse(4)
     rule = vcjax.choose(problem.X, problem.B, 4, nfp=4, half_period=True, trg_nphi=6, trg_ntheta=12)
-    # Pass the tables as an argument: if made inside, they would be embedded in the program.
+    # Pass the tables as an argument. Tables made inside would be embedded in the program.
     constants = vcjax.tables(rule)
 
     @jax.jit
@@ -31,7 +31,7 @@ def main() -> None:
     value, gradient = value_and_gradient(X, constants)
     print(f"mean of B_ext^2                {float(value):.6f}")
 
-    # A displacement of the surface that varies with phi.
+    # Displace the surface by an amount that varies with phi.
     phi = jnp.arctan2(X[..., 1], X[..., 0])[..., None]
     direction = 0.1 * X * jnp.cos(4 * phi)
     step = 1e-4

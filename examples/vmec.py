@@ -1,7 +1,7 @@
-"""Separate the boundary field of a VMEC equilibrium; print the normal field that coils must make.
+"""Separate the field on the boundary of a VMEC equilibrium, and print its normal components.
 
-On the boundary B is tangential, so B_ext and B_int have opposite normal components. A coil set
-matches the equilibrium if its normal field equals that of B_ext.
+On the boundary B is tangential, so B_ext and B_int have opposite normal components. Coils match the
+equilibrium if the normal component of their field is equal to the normal component of B_ext.
 Run: pip install .; python examples/vmec.py [wout_file.nc]
 """
 

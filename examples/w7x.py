@@ -16,13 +16,13 @@ SYMMETRY: dict[str, Any] = dict(nfp=5, half_period=True)
 
 def main() -> None:
     jax.config.update("jax_enable_x64", True)
-    # This grid resolves the field to four digits.
+    # The source grid of this problem resolves the field to four digits.
     problem = problems.w7x(4)
     print(f"spectral tail of B  {vcjax.spectral_tail(problem.B, **SYMMETRY):.1e}")
     for digits in (2, 4):
-        # Size the quadrature, once, on the host.
+        # Choose the sizes of the quadrature once, on the host.
         rule = vcjax.choose(problem.X, problem.B, digits, **SYMMETRY, trg_nphi=20, trg_ntheta=40)
-        # Prepare the surface once, for any number of fields.
+        # Prepare the surface once for any number of fields.
         casing = vcjax.prepare(rule, problem.X)
         external = vcjax.external_field(casing, problem.B)
         internal = vcjax.internal_field(casing, problem.B)

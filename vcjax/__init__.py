@@ -1,4 +1,4 @@
-"""The virtual casing principle on toroidal surfaces, in JAX."""
+"""Apply the virtual casing principle on toroidal surfaces, in JAX."""
 
 import importlib
 from types import ModuleType
@@ -94,7 +94,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> ModuleType:
-    """Import `vcjax.problems` or `vcjax.wout` when it is first used."""
+    """Import the module `vcjax.problems` or `vcjax.wout` at its first use."""
     if name in ("problems", "wout"):
         return importlib.import_module(f"vcjax.{name}")
     raise AttributeError(f"module 'vcjax' has no attribute {name!r}")

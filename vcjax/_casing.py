@@ -1,8 +1,8 @@
 """Separate the field on the surface: prepare the surface once, then evaluate any number of fields.
 
-Let x be a target, y a point of the surface, r = x - y, n the outward unit normal at y, and PV the
-principal value. By the virtual casing principle (Shafranov and Zakharov 1972; Hanson 2015), a field
-B on the surface separates into
+Let x be a target, y a point of the surface, and r = x - y. Let n be the outward unit normal at y,
+and PV the principal value. By the virtual casing principle (Shafranov and Zakharov 1972; Hanson
+2015), a field B on the surface separates into
 
     B_ext = B/2 + T[B],   B_int = B/2 - T[B],   with
     T[B](x) = 1/(4 pi) PV int { B x (n x r) - B (n.r) } / r^3 dA.
@@ -66,11 +66,11 @@ def prepare(
     near_block_size: int | str = "auto",
     devices: Devices = None,
 ) -> Casing:
-    """Compute everything about a surface that does not depend on the field.
+    """Compute all quantities of a surface that do not depend on the field.
 
-    The result is differentiable in X. Under an outer ``jit``, compute
-    ``constants = vcjax.tables(rule)`` outside and pass it to the outer function as an argument:
-    tables computed inside the outer function would be embedded in its program.
+    The result is differentiable in X. If you call `prepare` in a function under ``jit``, compute
+    ``constants = vcjax.tables(rule)`` outside this function, and pass it to the function as an
+    argument. Tables computed inside the function would be embedded in its program.
 
     Parameters
     ----------
@@ -78,11 +78,13 @@ def prepare(
     X : (nphi, ntheta, 3) surface points, of the shape that the rule was chosen for; may be
         traced.
     constants : ``tables(rule)``; computed here if None.
-    near_weights : "float64" stores the weights of the near part. "float32" takes half the memory,
-        and keeps 7 digits of fields and 4 of gradients. "streamed" recomputes the weights at every
-        evaluation, which suits many targets or a single evaluation. See ``docs/parameters.md``.
+    near_weights : storage of the near weights, which correct the sum over sources around each
+        target. "float64" and "float32" store the weights. "float32" takes half the memory, and
+        keeps 7 digits of fields and 4 digits of gradients. "streamed" recomputes the weights at
+        every evaluation, which suits many targets or a single evaluation. See
+        ``docs/parameters.md``.
     near_block_size : largest number of targets whose weights are computed at once, or "auto". The
-        number used is the largest divisor, up to this size, of the number of target columns.
+        number used is the largest divisor of the number of target columns up to this limit.
     devices : a mesh or a list of devices among which the targets are divided, here and in every
         evaluation of the casing; None for one device. See ``docs/devices.md``.
 
@@ -93,9 +95,14 @@ def prepare(
 
     Raises
     ------
-    VcjaxError : if the rule was not made by `choose`, if X is not a finite float64 array of the
-        rule's shape, if the devices cannot be used, if an option or `constants` is invalid, if the
-        weights do not fit into memory, or if JAX runs in 32-bit mode.
+    VcjaxError : in any of these cases
+
+        - The rule was not made by `choose`.
+        - X is not a finite float64 array of the rule's shape.
+        - The devices cannot be used.
+        - An option or `constants` is invalid.
+        - The weights do not fit into memory.
+        - JAX runs in 32-bit mode.
 
     Warns
     -----
@@ -135,10 +142,11 @@ def external_field(
     ----------
     casing : made by `prepare`.
     B : (src_nphi, src_ntheta, 3) total field on the grid that the rule was chosen for, any unit.
-    chunk_size, target_chunk_size : largest number of sources and of targets in a tile of the far
-        field, or "auto". They change speed and memory; the result changes by rounding only.
-    far_dtype : precision in which the far field is summed. "float32" is allowed for a rule of at
-        most 5 digits: it is twice as fast on a CPU and adds an error of at most about 3e-6 of
+    chunk_size, target_chunk_size : largest numbers of sources and of targets in a tile, or "auto".
+        A tile is the part of the sum over sources and targets that is in memory at one time. The
+        sizes change speed and memory. They change the result by rounding only.
+    far_dtype : precision of the sum over sources and targets. "float32" is allowed for a rule of at
+        most 5 digits. It is twice as fast on a CPU and adds an error of at most about 3e-6 of
         max |B|. "auto" means "float32" if the rule allows it, else "float64".
 
     Returns
@@ -198,7 +206,7 @@ def casing_operator(
 
     Parameters
     ----------
-    nodes : B on the nodes of one period and of the rule's overlap, in laboratory components.
+    nodes : B on the continued nodes (`vcjax._geometry.nodes`), in laboratory components.
     rows : see `Rows`.
     """
     return apply_operator(_KERNELS, casing, nodes, tiles, rows)

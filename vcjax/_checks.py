@@ -264,8 +264,8 @@ def check_surface(call: str, X, nfp: int, half_period: bool) -> np.ndarray:
     rows = points.shape[1] * nfp * (2 if half_period else 1)
     if rows < 3:
         raise VcjaxError(
-            f"{call} got X with {rows} rows of points around the whole torus; give at least 3, "
-            "because fewer do not show that the surface turns once around the z axis."
+            f"{call} got X with {rows} rows of points around the whole torus; give at least 3. "
+            "Fewer rows do not show that the surface turns once around the z axis."
         )
     check_surface_seams(call, points, nfp, half_period)
     return points

@@ -43,13 +43,15 @@ def _options(**values: Any) -> dict[str, Any]:
 
 
 LESS_OPTIMISED = _options(xla_backend_optimization_level=1)
-"""LLVM spends less time on a program. Programs of vcjax take at most 7 % longer to run (measured on
-an AMD processor with AVX2, docs/compare.md)."""
+"""Compiler options with which LLVM spends less time on a program. Programs of vcjax then take at
+most 7 % longer to run (measured on an AMD processor with AVX2, docs/compare.md)."""
 ONE_THREAD = LESS_OPTIMISED | _options(xla_cpu_multi_thread_eigen=False)
-"""One processor runs the whole program. Programs of many small loops take less time so."""
+"""Compiler options with which one processor runs the whole program. Programs of many small loops
+then take less time to run."""
 ONE_MODULE = _options(xla_backend_optimization_level=1, xla_cpu_use_fusion_emitters=False)
-"""XLA also compiles all kernels of a program in one module, where JAX has this option. Evaluations
-on the surface take at most 5 % longer to run; other programs would take up to 40 % longer."""
+"""Compiler options with which XLA also compiles all kernels of a program in one module, if JAX has
+this option. Evaluations on the surface then take at most 5 % longer to run. Other programs would
+take up to 40 % longer to run."""
 
 
 def compiled(
@@ -97,5 +99,5 @@ def operands(values: Any) -> Any:
 
 
 def is_tracing() -> bool:
-    """Return whether JAX is tracing; operations on concrete arrays are then traced as well."""
+    """Return whether JAX is tracing. If it is, operations on concrete arrays are traced as well."""
     return isinstance(jax.device_put(np.zeros(())), Tracer)

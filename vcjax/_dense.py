@@ -1,8 +1,8 @@
 """Compute the casing operator of a fixed surface as a dense matrix.
 
 Each row of the matrix is the transpose of the evaluation at one target, applied to a unit vector.
-Computing the matrix takes the time of about ten field evaluations, plus compile time. Applying it
-is one matrix product.
+Computing the matrix takes the time of about ten field evaluations, plus compile time. Applying the
+matrix takes one matrix product.
 """
 
 from dataclasses import dataclass, field
@@ -26,8 +26,8 @@ from vcjax._options import Tiles, memory_shortage, resolve_tiles
 from vcjax._prepared import on_nodes
 from vcjax._pytree import pytree
 
-# Number of targets whose rows are computed at once. The temporaries of a target are a few times
-# nine numbers for each node.
+# Number of targets whose rows are computed at once. For each target and each node, the temporaries
+# contain a few times nine numbers.
 _BATCH = 4
 
 
@@ -106,7 +106,7 @@ def dense_operator(
     ----------
     casing : made by `prepare` without ``devices``.
     internal : return the operator of `internal_field` instead of `external_field`.
-    chunk_size : largest number of sources in a tile of the far field, or "auto".
+    chunk_size : largest number of sources in a tile, or "auto"; see `external_field`.
 
     Returns
     -------

@@ -32,9 +32,12 @@ def device_mesh(call: str, devices, target_count: int | None = None) -> Mesh | N
 
     Raises
     ------
-    VcjaxError : if `devices` is not a mesh or a list of devices, is empty, repeats a device, has
-        more devices than there are targets, has a device that is not of JAX's default platform, or
-        has no device of this process.
+    VcjaxError : in any of these cases
+
+        - `devices` is not a mesh or a list of devices, is empty, or repeats a device.
+        - There are more devices than targets.
+        - A device is not of JAX's default platform.
+        - No device belongs to this process.
     """
     if devices is None:
         return None
@@ -43,8 +46,8 @@ def device_mesh(call: str, devices, target_count: int | None = None) -> Mesh | N
     else:
         found, names = _device_array(call, devices), ("targets",)
     _check_devices(call, list(found.ravel()), target_count)
-    # Axes of the given mesh may be "explicit": every slice of an array would then need a sharding.
-    # In a new mesh the compiler chooses shardings.
+    # Axes of the given mesh may be "explicit". Every slice of an array would then need a sharding.
+    # With the new mesh, the compiler chooses all shardings.
     return Mesh(found, names)
 
 

@@ -1,4 +1,4 @@
-"""Exceptions for input that vcjax cannot use, and warnings for results with too few digits.
+"""Define the error for input that vcjax cannot use, and warnings of results with too few digits.
 
 Each kind of warning has its own category, which Python's warning filters can select. If currents do
 cross your surface, call ``warnings.filterwarnings("ignore", category=vcjax.ContradictionWarning)``.
@@ -39,18 +39,19 @@ class NoiseWarning(VcjaxWarning):
 
 
 class AccuracyWarning(VcjaxWarning):
-    """Warns that an estimated error is too large, or that rounding takes requested digits."""
+    """Warns that an estimated error is too large, or that rounding limits the number of digits."""
 
 
 _caller: ContextVar[str | None] = ContextVar("_caller", default=None)
 _silent: ContextVar[bool] = ContextVar("_silent", default=False)
-# Code that is not the user's: this package, and jaxtyping and beartype, which may wrap its calls.
+# Files that do not belong to the user: this package, and jaxtyping and beartype, which may wrap the
+# calls of this package.
 _WITHIN = (str(Path(__file__).parent), str(Path(jaxtyping.__file__).parent), "<@beartype")
 
 
 @contextmanager
 def errors_named(call: str) -> Iterator[None]:
-    """Let errors and warnings from inside the block name `call`, the call that the user made."""
+    """Name `call`, the call that the user made, in errors and warnings from inside the block."""
     token = _caller.set(_caller.get() or call)
     try:
         yield

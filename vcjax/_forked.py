@@ -7,7 +7,7 @@ the fork; the forked process then hangs when it reads a result.
 import os
 import sys
 
-_jax_runs_in: int | None = None  # id of the process that ran JAX when it was first forked
+_jax_runs_in: int | None = None  # id of the process in which JAX runs, set at its first fork
 
 
 def is_forked() -> bool:
@@ -17,12 +17,12 @@ def is_forked() -> bool:
 
 def _before_fork() -> None:
     global _jax_runs_in
-    # Every public function that reports backends also starts them, hence the private name. If JAX
-    # drops this name, only the warning of JAX is left.
+    # Every public function that reports backends also starts them, so this function reads a private
+    # name of JAX. If JAX drops this name, only the warning of JAX is left.
     bridge = sys.modules.get("jax._src.xla_bridge")
     if _jax_runs_in is None and getattr(bridge, "_backends", None):
         _jax_runs_in = os.getpid()
 
 
-if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
+if hasattr(os, "register_at_fork"):  # Windows has no fork
     os.register_at_fork(before=_before_fork)

@@ -1,16 +1,17 @@
 """Compute the gradients of the external and the internal field on the surface.
 
 Let a stand for phi and theta, d_a for the derivative along a, and e^a for the dual tangents. Let n
-be the unit normal and T[B] as in `vcjax._casing`. The values of B on the surface give its
-tangential derivatives. div B = 0 and curl B = 0 on the vacuum side give d, its derivative along n.
-All these derivatives form the matrix D, and both gradients follow from D:
+be the unit normal and T[B] as in `vcjax._casing`. The values of B on the surface give the
+tangential derivatives of B. The equations div B = 0 and curl B = 0 on the vacuum side give d, the
+derivative of B along n. All these derivatives form the matrix D, and both gradients follow from D:
 
     D = sum_a e^a (x) d_a B + n (x) d,   d = sum_a e^a (n.d_a B) - n sum_a e^a.d_a B,
     grad B_ext = D/2 + FP grad T[B],   grad B_int = D/2 - FP grad T[B] = D - grad B_ext.
 
 Both gradients are symmetric matrices without trace, because both fields have neither curl nor
-divergence on the vacuum side. Only this part of D and of the integral is kept. If currents cross
-the surface, the integral has an antisymmetric part too, which is left out.
+divergence on the vacuum side. Therefore only the symmetric traceless part of D and of the integral
+is kept. If currents cross the surface, the integral also has an antisymmetric part, which is left
+out.
 
 The sign (x) denotes the tensor product. FP denotes Hadamard's finite part of the integral at points
 of the surface. Nothing is extrapolated from points off the surface.
@@ -87,7 +88,7 @@ def prepare_gradient(
     near_block_size: int | str = "auto",
     devices: Devices = None,
 ) -> GradientCasing:
-    """Compute everything about the gradients on a surface that does not depend on the field.
+    """Compute all quantities for gradients on a surface that do not depend on the field.
 
     The result is differentiable in X. For use under an outer ``jit``, see `prepare`.
 
@@ -160,8 +161,8 @@ def external_gradient(
     casing : made by `prepare_gradient`.
     B : (src_nphi, src_ntheta, 3) total field on the grid that the rule was chosen for, any unit.
     chunk_size, target_chunk_size : see `external_field`. For rules of 8 digits and more, a tile has
-        fewer sources, and may have more targets, because rounding errors grow with the number of
-        sources; see ``docs/parameters.md``.
+        fewer sources, because rounding errors grow with the number of sources. It may then have
+        more targets; see ``docs/parameters.md``.
 
     Returns
     -------
@@ -218,7 +219,7 @@ def gradient_operator(
 
     Parameters
     ----------
-    nodes : B on the nodes of one period and of the rule's overlap, in laboratory components.
+    nodes : B on the continued nodes (`vcjax._geometry.nodes`), in laboratory components.
     rows : see `Rows`.
     """
     return symmetric_traceless(apply_operator(_KERNELS, casing, nodes, tiles, rows))

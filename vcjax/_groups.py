@@ -1,6 +1,7 @@
 """Evaluate points or rows of targets in groups that run in parallel on CPUs.
 
-XLA divides single operations among the processors. The operations of a tile are too small for this.
+XLA divides single operations among the processors. The operations of a tile (`vcjax._options`) are
+too small for this.
 """
 
 import os
@@ -22,7 +23,8 @@ _GROUP = 1024
 """Number of points in one call of the program, except on many devices and inside a transformation
 of JAX."""
 _GROUP_BYTES = 2**22
-"""Largest number of bytes that the result of a group should take until it has been copied."""
+"""Largest size in bytes that the result of a group should have. The result stays in memory until it
+has been copied."""
 
 
 def in_groups(evaluate: Callable, points: np.ndarray) -> Any:
@@ -35,7 +37,7 @@ def in_groups(evaluate: Callable, points: np.ndarray) -> Any:
     ----------
     evaluate : called as ``evaluate(group, used=count)`` with a group (`_GROUP`, 3), of which the
         first `count` points are used. It returns a tuple of arrays with one entry for each point.
-    points : (n, 3)
+    points : (n, 3) points to evaluate.
     """
     count, processors = len(points), processor_count()
     turns = -(-count // (processors * _GROUP))
@@ -50,7 +52,10 @@ def in_groups(evaluate: Callable, points: np.ndarray) -> Any:
 
 
 class RowGroups(NamedTuple):
-    """Groups of consecutive target rows: the number of all rows, and the number in a group."""
+    """Groups of consecutive target rows: the number of all rows, and the number of rows in a group.
+
+    The last group may have fewer rows.
+    """
 
     rows: int
     each: int
@@ -59,8 +64,8 @@ class RowGroups(NamedTuple):
 def row_groups(rule: Rule, devices: Any, *values: Any, row_bytes: int = 0) -> RowGroups | None:
     """Return the groups into which target rows are divided, or None if they are not divided.
 
-    They are not divided inside a transformation of JAX, on accelerators, with `devices`, or if a
-    value is divided over several devices.
+    Rows are not divided inside a transformation of JAX, on accelerators, or if `devices` is given.
+    They are also not divided if a value is divided over several devices.
 
     Parameters
     ----------
@@ -142,7 +147,7 @@ def _joined(one_group: Callable, count: int, each: int, processors: int) -> Any:
     # This call compiles the program, and returns before the group is evaluated.
     found = one_group(0)
     joined = jax.tree.map(lambda v: _empty((count, *v.shape[1:]), v.dtype), found)
-    # Results are committed to a device if an argument is.
+    # Results are committed to a device if an argument is committed to it.
     places = jax.tree.map(lambda v: v.sharding if v.committed else None, found)
 
     def keep(first, results):

@@ -1,9 +1,9 @@
-"""Evaluate the external field at points inside the surface and the internal field outside.
+"""Evaluate the external field at points inside a surface and the internal field at points outside.
 
     T[B](x) = B_ext(x) at x inside,   T[B](x) = -B_int(x) at x outside   (see `vcjax._casing`).
 
-The field on the surface does not determine the external field outside or the internal field inside,
-because both depend on where the currents flow. NaN is returned in their place.
+The field on the surface does not determine the external field at points outside, or the internal
+field at points inside. Both depend on where the currents flow. The functions return NaN for them.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ from vcjax._quadrature.spectrum import unresolved, unresolved_at
 from vcjax._quadrature.tables import OffSurfaceTables, Tables, off_surface_tables
 
 _CHANGING = 0.02
-"""The estimated error of a gradient includes the error of the field, times this share, divided by
+"""The estimated error of a gradient contains `_CHANGING` times the error of the field, divided by
 the distance from the surface. On the shapes of studies/accuracy, the estimates are then at least
 half the errors."""
 
@@ -74,7 +74,7 @@ def prepare_off_surface(
     constants: OffSurfaceTables | None = None,
     devices: Devices = None,
 ) -> OffSurfaceCasing:
-    """Compute everything about a surface that depends neither on the field nor on the points.
+    """Compute all quantities of a surface that depend neither on the field nor on the points.
 
     The result is differentiable in X. For use under an outer ``jit``, see `prepare`.
 
@@ -92,9 +92,13 @@ def prepare_off_surface(
 
     Raises
     ------
-    VcjaxError : if the rule was not made by `choose_off_surface`, if X is not a finite float64
-        array of the rule's shape, if the devices cannot be used, if `constants` is invalid, or if
-        JAX runs in 32-bit mode.
+    VcjaxError : in any of these cases
+
+        - The rule was not made by `choose_off_surface`.
+        - X is not a finite float64 array of the rule's shape.
+        - The devices cannot be used.
+        - `constants` is invalid.
+        - JAX runs in 32-bit mode.
 
     Warns
     -----
@@ -130,13 +134,14 @@ class OffSurface(NamedTuple):
     """The external and the internal field, or their gradients, at n points.
 
     A point is treated as on the surface if its distance is below 1e-10 of the patch radius. At such
-    a point both fields are given, but gradients are NaN, and so are derivatives with respect to the
-    point and to the surface. Use `external_gradient` and `internal_gradient` on the surface.
+    a point both fields are given, but gradients are NaN. Derivatives with respect to the point and
+    to the surface are NaN, too. Use `external_gradient` and `internal_gradient` on the surface.
 
     Attributes
     ----------
-    external : (n, 3) field of the currents outside, or its gradient (n, 3, 3); NaN outside.
-    internal : (n, 3) field of the currents inside, or its gradient (n, 3, 3); NaN inside.
+    external : (n, 3) field of the currents outside, or its gradient (n, 3, 3); NaN at points
+        outside.
+    internal : (n, 3) field of the currents inside, or its gradient (n, 3, 3); NaN at points inside.
     inside : (n,) whether a point is inside the surface; False on the surface.
     distance : (n,) distance from the surface, in the unit of X; 0 on the surface.
     error : (n,) estimated error of the result, relative to max |B|; not differentiated.
@@ -225,8 +230,9 @@ def field_at(
     casing : made by `prepare_off_surface`.
     B : (src_nphi, src_ntheta, 3) total field on the grid that the rule was chosen for, any unit.
     points : (n, 3) Cartesian points, in the unit of X.
-    chunk_size, target_chunk_size : largest number of sources and of points in a tile of the far
-        field, or "auto". They change speed and memory; the result changes by rounding only.
+    chunk_size, target_chunk_size : largest numbers of sources and of points in a tile, or "auto".
+        A tile is the part of the sum over sources and points that is in memory at one time. The
+        sizes change speed and memory. They change the result by rounding only.
 
     Returns
     -------
@@ -234,9 +240,13 @@ def field_at(
 
     Raises
     ------
-    VcjaxError : if B is not a finite float64 array of the rule's shape, if `points` is not a finite
-        float64 array (n, 3), if the casing was not made by `prepare_off_surface`, if an option is
-        invalid, or if JAX runs in 32-bit mode.
+    VcjaxError : in any of these cases
+
+        - B is not a finite float64 array of the rule's shape.
+        - `points` is not a finite float64 array (n, 3).
+        - The casing was not made by `prepare_off_surface`.
+        - An option is invalid.
+        - JAX runs in 32-bit mode.
 
     Warns
     -----
@@ -257,9 +267,9 @@ def gradient_at(
     """Return the gradients of the fields that `field_at` returns, at points off the surface.
 
     The gradients are symmetric and traceless, because these fields have no currents at the points.
-    If currents cross the surface, the derivatives of `field_at` have an antisymmetric part too,
-    which is left out here. Parameters, errors and warnings are those of `field_at`. On the surface
-    the gradients are NaN.
+    If currents cross the surface, the derivatives of `field_at` also have an antisymmetric part,
+    which is left out here. On the surface the gradients are NaN. Parameters, errors and warnings
+    are those of `field_at`.
 
     Returns
     -------
@@ -280,7 +290,7 @@ def _evaluate(call: str, quantity: Callable, casing, B, points, sizes) -> OffSur
     tiles = resolve_tiles(call, "BOFF", *sizes)
     if quantity is _gradient:
         warn_of_field_rule(call, casing.rule, "vcjax.choose_off_surface")
-    # Inside a traced function, even concrete arguments must be left to JAX.
+    # Inside a traced function, JAX must evaluate concrete arguments, too.
     if casing.devices is None and not is_tracing() and on_host(casing, B, points):
         missed = _missed(casing.rule, np.asarray(B), np)
         evaluate = partial(_at_points, quantity, tiles, casing, B, missed=missed)
@@ -312,7 +322,8 @@ def _at_points(
 def _missed(rule: Rule, B, xp: Any):
     """Call `unresolved` for a field B (nphi, ntheta, 3), and return its estimates.
 
-    If `xp` is NumPy, they are computed on the host, which is faster than compiling a program.
+    If `xp` is NumPy, the estimates are computed on the host. This is faster than compiling a
+    program.
     """
     samples = resample.field_period(B.transpose(2, 0, 1), rule.nfp, rule.half_period, xp)
     return unresolved(samples, rule, xp)
@@ -346,7 +357,7 @@ def _gradient(rule: Rule, tiles: Tiles, points, nodes: Nodes, unresolved, used) 
     known_at = partial(known_field, one_period(nodes.continued[:3], rule))
     field = known_at(points.T).T
     inside = _is_inside(found.values[:, 1], field)
-    # The field at a point depends on that point alone.
+    # The test field at a point depends on this point only.
     known = jax.vmap(jax.jacfwd(known_at))(points).swapaxes(1, 2)
     share = jnp.where(inside, 1.0, 0.0)
     violation = jnp.linalg.norm(slopes[:, :, 1] - share[:, None, None] * known, axis=(1, 2))
@@ -356,8 +367,8 @@ def _gradient(rule: Rule, tiles: Tiles, points, nodes: Nodes, unresolved, used) 
     violation = violation + _CHANGING * of_field / jnp.where(foot.distance > 0, foot.distance, 1.0)
     distance = distance_from(points, nodes.surface, foot, rule, used)
     inside, on = inside[:, None, None], found.on_surface[:, None, None]
-    # The part of B that its grid misses varies over the spacing of that grid, and the part that the
-    # patches miss varies over the spacing of the nodes.
+    # The part of B that its grid misses varies over the spacing of this grid. The part of B that
+    # the patches miss varies over the spacing of the nodes.
     spacing = nodes.spacing[1]
     tail, missed = unresolved_at(foot.distance, unresolved, spacing, rule)
     source_grid = rule.src_shape[0] * rule.images, rule.src_shape[1]
@@ -376,7 +387,8 @@ def _gradient(rule: Rule, tiles: Tiles, points, nodes: Nodes, unresolved, used) 
 def _no_slope(points, surface, on_surface) -> Float[Array, " n"]:
     """Return 0 at each point, with NaN derivatives on the surface.
 
-    Derivatives across the surface differ between its two sides, so no value is right on it.
+    Derivatives across the surface differ between its two sides, so no value is right on the
+    surface.
     """
     return jnp.zeros(points.shape[0])
 

@@ -1,7 +1,7 @@
 """Resolve the options of calls: tile sizes, precision, storage of near weights, and memory limits.
 
 A tile is the part of the sum over sources and targets that is in memory at one time. Each operator
-has its own tile sizes. They come from the first of these sources that is set:
+has its own tile sizes. The first setting in this list that is present determines the sizes:
 
 1. the caller's argument, an integer;
 2. ``VCJAX_CHUNK_B_SRC`` and ``VCJAX_CHUNK_B_TRG``, each an integer;
@@ -42,12 +42,12 @@ _AUTO: dict[str, dict[Operator, tuple[int, int]]] = {
     "gpu": {"B": (16384, 1024), "BOFF": (16384, 1024), "GRADB": (1024, 8192)},
     "tpu": {"B": (8192, 1024), "BOFF": (8192, 1024), "GRADB": (1024, 4096)},
 }
-# Least number of targets of a block, and the bytes that a block may take while its weights are
-# computed. On one processor, weights on W7-X take 0.75 to 0.95 times as long with the smaller
-# block.
+# Least number of targets in a block, and the bytes that a block may take while its near weights are
+# computed. On one processor, computing the weights on W7-X takes 0.75 to 0.95 times as long with
+# the smaller block.
 _BLOCKS = {"one cpu": (10, 2**20), "cpu": (1, 2**23), "gpu": (1, 2**28)}
 _LARGEST = 2**31 - 1
-# Single precision gives 5 digits. `choose` sets the cut-off: 3.27 for 5 digits, 3.65 for 6.
+# Single precision gives 5 digits. For 5 digits `choose` sets the cut-off 3.27, for 6 digits 3.65.
 _LARGEST_FLOAT32_CUTOFF = 3.6
 
 
@@ -68,10 +68,10 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True)
 class Config:
-    """The tile sizes that ``"auto"`` stands for in the current environment; prints as a table.
+    """The tile sizes that ``"auto"`` stands for in the current environment.
 
-    On CPUs these are the sizes of direct calls. Inside ``jit`` and other transformations, tiles on
-    the surface have more targets; see ``docs/chunks.md``.
+    `print` shows the sizes as a table. On CPUs they are the sizes of direct calls. Inside ``jit``
+    and other transformations, tiles on the surface have more targets; see ``docs/chunks.md``.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ def config() -> Config:
 
     Raises
     ------
-    VcjaxError : if an environment variable is set to something other than tile sizes.
+    VcjaxError : if an environment variable does not contain valid tile sizes.
     """
     operators: tuple[Operator, ...] = ("B", "BOFF", "GRADB")
     grouped = jax.default_backend() == "cpu"
@@ -131,8 +131,8 @@ def resolve_tiles(
 def resolve_far_dtype(call: str, rule: Rule, far_dtype: str) -> str:
     """Return "float64" or "float32"; "auto" becomes "float32" for rules of at most 5 digits.
 
-    On W7-X, "float32" adds an error of at most 3e-6 of max |B|; at half of the targets, less than
-    1e-7.
+    On W7-X, "float32" adds an error of at most 3e-6 of max |B|. At half of the targets, this error
+    is less than 1e-7.
 
     Raises
     ------
@@ -155,7 +155,7 @@ def resolve_far_dtype(call: str, rule: Rule, far_dtype: str) -> str:
 
 
 class NearOptions(NamedTuple):
-    """How the near weights are stored or recomputed.
+    """Options of the near weights.
 
     Attributes
     ----------

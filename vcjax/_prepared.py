@@ -1,4 +1,4 @@
-"""Steps that all casings share: preparing the sources and near weights, applying the operator.
+"""Prepare sources and near weights, and apply the operator: the steps that all casings share.
 
 A casing is prepared once from a rule and a surface, and then evaluated for many fields. `Prepared`
 has the attributes of every casing. `PreparedTargets` adds the near part of casings with targets on
@@ -36,13 +36,13 @@ class Prepared:
 
     Attributes
     ----------
-    rule : the rule that the surface was prepared with, which sets the sizes below; static.
+    rule : the rule with which the surface was prepared; static. It determines the sizes below.
     field_phi, field_theta : matrices that interpolate a field from its grid to the nodes.
     turns : rotations about the z axis by 0 .. nfp - 1 field periods.
-    nodes : (6, row, column) points and outward normals of the quadrature nodes, in laboratory
-        components. The nodes are those of one period and of the rule's overlap around it. The
-        length of a normal is the area of its node. For gradients of 10 digits and more, three more
-        components are the digits of the points that are lost in rounding; 0 if X was traced.
+    nodes : (6, row, column) points and outward normals on the continued nodes
+        (`vcjax._geometry.nodes`), in laboratory components. The length of a normal is the area of
+        its node. For gradients of 10 digits and more, three more components contain the digits of
+        the points that are lost in rounding. These components are 0 if X was traced.
     devices : the mesh over which targets or points are divided, or None; static.
     """
 
@@ -190,10 +190,7 @@ def _stored(
 
 
 def on_nodes(casing: Prepared, B: Float[Array, "a b 3"]) -> Float[Array, "3 row column"]:
-    """Interpolate B to the nodes of one period and of the rule's overlap.
-
-    The result has laboratory components.
-    """
+    """Interpolate B to the continued nodes. The result has laboratory components."""
     return resampled(as_rows(B), casing.field_phi, casing.field_theta)
 
 
@@ -209,9 +206,10 @@ def apply_operator(
     Parameters
     ----------
     kernels : the kernels of the operator.
-    B : the field on the nodes of one period and of the rule's overlap, from `on_nodes`.
+    B : the field on the continued nodes, from `on_nodes`.
     tiles : how the far field is summed.
-    rows : see `Rows`; the result then has these rows only. Only for casings without `devices`.
+    rows : see `Rows`. If rows are given, the result has these rows only, and the casing must have
+        no `devices`.
     """
     rule, rank = casing.rule, kernels.far.rank
     targets = on_rows(at_targets(casing.sources, rule), rows).reshape(3, -1).T

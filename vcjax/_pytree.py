@@ -30,10 +30,10 @@ class _Devices:
 
 
 def versioned(cls):
-    """Make a dataclass pickle with the version of vcjax, and refuse to unpickle in another version.
+    """Make a dataclass store the version of vcjax in pickles, and refuse pickles of other versions.
 
     In another version the same arrays may have another meaning, and a missing attribute would
-    silently take its default. `copy.copy` and `copy.deepcopy` use the same state.
+    silently take its default. `copy.copy` and `copy.deepcopy` use the same methods as pickles.
     """
 
     def get_state(self):

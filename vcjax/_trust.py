@@ -1,9 +1,9 @@
 """Estimate the error of a result, by evaluating fields whose external part is known.
 
-A uniform vertical field and the toroidal field e_phi/R have no current inside any torus around the
-z axis: such a field b is entirely external. Hence T[b] = b/2 and FP grad T[b] = grad b / 2 exactly,
-with T and FP as in `vcjax._gradient`. Any difference is the error of the quadrature. The part of
-the user's field that its grid misses is estimated separately.
+A uniform vertical field and the toroidal field e_phi/R have no currents inside any torus around the
+z axis. Such a field b is therefore entirely external: T[b] = b/2 and FP grad T[b] = grad b / 2,
+with T and FP as in `vcjax._gradient`. Any difference from these values is the error of the
+quadrature. The part of the user's field that its grid misses is estimated separately.
 """
 
 import jax.numpy as jnp
@@ -67,10 +67,10 @@ def error_estimate(
     """Estimate the error of `external_field`, or of `external_gradient` for a `GradientCasing`.
 
     The estimate is the sum of three parts: the largest error that `self_test` finds, the error of
-    interpolating B on the patches, and the `spectral_tail` of B, the part that its grid misses. For
-    a gradient, the last two parts are errors of the derivatives of B along the surface, each taken
-    where it is largest. On problems with a known answer, the estimate was at least 0.9 times the
-    error, and usually 1 to 20 times the error (docs/accuracy.md).
+    interpolating B on the patches, and the `spectral_tail` of B. The `spectral_tail` estimates the
+    part of B that its grid misses. For a gradient, the last two parts are the largest errors of the
+    derivatives of B along the surface. On problems with a known answer, the estimate was at least
+    0.9 times the error, and usually 1 to 20 times the error (docs/accuracy.md).
 
     Parameters
     ----------
@@ -83,8 +83,12 @@ def error_estimate(
 
     Raises
     ------
-    VcjaxError : if the first argument is not a casing with targets on the surface, if B is
-        invalid, zero everywhere or, for a `GradientCasing`, uniform, or if JAX runs in 32-bit mode.
+    VcjaxError : in any of these cases
+
+        - The first argument is not a casing with targets on the surface.
+        - B is invalid or zero everywhere.
+        - B is uniform, and the casing is a `GradientCasing`.
+        - JAX runs in 32-bit mode.
     """
     with errors_named("error_estimate"):
         violation = float(self_test(casing).max())
@@ -116,7 +120,7 @@ def _missed_slopes(samples: np.ndarray, lengths: np.ndarray, rule: Rule) -> floa
     """
     rows, columns = samples.shape[1:]
     start, step = resample.field_angles(rows, rule.nfp, rule.half_period)
-    # Indices of the target nearest to each sample, or of its mirror image.
+    # Indices of the target nearest to each sample, or to the mirror image of the sample.
     trg_step = rule.spacing[0] * rule.stride_phi
     row = np.rint((start + step * np.arange(rows) - rule.first_angle) / trg_step).astype(int)
     column = np.rint(np.arange(columns) * rule.trg_shape[1] / columns).astype(int)

@@ -1,3 +1,3 @@
-"""The version of vcjax, written into every pickle."""
+"""Define the version of vcjax, which every pickle contains."""
 
 VERSION = "0.1.0"

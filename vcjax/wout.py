@@ -184,9 +184,11 @@ def read_wout(path: str | PathLike[str]) -> Equilibrium:
 
     Raises
     ------
-    VcjaxError : if the file is missing, truncated, not NetCDF-3, or not a VMEC output; if the
-        equilibrium is not stellarator-symmetric or has fewer than 3 flux surfaces; or if the
-        numbers in the file cannot describe an equilibrium.
+    VcjaxError : in any of these cases
+
+        - The file is missing, truncated, not NetCDF-3, or not a VMEC output.
+        - The equilibrium is not stellarator-symmetric, or has fewer than 3 flux surfaces.
+        - The numbers in the file cannot describe an equilibrium.
     """
     data = read_variables(path)
     # The field is given half a radial step inside each surface: extrapolate it to the boundary.

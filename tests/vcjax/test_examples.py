@@ -61,5 +61,5 @@ def test_the_field_line_example_draws_a_picture(tmp_path):
     # It runs longer than it compiles.
     flags = os.environ["XLA_FLAGS"].replace("optimization_level=0", "optimization_level=1")
     output = printed("poincare.py", tmp_path, "lines.png", XLA_FLAGS=flags)
-    assert "0 of them hit the plasma" in output
+    assert "0 lines hit the plasma" in output
     assert (tmp_path / "lines.png").read_bytes().startswith(b"\x89PNG")

@@ -1,1 +1,1 @@
-"""Check that a surface and a field are resolved and belong together, on the host with NumPy."""
+"""Check on the host, with NumPy, that a surface and a field are resolved and belong together."""

@@ -54,8 +54,8 @@ def tangents_at_field(
     matrices = _onto_rows(samples.shape[1], nfp, half_period, rows)
     w, w_phi = np.fft.rfft(matrices @ samples)
     # Evaluate on more columns than the samples have; every `thinning`-th column is a column of B.
-    # This avoids matrix products: on a busy processor, waiting for their threads takes longer than
-    # these transforms.
+    # Matrix products would give the columns of B directly. But on a busy processor, waiting for the
+    # threads of these products takes longer than the Fourier transforms below.
     count = samples.shape[2]
     thinning = count // columns + 1
     modes = np.arange(count // 2 + 1)
@@ -87,7 +87,7 @@ def crossing(
 ) -> Crossing:
     """Return the current and the flux through a surface.
 
-    Derivatives are spectral, and only the lowest third of their modes is used.
+    Derivatives are computed from Fourier modes. Only the lowest third of the modes is used.
 
     Parameters
     ----------

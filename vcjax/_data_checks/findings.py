@@ -23,16 +23,18 @@ from vcjax._errors import (
 from vcjax._quadrature.rule import Rule
 
 _MARGIN = 3.0
-"""Limit of the estimated missed part, divided by 10^-digits. Estimates are up to 2.3 times too
-large."""
+"""Limit of the estimated part of a field that its grid misses, divided by 10^-digits. Estimates are
+up to 2.3 times too large."""
 _LARGEST_MISSED = 0.1
-"""Largest share of max |B| that a grid may miss, however few digits are requested."""
+"""Largest share of max |B| that a grid may miss, for any number of requested digits."""
 _CURRENT, _FLUX = 5e-3, 1e-3
-"""Limits of current and flux through a surface. Equilibria have 1e-4, bad data 1e-2 or more."""
+"""Limits of the current and the flux in a `Crossing`. The values are 1e-4 for equilibria, and 1e-2
+or more for bad data."""
 _ALIASED = 1.5
-"""The part of a field that its grid misses can look like a current this many times as large."""
+"""The part of a field that its grid misses can look like a current through the surface. This
+current is up to `_ALIASED` times as large as the missed part."""
 _DOUBT = 0.003
-"""B does not fit the surface through X if the current is above `_DOUBT` times
+"""B does not fit the surface through X if the current through the surface is above `_DOUBT` times
 `WatchedSurface.missed`."""
 
 
@@ -49,7 +51,10 @@ class Missed(NamedTuple):
     decays: tuple[float, float]
 
     def grid(self, rule: Rule) -> tuple[int, int]:
-        """Return the (nphi, ntheta) of a grid that should miss at most 10^-digits each way."""
+        """Return the (nphi, ntheta) of a grid that should miss at most 10^-digits along each axis.
+
+        The digits are those of the rule.
+        """
         limit, images = 10.0**-rule.digits, (1 + rule.half_period, 1)
         counts = []
         for count, share, decay, copies in zip(rule.src_shape, *self, images, strict=True):
@@ -100,7 +105,7 @@ def warn_of_rule(call: str, surface: WatchedSurface) -> None:
         warn(
             call,
             f"got a rule chosen for another surface: this X needs a quadrature {lacks:.2g} times "
-            "as fine as the rule's. Choose a rule for this surface.",
+            "as fine as the quadrature of the rule. Choose a rule for this surface.",
             UnresolvedWarning,
         )
 
@@ -158,7 +163,8 @@ def _index(outlier: Outlier, spectrum: Spectrum, rule: Rule) -> list[int]:
 def _is_too_fine(call: str, spectrum: Spectrum, surface: WatchedSurface) -> bool:
     """Return whether a rule is too coarse for a field; warn if it is.
 
-    A rule that `choose` would accept for this field is never too coarse: a new rule would not help.
+    If `choose` would accept the rule for this field, the rule is not too coarse, because a new rule
+    would not be better.
     """
     rule, samples = surface.rule, surface.samples
     missed = missed_by_rule(rule, spectrum, samples)
@@ -169,7 +175,7 @@ def _is_too_fine(call: str, spectrum: Spectrum, surface: WatchedSurface) -> bool
     of = "max |grad B|" if rule.gradient else "max |B|"
     warn(
         call,
-        "got B with finer structure than the field that the rule was chosen for: with this rule, "
+        "got B with finer structure than the field that the rule was chosen for. With this rule, "
         f"the error is about {missed:.1g} of {of}, but {rule.digits} digits were asked for. Choose "
         "a rule for this B.",
         UnresolvedWarning,
@@ -190,7 +196,7 @@ def _warn_unresolved(call: str, missed: Missed, rule: Rule, crossed: Crossing) -
     shape, (nphi, ntheta) = rule.src_shape, missed.grid(rule)
     of = "max |grad B|" if rule.gradient else "max |B|"
     doubt = (
-        " If these points do resolve B, X and B do not belong together: n . curl B is "
+        " If these points do resolve B, then X and B do not belong together: n . curl B is "
         f"{crossed.current:.1g} of max |B| / (minor radius)."
         if crossed.current > 0.05
         else ""
@@ -210,8 +216,8 @@ def _warn_of_crossing(call: str, crossed: Crossing) -> None:
         f"got X and B that do not belong together: n . curl B is {crossed.current:.1g} of "
         f"max |B| / (minor radius), and the net flux of B is {crossed.flux:.1g} of the integral of "
         "|B|. Both vanish on a surface that no current crosses. Check that B was computed at the "
-        "points of X, that the angles of X and B have the same order and direction, and that the "
-        "components of B are x, y, z. If currents do cross the surface, ignore "
+        "points of X. Check that the angles of X and B have the same order and direction, and that "
+        "the components of B are x, y, z. If currents do cross the surface, ignore "
         "vcjax.ContradictionWarning.",
         ContradictionWarning,
     )
@@ -222,7 +228,7 @@ def _warn_of_points(call: str, crossed: Crossing, surface: WatchedSurface) -> No
     warn(
         call,
         f"got X on {nphi} x {ntheta} points, which are too few or too inaccurate for "
-        f"{surface.rule.digits} digits: noise in X, or details of the surface between the points, "
+        f"{surface.rule.digits} digits. Noise in X, or details of the surface between the points, "
         f"amount to about {surface.missed:.1g} of the minor radius. B does not fit the smooth "
         f"surface through these points: n . curl B is {crossed.current:.1g} of max |B| / (minor "
         "radius). Give X on more points, or more accurately.",

@@ -25,8 +25,9 @@ _SAMPLE = 24
 def lacks_for_surface(rule: Rule, samples: Float[np.ndarray, "3 a b"]) -> float:
     """Return the factor by which a rule is too coarse for a surface, or 1 if it is fine enough.
 
-    The demands are about the same as in `choose`: enough nodes for the surface normals and for
-    sheets that face each other, and patches as large as the range of the near kernel.
+    The demands are about the same as in `choose`. The nodes must resolve the surface normals and
+    the gaps between sheets (parts of the surface that face each other). Patches must be as large as
+    the range of the near kernel.
 
     Parameters
     ----------
@@ -69,7 +70,7 @@ def is_resolved(
     digits: int,
     samples: Float[np.ndarray, "3 a b"] | None = None,
 ) -> bool:
-    """Return whether the grid of a rule has the nodes that `choose` demands for a field.
+    """Return whether the grid of a rule has at least the nodes that `choose` demands for a field.
 
     Parameters
     ----------
@@ -89,7 +90,7 @@ def is_resolved(
 
 
 def missed_by_rule(rule: Rule, spectrum: Spectrum, samples: Float[np.ndarray, "3 a b"]) -> float:
-    """Estimate the error that a rule makes when it interpolates a field on patches.
+    """Estimate the error of interpolating a field on the patches of a rule.
 
     The error is relative to max |B|; for a rule of gradients, to max |grad B|.
 

@@ -1,9 +1,9 @@
 """Estimate the part of a field that its grid misses, and detect noise and outliers.
 
-The spectrum of smooth data decays. The modes beyond the grid are estimated by continuing the decay
-of its last modes. The modes with high mode numbers along both angles are called the corner of the
-spectrum. For smooth data they are almost zero. Noise and single wrong points are as large in the
-corner as in any other modes.
+The spectrum of smooth data decays. The modes that the grid does not resolve are estimated by
+continuing the decay of the last modes of the grid. The modes with high mode numbers along both
+angles are called the corner of the spectrum. For smooth data they are almost zero. Noise and single
+wrong points are as large in the corner as in any other modes.
 """
 
 from dataclasses import dataclass
@@ -16,15 +16,19 @@ from jaxtyping import Complex, Float
 from vcjax._geometry import resample
 
 _SLOWEST = 0.9
-"""Largest ratio of successive modes that is extrapolated; a flatter spectrum looks like noise."""
+"""Largest ratio of the amplitudes of successive modes that is extrapolated. A spectrum with a
+larger ratio looks like noise."""
 _FEWEST = 20
 """Least number of modes in the corner with which outliers can be distinguished from waves."""
 _LEAST = 4
-"""Least number of modes in each part of the corner to distinguish noise from decay."""
+"""Least number of modes in each part of the corner with which noise can be distinguished from
+decay."""
 _ALONE = 0.5
-"""Least share of the corner that an outlier explains; points of smooth data explain up to 0.35."""
+"""Least share of the power in the corner that an outlier explains. Points of smooth data explain up
+to 0.35."""
 _EVEN = 0.7
-"""Ratio of the last two amplitudes to the previous two, above which the last two may be noise."""
+"""Limit of the ratio of the last two amplitudes to the two before them. Above this limit, the last
+two may be noise."""
 _FLAT = 0.1
 """Least ratio of power per outer mode to power per inner mode that indicates noise."""
 
@@ -51,8 +55,8 @@ class Spectrum:
     Attributes
     ----------
     values : (3, n, m) components, periodic in both angles, in any unit.
-    copies : number of points that one wrong point of the data affects: 2 if half of the values are
-        mirror images of the other half, else 1.
+    copies : number of values that one wrong point of the data affects. It is 2 if half of the
+        values are mirror images of the other half, else 1.
     """
 
     values: Float[np.ndarray, "3 n m"]
@@ -81,7 +85,7 @@ class Spectrum:
 
     @cached_property
     def _amplitudes(self) -> list[Float[np.ndarray, " modes"]]:
-        """The amplitude for each |mode| along both axes: the root of the power.
+        """The amplitude for each absolute mode number along both axes: the root of the power.
 
         The power is summed over the components and the other axis.
         """
@@ -89,7 +93,7 @@ class Spectrum:
 
     @cached_property
     def shares(self) -> list[Float[np.ndarray, " modes"]]:
-        """The sum of amplitudes for each |mode| along both axes.
+        """The sum of amplitudes for each absolute mode number along both axes.
 
         Amplitudes are summed over the components and the other axis.
         """
@@ -117,8 +121,8 @@ class Spectrum:
         """Estimate the largest value that the grid misses along an axis, and the decay of modes.
 
         The estimate is the largest local amplitude of the last modes, times the sum of the
-        geometric series that continues their decay. On known fields it was 0.5 to 2.3 times the
-        error of interpolation.
+        geometric series that continues their decay. On known fields the estimate was 0.5 to 2.3
+        times the error of interpolation.
 
         Parameters
         ----------
@@ -153,7 +157,7 @@ class Spectrum:
         return float(min(np.exp(steps @ logs / (steps @ steps)), _SLOWEST))
 
     def _is_flat(self, axis: int) -> bool:
-        """Return whether an axis has fewer than 5 amplitudes, or its last two do not decay."""
+        """Return whether an axis has fewer than 5 amplitudes, or the last two do not decay."""
         share = self._amplitudes[axis - 1]
         return share.size < 5 or bool(share[-2:].max() > _EVEN * share[-4:-2].max())
 
@@ -201,7 +205,7 @@ def field_spectrum(B: Float[np.ndarray, "3 nphi ntheta"], nfp: int, half_period:
 
 
 def _folded(values: np.ndarray, axis: int) -> np.ndarray:
-    """Return values for each |mode| along an axis (1 or 2).
+    """Return values for each absolute mode number along an axis (1 or 2).
 
     Along axis 1 the values of modes k and -k are added. Axis 2 has no negative modes.
     """
@@ -249,8 +253,8 @@ class _Corner(NamedTuple):
 def _corners(n: int, m: int) -> list[_Corner]:
     """Return the two corners of the spectrum of an (n, m) grid.
 
-    In one corner, the mode numbers along phi and theta have the same sign; in the other corner,
-    opposite signs. If there are fewer than 4 rows, return a single corner of all rows.
+    In one corner, the mode numbers along phi and theta have the same sign. In the other corner,
+    they have opposite signs. If there are fewer than 4 rows, return a single corner of all rows.
     """
     along_phi, along_theta = np.fft.fftfreq(n)[:, None], np.arange(m // 2 + 1) / m
     height = np.maximum(np.abs(along_phi), along_theta)

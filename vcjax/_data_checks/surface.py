@@ -1,4 +1,4 @@
-"""Compute the properties of a surface that checks of fields need, each only once."""
+"""Compute the properties of a surface that the checks of fields need; compute each only once."""
 
 from dataclasses import dataclass, field
 from functools import cached_property

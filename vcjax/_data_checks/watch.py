@@ -2,8 +2,9 @@
 
 `choose` checks X and B, and stores the properties of the surface. Evaluations on a casing of this
 surface use these properties to check their fields. Nothing is traced or compiled. A field is not
-checked if it is traced, or if its casing went through `jit`, `jax.tree.map` or a file. In the
-memory of an accelerator, only the first field of each casing is copied to the host and checked.
+checked if it is traced, or if its casing went through `jit`, `jax.tree.map` or a file. If fields
+are in the memory of an accelerator, only the first field of each casing is copied to the host and
+checked.
 """
 
 from collections import OrderedDict
@@ -81,7 +82,7 @@ def check_evaluated(call: str, watched: Any, B, *, first_only: bool = False) -> 
     surface = None if isinstance(B, Tracer) else _watched.get(watched)
     if surface is None or (surface.checked and (first_only or not is_near(B))):
         return
-    # Under tracing, a reshaped array of JAX would be traced.
+    # While JAX traces, reshaping a JAX array would give a traced array.
     field = np.asarray(B).reshape(-1, *B.shape[-3:])[0]
     digest = hash(field.tobytes())
     if digest in surface.checked or not field.any():

@@ -16,7 +16,9 @@ _NFP_LIMIT = 1000
 
 
 def read_variables(path: str | PathLike[str]) -> dict[str, np.ndarray]:
-    """Return scalars, mode numbers and radial profiles of Fourier coefficients, by VMEC's names.
+    """Return scalars, mode numbers and radial profiles of Fourier coefficients.
+
+    The keys are the names that VMEC gives to these variables.
 
     Raises
     ------
@@ -67,7 +69,7 @@ def _check_shapes(path, data):
 def _check_numbers(path, data):
     """Raise `VcjaxError` unless all numbers are finite, and boundary and field are not zero.
 
-    Also raise it for an equilibrium without stellarator symmetry.
+    Also raise `VcjaxError` for an equilibrium without stellarator symmetry.
     """
     used = {name: data[name][-2:] if name in _PROFILES else data[name] for name in data}
     for name, values in used.items():

@@ -1,1 +1,1 @@
-"""Surfaces and fields on toroidal grids: resampling, quadrature nodes, patches, nearest points."""
+"""Resample surfaces and fields on toroidal grids; compute nodes, patches and nearest points."""

@@ -1,4 +1,4 @@
-"""Points of the quadrature grid in extended precision."""
+"""Compute points of the quadrature grid in extended precision."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ def with_lost_digits(rule: Rule, X: Any, constants: Tables, nodes: Any, xp: Any)
     """Return nodes with correctly rounded points, followed by the digits lost in rounding.
 
     Rounding moves a point by about 1e-16 of the size of the torus. Where nodes are h apart, this
-    changes a gradient by 1e-16/h^2.
+    error of a point changes a gradient by 1e-16/h^2.
 
     Parameters
     ----------
@@ -60,11 +60,12 @@ def extended_points(samples: np.ndarray, nfp: int, turns_phi, turns_theta) -> np
 
 
 def _extended_matrix(count: int, turns: np.ndarray, turn: np.longdouble) -> np.ndarray:
-    """Return the values of `interpolation_matrices`, (a, count), in extended precision.
+    """Return the matrix `value` of `interpolation_matrices`, (a, count), in extended precision.
 
     Parameters
     ----------
-    turns : (a,) positions in periods of the samples.
+    count : number of samples in a period.
+    turns : (a,) positions to which the matrix interpolates, divided by the period.
     turn : 2 pi.
     """
     modes = np.arange(count // 2 + 1)

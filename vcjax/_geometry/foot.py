@@ -12,8 +12,8 @@ Let r be the vector from the surface to the point, and let x_i and x_ij be the f
 derivatives of a surface point with respect to u and v. Half the square of the distance has the
 gradient -x_i . r and the Hessian x_i . x_j - x_ij . r. Beyond a centre of curvature the Hessian is
 not positive definite. A multiple of the identity is then added to the Hessian, so that each step
-descends. A step that does not come nearer is retried at a quarter of its length (J. Nocedal, S. J.
-Wright, Numerical Optimization, 2006, section 3.4).
+descends. A step that does not reduce the distance is repeated with a quarter of its length
+(J. Nocedal, S. J. Wright, Numerical Optimization, 2006, section 3.4).
 """
 
 from collections.abc import Callable
@@ -65,7 +65,7 @@ class Foot(NamedTuple):
     spacing : (n,) distances between neighbouring nodes at the feet, along phi or along theta,
         whichever is larger.
     nodes_away : (n,) least value of distance / spacing over all positions where Newton steps ended.
-        The foot of a point may have a larger value.
+        At the foot itself, distance / spacing may be larger.
     """
 
     u: Float[Array, " n"]
@@ -78,8 +78,8 @@ class Foot(NamedTuple):
 def filled_count(count: int) -> int:
     """Return the number of points to which `count` points must be padded to fill whole tiles.
 
-    Up to 8 points need no padding, fewer than 64 are padded to a multiple of 8, and more to a
-    multiple of 64.
+    Up to 8 points need no padding. From 9 to 63 points are padded to a multiple of 8. From 64
+    points on, the number is padded to a multiple of 64.
     """
     return count if count <= 8 else count + (-count % (8 if count < _TILE else _TILE))
 
@@ -95,7 +95,7 @@ def nearest(points: Float[Array, "n 3"], surface: Periods, rule: Rule, used: Any
     used : number of points to process, counted from the first; it may be traced. If None, all
         points are processed.
     """
-    # Next to a thin section, longer steps along theta can miss the nearest sheet.
+    # Next to a thin cross-section, longer steps along theta can miss the nearest sheet.
     stride = -(-rule.patch_phi // 4), max(1, rule.patch_theta // 4)
     starts = _nearest_nodes(points, surface, stride, rule, used)
 
@@ -103,7 +103,8 @@ def nearest(points: Float[Array, "n 3"], surface: Periods, rule: Rule, used: Any
         def step(_, state):
             best, (du, dv) = state
             here, forward = _newton_step(points, best.u + du, best.v + dv, surface, rule)
-            # Keep the last of equally near positions: rounding affects distances more than u and v.
+            # Keep the last of equally near positions, because rounding affects distances more than
+            # u and v.
             nearer = here.distance < (1 + 1e-12) * best.distance
             best = Foot(*(jnp.where(nearer, a, b) for a, b in zip(here, best, strict=True)))
             steps = zip(forward, (du, dv), stride, strict=True)
@@ -135,9 +136,9 @@ def distance_from(
     """Return the distances of points (n, 3) from their feet, with (u, v) of the feet held fixed.
 
     The distances are differentiable in points and surface. Their derivatives are exact although
-    the feet are fixed, because a foot moves along the surface, at right angles to the line from the
-    foot to the point. If `used` is given, no derivative is needed, and the distances that `nearest`
-    found are returned.
+    the feet are fixed: a foot moves along the surface, at right angles to the line from the foot to
+    the point. If `used` is given, no derivative is needed. The function then returns the distances
+    that `nearest` found.
     """
     if used is not None:
         return foot.distance

@@ -1,4 +1,4 @@
-"""The gradient of a field on a surface, computed from its derivatives along the surface."""
+"""Compute the gradient of a field on a surface from the derivatives of the field along it."""
 
 from typing import Any
 
@@ -32,8 +32,8 @@ def total_gradient(basis, slopes):
     Parameters
     ----------
     basis : (3, 3, n, m) from `dual_basis`.
-    slopes : pair of (3, n, m) arrays, the derivatives of the field with respect to phi and
-        theta, with components in the same frame as the basis.
+    slopes : derivatives of the field with respect to phi and theta, (3, n, m) each. Their
+        components are in the same frame as the basis.
 
     Returns
     -------

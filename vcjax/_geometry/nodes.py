@@ -1,4 +1,4 @@
-"""Arrays on the quadrature grid of a rule: the nodes of a surface, and values at nodes and targets.
+"""Compute the nodes of a surface on the grid of a rule, and select values at nodes and targets.
 
 Arrays on the *continued nodes* hold the values of one field period in laboratory components. The
 values are continued beyond the period on every side by the rule's overlap. The values around a
@@ -26,7 +26,7 @@ from vcjax._quadrature.tables import Tables
 def target_rows(rule: Rule) -> Int[Array, " tphi"]:
     """Return the indices of the target rows.
 
-    Under a trace the program computes the indices; they are not embedded as a constant.
+    In a traced function, the program computes the indices; they are not embedded as a constant.
     """
     return jnp.arange(rule.trg_shape[0])
 

@@ -1,4 +1,4 @@
-"""Interpolation from the grid of a patch to its polar nodes, and shift of the grid to a point.
+"""Interpolate from the grid of a patch to its polar nodes, and shift the grid to a point.
 
 A patch is the rectangle of grid nodes around a target. The interpolation to polar nodes is a
 product of local Lagrange interpolations in phi and theta, and is the same for every target. With
@@ -11,8 +11,9 @@ reduce its time to a tenth:
 - Stencils are local. Nodes sorted by their theta offset are divided into a few groups, and each
   group needs only a few columns of the patch.
 
-The four parities form one batch of products, which makes the program four times smaller. The even
-and odd parts are stacked, so that each is computed only once. The transposed program is as fast.
+The four parities (even or odd, in phi and in theta) form one batch of products. This makes the
+program four times smaller. The even and odd parts are stacked, so that each is computed only once.
+The transposed program is as fast.
 
 The foot of a point off the surface lies between nodes. The values at the nodes around the foot are
 first interpolated to a grid of the same spacing that is centred at the foot. The interpolation to
@@ -81,7 +82,7 @@ def _butterfly(values: Float[Array, "4 m node"]) -> Float[Array, "4 m node"]:
     """Convert values of the four parities to values in the four quadrants.
 
     The map equals its transpose. The order of parities (phi, theta) is (even, even), (even, odd),
-    (odd, even), (odd, odd), and the order of quadrants is (+, +), (+, -), (-, +), (-, -).
+    (odd, even), (odd, odd). The order of quadrants is (+, +), (+, -), (-, +), (-, -).
     """
     return jnp.stack(_signed_sums(*values))
 
@@ -118,8 +119,9 @@ def _flat(values: Float[Array, "4 m row column"]) -> Float[Array, "4 m node"]:
 def _parts(values: Float[Array, "m p q"]) -> Float[Array, "4 m i j"]:
     """Return four times the even and odd parts of values, along both axes.
 
-    The values lie on -E..E along each axis, the parts on 0..E. Values on the axes of the patch are
-    multiplied by four as well; the interpolation matrices allow for this factor.
+    Along each axis, the values are given at the nodes -E..E, and the parts at the nodes 0..E.
+    Values on the axes of the patch are multiplied by four as well. The interpolation matrices take
+    this factor into account.
     """
     halves = [(slice(n // 2, None), slice(n // 2, None, -1)) for n in values.shape[1:]]
     return jnp.stack(_signed_sums(*(values[:, i, j] for i in halves[0] for j in halves[1])))

@@ -1,4 +1,4 @@
-"""Trigonometric resampling of toroidal data that repeat after a field period.
+"""Resample toroidal data that repeat after a field period, by trigonometric interpolation.
 
 Cartesian components rotate with the toroidal angle phi, so they are not periodic over a field
 period. The components W in the co-rotating frame, which rotates with phi, are periodic. All
@@ -27,8 +27,8 @@ _ONE_THREAD = 2**18
 def rotate(values, angles, xp: Any = np):
     """Rotate vectors (3, n, ...) about the z axis.
 
-    The vectors of row k, along the second axis, are rotated by ``angles[k]``; a single angle is for
-    all rows.
+    The vectors with index k along the second axis are rotated by ``angles[k]``. A single angle
+    rotates all vectors.
     """
     shape = (-1,) + (1,) * (values.ndim - 2)
     cosine, sine = xp.cos(angles).reshape(shape), xp.sin(angles).reshape(shape)
@@ -49,7 +49,7 @@ def mirror(values, parity: tuple[float, float, float], xp: Any = np):
 def equispaced(start: float, step: float, count: int, xp: Any = np):
     """Return ``start + step * k`` for k from 0 to count - 1.
 
-    Under a trace the program computes the values; they are not embedded as a constant.
+    In a traced function, the program computes the values; they are not embedded as a constant.
     """
     return start + step * xp.arange(count, dtype=np.float64)
 
@@ -62,7 +62,7 @@ def grid_angles(nphi: int, nfp: int, half_period: bool, xp: Any = np):
 
 
 def without_images(angles: np.ndarray) -> np.ndarray:
-    """Return the angles of `grid_angles` over a full period that are no mirror images of others.
+    """Return the angles of `grid_angles` over a full period, without mirror images of other angles.
 
     In a stellarator-symmetric configuration, the cross-section at -phi is the mirror image of the
     cross-section at phi.
@@ -117,12 +117,12 @@ def surface_period(X, nfp: int, half_period: bool):
     `virtual_casing`:
 
     1. Complete the full torus in Cartesian components.
-    2. Shift a half-period grid to phi = 0 by a Fourier phase. The phase takes the Nyquist row as
-       mode +N/2, where N is the number of rows of the torus.
-    3. Enlarge the toroidal grid by the factor (nphi + 1)/nphi. The Nyquist row is split into two
+    2. Shift a half-period grid to phi = 0 by a Fourier phase. In this phase, the Nyquist mode has
+       the number +N/2, where N is the number of rows of the torus.
+    3. Enlarge the toroidal grid by the factor (nphi + 1)/nphi. The Nyquist mode is split into two
        halves.
 
-    After these steps the data are band-limited, and every exact method agrees.
+    After these steps the data are band-limited, and all exact methods give the same interpolant.
 
     Parameters
     ----------
@@ -132,8 +132,8 @@ def surface_period(X, nfp: int, half_period: bool):
 
     Returns
     -------
-    samples : (3, n, ntheta) co-rotating components at phi = 2 pi k / (nfp n), with n = nphi + 1 for
-        a full period and n = 2 (nphi + 1) for a half period.
+    samples : (3, n, ntheta) co-rotating components at phi = 2 pi k / (nfp n). A full period has
+        n = nphi + 1, and a half period has n = 2 (nphi + 1).
     """
     nphi = X.shape[1]
     period = 2 * np.pi / nfp
@@ -349,8 +349,8 @@ def surface_period_matrices(
 
     The map acts on each poloidal mode separately, and in the same way on all modes but the constant
     and the highest. For a half period it mixes a row, its mirror image, and the Hilbert transforms
-    of both. The Hilbert transforms come from the phase of the Nyquist row. The coefficients are
-    found by applying the map to rows that hold a single poloidal mode each.
+    of both. The Hilbert transforms come from the phase of the Nyquist mode. The coefficients are
+    found by applying the map to rows that contain a single poloidal mode each.
 
     Returns
     -------

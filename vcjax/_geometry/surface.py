@@ -1,4 +1,4 @@
-"""The smooth surface through given points, evaluated on other grids with NumPy on the host."""
+"""Evaluate the smooth surface through given points on other grids, with NumPy on the host."""
 
 import numpy as np
 from jaxtyping import Float

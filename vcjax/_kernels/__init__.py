@@ -1,1 +1,1 @@
-"""Sums over sources: far tiles, near patches, gradients, and points off the surface."""
+"""Compute sums over sources: far parts, near parts, gradients, and fields off the surface."""

@@ -1,4 +1,4 @@
-"""The far part: a trapezoidal sum of the whole kernel over all nodes but the target.
+"""Compute the far part: a trapezoidal sum of the whole kernel over all nodes but the target.
 
 The sources are divided into blocks and the targets into tiles. For a block with centre c, write
 y' = y - c for the sources and x' = x - c for the targets. Let B be the field and n the normal at a
@@ -102,7 +102,7 @@ def far_sum(
     if kernel.block_limit:
         usual = min(largest, kernel.block_limit(1))
         largest = min(largest, kernel.block_limit(rule.digits))
-        # The number of pairs in a tile stays the same: small tiles take more time.
+        # The number of pairs in a tile stays the same, because small tiles would take more time.
         most_targets *= usual // largest
     if tiles.dtype == "float32":
         largest = min(largest, _LARGEST_FLOAT32_BLOCK)
@@ -207,13 +207,14 @@ def _tiled_sum(
     """
     points = tiles.swapaxes(0, 1).reshape(3, -1)
     if punctured is None:
-        # Closer points coincide: this distance is far below any node spacing, far above rounding.
+        # Points closer than this distance coincide. It is far below any node spacing, and far
+        # above rounding errors.
         punctured = 1e-20 * sum((part**2).sum(axis=1).max() for part in blocks[:2])
     punctured = lax.stop_gradient(jnp.asarray(punctured, dtype))
 
     @jax.checkpoint
     def weighted_moments(x, centre, y, moments):
-        # Offsets from the centre are rounded, not positions: offsets are far shorter.
+        # Offsets from the centre are rounded instead of positions, because offsets are far shorter.
         x = (x - centre).astype(dtype)
         return pair_product(pair_weights(kernel.power, x, y, punctured), moments)
 

@@ -1,4 +1,4 @@
-"""The kernel of the gradient: its far part and its near part.
+"""Define the kernel of the gradient: its far part and its near part.
 
 The kernel of the field is in `vcjax._kernels.far` and `vcjax._kernels.near`.
 
@@ -9,9 +9,10 @@ gradient is a sum of
     d_i (r_m / r^3) A_mk = {r^2 A_ik - 3 r_i r_m A_mk} / r^5.
 
 The gradient of a field without divergence and curl is symmetric and has no trace. Let <a, b> be the
-symmetric part of a_i b_k less its trace. This part of the numerator is 3 <r, s r - r x F>, because
-A_ik is a multiple of the identity plus an antisymmetric matrix. The rest is antisymmetric. It is
-left out, because its sum over the whole surface is zero if no current crosses the surface.
+symmetric part of a_i b_k less its trace. The symmetric traceless part of the numerator is
+3 <r, s r - r x F>, because A_ik is a multiple of the identity plus an antisymmetric matrix. The
+rest is antisymmetric. It is left out, because its sum over the whole surface is zero if no current
+crosses the surface.
 
 The numerator is a polynomial in x and y. The contribution of a block of sources to a tile of
 targets is therefore the matrix of w = 1/r^5, (targets, sources), times a matrix of 17 columns. If c
@@ -31,10 +32,10 @@ Near part. With the normal n, the derivative of the field's kernel is
 
     d_i {B x (n x r) - B (n.r)} / r^3 = B x (n x K_i) - (n.K_i) B,  K_im = d_i (r_m / r^3).
 
-The near part has K_im = N1(alpha r) delta_im / r^3 - q r_i r_m, where q = 3 N2(alpha r) / r^5, with
-N1 and alpha from `vcjax._kernels.near` and N2(t) = N1(t) + 4 t^3 exp(-t^2) / (3 sqrt(pi)). Again
-only the symmetric part less its trace is kept. The term with N1 has no such part. With w = n x r,
-the other term is -q r_i {B x w - (n.r) B}_k. Its part is
+The near part has K_im = N1(alpha r) delta_im / r^3 - q r_i r_m with q = 3 N2(alpha r) / r^5. N1 and
+alpha are defined in `vcjax._kernels.near`, and N2(t) = N1(t) + 4 t^3 exp(-t^2) / (3 sqrt(pi)).
+Again only the symmetric part less its trace is kept. The term with N1 has no such part. With
+w = n x r, the other term is -q r_i {B x w - (n.r) B}_k. Its symmetric traceless part is
 
     the symmetric part of (B x S_i)_k  +  <B, v>,
     S = -q <r, w>,  v = -q {r^2 n - 3 (n.r) r} / 2,
@@ -43,11 +44,11 @@ because the antisymmetric part of r_i w_k belongs to the vector r x w = r^2 n - 
 each node of a patch has eight weights: five components of S, with rows S_i, and three of v.
 
 The integral is Hadamard's finite part. At the radius rho of a ray from the target, the integrand is
-a/rho^2 + b/rho + ..., where b cancels against the opposite ray and a is the kernel of the tangent
-plane. For the integral of 1/rho^2 from 0 to 1, the radial rule gives a sum R, but the finite part
-is -1. Therefore (-1 - R) times the tangent plane's kernel is added at the centre of each patch. The
-far sum leaves out the target, where the smooth far kernel K - K_near is a multiple of the identity
-and would add nothing.
+a/rho^2 + b/rho + .... Here a is the kernel of the tangent plane, and the term with b cancels
+against the same term of the opposite ray. For the integral of 1/rho^2 from 0 to 1, the radial rule
+gives a sum R, but the finite part is -1. Therefore (-1 - R) times the tangent plane's kernel is
+added at the centre of each patch. The far sum leaves out the target. There the smooth far kernel
+K - K_near is a multiple of the identity, and would add nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -120,10 +121,10 @@ def _matrix(five: Sequence[Array]) -> list[list[Array]]:
 def _block_limit(digits: int) -> int:
     """Return the largest number of nodes in a block, for gradients with this number of digits.
 
-    The result is 1024 up to 7 digits, then 512, 128, 64, and 32 from 11 digits. Relative to
-    max |grad B|, blocks of 1024, 512, 128 and 64 nodes were measured to add rounding errors of
-    7e-9, 2.5e-9, 1.5e-10 and 6e-11 on a rotating ellipse of 8 : 1. Smaller blocks take more time:
-    on W7-X 128 nodes take 1.2 times as long as 1024, and 64 nodes take 1.4 times as long.
+    The result is 1024 up to 7 digits, then 512, 128, 64, and 32 from 11 digits. On a rotating
+    ellipse of 8 : 1, blocks of 1024, 512, 128 and 64 nodes added rounding errors of 7e-9, 2.5e-9,
+    1.5e-10 and 6e-11, relative to max |grad B|. Smaller blocks take more time: on W7-X, 128 nodes
+    take 1.2 times as long as 1024 nodes, and 64 nodes take 1.4 times as long as 1024 nodes.
     """
     if digits >= 11:
         return 32

@@ -1,4 +1,4 @@
-"""The near part: a smooth cut-off splits the kernel, and a polar rule integrates the singular part.
+"""Compute the near part: integrate the singular part of the kernel with a polar rule.
 
 Let r be the distance between source and target, h the spacing of the nodes, and alpha a cut-off
 rate. The kernel is split according to 1/r = erfc(alpha r)/r + erf(alpha r)/r. The second term is
@@ -94,12 +94,13 @@ def over_blocks(
     """Evaluate ``function(row, columns, *values)`` for all targets, one block after another.
 
     A block consists of targets in one row. Its size divides the number of targets in a row and is
-    at most `largest`, so that no block needs padding and stored weights need not be copied.
+    at most `largest`. Then no block needs padding, and stored weights need not be copied.
 
     Parameters
     ----------
-    function : called with the index of a row, the indices (t,) of the block's targets in this row,
-        and the block's part (t, ...) of each array in `values`; it returns (t, ...).
+    function : called with the index of a row, and the indices (t,) of the block's targets in this
+        row. Further arguments are the block's part (t, ...) of each array in `values`. It returns
+        an array (t, ...).
     target_rows : (tphi,) indices of the target rows.
     values : arrays (tphi, ttheta, ...), component axes last.
 
@@ -146,8 +147,8 @@ def weights_at(
     nodes : (6, row, column) as for `field_weights_at`, or (9, row, column) from
         `vcjax._geometry.extended.with_lost_digits`.
     patch_weights : called as ``patch_weights(patch, interpolation, polar_weights, rule)``. `patch`,
-        (t, k, p, q), contains offsets from the targets, then normals, and then the digits that the
-        offsets lack if the nodes have nine components.
+        (t, k, p, q), contains offsets from the targets, then normals. If the nodes have nine
+        components, `patch` then contains the digits that the offsets lost in rounding.
     """
     interpolation = PatchInterpolation(constants, rule)
 
@@ -177,7 +178,7 @@ def split_weights(kernel, patch, interpolation, polar_weights, rule: Rule, exact
         `axis`: offsets, then normals. The kernel returns k values along `axis`.
     patch : (t, 6, p, q) offsets from the targets, then normals. The grid sum must use the rounded
         points of the far sum.
-    exact : the patch to interpolate to polar nodes; None for `patch`.
+    exact : the patch to interpolate to polar nodes, with exact offsets; `patch` if None.
 
     Returns
     -------
@@ -203,9 +204,9 @@ def split_weights(kernel, patch, interpolation, polar_weights, rule: Rule, exact
 def square_radii(u: Float[Array, "*t p"], v: Float[Array, "*t q"], rule: Rule):
     """Return squared radii (..., p, q) of nodes in a patch, scaled so that they are 1 at its rim.
 
-    The polar integral covers the ellipse inside the rim, so nodes outside it must not get the near
-    kernel. In thin cross-sections the corners of the patch outside the ellipse may lie on the other
-    sheet, close to the target.
+    The polar integral covers the ellipse inside the rim, so nodes outside this ellipse must not get
+    the near kernel. In thin cross-sections, the corners of the patch outside the ellipse may lie on
+    the opposite side of the cross-section, close to the target.
 
     Parameters
     ----------
@@ -218,9 +219,9 @@ def _cutoff_rates(polar_points, patch, rule: Rule):
     """Return the cut-off rate alpha of each target, (t, 1).
 
     Let R be the least distance from the target to the rim of its patch, and h the largest distance
-    to its four neighbouring nodes. alpha is cutoff / R, or sqrt(pi / (R h)) if this is less,
-    because the nodes would not resolve a sharper kernel. Neither R nor h is differentiated, because
-    results depend on alpha only through the discretisation error.
+    to its four neighbouring nodes. The rate alpha is cutoff / R, or sqrt(pi / (R h)) if this is
+    less. With a larger rate, the nodes would not resolve the kernel. Neither R nor h is
+    differentiated, because results depend on alpha only through the discretisation error.
 
     Parameters
     ----------

@@ -1,6 +1,7 @@
-"""The operator T (see `vcjax._casing`) at points off the surface: far sums, patches, derivatives.
+"""Apply the operator T (see `vcjax._casing`) at points off the surface.
 
-T is applied to a field and to a test field. The far sum leaves out the nodes next to a point.
+T is applied to a field and to a test field (`known_field`). T is the sum of a far sum over all
+nodes and a near part on patches. The far sum leaves out the nodes next to a point.
 Points that are too near to the surface for the far sum get a patch of their own
 (`vcjax._kernels.rays`). Tiles in which no point needs a patch are skipped.
 """
@@ -27,7 +28,8 @@ from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import OffSurfaceTables
 
 _PUNCTURE = 0.7
-"""Distance from a point within which the far sum leaves nodes out, over the least node spacing."""
+"""Distance from a point within which the far sum leaves out nodes, divided by the least node
+spacing."""
 _TILE = 8
 """Number of points whose patches are computed at once. All larger values of `filled_count` are
 multiples of this number."""
@@ -41,8 +43,8 @@ class Nodes(NamedTuple):
     Attributes
     ----------
     continued : (9, row, column) points, outward normals and the field on the continued nodes (see
-        `vcjax._geometry.nodes`), laboratory components; the length of a normal is the area that its
-        node stands for.
+        `vcjax._geometry.nodes`), in laboratory components. The length of a normal is the area that
+        its node stands for.
     spacing : (2,) least and largest spacing of the nodes; see `OffSurfaceCasing`.
     constants : tables of the rule.
     """
@@ -117,8 +119,9 @@ def transform_gradients(
     Returns
     -------
     Transforms : T of the field and of the test field.
-    slopes : (n, 3, 2, 3) with [:, i] = d_i of the values of T, symmetric and without trace, as
-        gradients of vacuum fields are. The quadrature is differentiated with fixed nodes and feet.
+    slopes : (n, 3, 2, 3) with [:, i] = d_i of the values of T. They are symmetric and traceless,
+        like all gradients of vacuum fields. The quadrature is differentiated with fixed nodes and
+        feet.
     """
 
     def along(direction):
@@ -138,9 +141,9 @@ def transform_gradients(
 def reach_of_patches(rule: Rule) -> float:
     """Return the distance from the surface, in node spacings, below which a point has a patch.
 
-    Without a patch the error of the far sum is about exp(-2 pi s) at a distance of s spacings, and
-    the error of its gradient is 2 pi/h times this error, with the spacing h. Outside a circle of n
-    nodes both errors fall more slowly, like (1 + 2 pi s/n)^-n.
+    Let h be the spacing of the nodes. Without a patch, the error of the far sum is about
+    exp(-2 pi s) at a distance of s spacings. The error of its gradient is 2 pi/h times this error.
+    Outside a circle of n nodes both errors fall more slowly, like (1 + 2 pi s/n)^-n.
     """
     if not rule.gradient:
         return (1.1 * rule.cutoff**2 + 4.0) / (2 * np.pi)
@@ -179,8 +182,8 @@ def _near_parts(
     ----------
     needed : (n,) whether a point is so near to the surface that it needs a patch.
     test_field, punctured : as for `near_part`.
-    used : None if a derivative may be taken: the loop then covers all tiles. With any other value
-        the loop ends after the points that need a patch.
+    used : None if a derivative may be taken; the loop then covers all tiles. With any other value
+        the loop ends after the last point that needs a patch.
     """
     order = jnp.argsort(~needed)
     tile = min(_TILE, len(points))
@@ -197,7 +200,7 @@ def _near_parts(
     @jax.checkpoint
     def one_tile(at):
         x, foot, needed = at
-        # Without a derivative the loop ends with the points that need a patch.
+        # Without a derivative, the loop contains only tiles with points that need a patch.
         near = (
             patches(x, foot)
             if used is not None

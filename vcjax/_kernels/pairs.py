@@ -1,4 +1,4 @@
-"""The computations of a far sum for each pair of target and source, with their derivatives.
+"""Compute the part of a far sum that depends on pairs of target and source, and its derivatives.
 
 The far sum of a tile of targets is the matrix of w = 1/r^p, (targets, sources), times moments of
 the sources. If this product were written plainly, the transpose of its derivative would take four
@@ -49,7 +49,7 @@ def pair_weights(
 def _pair_weights_jvp(power, at, along):
     x, y, punctured = at
     w, square = pair_weights(power, *at), _squares(x, y)
-    # Where w is 0 the divisor may be anything but 0.
+    # Where w is 0, the divisor may have any value except 0.
     by_square = -0.5 * power * w / jnp.where(square > punctured, square, 1)
     return w, by_square * _squares_along(x, y, *along[:2])
 

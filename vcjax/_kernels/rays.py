@@ -1,7 +1,9 @@
-"""The near part for points off the surface: the near kernel, integrated along rays from the foot.
+"""Compute the near part for points off the surface: integrate the near kernel along rays.
 
-The foot of a point is the nearest point of the surface. It lies between nodes, and is the centre of
-the point's patch. The grid around the foot is first shifted to the foot, and then interpolated to
+The rays start at the foot of a point.
+
+The foot is the nearest point of the surface. It lies between nodes, and is the centre of the
+point's patch. The grid around the foot is first shifted to the foot, and then interpolated to
 polar nodes that are the same for every point. In the core of the patch, the values at the polar
 nodes are interpolated along each ray to further nodes. For a point closer to the surface, these
 nodes lie closer to the foot. Let d be the distance of the point from the surface, R the radius of
@@ -85,7 +87,7 @@ def near_part(
     turns : (nfp, 3, 3) rotations by 0 .. nfp - 1 periods.
     test_field : function of points (3, ...) that returns a field (3, ...), symmetric about the z
         axis.
-    punctured : square of the distance below which the far sum leaves nodes out.
+    punctured : square of the distance below which the far sum leaves out nodes.
     """
     turn, row, column = place(foot.u, foot.v, turns, rule)
     windows = cut(continued, row, column, rule)
@@ -161,9 +163,9 @@ def _scales(offset, spacing, rings, constants: OffSurfaceTables, rule: Rule):
     rim = rings[:, :3, -1] * constants.rings[0][-1]
     radius = jnp.sqrt(((offset[:, :, None] - rim) ** 2).sum(axis=1).min(axis=1))
     # Let d and R be the distances of the point from its foot and from the rim of its patch, and h
-    # the spacing. The far sum has the error exp(-(pi/(alpha h))^2 - (alpha d)^2), and the end of
-    # the near kernel at the rim causes the error exp(-(alpha R)^2). alpha makes both errors equal,
-    # unless the rule's cut-off gives a smaller alpha.
+    # the spacing. The far sum has the error exp(-(pi/(alpha h))^2 - (alpha d)^2). The near kernel
+    # ends at the rim, which causes the error exp(-(alpha R)^2). The value of alpha makes both
+    # errors equal, unless the rule's cut-off gives a smaller alpha.
     height = (offset**2).sum(axis=1)
     chord = jnp.sqrt(jnp.maximum(radius**2 - height, (0.1 * radius) ** 2))
     alpha = jnp.minimum(rule.cutoff / radius, jnp.sqrt(np.pi / (spacing * chord)))

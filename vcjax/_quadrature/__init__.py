@@ -1,1 +1,1 @@
-"""Choice of the quadrature for a surface, and its tables, before any field is evaluated."""
+"""Choose the quadrature for a surface, and compute its tables, before any field is evaluated."""

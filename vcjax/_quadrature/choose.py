@@ -1,6 +1,6 @@
 """Choose a rule from the requested digits, the surface and a typical field.
 
-All arithmetic is done on the host and takes well under a second.
+All arithmetic is done on the host and takes much less than a second.
 
 The near part of the kernel is cut off at a rate alpha (`vcjax._kernels.near`). Let R be the radius
 of a patch, h the spacing of the quadrature nodes, and epsilon the error that the quadrature may
@@ -9,8 +9,8 @@ digit, this ratio is smaller by a factor of 10^(1/6). For fields off the surface
 by a factor of 10^0.3. The demands on a rule are:
 
 - The cut-off T = alpha R satisfies T^2 = ln(0.02/epsilon), so that the near kernel is negligible at
-  the rim of a patch.
-  From 10 digits, rules for targets on the surface then use a smaller T (`Demand.wide_cutoff`).
+  the rim of a patch. This T determines the sizes of patches and polar rules. If 10 or more digits
+  are requested, the near kernel of targets on the surface has a smaller T (`Demand.wide_cutoff`).
 - The trapezoidal rule for the smooth rest of the kernel needs (pi/(alpha h))^2 >= T^2, that is,
   R/h >= T^2/pi for every target. For gradients, R/h >= (T^2 + 1.5)/pi. For fields of many digits
   on bent surfaces, a slightly smaller R is enough (`Demand.bent_radius_in_nodes`).
@@ -23,8 +23,8 @@ by a factor of 10^0.3. The demands on a rule are:
   near kernel is small, so that one node beyond the rim is enough.
 - Along phi and theta, the grid has at least 2.8 nodes for each wavelength of the highest mode of
   the field that must be resolved. The amplitudes of all modes above this mode add up to less than
-  the requested error. The grid is finer if it takes that to interpolate strong modes on patches
-  (`nodes_for_interpolation`).
+  the requested error. The grid is finer if the interpolation of strong modes on patches requires
+  more nodes (`nodes_for_interpolation`).
 - The grid is fine enough for the Lagrange interpolation of the surface's normals.
 - Grid and polar rule resolve the kernel on other sheets of the surface, at their actual distance
   (`vcjax._quadrature.sheets`).
@@ -38,7 +38,7 @@ be fine anyway, one more digit is enough. The grid must also be so fine that the
 on patches gives the derivatives of B with the requested digits (`Slopes.nodes`).
 
 The constants were fitted on surfaces from a circular torus to W7-X. Of the many grids that satisfy
-the demands, the cheapest is taken.
+the demands, the cheapest grid is chosen.
 
 A rule for points off the surface is valid at every distance. Its grid is as fine as the surface and
 the field require. Points near the surface get patches of their own, so the grid does not depend on
@@ -80,11 +80,11 @@ from vcjax._quadrature.spectrum import (
     quadrature_digits,
 )
 
-# Least ratio of inner to outer radius of a torus. Around a narrower hole patches would bend too
+# Least ratio of inner to outer radius of a torus. Around a narrower hole, patches would bend too
 # much.
 _NARROWEST_HOLE = 0.01
 # For gradients off the surface: points added to the Lagrange interpolation, and the factor by which
-# the core has more radii.
+# the number of radii in the core is larger.
 _EXTRA_POINTS, _CORE_OF_GRADIENTS = 12, 1.5
 MAX_DIGITS = 13
 _GRADIENT_DIGITS = 10
@@ -113,13 +113,13 @@ def choose(
     digits : accuracy, from 1 to 13. The error relative to max |B| will be about 10^-digits.
     nfp : number of field periods.
     half_period : if True, the grids of X, B and targets cover half a period of a
-        stellarator-symmetric configuration, with row i at phi = (i + 1/2) pi / (nfp nphi). If
-        False, they cover a whole period, with row i at phi = 2 pi i / (nfp nphi).
+        stellarator-symmetric configuration. Row i is then at phi = (i + 1/2) pi / (nfp nphi). If
+        False, the grids cover a whole period, with row i at phi = 2 pi i / (nfp nphi).
     trg_nphi, trg_ntheta : numbers of points of the target grid; the default is the grid of B.
     gradient : whether the rule is for `prepare_gradient`. The error is then relative to
-        max |grad B|. The grid of B must resolve the derivatives of B as well: if it resolves B to
-        just d digits, the gradient has one or two digits fewer. Rounding limits gradients to about
-        10 digits.
+        max |grad B|. The grid of B must resolve the derivatives of B as well. If the grid resolves
+        B to d digits only, the gradient has one or two digits fewer. Rounding limits gradients to
+        about 10 digits.
 
     Returns
     -------
@@ -127,10 +127,14 @@ def choose(
 
     Raises
     ------
-    VcjaxError : if X or B is traced, or is not a finite float64 array on the grid described above;
-        if X is not a closed torus around the z axis, or crosses itself; if B vanishes or has fewer
-        than 4 poloidal points; if no quadrature is found for the surface; if an argument is out of
-        range; or if JAX runs in 32-bit mode.
+    VcjaxError : in any of these cases
+
+        - X or B is traced, or is not a finite float64 array on the grid described above.
+        - X is not a closed torus around the z axis, or crosses itself.
+        - B vanishes or has fewer than 4 poloidal points.
+        - No quadrature is found for the surface.
+        - An argument is out of range.
+        - JAX runs in 32-bit mode.
 
     Warns
     -----
@@ -272,7 +276,7 @@ def choose_off_surface(
         _LARGEST if cap is None else check_integer(call, name, cap, 1, _LARGEST)
         for name, cap in (("max_nphi", max_nphi), ("max_ntheta", max_ntheta))
     ]
-    # Points lie anywhere: the smallest grid of targets leaves the choice of nodes free.
+    # Points may lie anywhere. The smallest grid of targets does not restrict the choice of nodes.
     options: dict[str, Any] = dict(trg_nphi=1, trg_ntheta=1, gradient=gradient, off_surface=True)
 
     def chosen(digits: int):
@@ -298,8 +302,8 @@ def choose_off_surface(
     core_in_nodes = CORE * max(rule.patch_phi, rule.patch_theta)
     rule = replace(
         rule,
-        # One more radius for every two nodes from the centre to the rim of the core: B may vary
-        # from node to node.
+        # Add one radius for every two nodes from the centre to the rim of the core, because B may
+        # vary from node to node.
         core_count=int(np.ceil(2.5 * rule.cutoff + 0.5 * core_in_nodes)),
         # Only a part of each ray lies outside the core.
         radial_count=int(np.ceil((1 - CORE) * rule.radial_count)),
@@ -311,7 +315,7 @@ def choose_off_surface(
 
 
 def _warn_of_rounding(call: str, rule: Rule) -> None:
-    """Warn of a rule for more digits than rounding leaves to gradients."""
+    """Warn if a rule for gradients was chosen for more digits than rounding errors allow."""
     if rule.gradient and rule.digits > _GRADIENT_DIGITS:
         warn(
             call,
@@ -342,10 +346,10 @@ def resolves(rule: Rule, X: np.ndarray, B: np.ndarray, digits: int) -> bool:
 
     Parameters
     ----------
-    rule : chosen for another field and the same digits.
+    rule : rule that was chosen for another field and the same digits.
     X : (nphi, ntheta, 3) points of the surface that the rule was chosen for.
     B : (src_nphi, src_ntheta, 3) field on the source grid of the rule.
-    digits : as for `choose`; those of the gradient if the rule is for gradients.
+    digits : accuracy, as for `choose`; accuracy of the gradient if the rule is for gradients.
 
     Raises
     ------
@@ -384,7 +388,7 @@ def _metric(samples: np.ndarray, nfp: int) -> np.ndarray:
     if samples[0].min() <= 0 or radius.min() < _NARROWEST_HOLE * radius.max():
         raise VcjaxError(
             "choose got a surface that reaches the z axis, or nearly so; give X as points of a "
-            "torus around the z axis, with the first axis of the array along the toroidal angle."
+            "torus around the z axis. The first axis of the array must be the toroidal direction."
         )
     angles = resample.grid_angles(min(2 * samples.shape[1], 20), nfp, False)
     columns = min(2 * samples.shape[2], 25)

@@ -1,4 +1,4 @@
-"""The conditions that a quadrature must satisfy to reach the requested accuracy."""
+"""Define the conditions that a quadrature must satisfy to reach the requested accuracy."""
 
 from dataclasses import dataclass, replace
 
@@ -7,8 +7,9 @@ import numpy as np
 from vcjax._quadrature.sheets import Sheets
 
 RIM_KERNEL = 0.02
-"""Size of the near kernel at the rim of a patch, over exp(-T^2) for the cut-off T."""
-# Digits by which the error from other sheets must be below the requested error.
+"""Size of the near kernel at the rim of a patch, divided by exp(-T^2), where T is the cut-off."""
+# Digits by which the error from other sheets (`vcjax._quadrature.sheets`) must be below the
+# requested error.
 _REACH_DIGITS = 0.9
 # Digits by which the error of the quadrature of a field must be smaller off the surface than on it.
 _OFF_SURFACE_MARGIN = 0.3
@@ -17,15 +18,18 @@ _OFF_SURFACE_MARGIN = 0.3
 _ANGULAR_DIGITS, _ANGULAR_DIGITS_OFF_SURFACE = 1.0, 5.0
 # Factor by which gradients need more radii than fields if other sheets lie inside a patch.
 _GRADIENT_RADII = 1.5
-# For gradients: digits by which the near kernel at the rim must be below the requested error, and
-# the term added to T^2 in the radius of patches (both fitted on the shapes of studies/accuracy).
+# For gradients, the near kernel at the rim must be below the requested error by `_GRADIENT_MARGIN`
+# digits. `_GRADIENT_EXTRA` is added to T^2 in the radius of patches. Both numbers were fitted on
+# the shapes of studies/accuracy.
 _GRADIENT_MARGIN = 0.8
 _GRADIENT_EXTRA = 1.5
-# From the first number of requested digits, the near kernel at the rim may be larger by the second
-# number of digits for fields, and by `_GRADIENT_MARGIN` for gradients (`Demand.wide_cutoff`).
+# If at least `_MANY_DIGITS` digits are requested, the near kernel at the rim may be larger by
+# `_FIELD_RIM_DIGITS` digits for fields, and by `_GRADIENT_MARGIN` digits for gradients
+# (`Demand.wide_cutoff`).
 _MANY_DIGITS, _FIELD_RIM_DIGITS = 10, 1.0
-# Beyond these digits, or beyond the second number more than requested, the error of a gradient is
-# mostly rounding, which grows as nodes get closer.
+# The quadrature of a gradient has at most the first number of digits. On the surface, it may have
+# as many digits as requested plus the second number, if this is more. With more digits, the error
+# of a gradient is mostly rounding, which grows as nodes get closer.
 _MOST_QUADRATURE_DIGITS, _MOST_MORE_DIGITS = 13.0, 3.0
 
 
@@ -36,14 +40,14 @@ class Demand:
     Attributes
     ----------
     epsilon : error that the quadrature may have.
-    angular_epsilon : part of this error that may come from the number of angles.
+    angular_epsilon : part of `epsilon` that may come from the number of angles.
     reach : natural logarithm of 1 / (error that may come from other sheets of the surface).
-    radial_reach : the value of `reach` for the number of radii; it is larger for gradients.
+    radial_reach : takes the place of `reach` in the number of radii; it is larger for gradients.
     cutoff : T, the product of the near kernel's cut-off rate and the radius of a patch.
     wide_cutoff : T for the near kernel of targets on the surface. For many digits it is smaller
-        than `cutoff`, which decides the sizes of patches and polar rules. On surfaces that bend
-        within a patch, the error of the trapezoidal rule for the smooth rest of the kernel can be
-        100 times its error on a flat surface, and patches have room for a wider near kernel.
+        than `cutoff`, which determines the sizes of patches and polar rules. On surfaces that bend
+        within a patch, the trapezoidal rule for the smooth rest of the kernel can have 100 times
+        its error on a flat surface. Patches there are large enough for a wider near kernel.
     radius_in_nodes : least radius of a patch, in node spacings.
     least_radial_count : least number of radii of the polar rule.
     lagrange_count : number of points of the Lagrange interpolation to polar nodes.
@@ -71,12 +75,12 @@ class Demand:
     ) -> "Demand":
         """Return the demands for a gradient with an error of 10^-digits, relative to max |grad B|.
 
-        The error of the trapezoidal rule oscillates from node to node, so the slope of the error is
-        2 pi / spacing times as large as the error. By the definition of `length`, max |grad B| is
-        max |B| / length. The quadrature therefore needs log10(2 pi length / spacing) more digits.
-        The largest error by far comes from the smooth rest of the kernel. Therefore
-        `_GRADIENT_EXTRA` is added to T^2 in the radius of patches, which raises the exponent of
-        this error by twice as much.
+        The error of the trapezoidal rule oscillates from node to node. Therefore the slope of the
+        error is 2 pi / spacing times as large as the error. By the definition of `length`,
+        max |grad B| is max |B| / length. The quadrature therefore needs
+        log10(2 pi length / spacing) more digits. The largest error by far comes from the smooth
+        rest of the kernel. Therefore `_GRADIENT_EXTRA` is added to T^2 in the radius of patches,
+        which raises the exponent of this error by twice as much.
 
         Parameters
         ----------
@@ -127,9 +131,9 @@ class Demand:
         """Least distance of a rim from its target in node spacings, on bent surfaces.
 
         Rims are closer on bent surfaces than on tangent planes. At the distance `radius_in_nodes`
-        the near kernel is `RIM_KERNEL` exp(-T^2). At the closest rims this value may be larger, up
-        to a third of the error that may come from other sheets. For gradients, this condition does
-        not allow a smaller distance than `radius_in_nodes`.
+        the near kernel is `RIM_KERNEL` exp(-T^2). At the closest rims, the near kernel may be
+        larger, up to a third of the error that may come from other sheets. For gradients, this
+        condition does not allow a smaller distance than `radius_in_nodes`.
         """
         enough = (self.reach + np.log(3 * RIM_KERNEL)) / self.cutoff**2
         return self.radius_in_nodes * float(np.sqrt(min(enough, 1.0)))
@@ -152,7 +156,7 @@ class Demand:
 
         Parameters
         ----------
-        stretch : (k,) largest axis ratios of the patches, from `_stretch`.
+        stretch : (k,) largest axis ratios of the patches, from `grid._stretch`.
         semi_axes : (2, k) semi-axes of the patches as angles in phi and theta.
         """
         stretch = np.maximum(stretch, 1.2)

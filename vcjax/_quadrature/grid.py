@@ -11,7 +11,7 @@ from vcjax._quadrature.sheets import Sheets, nodes_for_sheets
 
 _LARGEST_PATCH = 40
 _MARGIN = 1
-# Number of evaluations for each preparation of a surface, in the cost of a rule.
+# The cost of a rule contains this number of evaluations for each preparation of a surface.
 _EVALUATIONS = 1.5
 # Rims on a bent surface are closer than on tangent planes. Each patch is therefore also tried with
 # its semi-axis along theta multiplied by these factors. The first factor adds one node.
@@ -57,8 +57,8 @@ def cheapest(
     Parameters
     ----------
     need : (2,) numbers of nodes along phi (whole torus) and theta that resolve field and surface.
-    sheets : measurements of how close the surface comes to itself.
-    rims : distances to the rims of patches at a sample of the surface.
+    sheets : how close the surface comes to itself.
+    rims : distances from sample points of the surface to the rims of their patches.
     images : number of copies of the target grid in a torus.
     trg_shape : (nphi, ntheta) of the target grid.
     costs : costs of the steps of the quadrature.
@@ -132,7 +132,7 @@ def _cheapest_of(
         return sizes, targets * (fixed + ring * angular_count)
 
     # A wider patch costs more, so `least` bounds the costs of all wider patches from below. Most
-    # narrow patches cost too much to be worth widening.
+    # narrow patches cost so much that they need not be widened.
     _, least = sizes_and_costs(*narrow, demand.least_angular_count)
     most = _DEARER * least.min(initial=np.inf)
     for low, high in ((0.0, most), (most, np.inf)):
@@ -189,11 +189,12 @@ def _deciding(metric: np.ndarray) -> np.ndarray:
 def _fitting_patches(demand: Demand, metric, grids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return patches whose image on the surface contains a disc of the required radius r.
 
-    The image of the patch ellipse has the semi-axes sigma_min <= sigma_max, the singular values of
-    M = [x_phi P_phi h_phi, x_theta P_theta h_theta], with P the semi-axes of the patch in nodes and
-    h the angles between nodes. For each P_phi, the least P_theta with sigma_min >= r follows from
-    the condition that M^T M - r^2 I is positive semi-definite. In a patch that extends far around
-    the torus, the chord 2 sin(P h / 2) takes the place of the arc P h.
+    The image of the patch ellipse has the semi-axes sigma_min <= sigma_max. They are the singular
+    values of M = [x_phi P_phi h_phi, x_theta P_theta h_theta], where P are the semi-axes of the
+    patch in nodes, and h the angles between nodes. For each P_phi, the least P_theta with
+    sigma_min >= r follows from the condition that M^T M - r^2 I is positive semi-definite. In a
+    patch that extends far around the torus, the chord 2 sin(P h / 2) takes the place of the arc
+    P h.
 
     Parameters
     ----------

@@ -1,17 +1,17 @@
-"""The polar rule of a patch: radii, angles and weights."""
+"""Compute the polar rule of a patch: radii, angles and weights."""
 
 import numpy as np
 
 from vcjax._quadrature.rule import Rule
 
 CORE = 0.15
-"""Radius of the core of a patch, relative to the patch. In the core the kernel of points near the
-surface is nearly singular."""
+"""Radius of the core of a patch, relative to the radius of the patch. In the core, the kernel of
+points near the surface is nearly singular."""
 _CLUSTERED = 36
 """Number of Gauss-Legendre radii for which rounding near the centre is acceptable."""
 _LEAST_SLOPE = 1.8
-"""Least slope of the map in `_spread` that lowers rounding enough. A smaller slope is not worth the
-accuracy that the map costs where radii are few."""
+"""Least slope of the map in `_spread` with which the map is used. With few radii, the map causes an
+error. A smaller slope lowers rounding errors too little to make up for this error."""
 _LEAST_CONVERGENCE = 40.0
 """Least exponent c in the error exp(-c) that mapped radii may cause; see `_spread`."""
 
@@ -19,10 +19,10 @@ _LEAST_CONVERGENCE = 40.0
 def radii(rule: Rule) -> tuple[np.ndarray, np.ndarray]:
     """Return the radii of polar nodes and their weights: Gauss-Legendre nodes on [0, 1].
 
-    A rule with a core has Gauss-Legendre nodes on [0, CORE], followed by nodes on [CORE, 1].
-    For gradients of many digits, large numbers of nodes are spread (`_spread`).
-    A ray and the opposite ray are not joined to one interval [-1, 1], because the near kernel has a
-    |rho|^3 term.
+    A rule with a core has Gauss-Legendre nodes on [0, CORE], followed by nodes on [CORE, 1]. For
+    gradients of many digits, `_spread` moves large numbers of nodes away from the centre. A ray and
+    the opposite ray are not joined to one interval [-1, 1], because the near kernel has a |rho|^3
+    term.
     """
     if not rule.core_count:
         found = gauss_legendre(rule.radial_count)
@@ -42,9 +42,9 @@ def _spread(nodes: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndar
 
         rho = (sqrt(s + delta) - sqrt(delta)) / (sqrt(1 + delta) - sqrt(delta))
 
-    moves the nodes s that are close to 0 by the factor of its slope at 0. The slope is chosen so
-    that the least node is about that of `_CLUSTERED` nodes. The singularity of the map at -delta
-    causes an error of about exp(-4 N asinh(sqrt(delta))), which must be negligible.
+    multiplies nodes s close to 0 by its slope at 0. The slope is chosen so that the least node is
+    about as large as the least of `_CLUSTERED` nodes. The singularity of the map at -delta causes
+    an error of about exp(-4 N asinh(sqrt(delta))), which must be negligible.
     """
     count = nodes.size
     slope = (count / _CLUSTERED) ** 2

@@ -1,4 +1,4 @@
-"""Rims of patches: whether patches are wide enough on a bent surface."""
+"""Check whether patches are wide enough on a bent surface: measure the distances to their rims."""
 
 import itertools
 
@@ -8,7 +8,7 @@ from vcjax._geometry import resample
 
 _BATCH = 64
 """Largest number of patches whose rims are computed together."""
-# Largest number of sample points along phi, and number along theta.
+# Largest number of sample points along phi, and number of sample points along theta.
 _SAMPLE = 20, 48
 # Number of points computed on each rim. Where a cross-section rotates fast along phi, 12 points
 # miss the closest part of the rim.
@@ -18,12 +18,12 @@ _LEAST_MODE = 1e-3
 
 
 class Rims:
-    """Distances from sample points of a surface to the rims of their patches.
+    """Measure the distances from sample points of a surface to the rims of their patches.
 
     For evaluation off the surface, the rim must be far enough from every point on the normal
     through a sample point, on both sides of the surface. Let A be the square of the distance from
-    the sample point to the rim, s the height of the rim above the tangent plane, and d the height
-    of a point on the normal. The distance R of this point from the rim satisfies
+    the sample point to the rim. Let s be the height of the rim above the tangent plane, and d the
+    height of a point on the normal. The distance R of this point from the rim satisfies
     R^2 = A - 2 d s + d^2. The accuracy depends on R^4 / (R^2 - d^2) (see `vcjax._kernels.rays`).
     This quotient is least near d = s/2, where it is about A - s^2 / 2.
 
@@ -86,7 +86,7 @@ class Rims:
             return self._room(quad[:, which], semi_axes[:, which], radius_in_nodes, rows)
 
         count = quad.shape[1]
-        # One of the first patches often passes; after that, many may fail.
+        # Often one of the first patches passes. If they all fail, many more patches may fail.
         edges = np.unique(np.minimum((0, 1, 8, *range(_BATCH, count, _BATCH), count), count))
         for first, last in itertools.pairwise(edges):
             left = np.arange(first, last)
@@ -100,7 +100,7 @@ class Rims:
         return None
 
     def _room(self, quad, semi_axes, radius_in_nodes: float, rows: slice) -> np.ndarray:
-        """Return the squared ratio of the least to the required distance from the rims, (k, row).
+        """Return (least distance from the rims / required distance)^2, shape (k, row).
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""`Rule`: all sizes and constants of an evaluation, decided before its arrays are made."""
+"""Define `Rule`: all sizes and constants of a quadrature, fixed before any array is made."""
 
 from dataclasses import dataclass
 

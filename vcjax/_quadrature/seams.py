@@ -1,9 +1,10 @@
-"""Checks of seams: whether data on a period continue smoothly into the next period.
+"""Check seams: whether data on a period continue smoothly into the next period.
 
 Seams are where one period meets the next, and where one turn in theta meets the next. The curves of
-the grid break at a seam if a surface is open, a point is missing or repeated, nfp is wrong, the
-grid is shifted relative to the convention, or the data do not have the symmetry that a half period
-implies. The second difference of the values is then far larger at the seam than anywhere else.
+the grid break at a seam if a surface is open, if a point is missing or repeated, or if nfp is
+wrong. They also break if the grid is shifted relative to the convention, or if the data do not have
+the symmetry that a half period implies. The second difference of the values is then far larger at
+the seam than anywhere else.
 """
 
 import numpy as np
@@ -11,9 +12,9 @@ import numpy as np
 from vcjax._errors import VcjaxError
 from vcjax._geometry import resample
 
-# Limits of two ratios: the largest second difference at a seam over the largest elsewhere, for a
-# surface and for a field, and the largest over the least toroidal step. Both ratios are about 1 for
-# smooth data; the limits leave room for coarse grids.
+# The first two limits are for (largest second difference at a seam) / (largest second difference
+# elsewhere), of a surface and of a field. The third limit is for (largest toroidal step) / (least
+# toroidal step). These ratios are about 1 for smooth data, and larger on coarse grids.
 _SURFACE_LIMIT = 2.0
 _FIELD_LIMIT = 4.0
 _STEP_LIMIT = 1.1
@@ -71,7 +72,7 @@ def _check_few_rows(call: str, parts, nfp: int, half_period: bool) -> None:
     steps = np.diff(np.arctan2(middle[1], middle[0])) % (2 * np.pi)
     if steps.max() > _STEP_LIMIT * steps.min():
         raise VcjaxError(
-            f"{call} got an open surface: from row to row, the toroidal seam included, phi "
+            f"{call} got an open surface: from row to row, and across the toroidal seam, phi "
             f"increases by {np.degrees(steps.min()):.3g} to {np.degrees(steps.max()):.3g} degrees. "
             f"Give equal steps of phi, or more than five rows, and check nfp={nfp} and "
             f"half_period={half_period}."

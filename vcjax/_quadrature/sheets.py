@@ -1,13 +1,14 @@
-"""Distances between the sheets of a surface, and a check for crossings.
+"""Measure distances between the sheets of a surface, and check whether it crosses itself.
 
 Cross-sections at constant toroidal angle are closed curves in the half plane (R, Z). Parts of a
 torus at different angles cannot meet. Therefore the surface crosses itself if and only if one of
 its cross-sections does.
 
-Two sheets may come close without crossing, for example in a thin cross-section. The quadrature for
-a target on one sheet must then resolve the kernel on the other sheet. If the other sheet lies
-outside the patch around the target, the trapezoidal rule must resolve the kernel. If the patch
-bends around the fold between the sheets, the polar rule must resolve it.
+Sheets are parts of the surface that face each other. Two sheets may come close without crossing,
+for example in a thin cross-section. The quadrature for a target on one sheet must then resolve the
+kernel on the other sheet. If the other sheet lies outside the patch around the target, the
+trapezoidal rule must resolve the kernel. If the patch bends around the fold between the sheets, the
+polar rule must resolve the kernel.
 """
 
 from dataclasses import dataclass
@@ -19,12 +20,12 @@ import numpy as np
 from vcjax._errors import VcjaxError
 from vcjax._geometry import resample
 
-# Largest number of rows, and number of columns, of a sample of a period: for distances and for
-# crossings.
+# Samples of a period, for distances and for crossings: (largest number of rows, number of columns).
 _SHEETS, _CROSSINGS = (16, 72), (24, 120)
-# Points more than this angle in theta apart lie on different sheets.
+# Two points lie on different sheets if their values of theta differ by more than this angle.
 _OTHER_SHEET = 1.0
-# Between points closer in theta than this angle, the surface bends too much for tangent planes.
+# Between points that are closer in theta than this angle, the surface bends too much to be replaced
+# by tangent planes.
 _BENT_SHEET = 0.25
 _MOST_NODES = 20_000
 
@@ -34,10 +35,10 @@ class Sheets:
     """How close a surface comes to itself, at n sample points sorted by `separation`.
 
     For each sample point p, consider the ball that touches the surface at p and again at a point q.
-    Its radius is rho. Suppose that the sheets at p and q are parallel. A point off the surface
-    whose nearest surface point is p is then never closer than rho to the sheet around q, and p
-    itself is 2 rho away. If only points on the surface are evaluated, 2 rho takes the place of rho
-    below.
+    Its radius is rho. Suppose that the sheets at p and q are parallel. Then p is at the distance
+    2 rho from the sheet around q. A point off the surface, with p as its nearest surface point, is
+    at least rho away from this sheet. If only points on the surface are evaluated, 2 rho takes the
+    place of rho below.
 
     Attributes
     ----------
@@ -48,8 +49,9 @@ class Sheets:
     nodes : (2, n) numbers of nodes along phi (whole torus) and theta for which the lines of the
         grid are 2 pi rho apart.
 
-    If a ball that touches the surface next to q, on another cross-section, is smaller, its radius
-    takes the place of rho in `nodes`, and in `along_phi` if `separation` is finite.
+    Another ball may touch the surface at p and next to q, on another cross-section. If this ball is
+    smaller, its radius takes the place of rho in `nodes`, and in `along_phi` if `separation` is
+    finite.
     """
 
     separation: np.ndarray
@@ -139,7 +141,7 @@ def sheets_of(samples: np.ndarray, nfp: int, *, both_sides: bool, symmetric: boo
 
 
 def _nearest_of_edges(curves: np.ndarray, normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return where the nearest points of all edges are, seen from each point p of a closed curve.
+    """Find the nearest point of each edge for each point p of a closed curve.
 
     Parameters
     ----------
@@ -153,12 +155,12 @@ def _nearest_of_edges(curves: np.ndarray, normal: np.ndarray) -> tuple[np.ndarra
         edge, and the distance of this point from the tangent plane at p. Both are 0 for the two
         edges that meet in p.
     """
-    # Around the centre of a curve, coordinates are small, and so are rounding errors.
+    # Coordinates relative to the centre of a curve are small, and have small rounding errors.
     curves = curves - curves.mean(axis=1, keepdims=True)
     edge = np.roll(curves, -1, axis=1) - curves
     starts, edges = curves.swapaxes(1, 2), edge.swapaxes(1, 2)
     length = (edge**2).sum(axis=2)[:, None]
-    # Where the nearest point is on the edge, from 0 at the start to 1 at the end.
+    # Position of the nearest point on the edge, from 0 at the start to 1 at the end.
     along = curves @ edges - (curves * edge).sum(axis=2)[:, None]
     share = np.clip(along / length, 0.0, 1.0)
     norm = (curves**2).sum(axis=2)
@@ -204,7 +206,7 @@ def _beside(touching, curves, normal, along_phi, along_theta, rows: int):
     with np.errstate(divide="ignore", invalid="ignore"):
         facing = 1.0 - (normals * normal[:, :, None]).sum(axis=3)
         signed = (normals * to).sum(axis=3) / facing
-        # Vectors from q to the point of touch, in the tangent plane at q.
+        # Vectors from q to the point where the ball touches the tangent plane at q.
         shift = signed[..., None] * (normals - normal[:, :, None]) - to
         a, b = ((shift * v).sum(axis=3) for v in (x_phi, x_theta))
         E, F, G = ((v * w).sum(axis=3) for v, w in ((x_phi,) * 2, (x_phi, x_theta), (x_theta,) * 2))

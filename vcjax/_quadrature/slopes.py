@@ -1,4 +1,4 @@
-"""Derivatives of a field along a surface: their size, and the error of their interpolation."""
+"""Estimate derivatives of a field along a surface, and the error of interpolating them."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +13,7 @@ from vcjax._quadrature.spectrum import enough_nodes, lagrange_errors, midway, si
 
 _UNIFORM = 10.0
 _MOST_DIGITS = 12
-"""Largest number of digits of a gradient; rounding leaves no more."""
+"""Largest number of digits of a gradient. Rounding errors do not allow more digits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +44,8 @@ class Slopes:
     def steepest(self) -> float:
         """Return the largest component of grad B on the surface.
 
-        The result is at least max |B| over ten times the largest radius of the torus, because the
-        gradient of a uniform field vanishes.
+        The result is at least max |B| / (10 R), where R is the largest radius of the torus, because
+        the gradient of a uniform field vanishes.
         """
         (_, rows, columns), values = self.spectrum.values.shape, self.spectrum.values
         modes = self.nfp * np.fft.fftfreq(rows, 1 / rows)[:, None], np.arange(columns // 2 + 1)
@@ -117,8 +117,8 @@ def missed_slope(
     axis : 1 or 2.
     turns : fraction of a turn by which mode 1 advances from node to node.
     count : number of points of the Lagrange interpolation.
-    tail : whether to add the derivative of the last two modes. It estimates the derivative of the
-        modes that the grid of the values does not resolve.
+    tail : whether to add the derivative of the last two modes, as an estimate of the derivative of
+        the modes that the grid of the values does not resolve.
     """
     modes = np.arange(values.shape[axis] // 2 + 1)
     weight = midway(count) / (2 * turns) * lagrange_errors(modes.size, turns, count)

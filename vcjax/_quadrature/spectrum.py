@@ -1,4 +1,4 @@
-"""Fourier spectra of fields and surfaces: how well grids resolve them."""
+"""Estimate from Fourier spectra how well grids resolve fields and surfaces."""
 
 import math
 from collections.abc import Callable
@@ -18,8 +18,8 @@ from vcjax._quadrature.rule import Rule
 _NODES_PER_MODE = 2.8
 """Quadrature nodes for each wavelength of the highest mode that must be resolved."""
 _MISSED = 3.0
-"""Allowed estimate of the error of interpolating a field on patches, over the requested error. The
-estimates are 2 to 5 times the errors."""
+"""Largest allowed estimate of the error of interpolating a field on patches, divided by the
+requested error. The estimates are 2 to 5 times the errors."""
 _LEAST_NODES = 24.0
 
 
@@ -67,7 +67,7 @@ def _last_modes(share):
 
 
 def amplitudes(samples, xp: Any = np) -> tuple[Any, Any]:
-    """Return the Fourier amplitude of each |mode| along both axes.
+    """Return the Fourier amplitude of each absolute mode number along both axes.
 
     Amplitudes are summed over the components and over the modes along the other axis.
 
@@ -139,8 +139,9 @@ def enough_nodes(
 
     Parameters
     ----------
-    error : called with an axis, 1 or 2, and with the fraction of a turn by which mode 1 of a period
-        advances from node to node along this axis.
+    error : function of an axis (1 or 2) and a fraction of a turn. Mode 1 of a period advances by
+        this fraction from node to node along the axis.
+    tolerance : largest error that is allowed.
     least : (2,) least values of the numbers.
     """
     counts = []
@@ -155,7 +156,7 @@ def nodes_for_surface(samples: np.ndarray, nfp: int, epsilon: float, count: int)
     """Return the two numbers of nodes for an accurate interpolation of a surface on patches.
 
     The first is counted along phi around the whole torus, the second along theta. The normals
-    determine both numbers, because normals have more modes than points.
+    determine both numbers, because the normals of a surface have more modes than its points.
 
     Parameters
     ----------
@@ -203,8 +204,8 @@ def missed_value(values, axis: int, modes_per_node: float, count: int, xp: Any =
 def signal(values, axis: int, weights: np.ndarray, xp: Any = np):
     """Return the size, (n, m), of a field whose modes are multiplied by weights.
 
-    The size does not depend on the phase of a wave at a point: it is the modulus of the complex
-    signal that contains the modes 0 and above, but no negative modes.
+    The size is the modulus of the complex signal that contains the modes 0 and above, but no
+    negative modes. Therefore it does not depend on the phase of a wave at a point.
 
     Parameters
     ----------
@@ -224,8 +225,9 @@ def midway(count: int) -> float:
     """Return the error of Lagrange interpolation midway between nodes, divided by sin(pi w)^count.
 
     Here w is the number of turns by which a wave advances from node to node. The value is exact to
-    leading order in w. It follows from the remainder of the interpolation: the derivative of order
-    `count`, times the product of the distances to the nodes, divided by the factorial of `count`.
+    leading order in w. It follows from the remainder of the interpolation. The remainder is the
+    derivative of order `count`, times the product of the distances to the nodes, divided by the
+    factorial of `count`.
     """
     return math.comb(count, count // 2) / 2**count
 
@@ -288,7 +290,8 @@ def unresolved_at(distance: Float[Array, " n"], unresolved, spacing, rule: Rule)
 def quadrature_digits(digits: int, gradient: bool) -> float:
     """Return the number of digits to which the grid must resolve the modes of B.
 
-    For a field this is the requested number. A gradient gets 1.5 digits more, but at most 12,
-    or one more than requested: beyond, the error is rounding, which grows as nodes get closer.
+    For a field this is the requested number. A gradient gets 1.5 digits more, but at most 12 digits
+    or one digit more than requested, whichever is larger. Beyond that, the error is rounding, which
+    grows as nodes get closer.
     """
     return min(digits + 1.5, max(12.0, digits + 1.0)) if gradient else float(digits)

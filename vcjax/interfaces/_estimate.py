@@ -9,7 +9,8 @@ from vcjax._errors import AccuracyWarning, made_up_data, warn
 from vcjax.interfaces._surface_setup import SurfaceSetup
 
 _LIMIT = 10.0
-"""Warn of estimates above `_LIMIT` times 10^-digits: usually estimates are larger than errors."""
+"""Warn only of estimates above `_LIMIT` times 10^-digits, because estimates are usually larger than
+errors."""
 
 
 def warn_of_estimate(call: str, estimate: float, digits: int) -> None:
@@ -26,8 +27,9 @@ def warn_of_estimate(call: str, estimate: float, digits: int) -> None:
 def verify_quadrature(call: str, setup: SurfaceSetup, casing: Any, evaluate: Callable) -> None:
     """Evaluate a field known to be external, once for each casing, and warn if its error is large.
 
-    The known field is the sum of the field of a conductor on the z axis and of a uniform vertical
-    field. `evaluate` is the function that evaluates the user's field, so nothing else is compiled.
+    The known field is the sum of the field of a conductor on the z axis and a uniform vertical
+    field. `evaluate` is the function that also evaluates the user's field, so that no other program
+    is compiled.
     """
     if casing in setup.verified:
         return
@@ -35,7 +37,7 @@ def verify_quadrature(call: str, setup: SurfaceSetup, casing: Any, evaluate: Cal
     known, sources = (_known_field(setup, shape) for shape in (setup.trg_shape, setup.src_shape))
     with made_up_data():
         separated = np.asarray(evaluate(casing, sources))
-    # The external part is the whole field, the internal part zero.
+    # The external part of the known field is the whole field, and the internal part is zero.
     error = min(np.linalg.norm(separated - v, axis=2).max() for v in (known, 0.0))
     warn_of_estimate(call, float(error / np.linalg.norm(sources, axis=2).max()), casing.rule.digits)
 

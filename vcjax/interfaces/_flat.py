@@ -65,7 +65,8 @@ class VirtualCasing:
         digits : accuracy, 1 to 13.
         NFP : number of field periods.
         half_period : whether the grids cover half a period of a stellarator-symmetric
-            configuration, at phi = (i + 1/2) pi / (NFP Nt), instead of a whole period from phi = 0.
+            configuration, with row i at phi = (i + 1/2) pi / (NFP Nt). If not, they cover a whole
+            period from phi = 0.
         Nt, Np : numbers of toroidal and poloidal points of the surface.
         X : (3 Nt Np,) coordinates of the surface, any length unit.
         src_Nt, src_Np : numbers of points of the fields.
@@ -116,7 +117,7 @@ class VirtualCasing:
         Returns
         -------
         (3 n,) field, in the unit of B_total. At points outside, the data do not determine the
-        field, and the result is NaN; the C++ package returns minus the internal field there.
+        field, and the result is NaN. The C++ package returns minus the internal field there.
 
         Raises
         ------
@@ -139,8 +140,8 @@ class VirtualCasing:
 
         Returns
         -------
-        (9 trg_Nt trg_Np,) d_i B_k, in the unit of B_total over the unit of X, with k the slowest
-        index, then i, then the points.
+        (9 trg_Nt trg_Np,) numbers d_i B_k, in the unit of B_total over the unit of X. The slowest
+        index is k, then follow i and the points.
         """
         return self._gradient("compute_external_gradB", external_gradient, B_total)
 

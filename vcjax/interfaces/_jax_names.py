@@ -88,7 +88,7 @@ def _off_surface(part: str, evaluate: Callable, kind: str) -> Callable:
         values = _TURNED[kind](getattr(found, part.split("_")[0]))
         return (values, found.error) if options.return_estimate else values
 
-    method.__doc__ = f"Return {part} at points (3, n). It is NaN if the data do not determine it."
+    method.__doc__ = f"Return {part} at points (3, n); NaN where the data do not determine it."
     return method
 
 
@@ -240,7 +240,7 @@ class VirtualCasingJAX:
         "internal_gradB", vcjax.gradient_at, "off_gradient"
     )
 
-    # Every method is compiled and nothing is refined, so the other names are the same methods.
+    # Every method is compiled and refines nothing, so the other names stand for the same methods.
     compute_external_B_jit = compute_external_B
     compute_internal_B_jit = compute_internal_B
     compute_external_gradB_jit = compute_external_gradB

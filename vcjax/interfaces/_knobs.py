@@ -11,7 +11,8 @@ from vcjax._quadrature.choose import MAX_DIGITS
 
 _NO_LIMIT = 2**31 - 1
 _MAX_LEVELS = 30
-# Accepted and ignored: vcjax extrapolates and refines nothing, and its memory is bounded anyway.
+# Keywords that are accepted and ignored: vcjax neither extrapolates nor refines, and it bounds its
+# memory without these keywords.
 _IGNORED = ("pou_dtype", "remat", "hedgehog_order", "levels", "max_levels", "adaptive")
 _REFUSED = {
     "quad_nt": "the quadrature follows from digits and field",
@@ -90,7 +91,7 @@ def build_offsurface_levels(
     """Return a schedule of grids, each twice as fine as the previous grid, up to the limits.
 
     This function exists for programs that pass such a schedule as ``levels=``. In vcjax ``levels``
-    has no effect, because a single grid is chosen that is fine enough.
+    has no effect, because vcjax chooses a single grid that is fine enough.
 
     Parameters
     ----------

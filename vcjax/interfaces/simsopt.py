@@ -1,7 +1,7 @@
 """Replace ``simsopt.mhd.VirtualCasing``: the external field on the boundary of a VMEC equilibrium.
 
-simsopt need not be installed. Give the path of a ``wout_*.nc``, or an object like
-``simsopt.mhd.Vmec``. vcjax and simsopt can read each other's files.
+simsopt need not be installed. The equilibrium is given by the path of a ``wout_*.nc``, or by an
+object like ``simsopt.mhd.Vmec``. vcjax and simsopt can read each other's files.
 
 Grids are uniform in angles of period 1. theta starts at 0. With stellarator symmetry, phi covers
 half a field period and starts half a step above 0. Otherwise phi covers a whole field period and
@@ -85,8 +85,8 @@ class VirtualCasing:
         trgt_nphi, trgt_ntheta : numbers of points of the result; the default is the input grid.
         use_stellsym : whether the grids cover half a field period instead of a whole period.
         digits : accuracy; see `vcjax.choose`.
-        filename : file to save to; "auto" for ``vcasing_*.nc`` next to ``wout_*.nc``, None to
-            save nothing.
+        filename : file in which the result is saved. If "auto", the file is ``vcasing_*.nc`` in the
+            folder of ``wout_*.nc``. If None, nothing is saved.
 
         Returns
         -------
@@ -132,9 +132,9 @@ class VirtualCasing:
     def B_external_normal_extended(self) -> Float[np.ndarray, "full trgt_ntheta"]:
         """The array `B_external_normal` continued to the whole torus.
 
-        Under stellarator symmetry, the normal at (-phi, -theta) is (nx, -ny, -nz) and the field is
-        (-Bx, By, Bz), so their product changes sign. On the grid, phi[i] mirrors to phi[-1 - i] and
-        theta[j] to theta[-j].
+        Under stellarator symmetry, the normal at (-phi, -theta) is (nx, -ny, -nz), and the field
+        there is (-Bx, By, Bz). Therefore the product of normal and field changes sign. The mirror
+        image of the grid point (phi[i], theta[j]) is (phi[-1 - i], theta[-j]).
         """
         period = self.B_external_normal
         if self.trgt_phi[0] > 0:  # a grid over half a period starts half a step from phi = 0
@@ -197,8 +197,8 @@ def best_nphi_over_ntheta(equilibrium: Equilibrium) -> float:
     """Return the ratio nphi/ntheta, over the whole torus, that makes grid cells most nearly square.
 
     Let a be the ratio |dX/dphi| / |dX/dtheta| at a point X. A grid cell at that point has the
-    aspect ratio a ntheta/nphi. The largest factor by which an aspect ratio is above or below 1 is
-    smallest for nphi/ntheta = sqrt(max a min a).
+    aspect ratio a ntheta/nphi. Let the deviation of an aspect ratio q be the larger of q and 1/q.
+    The largest deviation of all points is smallest for nphi/ntheta = sqrt(max a min a).
     """
     along_phi, along_theta = equilibrium.tangents(50, 50, half_period=False)
     ratio = np.linalg.norm(along_phi, axis=2) / np.linalg.norm(along_theta, axis=2)

@@ -1,4 +1,4 @@
-"""Virtual casing problems with known answers.
+"""Make virtual casing problems with known answers.
 
 Coils outside a surface make the external field, and filaments inside make the internal field. The
 Biot-Savart law gives both fields to rounding error. `w7x`, `rotating_ellipse` and `axisymmetric`

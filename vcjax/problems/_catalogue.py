@@ -1,8 +1,8 @@
-"""Ready-made problems that are as hard to resolve as the tests of the ``virtual_casing`` package.
+"""Define problems that are as hard to resolve as the tests of the ``virtual_casing`` package.
 
-For W7-X and the rotating ellipse, the distances of the currents from the surface were chosen
-accordingly: for each number of digits, interpolation from the source grid has the same error as
-with the fields of that package. The tests of vcjax compare these errors.
+For W7-X and the rotating ellipse, the currents have suitable distances from the surface. With these
+distances, interpolation from the source grid has the same error as with the fields of that package,
+for each number of digits. The tests of vcjax compare these errors.
 """
 
 import functools
@@ -28,9 +28,9 @@ def w7x(digits: int, *, half_period: bool = True) -> Problem:
     """Return a problem on the boundary of Wendelstein 7-X, with lengths in metres.
 
     Fifty coils are outside; their mean toroidal field is 1 at the major radius 5.56 m. A filament
-    near the magnetic axis is inside. Over a half period, the grids (nphi x ntheta) are 10 x 20 for
-    the surface, 6d x 32d for the sources and 20 x 40 for the targets, with d the digits. A full
-    period has twice as many toroidal points.
+    near the magnetic axis is inside. Let d be the digits. Over a half period, the grids
+    (nphi x ntheta) are 10 x 20 for the surface, 6d x 32d for the sources and 20 x 40 for the
+    targets. A full period has twice as many toroidal points.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ def w7x(digits: int, *, half_period: bool = True) -> Problem:
     digits = check_integer("problems.w7x", "digits", digits, 1, MAX_DIGITS)
     factor = 1 if half_period else 2
     surface = w7x_boundary()
-    # Roughly the magnetic axis. Its torsion makes the field as hard to resolve as the test field of
-    # ``virtual_casing``.
+    # This loop is roughly the magnetic axis. Its torsion makes the field as hard to resolve as the
+    # test field of ``virtual_casing``.
     axis = ToroidalLoop(0.25, r=(5.56, 0.37, 0.02), z=(0.0, 0.18, 0.02), nfp=5)
     coils = _coils(50, radius=1.4, middle=ToroidalLoop(0.0, r=(5.56, 0.37), z=(0.0, 0.18), nfp=5))
     return known_problem(
@@ -66,8 +66,8 @@ def rotating_ellipse(digits: int, *, half_period: bool = True, nfp: int = 4) -> 
     """Return a problem on a rotating ellipse with the major radius 0.7 and semi-axes 0.1 and 0.2.
 
     Four coils in each period are outside; their mean toroidal field is 1 at the radius 0.7. A
-    circular filament is inside. Over a half period, the grids (nphi x ntheta) are 10 x 20 for the
-    surface, 3d x 15d for the sources and 19 x 29 for the targets, with d the digits. A full period
+    circular filament is inside. Let d be the digits. Over a half period, the grids (nphi x ntheta)
+    are 10 x 20 for the surface, 3d x 15d for the sources and 19 x 29 for the targets. A full period
     has twice as many toroidal points.
 
     Parameters

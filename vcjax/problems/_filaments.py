@@ -1,12 +1,12 @@
-"""Closed current filaments and their magnetic field, accurate to rounding.
+"""Define closed current filaments, and compute their magnetic field up to rounding errors.
 
 Currents are given as mu_0 I / (4 pi). Fields have the unit of mu_0 I divided by the length unit of
 the points.
 
 The trapezoidal rule on a smooth closed curve converges geometrically [1]_. With n points over the
-parameter range [0, 2 pi), the error is about exp(-n s), where s is the distance of the integrand's
+parameter range [0, 2 pi), the error is about exp(-n s). Here s is the distance of the integrand's
 singularities from the real axis. For a target at the distance d outside a circle of radius a,
-s = log(1 + d / a). `point_count` generalises this to other curves.
+s = log(1 + d / a). `point_count` generalises this formula to other curves.
 
 References
 ----------
@@ -155,10 +155,10 @@ def point_count(call: str, filament: Filament, targets: KDTree) -> int:
     """Return how many points on a filament reduce the error at the targets to rounding error.
 
     With n points the error is about exp(-n s) if the integrand is singular at the complex parameter
-    t + i s. The distance between the points of the curve y = sum_k c_k exp(i k t) at t and at
+    t + i s. Let the curve be y = sum_k c_k exp(i k t). The distance between its points at t and at
     t + i s is about the sum over k > 0 of sqrt(2) |c_k| (exp(k s) - 1). For circles this is exact.
-    The integrand is singular at the s for which this distance equals the distance from the curve to
-    the nearest target.
+    The integrand is singular at the s for which this distance is equal to the distance from the
+    curve to the nearest target.
 
     Parameters
     ----------
@@ -235,11 +235,11 @@ def biot_savart_gradient(
 ) -> Float[np.ndarray, "m 3 3"]:
     """Return the gradient of the field of closed filaments: (m, 3, 3) with [:, i, k] = d_i B_k.
 
-    The parameters are those of `biot_savart`. With r as there, the kernel is the symmetric matrix
-    K_im = delta_im / |r|^3 - 3 r_i r_m / |r|^5. It has one more power of the distance than the
-    kernel of the field, so the error of the trapezoidal rule is larger by a factor of about the
-    number of points. A sixth more points multiplies the error by exp(-6), which compensates for
-    this factor.
+    The parameters are those of `biot_savart`. With r = x - y, the kernel is the symmetric matrix
+    K_im = delta_im / |r|^3 - 3 r_i r_m / |r|^5. This kernel has one more power of the distance than
+    the kernel of the field. Therefore the error of the trapezoidal rule is larger by a factor of
+    about the number of points. A sixth more points multiplies the error by exp(-6), which
+    compensates for this factor.
     """
     points, elements = _elements("problems.magnetic_field_gradient", filaments, targets, 7 / 6)
     gradient = np.empty((len(targets), 3, 3))

@@ -1,4 +1,4 @@
-"""Virtual casing problems with known currents outside and inside a surface."""
+"""Make virtual casing problems from known currents outside and inside a surface."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from vcjax.problems._filaments import (
 
 Source = Filament | CentralConductor
 _AXIS = 1e-50
-"""Points nearer to the z axis than this count as on the axis: powers of the distance may
+"""Points nearer to the z axis than this count as on the axis, because powers of the distance may
 overflow."""
 
 

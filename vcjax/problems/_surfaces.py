@@ -1,4 +1,4 @@
-"""Toroidal surfaces given by formulas: W7-X, a rotating ellipse, and axisymmetric tori."""
+"""Define toroidal surfaces by formulas: W7-X, a rotating ellipse, and axisymmetric tori."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
