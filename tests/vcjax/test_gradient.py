@@ -39,6 +39,7 @@ def test_known_gradients_are_symmetric_and_free_of_divergence():
         assert np.abs(gradient - gradient.swapaxes(2, 3)).max() < scale
 
 
+@pytest.mark.filterwarnings("ignore:choose got digits=12 for a gradient")
 @pytest.mark.parametrize(
     "digits, external_limit, internal_limit", [(3, 5e-3, 1.2e-2), (6, 5e-6, 3e-5), (12, None, 1e-9)]
 )
