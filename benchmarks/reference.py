@@ -56,7 +56,7 @@ class AgainstReference(common.CaseSuite):
     def value(self, cache, quantity, point):
         """Return the value of a quantity.
 
-        Records store the quantity ``error_relative`` under the name in `error`.
+        In records, the quantity ``error_relative`` has the name that `error` gives.
         """
         return super().value(cache, quantity.replace("error_relative", self.error), point)
 
