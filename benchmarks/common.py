@@ -192,7 +192,7 @@ class CaseSuite(ABC):
             raise NotImplementedError(summary["message"])
 
     def value(self, cache: dict[str, Summary], quantity: str, point: tuple) -> Any:
-        """Return a number or, for a time, its samples in the form that asv compares and stores."""
+        """Return the value of a quantity: a number, or the samples of a time in asv's form."""
         name = self.case("full", *point).name
         summary = cache[name]
         if summary["status"] != "ok":

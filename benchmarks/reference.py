@@ -1,6 +1,6 @@
 """Time and error of vcjax and of the C++ package ``virtual_casing``.
 
-Both run in the same process with one thread, and their calls are interleaved.
+Both packages run in the same process with one thread. Their calls are interleaved.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Summary(TypedDict):
     """The results of a case, as the ``track_`` methods of a suite read them.
 
-    It is plain data, so reading it does not import JAX.
+    A summary is plain data, so reading a summary does not import JAX.
     """
 
     status: str

@@ -172,10 +172,10 @@ def _watched(function: Callable[..., Frame], arguments: Any) -> tuple[Frame, int
 
 
 def _given(size: int) -> tuple[Given, Frame]:
-    """Return the inputs of every variant, and the frame to compare with.
+    """Return the inputs of every variant, and the expected frame.
 
-    The inputs and the frame are read from the file that `preparation` stored, or computed if there
-    is no file.
+    The inputs and the frame are read from the file that `preparation` stored. If there is no file,
+    they are computed.
     """
     observation, key = coronagraph.observation(), _key()
     path = _stored(size)

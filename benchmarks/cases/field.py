@@ -47,8 +47,8 @@ def external_field(
     half_period : bool
         Whether the problem covers half a field period.
     variant : str
-        One of `VARIANTS`, which are ways to give the casing to the jitted function. The variant
-        "simplified" closes over the casing and must run in a worker that was started with
+        One of `VARIANTS`. A variant is a way to give the casing to the jitted function. The variant
+        "simplified" closes over the casing. It must run in a worker that was started with
         JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1.
     chunk_size, target_chunk_size : int or "auto"
         Numbers of sources and targets in a tile of the far-field sum.
@@ -140,7 +140,7 @@ def _cached(program: Program) -> Program:
 
 
 def _static_callable(program: Program) -> Program:
-    """Return a program whose argument is a static callable that captures the casing."""
+    """Return a program with a static callable as an argument; the callable captures the casing."""
     evaluate, (casing, B) = program
     hidden = variants.Hidden(lambda B: evaluate(casing, B))
     return Program(lambda hidden, B: hidden(B), (hidden, B))

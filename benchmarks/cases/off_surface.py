@@ -33,7 +33,7 @@ def fields_at_distance(*, workload: str, digits: int, distance: float, point_cou
         error = error_at(problem, points, found)
         if not error <= 10.0 ** (1 - digits):
             raise WrongAnswer(
-                f"{workload} at distance {distance:g}: error {error:.2e}; "
+                f"{workload} at distance {distance:g}: the error is {error:.2e}; "
                 f"the limit at {digits} digits is {10.0 ** (1 - digits):.0e}"
             )
         return {"error_relative": error, "estimate_relative": float(np.max(found.error))}

@@ -20,7 +20,7 @@ class WrongAnswer(ArithmeticError):
 
 @dataclass(frozen=True, kw_only=True)
 class Quantity:
-    """A quantity that virtual casing computes, with the functions that compute it.
+    """A quantity that is computed by virtual casing, with its functions and limits.
 
     Parameters
     ----------

@@ -44,8 +44,8 @@ class PlannedCase:
     Parameters
     ----------
     name : str
-        ``suite/point``, such as ``chunk_sweep/w7x-d6-c256-t20``. It is also the path of the folder
-        of the case's records in the store.
+        ``suite/point``, such as ``chunk_sweep/w7x-d6-c256-t20``. The name is also the path of the
+        case's folder in the store.
     target : str
         ``package.module:function``. The worker calls the function with `params` and gets a
         `jaxmeter.Case`.

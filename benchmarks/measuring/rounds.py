@@ -92,7 +92,7 @@ def measure_interleaved(
 def measure_first_round(
     cases: Sequence[PlannedCase], measured: Sequence[MeasuredSide], clock: Callable[[], float]
 ) -> dict[str, float]:
-    """Measure the first round of every case on all sides, unless it is in the store.
+    """Measure the first round of every case on all sides; keep rounds that are in the store.
 
     Return the seconds that a round of each case takes on all sides together.
     """

@@ -1,9 +1,9 @@
 """``python -m benchmarks.measuring.run``: measure the checked-out commit, or a range of commits.
 
-Without ``--commits`` the command measures the package vcjax of HEAD in the interpreter that runs
-the command, with the working tree's benchmarks and jaxmeter. Uncommitted changes of vcjax are not
-measured. With ``--commits HEAD~10..HEAD`` asv measures those commits with every JAX version that
-asv.conf.json lists.
+Without ``--commits`` the command measures the package vcjax of HEAD. It uses the interpreter that
+runs the command, and the benchmarks and jaxmeter of the working tree. Uncommitted changes of vcjax
+are not measured. With ``--commits HEAD~10..HEAD``, asv measures all commits of this range with
+every JAX version that asv.conf.json lists.
 
 An interrupted or killed command resumes when it is run again: finished rounds are kept in the
 store.

@@ -122,7 +122,7 @@ def _succeeded(details: Path, suite: Path) -> Iterator[str]:
 def _copy_missing(
     source: tuple[Path, Path], target: tuple[Path, Path], only: Sequence[str] = ("*",)
 ) -> int:
-    """Copy the successful operations that `target` lacks, and return their number.
+    """Copy the records of successful operations that `target` lacks, and return their number.
 
     `source` and `target` each have two folders: the folder of details and the folder of records.
     `only` are patterns of the operations' names.

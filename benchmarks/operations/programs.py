@@ -144,13 +144,13 @@ def _preparation(
 
 @operation("vcjax.field_at")
 def field_at() -> Program:
-    """Return the program for the external and internal field at points on both sides."""
+    """Return the program that evaluates fields at points on both sides of the surface."""
     return _at_points(vcjax.field_at, error_at)
 
 
 @operation("vcjax.gradient_at")
 def gradient_at() -> Program:
-    """Return the program for gradients of the fields of `field_at`, at the same points."""
+    """Return the program that evaluates gradients of fields, at the same points as `field_at`."""
     error = functools.partial(error_at, exact=magnetic_field_gradient)
     return _at_points(vcjax.gradient_at, error, gradient=True)
 
@@ -181,7 +181,7 @@ def _at_points(
 
 @operation("vcjax.dense_operator")
 def dense_operator() -> Program:
-    """Return the program for the matrix of the external field."""
+    """Return the program that computes the matrix of the external field."""
     casing = inputs.casing()
 
     def check(answer, run):

@@ -22,8 +22,8 @@ class OffAxisTable(eqx.Module):
         """Return the image of a source of unit flux; `position` is its row and column offset.
 
         Offsets are in pixels. The images of the four nearest sources in the table are shifted to
-        the position. The result is their weighted mean. Weights are inverse squares of the
-        distances.
+        the position. The result is the weighted mean of the shifted images. Weights are inverse
+        squares of the distances.
         """
         place = jnp.abs(position)
         squares = jnp.sum((place - self.positions) ** 2, axis=-1)

@@ -1,4 +1,4 @@
-"""Interpolation of images on other grids: a cubic interpolation from 4 x 4 pixels.
+"""Cubic interpolation of images on other grids, from 4 x 4 pixels for each point.
 
 Source of the kernel: R. G. Keys, Cubic convolution interpolation for digital image processing,
 IEEE Trans. ASSP 29 (1981) 1153, equation 15, a = -1/2.
