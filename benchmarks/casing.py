@@ -5,9 +5,9 @@ from __future__ import annotations
 from benchmarks import common
 from benchmarks.measuring.plan import PlannedCase
 
-# Six processes for each variant are the minimum that can show a difference of two variants at
-# p = 0.0022. The quick grid runs six processes at six digits only; at other digits it shows sizes
-# and orders of magnitude.
+# A test of two variants needs at least six processes for each variant to reach p = 0.0022. The
+# quick grid runs six processes only at six digits. At other digits it runs one process, which shows
+# sizes and orders of magnitude.
 QUICK_ROUNDS = {3: 1, 6: 6, 9: 1, 12: 1}
 FULL_ROUNDS = 8
 QUICK_REPEAT, FULL_REPEAT = 5, 10
@@ -16,7 +16,8 @@ QUICK_REPEAT, FULL_REPEAT = 5, 10
 class CasingVariants(common.CaseSuite):
     """Cost of the external field on half a period of the W7-X boundary, by variant and digits.
 
-    The field is evaluated at 800 targets.
+    A variant is a way to give the casing to the jitted function. The field is evaluated at 800
+    targets.
     """
 
     suite = "casing_variants"
@@ -36,8 +37,8 @@ class CasingVariants(common.CaseSuite):
 
     def case(self, grid: str, variant: str, digits: int) -> PlannedCase:
         """Return the planned case for a variant and a number of digits."""
-        # At all digits the variant "simplified" has the same program as the variant "argument". The
-        # quick grid therefore has the variant "simplified" only up to six digits.
+        # At all digits the variant "simplified" has the same program as the variant "argument".
+        # Therefore the quick grid has the variant "simplified" only for three and six digits.
         is_known = variant == "simplified" and digits > 6
         quick_rounds = 0 if is_known else QUICK_ROUNDS[digits]
         return PlannedCase(

@@ -1,11 +1,12 @@
-"""Time and temporary memory of the external field, against the tile size of its far-field sum."""
+"""Time and temporary memory of the external field against the tile size of the far-field sum."""
 
 from __future__ import annotations
 
 from benchmarks import common
 from benchmarks.measuring.plan import PlannedCase
 
-# Small, middle and large tiles show the trend; the full grid has all tile sizes.
+# The quick grid has small, middle and large tiles, which show the trend. The full grid has all tile
+# sizes.
 QUICK_TILES = (("auto", "auto"), (256, 20), (1024, 80), (4096, 320))
 QUICK_ROUNDS = 2
 FULL_ROUNDS = 6

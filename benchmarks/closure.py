@@ -1,7 +1,8 @@
 """The cost of closing over a coronagraph's arrays instead of passing them as arguments.
 
-The study ``studies.closure`` measures the cases of this module, and more. asv measures frames only
-on the full grid, at the two smallest sizes.
+A frame is an exposure of a simulated coronagraph. The study ``studies.closure`` measures the cases
+of this module and further cases. asv measures frames only on the full grid, at the two smallest
+sizes.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from benchmarks.measuring.plan import PlannedCase
 VARIANTS = ("closure", "argument", "cached", "simplified", "hoisted", "static_callable")
 SIZES = (64, 128, 192, 256)
 ROUNDS = 6
-"""Processes for each variant: the minimum that can show a difference at p = 0.0022."""
-# The program of the published measurement (docs/closure.md) computes in single precision. Matrix
-# products on the host would wait for each other's threads on a busy machine.
+"""Processes for each variant; a test of two variants needs at least six to reach p = 0.0022."""
+# The program of the published measurement (docs/closure.md) computes in single precision. OpenBLAS
+# gets one thread, because several threads would wait for each other on a busy machine.
 ENVIRONMENT = {"JAX_ENABLE_X64": "0", "OPENBLAS_NUM_THREADS": "1"}
 
 
 def preparation(size: int) -> PlannedCase:
-    """Return the planned case that makes a system, once for all cases of the same size.
+    """Return the planned case that makes the simulated system for all cases of the same size.
 
     `size` is the number of pixels along a side of the images.
     """
@@ -81,7 +82,7 @@ class CoronagraphVariants(common.CaseSuite):
     def case(self, grid: str, variant: str, size: int) -> PlannedCase:
         """Return the planned case for a variant and a size.
 
-        The case is measured only in the full grid, and only at the two smallest sizes.
+        The case is measured only on the full grid, and only at the two smallest sizes.
         """
         rounds = ROUNDS if grid == "full" and size <= 128 else 0
         return frame_case(variant, size, rounds=rounds)

@@ -30,12 +30,13 @@ from benchmarks.measuring.plan import (
 if TYPE_CHECKING:
     from benchmarks.summary import Summary
 
-# asv ends a setup_cache without output for this time; each case has its own, shorter limit.
+# asv ends a method setup_cache if it prints nothing for this time. Each case has a shorter limit.
 SUITE_TIMEOUT_SECONDS = 1800
 
 W7X = {"workload": "w7x", "half_period": True}
 
-# Simplified constants are read when JAX is imported, so they are set in the environment.
+# JAX reads the option for simplified constants only when JAX is imported. Therefore the option is
+# set in the environment.
 SIMPLIFIED_ENVIRONMENT = {"JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS": "1"}
 
 # Workers of cases with `one_cpu` use one thread, even if the system cannot bind them to a CPU.
@@ -50,18 +51,20 @@ TIMES = (*COMPILE_TIMES, "steady_median_seconds", "steady_std_seconds")
 
 # A time has one sample for each process; an error is the largest of all processes.
 MEANINGS = {
-    "compile_seconds": "XLA's compile phase.",
-    "trace_lower_compile_seconds": "Trace, lower and compile, added up.",
+    "compile_seconds": "Time of XLA's compile phase.",
+    "trace_lower_compile_seconds": "Sum of the times to trace, lower and compile.",
     "steady_median_seconds": "Median of the steady-state calls.",
     "steady_std_seconds": "Standard deviation of the steady-state calls.",
     "prepare_seconds": "Time to make the tables and prepare the surface, in the steady state.",
-    "prepare_compile_seconds": "Extra time of the first prepare, compared with later ones.",
+    "prepare_compile_seconds": "Time of the first preparation minus the time of later ones.",
     "setup_seconds": "Time from a new surface to its first result, in the steady state.",
     "reference_setup_seconds": "Time of the C++ package for set-up and first evaluation.",
-    "evaluation_seconds": "Time of one evaluation, interleaved with the C++ package.",
+    "evaluation_seconds": "Time of one evaluation, interleaved with calls of the C++ package.",
     "reference_evaluation_seconds": "Time of the C++ package for one evaluation after the first.",
-    "value_seconds": "Time to prepare and evaluate, interleaved with gradients.",
-    "gradient_seconds": "Time of the gradient, interleaved with values.",
+    "value_seconds": (
+        "Time to prepare the surface and compute the scalar, interleaved with gradients."
+    ),
+    "gradient_seconds": "Time to compute the gradient, interleaved with calls of the scalar.",
     "calls_seconds": "Time of all calls of a habit, compiles included.",
     "executions_count": "Number of runs of the Python code.",
     "compiles_count": "Number of compiled programs.",
@@ -70,10 +73,16 @@ MEANINGS = {
     "embedded_bytes": "Bytes of the constants in the program that the compiler receives.",
     "temp_bytes": "Bytes of the program's temporaries on one device.",
     "process_peak_bytes": "Peak memory of the process that traces and calls the gradient.",
-    "error_relative": "Largest error / largest component of the total field or gradient.",
+    "error_relative": (
+        "Largest error, divided by the largest component of the total field or total gradient."
+    ),
     "reference_error_relative": "Error of the C++ package, defined like error_relative.",
-    "modes_error_relative": "Relative difference of reverse and forward mode, along one direction.",
-    "rate_difference_relative": "Difference from the argument variant's rates / their maximum.",
+    "modes_error_relative": (
+        "Relative difference of the derivatives by reverse and forward mode, along one direction."
+    ),
+    "rate_difference_relative": (
+        'Largest difference from the rates of the variant "argument", divided by the largest rate.'
+    ),
 }
 UNITS = {"seconds": "seconds", "bytes": "bytes", "count": "1", "relative": "1"}
 # If the meaning of a quantity changes, increase its version by hand: asv does not hash helpers.
@@ -83,7 +92,7 @@ VERSIONS = {"compile_seconds": "2"}
 def casing_preparation(digits: int) -> PlannedCase:
     """Return the planned case that prepares the casing of W7-X.
 
-    Several suites name this case as a preparation, so that their workers share the casing.
+    Several suites use this case as a preparation, so that their workers share the casing.
     """
     return PlannedCase(
         name=f"casing_preparation/w7x-d{digits}",
@@ -103,13 +112,16 @@ class CaseSuite(ABC):
     suite: str
     """First part of the name of each case."""
     params: tuple[tuple, ...]
-    """The whole grid, which is the same on every machine; cases with 0 rounds are not measured."""
+    """The whole grid, which is the same on every machine.
+
+    Cases with 0 rounds are on the grid, but are not measured.
+    """
     param_names: tuple[str, ...]
     quantities: tuple[str, ...]
     """Names of the measured quantities; each gets a ``track_`` method."""
     timeout = 60
     quick_budget_seconds: float = 240.0
-    """On the small and quick grids, rounds after the first start only within these seconds."""
+    """On the small and quick grids, only the first rounds of cases start after this time."""
 
     def __init_subclass__(cls) -> None:
         """Add a ``track_`` method for each quantity."""
@@ -166,20 +178,21 @@ class CaseSuite(ABC):
         return {name: summarise(found) for name, found in records.items()}
 
     def setup(self, cache: dict[str, Summary], *point: Any) -> None:
-        """Skip cases that this grid leaves out, or that need a package which is not installed.
+        """Skip a case if the grid leaves it out, or if a package for it is not installed.
 
         asv skips a benchmark whose setup raises NotImplementedError.
         """
         summary = cache.get(self.case("full", *point).name)
         if summary is None:
             raise NotImplementedError(
-                "this grid leaves the case out; set VCJAX_BENCH_GRID=full to measure most cases"
+                "this case is not on the chosen grid; set VCJAX_BENCH_GRID=full to measure most "
+                "cases"
             )
         if summary["status"] == "skipped":
             raise NotImplementedError(summary["message"])
 
     def value(self, cache: dict[str, Summary], quantity: str, point: tuple) -> Any:
-        """Return a number or, for a time, its samples in the form that asv compares and stores."""
+        """Return the value of a quantity: a number, or the samples of a time in asv's form."""
         name = self.case("full", *point).name
         summary = cache[name]
         if summary["status"] != "ok":
@@ -207,9 +220,9 @@ def _track(suite: type[CaseSuite], quantity: str) -> Callable[..., Any]:
         summary = cache.get(suite().case("full", *point).name)
         if summary is not None and len(summary["times"].get(quantity, ())) == 1:
             raise NotImplementedError(
-                "skipped: only one process measured this duration; asv cannot test a single "
-                "sample and would report every change by a factor above 1.1; read the duration in "
-                "the report, or compare commits with make review"
+                "skipped: only one process measured this time. asv cannot test a single sample and "
+                "would report every change by a factor above 1.1. Read the time in the report, or "
+                "compare commits with make review"
             )
 
     track.__doc__ = MEANINGS[quantity]

@@ -1,8 +1,8 @@
-"""Time of prepare and of the external field against the number of devices.
+"""Time of `vcjax.prepare` and of the external field against the number of devices.
 
-The devices are virtual: XLA divides the machine's cores among them, so more devices than cores
-cannot help. The suite shows the cost of dividing the targets over devices, and how many cores are
-idle with one device.
+The devices are virtual: XLA divides the machine's cores among them. More devices than cores
+therefore cannot save time. The suite shows the cost of dividing the targets over devices. It also
+shows how many cores are idle with one device.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ FULL_ROUNDS = 6
 
 
 class DeviceSweep(common.CaseSuite):
-    """Cost of prepare and of the external field, with targets divided over CPU devices.
+    """Cost of `vcjax.prepare` and of the external field, with targets divided over CPU devices.
 
     The surface is half a period of the W7-X boundary. The number of devices must not change the
     error.
@@ -29,7 +29,10 @@ class DeviceSweep(common.CaseSuite):
         return self.measured()
 
     def case(self, grid: str, device_count: int, digits: int) -> PlannedCase:
-        """Return the planned case for a number of devices; the quick grid leaves it out."""
+        """Return the planned case for a number of devices.
+
+        The case is measured only on the full grid.
+        """
         return PlannedCase(
             name=f"{self.suite}/w7x-d{digits}-n{device_count}",
             target="benchmarks.cases.field:external_field",

@@ -1,4 +1,4 @@
-"""Suites for habits, which are common ways of using `jax.jit`, and for kinds of loops."""
+"""Suites for habits and for kinds of loops; a habit is a common way of using `jax.jit`."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ def _case(suite: str, point: str, function: str, grid: str, params: dict[str, An
 
 
 class Habits(common.CaseSuite):
-    """Runs of Python code, compiles and time of each habit.
+    """Number of runs of the Python code, number of compiles, and time of each habit.
 
-    The first three lessons of the workshop state the counts. asv tracks them over versions of JAX.
+    The first three lessons of the workshop state these numbers of runs and compiles. asv tracks the
+    numbers over versions of JAX.
     """
 
     suite = "habits"
@@ -53,12 +54,15 @@ class Habits(common.CaseSuite):
         return self.measured()
 
     def case(self, grid: str, name: str) -> PlannedCase:
-        """Return the planned case for a habit; it is measured only on the full grid."""
+        """Return the planned case for a habit; the case is measured only on the full grid."""
         return _case(self.suite, name, "habit", grid, {"name": name})
 
 
 class Loops(common.CaseSuite):
-    """Program size, compile time and run time of a loop of sines, by kind and number of rounds."""
+    """Program size, compile time and run time of a loop that computes sines.
+
+    Parameters are the kind of the loop and the number of its rounds.
+    """
 
     suite = "loops"
     params = (LOOPS, (10, 100, 1000))
@@ -69,6 +73,6 @@ class Loops(common.CaseSuite):
         return self.measured()
 
     def case(self, grid: str, kind: str, rounds: int) -> PlannedCase:
-        """Return the planned case for a loop; it is measured only on the full grid."""
+        """Return the planned case for a loop; the case is measured only on the full grid."""
         params = {"kind": kind, "rounds": rounds}
         return _case(self.suite, f"{kind}-{rounds}", "loop", grid, params)

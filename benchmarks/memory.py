@@ -9,8 +9,9 @@ from benchmarks.measuring.plan import PlannedCase
 class MemorySweep(common.CaseSuite):
     """Temporary memory of the external field and its gradient on ``case_vc_large``, by tile size.
 
-    Arrays are float64. With automatic tile sizes the aims are at most 10 MiB for the field and at
-    most 20 MiB for the gradient. The tile size must not change the error.
+    A tile is a block of sources and targets of the far-field sum. Arrays are float64. With
+    automatic tile sizes the aims are at most 10 MiB for the field and at most 20 MiB for the
+    gradient. The tile size must not change the error.
     """
 
     suite = "memory_sweep"
@@ -23,7 +24,10 @@ class MemorySweep(common.CaseSuite):
         return self.measured()
 
     def case(self, grid: str, quantity: str, chunk_size, target_chunk_size) -> PlannedCase:
-        """Return the planned case for a tile size; the quick grid has the automatic size only."""
+        """Return the planned case for a quantity and a tile size.
+
+        On the quick grid only the automatic tile size is measured.
+        """
         automatic = chunk_size == target_chunk_size == "auto"
         sizes = {"chunk_size": chunk_size, "target_chunk_size": target_chunk_size}
         return PlannedCase(

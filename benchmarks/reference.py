@@ -1,6 +1,6 @@
 """Time and error of vcjax and of the C++ package ``virtual_casing``.
 
-Both run in the same process with one thread, and their calls are interleaved.
+Both packages run in the same process with one thread. Their calls are interleaved.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class AgainstReference(common.CaseSuite):
     def value(self, cache, quantity, point):
         """Return the value of a quantity.
 
-        Records store the quantity ``error_relative`` under the name in `error`.
+        In records, the quantity ``error_relative`` has the name that `error` gives.
         """
         return super().value(cache, quantity.replace("error_relative", self.error), point)
 

@@ -1,4 +1,7 @@
-"""The cost of a scalar of the external field, and of its gradient with respect to the surface."""
+"""The cost of a scalar of the external field, and of the scalar's gradient.
+
+The gradient is with respect to the surface points.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,11 @@ from benchmarks.measuring.plan import PlannedCase
 
 
 class ShapeGradient(common.CaseSuite):
-    """Cost of a scalar of the external field on W7-X, and of its gradient.
+    """Cost of a scalar of the external field on W7-X, and of the scalar's gradient.
 
     The gradient is with respect to the surface points X. The surface covers half a period, and one
-    thread computes. The aims at six digits (160 000 nodes) are: the gradient takes at most four
-    times as long as the scalar, the process needs less than 1 GB, and forward and reverse mode
+    thread computes. There are three aims at six digits (160 000 nodes). The gradient takes at most
+    four times as long as the scalar. The process needs less than 1 GB. Forward and reverse mode
     agree to 1e-10.
     """
 

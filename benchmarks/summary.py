@@ -1,8 +1,9 @@
 """Summarise the records of a case as the numbers that asv keeps.
 
-A time has one sample for each *process*. The calls within a process share a memory layout and a
-short stretch of machine noise, so they agree far better with each other than with calls of another
-process. The bytes of captured arrays, constants and temporaries must be equal in all processes.
+A time has one sample for each *process*. All calls in a process have the same memory layout and
+nearly the same machine noise. Their times therefore agree far better with each other than with the
+times of another process. The bytes of captured arrays, constants and temporaries must be equal in
+all processes.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 class Summary(TypedDict):
     """The results of a case, as the ``track_`` methods of a suite read them.
 
-    It is plain data, so reading it does not import JAX.
+    A summary is plain data, so reading a summary does not import JAX.
     """
 
     status: str
@@ -29,7 +30,7 @@ class Summary(TypedDict):
     times: dict[str, list[float]]
     """Seconds by name, with one sample for each process."""
     numbers: dict[str, float]
-    """Bytes, counts and errors by name, each the largest of all processes."""
+    """Bytes, counts and errors by name; each number is the largest of all processes."""
 
 
 def summarise(records: Sequence[Record]) -> Summary:

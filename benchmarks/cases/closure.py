@@ -99,12 +99,12 @@ def frame_to_audit(size: int) -> Case:
 
 
 def changed(*, size: int, variant: str) -> Case:
-    """Return the case of `frame`, with a check that also measures a change of an array.
+    """Return the case of `frame`, with a check that also measures a frame after a change.
 
-    The array is the cube of the coronagraph's images. The check changes the cube and measures the
-    next frame. The published measurement (see docs/closure.md) has the variants in `PUBLISHED`. For
-    these variants the check also times the calls of a simple script: a first call, which compiles,
-    and `SCRIPT_CALLS` further calls.
+    The check changes an array, the cube of the coronagraph's images, and measures the next frame.
+    `PUBLISHED` has the variants of the published measurement (see docs/closure.md). For these
+    variants the check also times the calls of a simple script: a first call, which compiles, and
+    `SCRIPT_CALLS` further calls.
     """
     variants.check_variant("changed", variant, VARIANTS)
     given, expected = _given(size)
@@ -123,10 +123,10 @@ def _after_change(
 ) -> dict[str, float]:
     """Return the compiles and the seconds that a frame takes after a change of the cube.
 
-    The cube is made twice as bright. The same program is called again, with the new cube if the
-    cube is an argument. If the frame stays the same, the program has captured the cube, or values
-    computed from it. Then the variant is made again with the new cube, and the call of the new
-    program is measured instead.
+    The cube is made twice as bright, and the same program is called again. If the cube is an
+    argument, the program gets the new cube. If the frame does not change, the program has captured
+    the cube, or values computed from the cube. In this case the variant is made again with the new
+    cube, and the call of the new program is measured instead.
     """
     cube = given.system.coronagraph.cube
     brighter = jax.block_until_ready(2.0 * cube)
@@ -153,8 +153,8 @@ def _after_change(
 def _as_a_script(program: Program) -> dict[str, float]:
     """Return the seconds of each call that a simple script makes.
 
-    Call 0, ``script_call_00_seconds``, compiles. The first calls after it are warm-up calls. They
-    are slower than later calls, and jaxmeter does not measure them.
+    Call 0, ``script_call_00_seconds``, compiles. The first calls after call 0 are warm-up calls.
+    They are slower than later calls, and jaxmeter does not measure them.
     """
     # A new function has no compiled program yet, so its first call compiles.
     jitted = jax.jit(lambda *arguments: program.function(*arguments))
@@ -172,15 +172,15 @@ def _watched(function: Callable[..., Frame], arguments: Any) -> tuple[Frame, int
 
 
 def _given(size: int) -> tuple[Given, Frame]:
-    """Return the inputs of every variant, and the frame to compare with.
+    """Return the inputs of every variant, and the expected frame.
 
-    The inputs and the frame are read from the file that `preparation` stored, or computed if there
-    is no file.
+    The inputs and the frame are read from the file that `preparation` stored. If there is no file,
+    they are computed.
     """
     observation, key = coronagraph.observation(), _key()
     path = _stored(size)
     if path is not None and path.exists():
-        # Load only leaves, one by one: equinox keeps unpickled modules alive for ever.
+        # Load the leaves, not a pickled system: equinox keeps unpickled modules alive for ever.
         with np.load(path) as file:
             *parts, counts, rate, star, planets, disk, zodi = map(jnp.asarray, file.values())
         system = jax.tree.unflatten(coronagraph.structure(), parts)
@@ -244,10 +244,10 @@ def _cached(given: Given) -> Program:
 
 
 def _static_callable(given: Given) -> Program:
-    """Return a program that captures two tables of the system and takes the rest as an argument.
+    """Return a program that captures two tables of the system.
 
     The two tables have the off-axis images and the solutions of Kepler's equation. In the system
-    each table is replaced by a static callable.
+    each table is replaced by a static callable. The other arrays of the system are arguments.
     """
 
     def tables(system: System) -> tuple[Any, ...]:

@@ -16,11 +16,11 @@ from benchmarks.cases.variants import Program
 from benchmarks.workloads import casing as workloads
 from jaxmeter import Case
 
-# The grid of case_vc_large leaves errors of 0.01 in its field and 0.05 in its gradient.
+# With the grid of case_vc_large, the error is 0.01 for the field and 0.05 for the gradient.
 LARGEST_ERROR = 0.1
 
 SMALL_ARRAYS = ("field_phi", "field_theta")
-"""The smallest arrays of a casing, two interpolation matrices.
+"""Names of the two smallest arrays of a casing, which are interpolation matrices.
 
 The variant "cached" closes over these arrays only.
 """
@@ -47,8 +47,8 @@ def external_field(
     half_period : bool
         Whether the problem covers half a field period.
     variant : str
-        One of `VARIANTS`, which are ways to give the casing to the jitted function. The variant
-        "simplified" closes over the casing and must run in a worker that was started with
+        One of `VARIANTS`. A variant is a way to give the casing to the jitted function. The variant
+        "simplified" closes over the casing. It must run in a worker that was started with
         JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1.
     chunk_size, target_chunk_size : int or "auto"
         Numbers of sources and targets in a tile of the far-field sum.
@@ -84,8 +84,9 @@ def external_field(
 def case_vc_large(*, quantity: str, chunk_size: int | str, target_chunk_size: int | str) -> Case:
     """Return the case that evaluates a quantity on the problem ``case_vc_large``.
 
-    The quantity is "field", the external field, or "gradient", its gradient. Sizes are numbers of
-    sources and targets in a tile of the far-field sum, or "auto".
+    The quantity is "field" or "gradient": the external field or its gradient. `chunk_size` and
+    `target_chunk_size` are the numbers of sources and targets in a tile of the far-field sum, or
+    "auto".
     """
     computed = {"field": FIELD, "gradient": GRADIENT}[quantity]
     prepared = prepare(workloads.case_vc_large(), computed)
@@ -93,7 +94,9 @@ def case_vc_large(*, quantity: str, chunk_size: int | str, target_chunk_size: in
     def check(result) -> dict[str, float]:
         error = computed.error(prepared.problem, result)
         if not error <= LARGEST_ERROR:
-            raise WrongAnswer(f"case_vc_large: error {error:.2e}, limit {LARGEST_ERROR}")
+            raise WrongAnswer(
+                f"case_vc_large: the error is {error:.2e}; the limit is {LARGEST_ERROR}"
+            )
         return {"error_relative": error}
 
     return Case(
@@ -137,7 +140,7 @@ def _cached(program: Program) -> Program:
 
 
 def _static_callable(program: Program) -> Program:
-    """Return a program whose argument is a static callable that captures the casing."""
+    """Return a program with a static callable as an argument; the callable captures the casing."""
     evaluate, (casing, B) = program
     hidden = variants.Hidden(lambda B: evaluate(casing, B))
     return Program(lambda hidden, B: hidden(B), (hidden, B))

@@ -1,6 +1,7 @@
-"""Cases for habits, which are common ways of using `jax.jit`, and for loops.
+"""Cases for habits and for loops; a habit is a common way of using `jax.jit`.
 
-The case of a habit counts runs of Python code and compiles, and times all calls together.
+The case of a habit counts the runs of its Python code and the compiles. It times all calls
+together.
 """
 
 from __future__ import annotations
@@ -46,22 +47,25 @@ class Habit:
 
 
 def selu(x: jax.Array) -> jax.Array:
-    """Return the SELU activation of each number.
+    """Return the SELU activation of each number in `x`.
 
-    Without jit, JAX compiles five operations to compute it.
+    Without jit, JAX compiles five operations to compute the activation.
     """
     return 1.05 * jnp.where(x > 0, x, 1.67 * jnp.exp(x) - 1.67)
 
 
 def side_effect_in_jit(habit: Habit) -> None:
-    """Call a jitted function that has a side effect in Python, ten times."""
+    """Call a jitted function ten times; the function has a side effect in Python."""
     jitted = jax.jit(lambda x: habit.body(x))
     for _ in range(CALLS):
         jitted(habit.x)
 
 
 def side_effect_in_callback(habit: Habit, *, ordered: bool) -> None:
-    """Call a jitted function that has a callback to Python, ten times."""
+    """Call a jitted function ten times; the function has a callback to Python.
+
+    If `ordered` is true, the callback is an `io_callback`, otherwise a `jax.debug.callback`.
+    """
 
     def called(x: jax.Array) -> jax.Array:
         if ordered:
@@ -77,7 +81,7 @@ def side_effect_in_callback(habit: Habit, *, ordered: bool) -> None:
 
 
 def shapes(habit: Habit) -> None:
-    """Call a jitted function with arguments of three shapes, twice each."""
+    """Call a jitted function with arguments of three shapes, twice for each shape."""
     jitted = jax.jit(lambda x: habit.body(x))
     for length in (2, 3, 4) * 2:
         jitted(jax.device_put(habit.x[:1].repeat(length)))
@@ -96,7 +100,7 @@ def jitted_selu(habit: Habit) -> None:
 
 
 def static_values(habit: Habit) -> None:
-    """Pass twenty static values to a jitted function, twice each."""
+    """Call a jitted function with twenty static values, twice for each value."""
     jitted = jax.jit(lambda x, n: habit.body(x) + n, static_argnums=1)
     for n in (*range(ROUNDS), *range(ROUNDS)):
         jitted(habit.x, n)
@@ -211,7 +215,9 @@ HABITS: dict[str, tuple[Callable[[Habit], None], Expected]] = {
 
 
 def observed(name: str, x: jax.Array) -> dict[str, float]:
-    """Run a habit, and return its counts and the seconds that its calls take, compiles included.
+    """Run a habit with the input `x`, and return its counts and the seconds of all its calls.
+
+    The seconds include compiles.
 
     Raises
     ------
@@ -220,7 +226,8 @@ def observed(name: str, x: jax.Array) -> dict[str, float]:
     """
     call, expected = HABITS[name]
     habit = Habit(x)
-    # Eager operations are compiled as JAX's own functions, perhaps earlier in this process.
+    # JAX compiles eager operations as its own functions. An earlier call in this process may have
+    # compiled them already, so the caches are cleared.
     is_eager = name == "eager_selu"
     if is_eager:
         jax.clear_caches()
@@ -244,7 +251,7 @@ def observed(name: str, x: jax.Array) -> dict[str, float]:
 
 
 def habit(*, name: str) -> Case:
-    """Run a habit, and return a case whose extras are the counts and seconds of the habit."""
+    """Run a habit, and return a case with the habit's counts and seconds as extras."""
     x = jnp.linspace(-1.0, 1.0, SIZE, dtype=jnp.float32)
     return Case(lambda x: 0.5 * x, (x,), extras=observed(name, x))
 
@@ -260,7 +267,7 @@ def _repeated(kind: str, rounds: int, x: jax.Array) -> jax.Array:
 
 
 def loop(*, kind: str, rounds: int) -> Case:
-    """Return the case of a loop that replaces an array by its sine `rounds` times.
+    """Return the case of a loop that replaces an array by its sine in each of its `rounds` rounds.
 
     `kind` is the kind of loop: ``python``, ``fori_loop`` or ``scan``.
     """

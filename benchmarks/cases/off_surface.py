@@ -1,6 +1,6 @@
 """The case that evaluates fields at points that all have the same distance from the surface.
 
-It runs in worker processes.
+The case runs in worker processes.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from vcjax.problems import Problem, magnetic_field
 
 
 def fields_at_distance(*, workload: str, digits: int, distance: float, point_count: int) -> Case:
-    """Return the case that evaluates the separated fields near the surface.
+    """Return the case that evaluates the external and internal field near the surface.
 
-    The points lie on both sides, all at the same distance from the surface.
+    The points lie on both sides of the surface. All points have the same distance, in metres.
     """
     problem = problem_named(workload, digits=digits)
     rule = preparing.choose_off_surface(problem)
@@ -33,7 +33,7 @@ def fields_at_distance(*, workload: str, digits: int, distance: float, point_cou
         error = error_at(problem, points, found)
         if not error <= 10.0 ** (1 - digits):
             raise WrongAnswer(
-                f"{workload} at distance {distance:g}: error {error:.2e}; "
+                f"{workload} at distance {distance:g}: the error is {error:.2e}; "
                 f"the limit at {digits} digits is {10.0 ** (1 - digits):.0e}"
             )
         return {"error_relative": error, "estimate_relative": float(np.max(found.error))}
@@ -63,10 +63,11 @@ def error_at(
     found: vcjax.OffSurface,
     exact: Callable[..., np.ndarray] = magnetic_field,
 ) -> float:
-    """Return the largest error of separated fields, or their gradients, relative to max |B|.
+    """Return the largest error of the external and internal field, relative to max |B|.
 
-    The external field is compared at points inside the surface, the internal field outside.
-    ``exact(sources, points)`` returns the known field, or its gradient, of given sources.
+    The external field is compared at points inside the surface. The internal field is compared at
+    points outside. ``exact(sources, points)`` returns the known field of given sources. If `found`
+    has gradients of the fields, `exact` must return the gradient of the known field.
     """
     external, internal = (exact(sources, points) for sources in (problem.outside, problem.inside))
     inside = np.asarray(found.inside).reshape(-1, *[1] * (external.ndim - 1))

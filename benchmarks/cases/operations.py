@@ -1,8 +1,8 @@
-"""Cases of vcjax's operations, used to profile compiles and for the lock file.
+"""Cases of vcjax's operations, for profiles of compiles and for the lock file.
 
-Casings have shapes and types but no values. The lock file ``jaxmeter.lock.toml`` has the exact
-quantities of these operations for W7-X at three digits. ``jaxmeter lock --check`` compiles the
-operations in some seconds and compares their quantities with the file.
+The casings of these cases have shapes and types but no values. The lock file ``jaxmeter.lock.toml``
+has the exact quantities of these operations for W7-X at three digits. ``jaxmeter lock --check``
+compiles the operations within some seconds and compares their quantities with the file.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ def gradient(*, workload: str = "w7x", digits: int = 3) -> Case:
 
 
 def gradient_in_X(*, workload: str = "w7x", digits: int = 3) -> Case:
-    """Return the case that differentiates a scalar of the field with respect to the points X."""
+    """Return the case that differentiates a scalar of the field.
+
+    The derivative is with respect to the surface points X.
+    """
     preparation = _preparation(FIELD, workload, digits)
     X, tables = preparation.args
 

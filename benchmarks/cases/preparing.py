@@ -31,7 +31,11 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True)
 class Prepared:
-    """A problem, its casing and total field on the device, and the cost of making them."""
+    """A problem, its casing and its total field `B`, with the cost of preparing the casing.
+
+    The casing and `B`, shape (src_nphi, src_ntheta, 3), are on the device. `extras` has seconds and
+    bytes by name.
+    """
 
     problem: Problem
     casing: vcjax.Casing | vcjax.GradientCasing
@@ -71,8 +75,9 @@ def prepared_casing(workload: str, digits: int, half_period: bool) -> Prepared:
 def prepare(problem: Problem, quantity: Quantity = FIELD) -> Prepared:
     """Choose a rule and prepare the surface several times; return the result with the times.
 
-    The first preparation includes its compile time. vcjax keeps the tables of a rule, but a surface
-    with another rule needs new tables, so ``prepare_seconds`` includes the time to make them.
+    The first preparation includes the compile time. vcjax makes the tables of a rule only once, but
+    a surface with another rule needs new tables. Therefore ``prepare_seconds`` includes the time to
+    make tables.
     """
     rule, extras = chosen(problem, quantity)
     X = jnp.asarray(problem.X)
@@ -92,8 +97,8 @@ def chosen(problem: Problem, quantity: Quantity = FIELD) -> tuple[vcjax.Rule, di
     """Return the rule of a problem, with the seconds to choose it and to make its tables."""
     choices = [timed(lambda: choose(problem, quantity)) for _ in range(CHOICES)]
     rule = choices[-1][1]
-    # Warm-up: making the first tables of a process loads parts of numpy. The rule differs a little,
-    # because vcjax would keep the tables of the same rule.
+    # Warm-up: making the first tables of a process loads parts of numpy. The warm-up has a slightly
+    # different rule, because vcjax keeps the tables of a rule and would not make them again.
     quantity.tables(dataclasses.replace(rule, cutoff=float(np.nextafter(rule.cutoff, np.inf))))
     tables_seconds, _ = timed(lambda: quantity.tables(rule))
     choose_seconds = float(np.median([seconds for seconds, _ in choices]))
@@ -130,7 +135,7 @@ def choose_off_surface(problem: Problem, **options: Any) -> vcjax.Rule:
 
 
 def timed(call: Callable[[], T]) -> tuple[float, T]:
-    """Return the seconds until all results of a call are computed, and the results."""
+    """Call a function, wait for its results, and return the elapsed seconds and the results."""
     started = time.perf_counter()
     result = jax.block_until_ready(call())
     return time.perf_counter() - started, result

@@ -20,7 +20,7 @@ class WrongAnswer(ArithmeticError):
 
 @dataclass(frozen=True, kw_only=True)
 class Quantity:
-    """A quantity that virtual casing computes, with the functions that compute it.
+    """A quantity that is computed by virtual casing, with its functions and limits.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ class Quantity:
         component of the total field or total gradient.
     w7x_limits : mapping
         Limits for the error on the W7-X boundary, by number of digits. These limits are the errors
-        of the C++ package. On other boundaries, and at other numbers of digits, the limit is 10**(1
-        - digits). A case with a larger error has failed.
+        of the C++ package. On other boundaries, and at other numbers of digits, the limit is
+        ``10**(1 - digits)``. A case with a larger error has failed.
     """
 
     name: str
@@ -69,8 +69,8 @@ class Quantity:
             limit = self.w7x_limits.get(problem.digits, limit)
         if not error <= limit:
             raise WrongAnswer(
-                f"{problem.name} at {problem.digits} digits: {self.error_name} {error:.2e}, "
-                f"limit {limit:.2e}"
+                f"{problem.name} at {problem.digits} digits: {self.error_name} is {error:.2e}; "
+                f"the limit is {limit:.2e}"
             )
         return error
 

@@ -1,7 +1,4 @@
-"""Cases that compare vcjax with the C++ package ``virtual_casing``.
-
-They run in worker processes.
-"""
+"""Cases that compare vcjax with the C++ package ``virtual_casing``, in worker processes."""
 
 from __future__ import annotations
 
@@ -65,7 +62,7 @@ def compare(
     - ``evaluation_seconds`` and ``reference_evaluation_seconds``: the time of one more evaluation.
 
     ``cpu_per_wall`` and ``reference_cpu_per_wall`` are ratios of processor time to elapsed time.
-    A ratio is 1 if one thread did the work.
+    A ratio is 1 if one thread did all the work.
     """
     problem = prepared.problem
     reference = Reference(problem, quantity)
@@ -126,8 +123,8 @@ class Reference:
         values = np.asarray(getattr(self._casing, self._quantity.reference_method)(self._field))
         axes = (3, 3) if self._quantity.gradient else (3,)
         grid = self._problem.trg_nphi, self._problem.trg_ntheta
-        # Components first. The gradient of a field without curl is symmetric, so the order of its
-        # two component axes does not matter.
+        # The values have their components first. The gradient of a field without curl is symmetric,
+        # so the order of its two component axes does not matter.
         values = values.reshape(-1, *grid)
         self.result = np.moveaxis(values, 0, -1).reshape(*grid, *axes)
 

@@ -1,4 +1,7 @@
-"""The case that differentiates a field with respect to the surface; it runs in worker processes."""
+"""The case that differentiates a field with respect to the surface points.
+
+The case runs in worker processes.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +37,13 @@ def shape_gradient(*, workload: str, digits: int) -> Case:
     gradient = jax.jit(jax.grad(value))
 
     def check(found) -> dict[str, float]:
-        # Read the peak of the gradient alone, before anything else is compiled.
+        # Read the peak memory before anything else is compiled, to get the peak of the gradient.
         peak = peak_rss_bytes()
         difference = modes_difference(problem, value, arguments, found)
         if not difference <= LARGEST_DIFFERENCE:
             raise WrongAnswer(
                 f"{workload}: the derivatives by forward and reverse mode differ by "
-                f"{difference:.1e}, limit {LARGEST_DIFFERENCE:.0e}"
+                f"{difference:.1e}; the limit is {LARGEST_DIFFERENCE:.0e}"
             )
         forward = jax.jit(value)
         jax.block_until_ready(forward(*arguments))
@@ -65,9 +68,10 @@ def scalar_of_field(
     prepare: Callable[..., Any] = vcjax.prepare,
     evaluate: Callable[..., Any] = vcjax.external_field,
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """Return a function that computes a scalar from the surface points, with its arguments.
+    """Return a function that computes a scalar from the surface points, and its arguments.
 
-    The scalar is a weighted sum of squares of the field. The first argument is the points.
+    The scalar is a weighted sum of squares of the field. The first argument of the function is the
+    array of surface points. `prepare` and `evaluate` compute the field.
     """
     weight = np.random.default_rng(0).normal(size=(*rule.trg_shape, 3))
 
@@ -81,10 +85,10 @@ def scalar_of_field(
 def modes_difference(
     problem: Problem, value: Callable[..., Any], arguments: tuple[Any, ...], gradient: jax.Array
 ) -> float:
-    """Return how much the gradient of a scalar differs from a derivative by forward mode.
+    """Return the relative difference between a scalar's derivatives by reverse and forward mode.
 
-    The relative difference is of derivatives along one direction. `value` and `arguments` are as
-    `scalar_of_field` returns them.
+    Both derivatives are along one direction. The derivative by reverse mode is computed from
+    `gradient`. `value` and `arguments` are the results of `scalar_of_field`.
     """
     X, *rest = arguments
     along = 0.1 * X * jnp.cos(problem.nfp * jnp.arctan2(X[..., 1:2], X[..., :1]))

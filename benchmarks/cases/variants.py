@@ -29,7 +29,7 @@ class Program(NamedTuple):
 class Hidden:
     """A callable that a pytree carries as metadata.
 
-    JAX treats it as static, so the arrays that it captures are not arguments.
+    JAX treats the callable as static, so the arrays that it captures are not arguments.
     """
 
     function: Callable[..., Any]
@@ -46,7 +46,7 @@ def closure(program: Program) -> Program:
 
 
 def hoisted(program: Program) -> Program:
-    """Return the program of `closure` with its captured arrays as a further argument."""
+    """Return the program of `closure`, with its captured arrays as an additional first argument."""
     function, arguments = closure(program)
     function, constants = jaxmeter.hoist(function, *arguments)
     return Program(function, (constants, *arguments))
@@ -56,7 +56,7 @@ def check_variant(call: str, variant: str, known: Iterable[str]) -> None:
     """Check that a variant is known and fits this process.
 
     The variant "simplified" needs a process with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1. All other
-    variants need a process without simplified constants.
+    variants need a process without simplified constants. Error messages name the function `call`.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""Plan, run, pair and store measurements."""
+"""Plan measurements, run them, compare two commits, and store the records."""

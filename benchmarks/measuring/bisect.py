@@ -1,11 +1,12 @@
 """``python -m benchmarks.measuring.bisect METRIC CASE BASE HEAD``: find where a metric changed.
 
 The command measures an exact metric of one case, such as ``temp_bytes`` of
-``operations/external_field``. It measures BASE and HEAD, then the commit in the middle between
-them, and so on: about log2(n) measurements for n commits. An exact metric needs only one process
-for each commit, even on a busy machine. Measurements are kept in ``results/bisect``, so an
-interrupted command resumes when it is run again. Exit codes: 0 if the commit is found, 2 if not,
-130 if interrupted.
+``operations/external_field``. It measures BASE and HEAD first. Then it repeatedly measures the
+commit in the middle of the remaining range. For n commits it needs about log2(n) measurements. An
+exact metric needs only one process for each commit, even on a busy machine. Measurements are kept
+in ``results/bisect``, so an interrupted command resumes when it is run again.
+
+Exit codes: 0 if the commit is found, 2 if it is not found, 130 if the command is interrupted.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(f"{options.metric} of {options.case} changed at {_subject(after)}")
     if found[1] - found[0] > 1:
         between = found[1] - found[0] - 1
-        print(f"or at one of the {between} commits before it, which cannot be measured")
+        print(f"or at one of the {between} commits just before it; these cannot be measured")
     print(f"to compare the two commits: make review BASE={before[:10]} HEAD={after[:10]}")
     return 0
 
@@ -78,7 +79,7 @@ def commits_between(base: str, head: str) -> list[str]:
     Raises
     ------
     CheckoutError
-        If git does not have one of the commits, or BASE contains all commits of HEAD.
+        If git does not have BASE or HEAD, or BASE contains all commits of HEAD.
     """
     names = commit_named(base), commit_named(head)
     listed = git("rev-list", "--first-parent", "--reverse", f"{names[0]}..{names[1]}")
@@ -91,10 +92,10 @@ def commits_between(base: str, head: str) -> list[str]:
 
 
 def first_change(commits: Sequence[str], value_of: Callable[[str], Value]) -> tuple[int, int]:
-    """Return the indices of the last commit with BASE's value and of the next measured commit.
+    """Return the indices of the two commits before and after a change of the value.
 
-    Only commits that cannot be measured lie between these two. If the value changes several times,
-    the result is one of the changes.
+    The first is the last commit with BASE's value. The second is the next commit that can be
+    measured. If the value changes several times, the result is one of the changes.
 
     Raises
     ------
@@ -129,7 +130,8 @@ def first_change(commits: Sequence[str], value_of: Callable[[str], Value]) -> tu
 def is_same(one: Value, other: Value) -> bool:
     """Return whether two values are equal.
 
-    Numbers between 0 and 1 are errors, which may differ by a factor up to `ERROR_FACTOR`.
+    Numbers between 0 and 1 are errors of an answer. Two errors count as equal if they differ by at
+    most the factor `ERROR_FACTOR`.
     """
     if isinstance(one, float) and isinstance(other, float):
         small, large = sorted((abs(one), abs(other)))
@@ -145,7 +147,7 @@ def shown_value(commit: str, case: str, metric: str) -> Value:
 
 
 def measured(commit: str, case: str) -> jaxmeter.Record:
-    """Return the record of a case at a commit, from the store if it is there.
+    """Return the record of a case at a commit; measure the case if the store has no record.
 
     Raises
     ------
@@ -174,8 +176,8 @@ def measured(commit: str, case: str) -> jaxmeter.Record:
 def value_in(record: jaxmeter.Record, metric: str) -> Value:
     """Return the value of a metric in a record.
 
-    If the answer was wrong or the function was traced again, the result is the kind of that
-    failure. After any other failure the result is None.
+    If the answer was wrong or the function was traced again, the result is the kind of the failure.
+    After any other failure, or if the record does not have the metric, the result is None.
     """
     if record.status != "ok":
         kind = record.failure.kind if record.failure else None

@@ -1,8 +1,9 @@
-"""Measure the times of operations whose programs changed, with the sides interleaved.
+"""Measure the times of operations with changed programs; the sides are interleaved.
 
 A side is a commit of a review: BASE or a HEAD. One process measures several operations one after
-the other. It imports and prepares once, takes every program from the compilation cache, and calls
-each program for about a second. Round 0 has the exact quantities; rounds of times begin with 1.
+the other. It imports vcjax and prepares inputs only once. It takes every program from the
+compilation cache, and calls each program for about a second. Round 0 has the exact quantities.
+Rounds of times begin with round 1.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ class TimedSide:
 
     @property
     def names_text(self) -> str:
-        """The names as text: the first `MAX_NAMES` of them, and the number of the others."""
+        """The first `MAX_NAMES` names as text, with the number of the other names."""
         more = len(self.names) - MAX_NAMES
         return ", ".join(self.names[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
 
     def has(self, number: int) -> bool:
-        """Return whether every operation has a successful record of round `number`."""
+        """Return whether each operation of this side has a successful record of round `number`."""
         return all(kept_record(self.side.store, name, number) for name in self.names)
 
     def measure(self, number: int) -> None:
@@ -46,10 +47,11 @@ class TimedSide:
 def timed_sides(
     measured: Sequence[MeasuredSide], changed: Sequence[Sequence[str]]
 ) -> list[TimedSide]:
-    """Return the sides, BASE first, with the operations to time on each.
+    """Return the sides, BASE first, with the operations to time on each side.
 
-    `changed` lists for each HEAD the operations whose programs differ from BASE. On a HEAD only its
-    own operations are timed. On BASE all operations in any of the lists are timed.
+    `changed` has a list for each HEAD: the operations whose programs differ between BASE and this
+    HEAD. On a HEAD only the operations in its list are timed. On BASE the operations in all lists
+    are timed.
     """
     names = dict.fromkeys(name for one in changed for name in one)
     return [
@@ -60,8 +62,8 @@ def timed_sides(
 def affordable_sides(sides: Sequence[TimedSide], seconds: float) -> list[TimedSide]:
     """Return the sides with only those operations that get enough rounds within `seconds`.
 
-    The cheapest operations are chosen first, and at least one is chosen. The names of the others
-    are printed, with the time that all operations would take.
+    Operations with the shortest rounds are chosen first, and at least one operation is chosen. The
+    function prints the names of the other operations, and the time that all operations would take.
     """
     costs = _costs(sides)
     starts = ENOUGH_ROUNDS * START_SECONDS * len(sides)
@@ -71,7 +73,7 @@ def affordable_sides(sides: Sequence[TimedSide], seconds: float) -> list[TimedSi
     if len(kept) < len(costs):
         total = starts + sum(needed.values())
         rest = ", ".join(sorted(costs.keys() - set(kept)))
-        cost = f"operation whose program changed take about {total:.0f} s"
+        cost = f"operation with a changed program take about {total:.0f} s"
         say_not_judged(cost, seconds, f"operations {rest}", "give a larger --budget")
     return chosen
 
@@ -103,12 +105,13 @@ def take_rounds(
     started, cost = clock(), expected_seconds
     for number in range(1, rounds + 1):
         begun = clock()
-        # A side measured alone would be compared with an earlier state of the machine.
+        # If one side has no record, all sides are measured: a side measured alone would be compared
+        # with an earlier state of the machine.
         if all(one.has(number) for one in sides):
             continue
         if begun - started + cost > seconds:
             break
-        # The previous side affects the next one: alternate.
+        # The side that is measured first affects the next side, so the order alternates.
         for one in sides if number % 2 else sides[::-1]:
             one.measure(number)
         cost = clock() - begun

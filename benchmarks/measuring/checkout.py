@@ -50,7 +50,7 @@ def has_changes(*paths: str) -> bool:
 
 
 def code_version() -> str:
-    """Return a short digest of the code of vcjax, the version of JAX and the machine."""
+    """Return a short digest that identifies vcjax's code, the version of JAX and the machine."""
     digest = hashlib.sha256()
     for path in sorted((ROOT / "vcjax").rglob("*.py")):
         digest.update(path.read_bytes())
@@ -63,7 +63,8 @@ def unpacked_package(commit: str, folder: Path) -> Path:
     """Unpack the package ``vcjax`` of a commit into a new folder, and return the package's path."""
     folder.mkdir(parents=True)
     with tarfile.open(fileobj=io.BytesIO(git("archive", commit, "--", "vcjax"))) as tar:
-        # Python 3.11.0 to 3.11.3 have no filters yet; the archive is this repository's own.
+        # Python 3.11.0 to 3.11.3 have no extraction filters. Extraction without a filter is safe,
+        # because the archive comes from this repository.
         if hasattr(tarfile, "data_filter"):
             tar.extraction_filter = tarfile.data_filter
         tar.extractall(folder)
@@ -75,7 +76,7 @@ def run_lock(path: Path = LOCK) -> Iterator[int]:
     """Hold the lock of a measuring run within a ``with`` block, and yield its file descriptor.
 
     A child process can inherit the descriptor. The operating system releases the lock when the last
-    process that holds it has ended.
+    process with this descriptor has ended.
 
     Raises
     ------
@@ -101,6 +102,6 @@ def run_lock(path: Path = LOCK) -> Iterator[int]:
 
 
 def name_owner(lock: int, pid: int) -> None:
-    """Write the id of the process that holds a lock into the lock's file."""
+    """Write the id of a process into the file of a lock; `lock` is the file descriptor."""
     os.ftruncate(lock, 0)
     os.pwrite(lock, str(pid).encode(), 0)

@@ -1,19 +1,20 @@
 """``python -m benchmarks.measuring.pair BASE HEAD``: measure two commits interleaved, for a review.
 
 asv measures one commit after the other, and a machine's speed drifts within minutes. Each round of
-this command starts a fresh process of BASE and a fresh process of HEAD within seconds, in
-alternating order, so drift cancels in the ratio of each round. Both processes use the interpreter
-of this command, the same JAX, and the checkout's benchmarks and jaxmeter. Only the package
-``vcjax`` comes from the commit. ``<out>/base`` and ``<out>/head`` are stores with the records of
-the two commits. ``python -m reports review --pair <out>`` compares them.
+this command starts a fresh process of BASE and a fresh process of HEAD within seconds. The order
+alternates from round to round. Drift therefore cancels in the ratio of each round. Both processes
+use the interpreter of this command, the same JAX, and the checkout's benchmarks and jaxmeter. Only
+the package ``vcjax`` comes from the commit. ``<out>/base`` and ``<out>/head`` are stores with the
+records of the two commits. ``python -m reports review --pair <out>`` compares the records.
 
-An interrupted command resumes when it is run again: rounds that both commits have are kept.
+An interrupted command resumes when it is run again. It keeps all rounds that both commits have.
 
 For studies ``--inject`` adds a regression to HEAD. A regression is a Python file, given by its path
-or by its name in studies/detection/injected. Its function ``inject`` is called with HEAD's package
-when the package is imported. Several names or paths make several HEADs, each with one regression;
-the name ``none`` makes a HEAD without a regression. All HEADs are compared with the same processes
-of BASE. If there are several HEADs, each has a folder ``<out>/<name>`` with the layout of a pair.
+or by its name in studies/detection/injected. When HEAD's package is imported, the function
+``inject`` of the file is called with the package. Several names or paths make several HEADs, each
+with one regression. The name ``none`` makes a HEAD without a regression. All HEADs are compared
+with the same processes of BASE. If there are several HEADs, each HEAD has a folder ``<out>/<name>``
+with stores ``base`` and ``head``.
 """
 
 from __future__ import annotations
@@ -64,9 +65,10 @@ TIMED = (
     "casing_variants/w7x-argument-d6",
 )
 MOST_ROUNDS = 12
-# Timed cases have many calls, because a few calls of milliseconds sample only one level of machine
-# noise. Some processes compile several times, because a single compile varies by a tenth. The other
-# processes take their program from the compilation cache, and need a fraction of the time.
+# Timed cases have many calls, because the level of machine noise does not change during a few calls
+# of milliseconds. Some processes compile several times, because the time of a single compile varies
+# by a tenth. The other processes take their program from the compilation cache, and need a fraction
+# of the time.
 TIMED_EFFORT = {"repeat": 30, "max_seconds": 1.0, "compiles": 3, "builds": 4}
 OPERATIONS = f"{SUITE}/"
 KEPT = ROOT / "results" / "operations"
@@ -109,13 +111,13 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     add("head", help="the commit to compare with base")
     add("--out", type=Path, help="folder for the records; default results/pairs/BASE..HEAD")
     add("--cases", nargs="+", help="patterns of cases and operations to measure")
-    add("--rounds", type=int, default=MOST_ROUNDS, help="most rounds; default %(default)s")
-    about = "seconds for exact metrics and times together; default %(default)g"
+    add("--rounds", type=int, default=MOST_ROUNDS, help="limit for the rounds; default %(default)s")
+    about = "seconds to measure exact metrics and times together; default %(default)g"
     add("--budget", type=float, default=BUDGET_SECONDS, help=about)
     about = "largest load per CPU at which times are judged; default %(default)g"
     add("--max-load", type=float, default=MAX_LOAD, help=about)
-    add("--inject", nargs="+", metavar="NAME_OR_PATH", help="regressions to add")
-    add("--no-programs", action="store_true", help="do not write the differences of programs")
+    add("--inject", nargs="+", metavar="NAME_OR_PATH", help="regressions to add to HEAD")
+    add("--no-programs", action="store_true", help="do not write how programs differ")
     options = parser.parse_args(argv)
     if options.rounds < 1:
         parser.error(f"got --rounds {options.rounds}; give 1 or more")
@@ -124,8 +126,8 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     given = options.inject or []
     if len({Path(name).stem for name in given}) < len(given):
         parser.error(
-            f"got --inject {' '.join(given)}; give each regression once, and files with different "
-            "names"
+            f"got --inject {' '.join(given)}; give each regression once, and give files with "
+            "different names"
         )
     return options
 
@@ -174,7 +176,7 @@ def chosen_cases(patterns: Sequence[str] | None, rounds: int) -> list[PlannedCas
 
 
 def chosen_operations(patterns: Sequence[str] | None) -> list[str]:
-    """Return patterns of the operations to measure: all operations unless `patterns` are given."""
+    """Return patterns of the operations to measure; if `patterns` is None, measure all."""
     if patterns is None:
         return ["*"]
     return [p.removeprefix(OPERATIONS) for p in patterns if p.startswith(OPERATIONS)]
@@ -249,11 +251,11 @@ def sides(
     run_case: RunCase = jaxmeter.run_case,
     change: Callable[[str, Path], None] | None = None,
 ) -> Iterator[list[MeasuredSide]]:
-    """Unpack BASE's package once and HEAD's package once for each regression; yield all sides.
+    """Unpack BASE's package once, and HEAD's package once for each regression; yield all sides.
 
     ``change(regression, package)`` adds a regression to an unpacked package. The default is
-    `inject`. If `change` is given, or there are several regressions, each HEAD has a folder of its
-    own in `out`.
+    `inject`. If `change` is given, or there are several regressions, each HEAD has its own folder
+    in `out`.
 
     Raises
     ------
@@ -285,7 +287,10 @@ def sides(
 
 
 def inject(regression: str, package: Path) -> None:
-    """Add a regression, given by its path or its name in `INJECTED`, to an unpacked package."""
+    """Add a regression to an unpacked package.
+
+    `regression` is the path of a Python file, or the name of a file in the folder `INJECTED`.
+    """
     source = Path(regression) if regression.endswith(".py") else INJECTED / f"{regression}.py"
     if not source.is_file() or source.stem == "__init__":
         known = ", ".join(sorted(path.stem for path in INJECTED.glob("[a-z]*.py")))

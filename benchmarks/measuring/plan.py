@@ -15,8 +15,8 @@ RESUME_VARIABLE = "VCJAX_BENCH_RESUME"
 """If this variable is 1, suites keep earlier records; otherwise they measure every case again."""
 SCRATCH_VARIABLE = "VCJAX_BENCH_SCRATCH"
 
-# These variables override settings of the caller that would change a measurement: 12 digits need
-# 64-bit floats, a persistent cache would hide compile times, and flags change programs.
+# These variables override settings of the caller that would change a measurement. 12 digits need
+# 64-bit floats. A persistent cache would hide compile times. Flags of XLA change programs.
 WORKER_ENVIRONMENT = {
     "JAX_ENABLE_X64": "1",
     "JAX_ENABLE_COMPILATION_CACHE": "false",
@@ -39,15 +39,16 @@ SMALL_ROUNDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedCase:
-    """A case that a suite plans to measure: a function, its arguments, and the measuring options.
+    """A case that a suite plans to measure: a function, its arguments and options of measuring.
 
     Parameters
     ----------
     name : str
-        ``suite/point``, such as ``chunk_sweep/w7x-d6-c256-t20``. It is also the path of the folder
-        of the case's records in the store.
+        ``suite/point``, such as ``chunk_sweep/w7x-d6-c256-t20``. The name is also the path of the
+        case's folder in the store.
     target : str
-        ``package.module:function``, called in the worker with `params`; returns a ``Case``.
+        ``package.module:function``. The worker calls the function with `params` and gets a
+        `jaxmeter.Case`.
     params : mapping
         Keyword arguments of the target. Each value is a JSON scalar.
     rounds : int
@@ -58,7 +59,8 @@ class PlannedCase:
     max_seconds : float
         Steady-state calls stop after this time, but not before the third call.
     compiles : int
-        In rounds that compile: how many times a process traces, lowers and compiles the function.
+        Number of times that a process traces, lowers and compiles the function, in rounds that
+        compile.
     builds : int, optional
         Number of rounds that compile: rounds 0 to ``builds - 1``. Later rounds take the program
         from the compilation cache and measure only steady-state calls. If None, all rounds
@@ -69,17 +71,17 @@ class PlannedCase:
     timeout_seconds : float
         Limit for one process; a process that exceeds it gets the status ``timeout``.
     env : mapping
-        Environment variables that are set in addition to `WORKER_ENVIRONMENT`, before anything is
-        imported.
+        Environment variables of the worker, in addition to `WORKER_ENVIRONMENT`. They are set
+        before anything is imported.
     one_cpu : bool
         Whether to bind the worker to a single CPU, if the system can do so.
     preparation : PlannedCase, optional
-        A case that does the work which all processes of this case need. It is measured once in a
-        run, in its own process, before the first process of this case. It stores its results in
-        the folder that `SCRATCH_VARIABLE` names.
+        A case that computes data for all processes of this case. It is measured once in a run, in
+        its own process, before the first process of this case. It stores the data in the folder
+        that the variable `SCRATCH_VARIABLE` names.
     requires : mapping
-        Optional packages that the case needs, by the name of their module. If a package is not
-        installed, the case is skipped.
+        Optional packages that the case needs: module names as keys, package names as values. If a
+        package is not installed, the case is skipped.
     """
 
     name: str
@@ -119,7 +121,7 @@ def grid_from_environment() -> str:
 
 
 def interleaved(cases: Sequence[PlannedCase]) -> Iterator[tuple[PlannedCase, int]]:
-    """Yield every (case, round) of the plan, ordered in passes over the cases.
+    """Yield every pair of a case and a round number, ordered in passes over the cases.
 
     A machine's speed drifts within minutes. With passes over all cases, the drift affects the times
     of every case in the same way. Every second pass is reversed, which removes a linear drift.

@@ -1,4 +1,4 @@
-"""Write the differences between the programs of two measured commits; a review shows them.
+"""Write the differences between the programs of two measured commits, for a review.
 
 If the optimised programs of a case differ, ``write_diffs`` starts a worker for each commit. A
 worker is ``python -m benchmarks.measuring.program_diff CASE OUT``. It compiles the case given by
@@ -30,8 +30,8 @@ def write_diffs(
 ) -> None:
     """Write ``out/programs/<case>.txt`` for the first `MAX_CASES` cases whose programs differ.
 
-    Other cases get no file, because a change of the code usually changes the programs of all cases
-    in the same way. A file that exists already is kept.
+    The other cases with changed programs get no file, because a change of the code usually changes
+    the programs of all cases in the same way. An existing file is kept.
     """
     changed = [case for case in cases if _differ(case, both)]
     for case in changed[:MAX_CASES]:
@@ -54,7 +54,7 @@ def inventory(case: jaxmeter.BenchmarkCase, path: Path) -> jaxmeter.Inventory | 
 
     If the worker fails, print the reason and return None.
     """
-    # The inventory is the same, whether the program is compiled here or comes from the cache.
+    # A program from the compilation cache has the same inventory as a newly compiled program.
     caching = {**case.env, **CACHED_ENVIRONMENT}
     environment = {**os.environ, **caching, "PYTHONPATH": os.pathsep.join(case.path)}
     command = [

@@ -14,15 +14,16 @@ from benchmarks.measuring.runner import Workers
 from benchmarks.measuring.store import RecordStore
 
 ENOUGH_ROUNDS = 3  # times with fewer rounds are not tested
-# Assumed time of a round with a program from the cache, as a share of a round that compiles.
+# Assumed time of a round with a program from the cache, divided by the time of a round that
+# compiles.
 SHARE_OF_CACHED = 0.5
 
 
 @dataclass(frozen=True)
 class MeasuredSide:
-    """One commit of a pair, with its store and the workers that import its package.
+    """A commit of a pair, with its store and the workers that import its package.
 
-    `pair` is the folder of the pair, which a review reads.
+    `name` is "base" or "head". `pair` is the folder of the pair, which a review reads.
     """
 
     name: str
@@ -32,7 +33,7 @@ class MeasuredSide:
 
     @property
     def details(self) -> Path:
-        """Folder for the descriptions of what each operation compiled."""
+        """Folder with a description of the compiled programs of each operation."""
         return self.pair / "details" / self.name
 
     @property
@@ -53,10 +54,11 @@ def measure_interleaved(
 ) -> None:
     """Measure the rounds after the first of every case on all sides, until the budget is spent.
 
-    The durations of the first rounds, `costs`, show for which cases the budget is enough; cases
-    whose programs changed come first. A case that cannot get enough rounds for a test is left out,
-    and its name is printed with the time that all cases would take. If the load of the machine is
-    above `max_load`, times would scatter too much, and no round is measured.
+    `costs` has the seconds of each case's first round. The costs show for which cases the budget is
+    enough. Cases with changed programs come first. A case that cannot get enough rounds for a test
+    is left out. The function prints the names of these cases, and the time that all cases would
+    take. If the load of the machine is above `max_load`, no round is measured, because times would
+    scatter too much.
     """
     started = clock()
     if (met := load() or 0.0) > max_load:
@@ -83,14 +85,14 @@ def measure_interleaved(
             if clock() - started + share * costs[case.name] > budget_seconds:
                 print(f"the budget of {budget_seconds:.0f} s is spent", flush=True)
                 return
-            # The previous case affects the side that comes first: alternate.
+            # The previous case affects the side that is measured first, so the order alternates.
             _measure_round(case, number, measured if turn % 2 == 0 else measured[::-1])
 
 
 def measure_first_round(
     cases: Sequence[PlannedCase], measured: Sequence[MeasuredSide], clock: Callable[[], float]
 ) -> dict[str, float]:
-    """Measure the first round of every case on all sides, unless it is in the store.
+    """Measure the first round of every case on all sides; keep rounds that are in the store.
 
     Return the seconds that a round of each case takes on all sides together.
     """
@@ -103,14 +105,14 @@ def measure_first_round(
 
 
 def seconds_to_test(cases: Sequence[PlannedCase], costs: Mapping[str, float]) -> float:
-    """Estimate the seconds until the times of all cases can be tested, after their first rounds."""
+    """Estimate the seconds, after the first rounds, until the times of all cases can be tested."""
     return sum(_needed(case, costs) for case in cases)
 
 
 def round_seconds(case: PlannedCase, measured: Sequence[MeasuredSide]) -> float | None:
-    """Return how long the processes of a case's first round took on all sides together.
+    """Return the seconds that the processes of a case's first round took on all sides together.
 
-    The preparation of its problem, which later rounds do not repeat, is not included. Return None
+    The preparation of the case is not included, because later rounds do not repeat it. Return None
     if a record has no duration.
     """
     records = [side.store.read(case, 0) for side in measured]
@@ -126,7 +128,10 @@ def has_changed(case: PlannedCase, measured: Sequence[MeasuredSide]) -> bool:
 
 
 def affordable(needed: Mapping[str, float], left_seconds: float) -> list[str]:
-    """Return the names whose needed seconds fit into the time left, at least the first name."""
+    """Return the names that fit into the time left, in order, and at least the first name.
+
+    `needed` has the seconds that each name needs.
+    """
     kept: list[str] = []
     for name, seconds in needed.items():
         if not kept or seconds <= max(left_seconds, 0.0):
@@ -136,16 +141,20 @@ def affordable(needed: Mapping[str, float], left_seconds: float) -> list[str]:
 
 
 def say_not_judged(cost: str, left_seconds: float, rest: str, advice: str) -> None:
-    """Print what enough rounds cost, the time left, the times left out, and what to do."""
+    """Print that the times of some cases will not be judged, with the reason and some advice.
+
+    `cost` and `advice` are parts of the message, for example "case take about 40 s more" and
+    "increase --budget by 40 s". `rest` has the names of the cases or operations.
+    """
     print(
-        f"{ENOUGH_ROUNDS} rounds of every {cost} here, but {max(left_seconds, 0):.0f} s are left: "
-        f"the times of {rest} will not be judged; {advice} to judge them too",
+        f"{ENOUGH_ROUNDS} rounds of every {cost} here, but {max(left_seconds, 0):.0f} s are left. "
+        f"The times of {rest} will not be judged; {advice} to judge these times too",
         flush=True,
     )
 
 
 def _needed(case: PlannedCase, costs: Mapping[str, float]) -> float:
-    """Estimate the seconds until the times of a case can be tested, after its first round."""
+    """Estimate the seconds, after the first round, until the times of a case can be tested."""
     enough = min(ENOUGH_ROUNDS, case.rounds)
     compiled = enough if case.builds is None else min(enough, case.builds)
     return (compiled - 1 + SHARE_OF_CACHED * (enough - compiled)) * costs[case.name]
@@ -154,9 +163,9 @@ def _needed(case: PlannedCase, costs: Mapping[str, float]) -> float:
 def round_order(cases: Sequence[PlannedCase]) -> list[int]:
     """Return the numbers of the rounds after the first, in the order in which they are measured.
 
-    Rounds that compile come first, until there are enough of them to test compile times. Rounds
-    that compile have steady-state times too. The other rounds that compile follow, each after two
-    rounds that do not compile.
+    Rounds that compile come first, until there are enough of them to test compile times. They
+    measure steady-state times too. The other rounds that compile follow, each after two rounds that
+    do not compile.
     """
     compiled = sorted(
         {n for case in cases for n in range(case.rounds) if not case.is_cached(n)} - {0}
@@ -170,9 +179,11 @@ def round_order(cases: Sequence[PlannedCase]) -> list[int]:
 
 
 def _measure_round(case: PlannedCase, number: int, order: Sequence[MeasuredSide]) -> None:
+    # If one side has no record, all sides are measured: a side measured alone would be compared
+    # with an earlier state of the machine.
     kept = [side.store.read(case, number) for side in order]
     if all(record is not None and record.status == "ok" for record in kept):
-        return  # a side measured alone would be compared with an earlier state of the machine
+        return
     results = []
     for side in order:
         record = side.workers.measure(case, number)

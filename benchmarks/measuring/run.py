@@ -1,9 +1,9 @@
 """``python -m benchmarks.measuring.run``: measure the checked-out commit, or a range of commits.
 
-Without ``--commits`` the command measures the package vcjax of HEAD in the interpreter that runs
-the command, with the working tree's benchmarks and jaxmeter. Uncommitted changes of vcjax are not
-measured. With ``--commits HEAD~10..HEAD`` asv measures those commits with every JAX version that
-asv.conf.json lists.
+Without ``--commits`` the command measures the package vcjax of HEAD. It uses the interpreter that
+runs the command, and the benchmarks and jaxmeter of the working tree. Uncommitted changes of vcjax
+are not measured. With ``--commits HEAD~10..HEAD``, asv measures all commits of this range with
+every JAX version that asv.conf.json lists.
 
 An interrupted or killed command resumes when it is run again: finished rounds are kept in the
 store.
@@ -47,7 +47,7 @@ from benchmarks.measuring.plan import GRID_VARIABLE, GRIDS, RESUME_VARIABLE, Pla
 from benchmarks.measuring.runner import Progress, RunCase, Workers, measure_plan
 from benchmarks.measuring.store import RecordStore, environment_name, store_root
 
-ASV_BYTES = 2**26  # no file of asv's results is larger
+ASV_BYTES = 2**26  # limit for the size of asv's result files
 
 # The modules are imported, not the classes: asv would collect an imported class a second time.
 SUITES: tuple[type[common.CaseSuite], ...] = (
@@ -99,7 +99,7 @@ def measure_head(grid: str, run_case: RunCase = jaxmeter.run_case) -> None:
     Raises
     ------
     CheckoutError
-        If this is not a git clone, or another process measures in this checkout.
+        If the checkout is not a git clone, or another process is measuring in it.
     """
     commit, key = commit_named("HEAD"), environment_name()
     print(f"measuring vcjax at commit {commit[:10]} in {key}, {grid} grid")
@@ -129,7 +129,7 @@ def measure_range(grid: str, commits: str) -> int:
     Raises
     ------
     CheckoutError
-        If git has no such commits, or another process measures in this checkout.
+        If git has no such commits, or another process is measuring in this checkout.
     """
     # asv splits the string like a shell and passes the words to git.
     if not re.fullmatch(r"[^-\s'\"\\][^\s'\"\\]*", commits):
@@ -145,7 +145,7 @@ def measure_range(grid: str, commits: str) -> int:
         described = subprocess.run([*ASV, "machine", "--yes"], cwd=ROOT, stdout=subprocess.DEVNULL)
         if described.returncode:
             raise CheckoutError(
-                f"asv machine --yes failed with exit status {described.returncode}; see its message"
+                f"asv machine --yes failed with exit status {described.returncode}; read its output"
             )
         # asv inherits the lock, so that the lock lasts as long as asv does.
         with subprocess.Popen(
@@ -171,7 +171,7 @@ def planned_cases(grid: str) -> dict[str, PlannedCase]:
 
 def asv_command(grid: str, commits: str) -> list[str]:
     """Return the ``asv run`` command for suites with cases on a benchmark grid such as "quick"."""
-    # asv starts a process for each number, also in suites without a case on this grid.
+    # Only suites with a case on this grid are named, because asv starts a process for each number.
     names = "|".join(suite.__name__ for suite in SUITES if suite().plan(grid))
     bench = rf"\b({names})\."
     return [*ASV, "run", "--bench", bench, "--show-stderr", "--record-samples", commits]
@@ -181,8 +181,8 @@ def repair_asv_folder(folder: Path) -> None:
     """Clean up files that a killed run of asv left behind, so that later runs of asv do not fail.
 
     asv does not write its results atomically, so a result file may be truncated. Truncated files
-    are renamed to ``.unreadable``. Lock files in asv's clones of the project are removed, because
-    they would stop every later checkout.
+    are renamed: they get the suffix ``.unreadable``. Lock files in asv's clones of the project are
+    removed, because they would stop every later checkout.
     """
     for path in sorted((folder / "results").rglob("*.json")):
         try:

@@ -28,7 +28,7 @@ RunCase = Callable[[jaxmeter.BenchmarkCase], jaxmeter.Record]
 
 
 class Workers:
-    """Run cases in worker processes; one instance for each run.
+    """Run cases in worker processes; each measuring run has one instance.
 
     Parameters
     ----------
@@ -47,13 +47,14 @@ class Workers:
     ) -> None:
         self._store, self._run_case = store, run_case
         self._prepared: dict[str, jaxmeter.Record] = {}
-        # The checkout is not on the workers' import path: its ``vcjax`` would hide the package
-        # ``vcjax`` that asv has installed from the measured commit.
+        # The checkout is not on the workers' import path, because its folder ``vcjax`` would hide
+        # the package ``vcjax`` that asv has installed from the measured commit.
         self.imports, self._scratch = folder / "imports", folder / "scratch"
         self.imports.mkdir(parents=True)
         self._scratch.mkdir()
         (self.imports / "benchmarks").symlink_to(Path(__file__).resolve().parents[1])
-        # An installed package is linked too: profiles treat lines in site-packages as foreign code.
+        # An installed package is linked too, because profiles treat lines in site-packages as
+        # foreign code.
         package = package or installed_package()
         if package is not None:
             (self.imports / "vcjax").symlink_to(package.resolve())
@@ -111,8 +112,9 @@ class Workers:
 def _steady_only(record: jaxmeter.Record) -> jaxmeter.Record:
     """Return the record without phases, counts and resident memory.
 
-    A process that takes its program from the compilation cache cannot measure these. jaxmeter
-    records such a process as the failure ``CacheHit``, which here becomes the status "ok".
+    A process that takes its program from the compilation cache cannot measure these quantities.
+    jaxmeter records such a process as the failure ``CacheHit``. This function changes the status
+    of the record to "ok".
     """
     if record.failure is not None and record.failure.kind == "CacheHit":
         record = dataclasses.replace(record, status="ok", failure=None)
@@ -134,7 +136,7 @@ def _steady_only(record: jaxmeter.Record) -> jaxmeter.Record:
 def installed_package() -> Path | None:
     """Return the folder of vcjax in site-packages, or None if there is no such folder.
 
-    asv installs vcjax there.
+    asv installs vcjax in site-packages.
     """
     try:
         folder = Path(str(importlib.metadata.distribution("vcjax").locate_file("vcjax")))
@@ -147,7 +149,7 @@ def one_cpu() -> tuple[int, ...] | None:
     """Return one CPU that this process may use, or None if the system cannot bind processes."""
     if not hasattr(os, "sched_getaffinity"):
         return None
-    # The last CPU: the system tends to use the first CPU for its own work.
+    # Take the last CPU, because the system tends to use the first CPU for its own work.
     return (max(os.sched_getaffinity(0)),)
 
 
@@ -162,7 +164,7 @@ def _empty(case: PlannedCase, status: Any, failure: jaxmeter.Failure | None) -> 
 
 
 class Progress:
-    """Count the `total` rounds of a plan, write a line for each, and collect the failures.
+    """Count the `total` rounds of a plan, write a line for each round, and collect the failures.
 
     `write` is called with each line; by default the line is printed.
     """
@@ -217,12 +219,12 @@ def measure_plan(
         Every case gets its first round. Later rounds start only within this time, so a slow
         machine measures fewer processes for each case.
     resume : bool
-        Whether rounds that have an ``ok`` record in the store are not measured again.
+        Whether to keep the ``ok`` records in the store. Otherwise all rounds are measured again.
     workers : Workers, optional
         Workers of the whole run, which share preparations between plans. The default makes new
         workers.
     run_case, clock : callables
-        Replaced in tests; `run_case` is used by new workers only.
+        Functions that tests replace. Only new workers use `run_case`.
 
     Returns
     -------

@@ -17,7 +17,8 @@ STORE_VARIABLE = "VCJAX_BENCH_STORE"
 def store_root() -> Path:
     """Return the folder of all records.
 
-    It is ``VCJAX_BENCH_STORE``, or ``results/records`` next to asv.conf.json.
+    The variable ``VCJAX_BENCH_STORE`` names the folder. If the variable is not set, the folder is
+    ``results/records`` next to asv.conf.json.
     """
     named = os.environ.get(STORE_VARIABLE)
     if named:
@@ -29,8 +30,8 @@ def store_root() -> Path:
 def environment_name() -> str:
     """Return the name of the folder for the records of this environment.
 
-    Under asv it is asv's name of the environment. Outside asv it consists of the versions of Python
-    and JAX, and the kind of device that JAX would choose.
+    Under asv, the name is asv's name of the environment. Outside asv, the name has the versions of
+    Python and JAX, and the kind of device that JAX would choose.
     """
     if "ASV_ENV_NAME" in os.environ:
         return re.sub(r"[^\w.+-]+", "-", os.environ["ASV_ENV_NAME"])
@@ -44,7 +45,7 @@ def environment_name() -> str:
 class RecordStore:
     """Records of one commit in one environment.
 
-    They are in the folder `root`, which is made when the first record is written.
+    The records are in the folder `root`, which is made when the first record is written.
     """
 
     def __init__(self, root: Path) -> None:
@@ -59,7 +60,7 @@ class RecordStore:
 
         A file that cannot be read as a record (truncated, another schema, not a regular file, too
         large) is renamed to ``.unreadable``. A record of another target or of other parameters is
-        renamed to ``.stale``. The case is then measured again; nothing is deleted.
+        renamed to ``.stale``. Nothing is deleted. After either renaming the case is measured again.
         """
         path = self.path(case.name, round_index)
         try:

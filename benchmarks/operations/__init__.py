@@ -1,6 +1,8 @@
-"""One table of vcjax's public operations, for reviews, bisections and ``jaxmeter lock``.
+"""The table of operations, for reviews, bisections and ``jaxmeter lock``.
 
-`programs`, `derivatives` and `calls` hold the operations at small sizes. `worker` measures many of
-them in one process, and `measure` starts the workers. Round 0 of an operation has exact quantities
-only. Later rounds have steady-state times only.
+An operation is a program or a sequence of calls that uses public functions of vcjax. The modules
+`programs`, `derivatives` and `calls` define operations with small inputs. The module `worker`
+measures many operations in one process, and `measure` starts the workers. Round 0 of an operation
+measures only exact quantities, such as bytes and counts. Later rounds measure only steady-state
+times.
 """

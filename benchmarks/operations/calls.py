@@ -66,7 +66,7 @@ def called_for_gradients() -> Calls:
 def called_for_ten_digits() -> Calls:
     """Compute a field and a gradient to ten digits.
 
-    At ten digits, other errors are too small to hide rounding errors on the host.
+    At ten digits, all other errors are small, so rounding errors on the host become visible.
     """
     sizes: dict[str, Any] = {"shape": (4, 48), "src_shape": (4, 72), "trg_shape": (2, 6)}
     problem = problems.axisymmetric(10, **sizes)
@@ -94,7 +94,7 @@ def called_for_ten_digits() -> Calls:
 def called_off_the_surface() -> Calls:
     """Evaluate fields at 5, 8 and 1030 points off the surface, and gradients at 8 points.
 
-    The three evaluations of fields share a program.
+    The three evaluations of fields use the same compiled program.
     """
     problem = PROBLEM()
     symmetry: dict[str, Any] = {"nfp": problem.nfp, "half_period": problem.half_period}
@@ -162,7 +162,7 @@ def called_for_the_surface() -> Calls:
 def called_as_virtual_casing() -> Calls:
     """Call the methods of `VirtualCasing`, which has the interface of the C++ `virtual_casing`.
 
-    Each method that evaluates is called twice.
+    Each method that evaluates a field or a gradient is called twice.
     """
     problem = PROBLEM()
     flat = functools.partial(_component_first, flat=True)
@@ -185,8 +185,8 @@ def called_as_virtual_casing() -> Calls:
 def called_as_virtual_casing_jax() -> Calls:
     """Call the methods of `VirtualCasingJAX`, which has the interface of `virtual_casing_jax`.
 
-    Each method that evaluates is called twice. Methods named ``..._jit`` are left out, because they
-    are other names of the same methods.
+    Each method that evaluates a field or a gradient is called twice. Methods named ``..._jit`` are
+    left out, because they are other names of the same methods.
     """
     problem = PROBLEM()
 
@@ -214,14 +214,14 @@ def called_as_virtual_casing_jax() -> Calls:
     *("vcjax.wout.from_wout", "vcjax.wout.read_wout", "vcjax.wout.tokamak_path"),
 )
 def called_for_an_equilibrium() -> Calls:
-    """Read an equilibrium, and separate its field through both interfaces for VMEC outputs.
+    """Read an equilibrium, and separate its field through each interface for VMEC outputs.
 
-    The interfaces are `vcjax.interfaces.simsopt` and `vcjax.wout.from_wout`.
+    The two interfaces are `vcjax.interfaces.simsopt` and `vcjax.wout.from_wout`.
     """
 
     def run():
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", vcjax.VcjaxWarning)  # the file's field has few digits
+            warnings.simplefilter("ignore", vcjax.VcjaxWarning)  # the field has few digits
             path = wout.tokamak_path()
             simsopt.best_nphi_over_ntheta(wout.read_wout(path))
             simsopt.VirtualCasing.from_vmec(path, 4, 24, digits=DIGITS, filename=None)

@@ -22,10 +22,11 @@ def _half_square(values: Any) -> Any:
 
 
 def _scaled_alike(gradients: Any, values: Any, expected: float) -> float:
-    """Return the difference of sum(gradients * values) from `expected`, but at least `ROUNDING`.
+    """Return the relative error of sum(gradients * values), but at least `ROUNDING`.
 
-    The difference is relative to the sum of the terms' absolute values. For a homogeneous function,
-    Euler's theorem gives the expected sum: the degree times the function's value.
+    The error is the difference from `expected`, divided by the sum of the terms' absolute values.
+    For a homogeneous function, Euler's theorem gives the expected sum: the degree times the
+    function's value.
     """
     pairs = list(zip(jax.tree.leaves(gradients), jax.tree.leaves(values), strict=True))
     largest = sum(float(jnp.abs(g * v).sum()) for g, v in pairs)
@@ -41,7 +42,7 @@ def _in_the_field(evaluate: Callable[..., Any], casing: Any) -> Program:
 
     def check(answer, run):
         value, gradient = answer
-        # The scalar is a quadratic form: its slope along the field is twice its value.
+        # The scalar is a quadratic form of the field B: its derivative along B is twice its value.
         return {"slope_error_relative": _scaled_alike(gradient, B, 2.0 * float(value))}
 
     return Program(jax.value_and_grad(value), (B, casing), check)
@@ -95,13 +96,13 @@ def gradient_slope_in_the_surface() -> Program:
 
 
 def _in_the_points(value: Callable[..., Any], given: Any, constants: Any, degree: int) -> Program:
-    """Return the program that differentiates a scalar with respect to the surface points X.
+    """Return the program that differentiates a scalar with respect to points.
 
-    If `given` also has points off the surface, the derivative is with respect to them too. The
-    check returns the errors of two identities. First, the scalar is a homogeneous function of the
-    points with the given degree, so Euler's theorem holds up to the error of the quadrature.
-    Second, the gradient is a quadratic function of the field B: if B is multiplied by 3, the
-    gradient is multiplied by 9.
+    `given` is X, the surface points, or a pair: points off the surface, and X. The check returns
+    the errors of two identities. First, the scalar is a homogeneous function of all these points,
+    of degree `degree`. Euler's theorem therefore holds up to the error of the quadrature. Second,
+    the gradient is a quadratic function of the field B: if B is multiplied by 3, the gradient is
+    multiplied by 9.
     """
     B = inputs.total()
 
@@ -155,6 +156,6 @@ def gradient_slope_in_the_points() -> Program:
 
 
 def _half_square_of(found: vcjax.OffSurface) -> Any:
-    # The part that is NaN must not be differentiated.
+    # Of the two fields at a point, one may be NaN. This field must not be differentiated.
     inside = found.inside.reshape(-1, *[1] * (found.external.ndim - 1))
     return _half_square(jnp.where(inside, found.external, found.internal))

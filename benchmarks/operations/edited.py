@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-MAX_FAR = 3  # if no edit is near and there are more edits than this, no edit is returned
+MAX_FAR = 3  # with more edits than this, no edit in another file is returned
 Place = tuple[str, str, int]
 """File, function and line number of a place in a program of HEAD."""
 
@@ -27,7 +27,7 @@ class EditedLine:
     """The top-level function or class that contains the line, or an empty string."""
     text: str
     edit: int = 0
-    """The number, within the file, of the edit that contains the line."""
+    """Number of the edit that contains the line; edits are numbered within a file."""
 
     def __str__(self) -> str:
         return f"edited: {self.file}:{self.line} in {self.function or 'the module'}: {self.text}"
@@ -93,10 +93,10 @@ def _code_lines(text: str, lines: Sequence[str]) -> set[int]:
 def nearest(edits: Sequence[EditedLine], seen: Sequence[Place]) -> EditedLine | None:
     """Return the edited line nearest to a change of a program, or None if no edit is near.
 
-    An edit on a line where the program changed is nearest. Edits in the same function come next,
-    then edits in the same file. If all edits are in other files, the first edited line is
-    returned if there are at most `MAX_FAR` edits, otherwise None. `seen` are the places where the
-    program changed, the largest change first.
+    `seen` are the places where the program changed, the largest change first. An edit on a line
+    where the program changed is nearest. Edits in the same function come next, then edits in the
+    same file. If all edits are in other files, the result depends on the number of edits. With at
+    most `MAX_FAR` edits it is the first edited line, with more edits it is None.
     """
 
     def distance(edit: EditedLine) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Inputs and checks that the operations share; expensive inputs are made once in a process."""
+"""Inputs and checks of the operations; expensive inputs are made only once in a process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ POINT_COUNT = 400  # more points than a tile has
 DISTANCE = 0.04  # at this distance no point needs a patch of its own
 ROUNDING = 1e-11
 """A violation of an identity below this value is rounding, and is reported as this value."""
-ROUNDING_OF_GRADIENTS = 1e-6  # the finite part is a difference of large numbers
+# The limit for gradients is larger: the finite part of their integrals is a difference of large
+# numbers.
+ROUNDING_OF_GRADIENTS = 1e-6
 
 
 @functools.cache
@@ -63,13 +65,16 @@ def casing(**options: Any) -> vcjax.Casing:
 
 @functools.cache
 def gradient_casing() -> vcjax.GradientCasing:
-    """Return the surface, prepared for gradients."""
+    """Return the surface prepared for gradients."""
     return vcjax.prepare_gradient(rule(gradient=True), PROBLEM().X)
 
 
 @functools.cache
 def off_surface_casing(**options: Any) -> vcjax.OffSurfaceCasing:
-    """Return the surface prepared for points off it; `options` are as for `off_surface_rule`."""
+    """Return the surface prepared for points off the surface.
+
+    `options` are hashable keyword arguments of `vcjax.choose_off_surface`.
+    """
     return vcjax.prepare_off_surface(off_surface_rule(**options), PROBLEM().X)
 
 
@@ -93,10 +98,10 @@ def violation(found: Any, expected: Any, floor: float = ROUNDING) -> float:
 def linearity(
     run: Callable[..., Any], *arguments: Any, floor: float = ROUNDING
 ) -> dict[str, float]:
-    """Return how far a program is from linear in its second argument, which is a field.
+    """Return the error of a program's linearity in its second argument, which is a field.
 
-    The result for 3 times the field is compared with 3 times the result for the field. The two
-    results are rounded differently. If a part of the program computes in single precision, the
+    The result for 3 times the field is compared with 3 times the result for the field. Rounding
+    errors of the two results differ. If a part of the program computes in single precision, the
     difference is therefore about 1e-8, at any number of digits.
     """
     first, field, *rest = arguments

@@ -1,8 +1,8 @@
 """Keep the exact metrics of operations for later reviews of the same code.
 
-The exact metrics of an operation follow from the code, the versions of the packages and the
-processor. They are measured once for each combination, and later reviews copy their records. A
-second review against the same BASE therefore measures only HEAD.
+The exact metrics of an operation depend on the code, the versions of the packages and the
+processor. They are measured only once for each combination of these. Later reviews copy the
+records. A second review against the same BASE therefore measures only HEAD.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from benchmarks.measuring.store import environment_name
 from benchmarks.operations.table import SUITE
 
 MAX_FOLDERS = 20
-"""Number of combinations whose metrics are kept; older metrics are removed."""
+"""Number of folders with kept metrics, one for each combination; older folders are removed."""
 _OPTIONS = ("CUDA_", "JAX_", "OMP_", "VCJAX_CHUNK_", "XLA_")
-"""Beginnings of the names of environment variables that change programs or answers."""
+"""Environment variables with these prefixes may change programs or answers."""
 _PASSING = ("started_utc", "load_1min_before", "load_1min_after")
 """Fields of an environment that differ from run to run."""
 _NOTE = "code"
@@ -82,18 +82,19 @@ def remove_unusable(side: MeasuredSide, digest: str) -> None:
 
 
 def take_kept(kept: Path, side: MeasuredSide, only: Sequence[str]) -> int:
-    """Copy the records in `kept` that a side lacks to this side, and return their number.
+    """Copy records from the folder `kept` to a side, and return the number of copied records.
 
-    `keep` has filled the folder `kept`, which is named after a digest of the code. `only` are
+    Only records that the side lacks are copied. The function `keep` fills the folder. `only` are
     patterns of the operations' names.
     """
     return _copy_missing((kept / "details", kept / "records"), _measured(side), only)
 
 
 def keep(kept: Path, side: MeasuredSide) -> None:
-    """Copy the successful records of a side to the folder `kept`, named after a digest of the code.
+    """Copy the successful records of a side to the folder `kept`.
 
-    Then remove the oldest folders next to `kept`, so that at most `MAX_FOLDERS` folders remain.
+    The name of this folder is a digest of the code. Then remove the oldest folders next to `kept`,
+    so that at most `MAX_FOLDERS` folders remain.
     """
     _copy_missing(_measured(side), (kept / "details", kept / "records"))
     if kept.exists():
@@ -121,14 +122,15 @@ def _succeeded(details: Path, suite: Path) -> Iterator[str]:
 def _copy_missing(
     source: tuple[Path, Path], target: tuple[Path, Path], only: Sequence[str] = ("*",)
 ) -> int:
-    """Copy the successful operations that `target` lacks, and return their number.
+    """Copy the records of successful operations that `target` lacks, and return their number.
 
-    `source` and `target` are folders of details and of records; `only` are patterns of names.
+    `source` and `target` each have two folders: the folder of details and the folder of records.
+    `only` are patterns of the operations' names.
     """
     missing = set(_succeeded(*source)) - set(_succeeded(*target))
     chosen = [name for name in missing if any(fnmatch.fnmatch(name, one) for one in only)]
     for name in chosen:
-        # The record last: a record without details is not used.
+        # The record is copied last, because a record without details is not used.
         files = f"{name}.json", f"{name}/0.json"
         for here, there, file in zip(source, target, files, strict=True):
             (there / file).parent.mkdir(parents=True, exist_ok=True)

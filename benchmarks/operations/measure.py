@@ -29,10 +29,10 @@ def measure_operations(
 ) -> None:
     """Measure every operation that has no successful record in the store of a side.
 
-    Two workers share the operations and run in parallel. The record of an operation that ended its
-    worker has the status "failed". `only` are patterns of the operations' names. `kept` is the
-    folder ``results/operations``, which keeps records for later reviews of the same code; None
-    means that records are neither taken nor kept.
+    Two workers share the operations and run in parallel. If an operation ends its worker, the
+    record of the operation has the status "failed". `only` are patterns of the operations' names.
+    `kept` is the folder ``results/operations``, which keeps records for later reviews of the same
+    code. If `kept` is None, records are neither reused nor kept.
     """
 
     def run(first: int) -> None:
@@ -51,7 +51,7 @@ def measure_operations(
                 print(f"{SUITE}: {count} records of the same code are reused", flush=True)
     with ThreadPoolExecutor(WORKERS_COUNT) as pool:
         list(pool.map(run, range(WORKERS_COUNT)))
-    # Somebody may have edited the benchmarks in the meantime.
+    # Compare the digests again: somebody may have edited the benchmarks in the meantime.
     if kept is not None and code_digest(*code) == digest:
         with _said():
             keep(kept / digest, side)
@@ -59,7 +59,10 @@ def measure_operations(
 
 @contextlib.contextmanager
 def _said() -> Iterator[None]:
-    """Print a file error instead of raising it: without kept records a review only takes longer."""
+    """Print file errors instead of raising them.
+
+    Without kept records a review only takes longer.
+    """
     try:
         yield
     except (OSError, jaxmeter.FileError) as error:
@@ -97,7 +100,7 @@ def _work(
     round_index: int = 0,
     part: tuple[int, int] = (0, 1),
 ) -> None:
-    """Run a worker; if an operation ends the worker, start another one for the other operations."""
+    """Run a worker; if an operation ends it, start another worker for the other operations."""
     environment = {
         **os.environ,
         **WORKER_ENVIRONMENT,
@@ -119,7 +122,10 @@ def _work(
 
 
 def _ended(command: Sequence[str], environment: Mapping[str, str]) -> str | None:
-    """Run a worker; return None if it succeeds, else its exit status and the end of its stderr."""
+    """Run a worker, and return None if it succeeds.
+
+    If it fails, return its exit status and the end of its standard error.
+    """
     done = subprocess.run(command, env=environment, capture_output=True)
     for line in done.stdout.decode(errors="replace").splitlines():
         if line.startswith(f"{SUITE}/"):
@@ -130,7 +136,10 @@ def _ended(command: Sequence[str], environment: Mapping[str, str]) -> str | None
 
 
 def _blame(store: RecordStore, note: Path, round_index: int, why: str) -> bool:
-    """Record that the operation in progress failed; return False if none was in progress."""
+    """Record that the operation in progress failed; return False if no operation was in progress.
+
+    The worker writes the name of this operation into the file `note`.
+    """
     try:
         found = json.loads(note.read_text())
         note.unlink()
@@ -154,10 +163,12 @@ def write_differences(
 ) -> list[str]:
     """Write ``out/operations/<name>.txt`` for each operation that differs between two commits.
 
-    An operation differs if its program, its calls or the error of its answer differs. If one of the
-    `edits` between the two packages is near the difference, the first line of the file names it as
-    the most likely cause. Return the names of the operations whose calls or compiled program
-    differ. Except for work on the host, only the times of these operations can have changed.
+    An operation differs if its program, its calls or the error of its answer differs. `edits` are
+    edited lines of HEAD's package. If an edited line is near the difference, the first line of the
+    file names this line as the most likely cause.
+
+    Return the names of the operations with different calls or different compiled programs. Except
+    for work on the host, only the times of these operations can have changed.
     """
     changed = []
     for path in sorted(both[1].store.root.glob(f"{SUITE}/*/0.json")):
@@ -182,7 +193,7 @@ def write_differences(
 
 
 class Difference(NamedTuple):
-    """The differences between an operation's programs, or compiled calls, at BASE and HEAD."""
+    """The differences of an operation between BASE and HEAD, in its program or its calls."""
 
     text: str = ""
     """A description of the differences; empty if nothing differs."""
@@ -212,7 +223,7 @@ def difference(base: bytes, head: bytes) -> Difference:
 
 
 def _attribution(found: jaxmeter.ProgramDiff) -> Iterator[str]:
-    """Yield a string that names the source line whose part of the program changed most."""
+    """Yield a text that names the source line with the largest change of the program."""
     for change in found.lines[:1]:
         verb = "new" if change.before is None else "gone" if change.now is None else "changed most"
         line = change.line

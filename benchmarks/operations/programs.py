@@ -46,7 +46,7 @@ def internal_field() -> Program:
 
 @operation("vcjax.external_field")
 def field_in_single_precision() -> Program:
-    """Return the program for the external field, with the far field in single precision."""
+    """Return the program that evaluates the external field, with a single-precision far field."""
     error = PROBLEM().external_error
     return _evaluation(vcjax.external_field, inputs.casing(), error, far_dtype="float32")
 
@@ -76,21 +76,21 @@ def fields_of_a_batch() -> Program:
 
 @operation("vcjax.prepare", "vcjax.external_field")
 def field_on_two_devices() -> Program:
-    """Return the program for the external field, with targets on two virtual devices."""
+    """Return the program that evaluates the external field, with targets on two virtual devices."""
     casing = vcjax.prepare(inputs.rule(), PROBLEM().X, devices=jax.devices()[:2])
     return _evaluation(vcjax.external_field, casing, PROBLEM().external_error)
 
 
 @operation("vcjax.external_gradient")
 def external_gradient() -> Program:
-    """Return the program for the gradient of the field of the currents outside."""
+    """Return the program that evaluates the gradient of the external field."""
     error = PROBLEM().external_gradient_error
     return _evaluation(vcjax.external_gradient, inputs.gradient_casing(), error)
 
 
 @operation("vcjax.internal_gradient")
 def internal_gradient() -> Program:
-    """Return the program for the gradient of the field of the currents inside."""
+    """Return the program that evaluates the gradient of the internal field."""
     error = PROBLEM().internal_gradient_error
     return _evaluation(vcjax.internal_gradient, inputs.gradient_casing(), error)
 
@@ -126,8 +126,8 @@ def _preparation(
 ) -> Program:
     """Return the program that prepares a traced surface.
 
-    Its check uses the fact that a part of the prepared surface is proportional to a power of the
-    surface's size. The exponent is `degree`.
+    The attribute `part` of the prepared surface is proportional to a power of the surface's size.
+    The exponent is `degree`. The check of the program returns the error of this relation.
     """
 
     def function(X, constants):
@@ -144,13 +144,13 @@ def _preparation(
 
 @operation("vcjax.field_at")
 def field_at() -> Program:
-    """Return the program for the separated fields at points on both sides of the surface."""
+    """Return the program that evaluates fields at points on both sides of the surface."""
     return _at_points(vcjax.field_at, error_at)
 
 
 @operation("vcjax.gradient_at")
 def gradient_at() -> Program:
-    """Return the program for gradients of the fields of `field_at`, at the same points."""
+    """Return the program that evaluates gradients of fields, at the same points as `field_at`."""
     error = functools.partial(error_at, exact=magnetic_field_gradient)
     return _at_points(vcjax.gradient_at, error, gradient=True)
 
@@ -181,7 +181,7 @@ def _at_points(
 
 @operation("vcjax.dense_operator")
 def dense_operator() -> Program:
-    """Return the program for the matrix of the external field."""
+    """Return the program that computes the matrix of the external field."""
     casing = inputs.casing()
 
     def check(answer, run):
@@ -212,13 +212,13 @@ def apply_dense_operator() -> Program:
 
 @operation("vcjax.self_test")
 def self_test() -> Program:
-    """Return the program for the error of the quadrature at each target."""
+    """Return the program that computes the error of the quadrature at each target."""
     return _self_test(inputs.casing())
 
 
 @operation("vcjax.self_test")
 def self_test_of_gradients() -> Program:
-    """Return the program for the error of the gradient's quadrature at each target."""
+    """Return the program that computes the error of the gradient's quadrature at each target."""
     return _self_test(inputs.gradient_casing())
 
 

@@ -1,4 +1,4 @@
-"""The table of operations, each with the public names that it measures."""
+"""The table of operations, with the public names that each operation measures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Check = Callable[..., Mapping[str, float]]
 
 @dataclass(frozen=True)
 class Program:
-    """A function that is compiled as a whole, with its arguments.
+    """A function that is compiled as a single program, with its arguments.
 
     ``check(answer, run)`` returns named numbers. `run` is the compiled function, which the check
     may call with other arguments of the same shapes.
@@ -59,7 +59,7 @@ class Operation:
 
     @property
     def target(self) -> str:
-        """The operation as ``module:function``, the form that records and ``jaxmeter lock`` use."""
+        """The name ``module:function`` of the operation, for records and for ``jaxmeter lock``."""
         return f"{self.make.__module__}:{self.name}"
 
 
@@ -70,9 +70,10 @@ OPERATIONS: dict[str, Operation] = {}
 def operation(*covers: str) -> Callable[[Callable[[], Program | Calls]], Callable[[], Case]]:
     """Return a decorator that adds an operation to the table.
 
-    The decorated function makes the operation. The decorator replaces it with a function that
-    returns the operation's `jaxmeter.Case`, so that commands of jaxmeter can use the operation by
-    its name ``module:function``. `covers` are the public names that the operation measures.
+    The decorated function makes the operation. The decorator replaces this function with another
+    function, which returns the operation's `jaxmeter.Case`. Commands of jaxmeter can then use the
+    operation by its name ``module:function``. `covers` are the public names that the operation
+    measures.
     """
 
     def entered(make: Callable[[], Program | Calls]) -> Callable[[], Case]:

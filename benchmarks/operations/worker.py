@@ -1,11 +1,11 @@
 """``python -m benchmarks.operations.worker STORE DETAILS``: measure operations in this process.
 
-Operations are measured one after the other, and JAX's caches are cleared between them. A program
-that an earlier worker compiled comes from the persistent compilation cache. A cached program has
-the same quantities, so a commit that changed nothing is measured in seconds.
+Operations are measured one after the other. JAX's caches are cleared before each operation. A
+program that an earlier worker compiled comes from the persistent compilation cache. A cached
+program has the same quantities, so a commit that changed nothing is measured in seconds.
 
-``--round 0``, the default, measures exact quantities. With a larger number only steady-state times
-are measured, and the record of that round has only samples.
+``--round 0``, the default, measures exact quantities. A larger number measures only steady-state
+times, and the record of that round has only samples.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from benchmarks.operations.table import OPERATIONS, SUITE, Calls, Operation, Pro
 
 LOW_PRECISION = ("float32", "complex64", "float16", "bfloat16")
 TIMEOUT_SECONDS = 600.0  # limit for one operation
-SAMPLES_SECONDS = 1.0  # no further call after this time and MIN_SAMPLES calls
+SAMPLES_SECONDS = 1.0  # calls stop after this time, but not before MIN_SAMPLES calls
 MIN_SAMPLES, MAX_SAMPLES = 3, 300
 
 
@@ -44,13 +44,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.operations.worker")
     add = parser.add_argument
     add("store", type=Path, help="folder of the store for the records")
-    add("details", type=Path, help="folder for descriptions of what each operation compiled")
+    add("details", type=Path, help="folder for a description of each operation's programs")
     about = "K/N: measure operation K and every N-th operation after it; default 0/1"
     add("--part", default="0/1", help=about)
     add("--only", nargs="+", default=["*"], help="patterns of operations' names")
-    add("--round", type=int, default=0, help="0: measure exact quantities; 1 or more: times")
+    add("--round", type=int, default=0, help="0: exact quantities; 1 or more: times; default 0")
     options = parser.parse_args(argv)
-    # Set before the backend starts; the machine's cores are divided among the devices.
+    # This option must be set before the backend starts. The devices share the machine's cores.
     jax.config.update("jax_num_cpu_devices", 2)
     first, step = map(int, options.part.split("/"))
     store = RecordStore(options.store)
@@ -61,15 +61,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         case = planned(one)
         if store.read(case, options.round) is not None:
             continue
-        # The parent reads this note if this process dies.
+        # The parent process reads this note if this process ends early.
         note = {"name": one.name, "target": one.target}
         (options.details / f"current-{first}").write_text(json.dumps(note))
         started = time.process_time()
-        # At the timeout this ends the process, even in a compile; the parent starts a new process.
+        # At the timeout, faulthandler ends this process, even during a compile. The parent process
+        # then starts a new worker.
         faulthandler.dump_traceback_later(TIMEOUT_SECONDS, exit=True)
         record, detail = measured(one, is_timed=options.round > 0)
         faulthandler.cancel_dump_traceback_later()
-        # Details first: a record without them would never be compared.
+        # Write the details first, because a record without details would never be compared.
         if detail is not None:
             jaxmeter.write_file(options.details / f"{one.name}.json", detail.to_json())
         store.write(case, options.round, record)
@@ -80,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def planned(one: Operation) -> PlannedCase:
-    """Return the planned case of an operation; its name is the name of the record in the store."""
+    """Return the planned case of an operation; the store names the record after this case."""
     return PlannedCase(name=f"{SUITE}/{one.name}", target=one.target, params={}, rounds=1)
 
 
@@ -124,7 +125,8 @@ def _program(record: jaxmeter.Record, made: Program) -> tuple[jaxmeter.Record, j
         counts=jaxmeter.Counts(traces_count=executions_count(), compiles_count=1),
         checks=dict(made.check(answer, jitted)),
         extras={"low_precision_count": _low_precision_count(jitted, made.arguments)},
-        # Without the compile, an estimate of the time before the samples of a later, timed round.
+        # The time without the compile. A later, timed round needs about this time before its
+        # samples.
         wall_seconds=time.perf_counter() - started,
     )
     return record, dataclasses.replace(found, name=record.name)
@@ -134,7 +136,8 @@ def _counted(made: Program) -> tuple[Any, Callable[[], int]]:
     """Return the jitted function of a program, and a function that counts runs of its body."""
     executions = 0
 
-    # Its name is part of the key of the compilation cache, so all workers use the same name.
+    # The name of this function is part of the key of the compilation cache. All workers therefore
+    # use the same name.
     def counted(*arguments):
         nonlocal executions
         executions += 1

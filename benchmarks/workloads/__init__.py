@@ -1,1 +1,1 @@
-"""The programs that the suites measure; they may import vcjax, but not jaxmeter."""
+"""The programs that the suites measure. These modules may import vcjax, but not jaxmeter."""

@@ -57,8 +57,9 @@ def problem_named(
 
     Parameters
     ----------
-    name : one of `CASES`.
-    digits, half_period : arguments of the problem's function; None means its defaults.
+    name : one of the names in `CASES`.
+    digits, half_period : arguments of the function that makes the problem. For None, the function
+        uses its default.
 
     Raises
     ------

@@ -104,7 +104,7 @@ def test_a_budget_that_is_too_small_is_reported_with_the_needed_time(measure, ca
     measure(budget=20, clock=lambda: float(next(ticks)))
     out = capsys.readouterr().out
     assert "3 rounds of every case take about 40 s more here, but 20 s are left" in out
-    assert "the times of suite/b will not be judged; increase --budget by 40 s" in out
+    assert "The times of suite/b will not be judged; increase --budget by 40 s" in out
 
 
 def test_a_round_costs_what_its_processes_took_on_both_sides(tmp_path):

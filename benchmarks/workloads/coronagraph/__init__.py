@@ -1,9 +1,10 @@
-"""A coronagraph image simulator: star, planets, disk and zodiacal light on a photon counter.
+"""A simulator of coronagraph images: star, planets, disk and zodiacal light on a photon counter.
 
-``scene``, ``optics`` and ``detector`` define the parts of a system as equinox modules. All arrays
-of these modules are pytree leaves. The modules use ``resampling``, ``splines``, ``kepler``,
-``off_axis`` and ``folding``. ``model`` computes rate maps and frames. ``propagation`` computes
-images by Fourier optics, and ``example`` makes a whole system.
+The files ``scene``, ``optics`` and ``detector`` define the parts of a system as classes derived
+from ``equinox.Module``. All arrays in these classes are pytree leaves. The classes use functions
+of ``resampling``, ``splines``, ``kepler``, ``off_axis`` and ``folding``. The file ``model``
+computes rate maps and frames. The file ``propagation`` computes images by Fourier optics, and
+``example`` makes a whole system.
 
 Every function computes in the dtype of its arrays; `example.system` makes float32 arrays.
 """

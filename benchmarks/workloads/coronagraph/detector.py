@@ -25,7 +25,7 @@ class Detector(eqx.Module):
     ) -> Int[Array, "size size"]:
         """Return the number of counted photons in each pixel of a random exposure.
 
-        `rate` is photons per second in each pixel and not negative; `exposure` is in seconds.
+        `rate` has the photons per second in each pixel, 0 or more. `exposure` is in seconds.
         """
         arriving, counting = jax.random.split(key)
         mean = rate * exposure

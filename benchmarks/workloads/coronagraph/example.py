@@ -32,7 +32,7 @@ def system(size: int) -> System:
 
 
 def structure() -> Any:
-    """Return the pytree structure of a system, to restore a system from stored arrays."""
+    """Return the pytree structure of a system; it is needed to restore a system from arrays."""
     nothing = [jnp.zeros((1,) * axes, jnp.float32) for axes in range(5)]
     optics = Coronagraph(
         cube=nothing[4],
@@ -63,7 +63,7 @@ def _system(optics: Coronagraph, solve_kepler: KeplerTable, size: int) -> System
 def observation() -> Observation:
     """Return an observation of 600 seconds on day 12.5.
 
-    The light has wavelengths within a band of 0.1 micrometres around 1.05 micrometres.
+    The wavelengths are in a band with a width of 0.1 micrometres around 1.05 micrometres.
     """
     return Observation(
         wavelength=_f32(1.05),
@@ -113,7 +113,9 @@ def _planets(solve_kepler: KeplerTable) -> Planets:
 
 
 def _ring(size: int) -> MapSpline:
-    """Return an inclined ring that scatters forwards and is brighter at longer wavelengths.
+    """Return the brightness of an inclined ring of dust.
+
+    The ring scatters light mainly forwards, and is brighter at longer wavelengths.
 
     Scattering: L. G. Henyey, J. L. Greenstein, ApJ 93 (1941) 70.
     """

@@ -1,8 +1,9 @@
-"""Convolution with images that vary over the field and are stored for a quarter of the field.
+"""Convolution with images that vary over the field of view.
 
-If the pupil is its own mirror image in rows and in columns, mirrored sources have mirrored images.
-The images of sources in one quadrant are then enough: sources in the other quadrants are folded
-into the first quadrant, and their images are mirrored back.
+The images are stored only for sources in one quadrant of the field. This is enough if the pupil is
+its own mirror image in rows and in columns, because mirrored sources then have mirrored images.
+Sources in the other quadrants are folded into the first quadrant, and their images are mirrored
+back.
 
 N is the number of rows, and of columns, of an image. Sources lie at whole offsets -N/2 ... N/2-1
 from the centre. The pixels of an image lie at half-integer offsets, so mirroring an image reverses
@@ -27,7 +28,8 @@ def fold(sources: Float[Array, "size size"]) -> Float[Array, "4 quarter quarter"
     quadrants = []
     for row_step in (1, -1):
         for column_step in (1, -1):
-            # In the reversed array the offset -1 has the index `half`, so the axis is left out.
+            # In a reversed array the offset -1 has the index `half`, so sources on the axis
+            # (offset 0) are left out.
             part = sources[::row_step, ::column_step][half:, half:]
             pads = [(0, 1) if step > 0 else (1, 0) for step in (row_step, column_step)]
             quadrants.append(jnp.pad(part, pads))

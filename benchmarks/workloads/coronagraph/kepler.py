@@ -31,10 +31,10 @@ class KeplerTable(eqx.Module):
     def __call__(
         self, turns: Float[Array, ""], eccentricity: Float[Array, ""]
     ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """Return the sine and cosine of the eccentric anomaly; `turns` is the mean anomaly / 2 pi.
+        """Return the sine and cosine of the eccentric anomaly.
 
-        Both are NaN for an eccentricity beyond the table. No error is raised, because the
-        eccentricity may be traced.
+        `turns` is the mean anomaly divided by 2 pi. For an eccentricity beyond the table both
+        results are NaN. No error is raised, because the eccentricity may be traced.
         """
         _, rows, columns = self.values.shape
         inside = (eccentricity >= 0.0) & (eccentricity <= LARGEST_ECCENTRICITY)
@@ -82,9 +82,10 @@ class Orbits(eqx.Module):
     def position(self, time: Float[Array, ""], solve: Callable) -> Float[Array, "3 ..."]:
         """Return the position of a planet relative to its star, in astronomical units.
 
-        The components are to the north, to the east, and away from us. For several planets, map
-        this method with `jax.vmap`. The time is in days. `solve` is called with the mean anomaly /
-        2 pi and the eccentricity, and returns the sine and cosine of the eccentric anomaly.
+        The components are to the north, to the east, and away from us. The time is in days. For
+        several planets, map this method with `jax.vmap`. `solve` is called with two numbers: the
+        mean anomaly divided by 2 pi, and the eccentricity. It returns the sine and cosine of the
+        eccentric anomaly.
         """
         e = self.eccentricity
         # The angle is in turns. In radians, rounding would displace a planet by 1e-5 pixels.

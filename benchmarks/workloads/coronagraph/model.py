@@ -1,4 +1,7 @@
-"""Compute the rate maps of a system and an observation, and a frame from the rate maps."""
+"""Compute rate maps from a system and an observation, and a frame from the rate maps.
+
+A rate map has the photons per second in each pixel. A frame is an exposure.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ MICROMETRES = 1e6
 
 
 class System(eqx.Module):
-    """Everything that is constant between exposures."""
+    """Everything that is the same for all exposures."""
 
     diameter: Float[Array, ""]
     """Diameter of the telescope in metres."""
@@ -67,7 +70,7 @@ def frame(
 ) -> Frame:
     """Return a random exposure and its expected rate.
 
-    `known` are rate maps that are not computed again, by their names in `RateMaps`.
+    `known` has rate maps that are not computed again, by their names in `RateMaps`.
     """
     rate = rate_maps(system, observation, known=known).total
     counts = system.detector.counts(rate, observation.exposure, key)
@@ -106,9 +109,9 @@ def planets_rate(system: System, observation: Observation) -> Float[Array, "size
 
 
 def disk_rate(system: System, observation: Observation) -> Float[Array, "size size"]:
-    """Return the rate map of the disk, the sum of the images of its points.
+    """Return the rate map of the disk, which is the sum of the images of all its points.
 
-    The image of a point depends on its position, so the sum is not a convolution.
+    The image of a point depends on the position of the point, so the sum is not a convolution.
     """
     brightness = system.disk.brightness(observation.wavelength)
     scale = _pixel_au(system, observation) / system.disk.pixel
@@ -137,7 +140,7 @@ _RATES = {"star": star_rate, "planets": planets_rate, "disk": disk_rate, "zodi":
 
 
 def _collected(system: System, observation: Observation) -> Float[Array, ""]:
-    """Return bandwidth times area times throughput: photons per second for unit flux."""
+    """Return the photons per second for unit flux: bandwidth times area times throughput."""
     area = jnp.pi / 4 * system.diameter**2
     return observation.bandwidth * area * system.throughput
 

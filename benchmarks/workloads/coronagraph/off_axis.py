@@ -21,14 +21,15 @@ class OffAxisTable(eqx.Module):
     def __call__(self, position: Float[Array, " 2"]) -> Float[Array, "size size"]:
         """Return the image of a source of unit flux; `position` is its row and column offset.
 
-        Offsets are in pixels. The image is the weighted mean of the images of the four nearest
-        sources in the table, each shifted to the position. Weights are inverse squares of the
-        distances.
+        Offsets are in pixels. The images of the four nearest sources in the table are shifted to
+        the position. The result is the weighted mean of the shifted images. Weights are inverse
+        squares of the distances.
         """
         place = jnp.abs(position)
         squares = jnp.sum((place - self.positions) ** 2, axis=-1)
         nearness, nearest = jax.lax.top_k(-squares, NEIGHBOURS)
-        # At a source of the table the weight of its image is almost 1, and its gradient is finite.
+        # The term 1e-6 keeps the weights and their gradients finite. At a source of the table, the
+        # weight of the image of this source is almost 1.
         weights = 1.0 / (1e-6 - nearness)
         weights /= jnp.sum(weights)
         shifts = place - self.positions[nearest]
@@ -41,10 +42,11 @@ class OffAxisTable(eqx.Module):
 def shifted(
     image: Float[Array, "rows columns"], shift: Float[Array, " 2"]
 ) -> Float[Array, "rows columns"]:
-    """Return an image that is shifted by a number of rows and columns, which may be fractions.
+    """Return an image that is shifted by `shift` rows and columns; fractions are allowed.
 
-    A phase factor in the Fourier transform shifts each axis. The axis is first padded to four times
-    its length, so that light that leaves on one side does not return on the other side.
+    A phase factor in the Fourier transform shifts each axis. Before the transform the axis is
+    padded to four times its length. Without padding, light that leaves on one side would return on
+    the other side.
     """
     moved = _shifted_along_rows(image, shift[1])
     return _shifted_along_rows(moved.T, shift[0]).T

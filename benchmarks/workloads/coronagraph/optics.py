@@ -20,7 +20,8 @@ TABLE_SIDE = 18
 """The off-axis table has 18 x 18 = 324 entries."""
 DIAMETERS = np.linspace(0.0, 1.2, 13)
 """Angular diameters of stars, in units of wavelength / telescope diameter."""
-# The minimum pixel, undetectable by a photon counter: logarithms need positive numbers.
+# Minimum value of a pixel, because logarithms need positive numbers. A photon counter cannot detect
+# so little light.
 _FAINTEST = 1e-16
 
 
@@ -30,9 +31,9 @@ class Coronagraph(eqx.Module):
     cube: Float[Array, "quarter quarter size size"]
     """Image of a source at each whole offset in one quadrant; see the module `folding`."""
     off_axis: Callable
-    """A callable that takes a row and column offset in pixels and returns an image.
+    """A callable, such as `OffAxisTable`, that returns the image of a source.
 
-    An example is `OffAxisTable`.
+    Its argument is the row and column offset of the source in pixels.
     """
     stellar: MapSpline
     """Logarithm of a star's image, by the star's diameter in the units of `DIAMETERS`."""
@@ -50,8 +51,8 @@ class Coronagraph(eqx.Module):
 def build(instrument: Instrument) -> Coronagraph:
     """Compute all images of an instrument.
 
-    The memory needed is the result, one of the size/2 + 1 rows of the cube, and the complex field
-    of that row. The cube is not copied if JAX's backend can use the memory of NumPy.
+    The memory must hold three things: the result, one of the size/2 + 1 rows of the cube, and the
+    complex field of that row. The cube is not copied if JAX's backend can use NumPy's memory.
     """
     propagator = Propagator(instrument)
     size, quarter = instrument.size, instrument.size // 2 + 1
@@ -80,7 +81,7 @@ def _off_axis(
 
 
 def _even_light(cube: Float32[np.ndarray, "q q size size"]) -> Float32[np.ndarray, "size size"]:
-    """Return the image of a field that has a source of unit flux at every whole offset."""
+    """Return the image of a field of view with a source of unit flux at every whole offset."""
     size = cube.shape[-1]
     quadrants = np.asarray(fold(jnp.ones((size, size), jnp.float32)))
     images = np.zeros((4, size, size), np.float32)

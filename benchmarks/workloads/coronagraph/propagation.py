@@ -2,14 +2,14 @@
 
 Sources:
 
-- for the apodiser, the prolate function of pupil and mask: R. Soummer, Apodized pupil Lyot
-  coronagraphs for arbitrary telescope apertures, ApJ 618 (2005) L161;
-- for the matrix Fourier transforms, which sample only the area of the mask: R. Soummer et al., Fast
-  computation of Lyot-style coronagraph propagation, Opt. Express 15 (2007) 15935.
+- R. Soummer, Apodized pupil Lyot coronagraphs for arbitrary telescope apertures, ApJ 618 (2005)
+  L161: the apodiser, which is the prolate function of pupil and mask;
+- R. Soummer et al., Fast computation of Lyot-style coronagraph propagation, Opt. Express 15 (2007)
+  15935: the matrix Fourier transforms, which sample only the area of the mask.
 
-Lengths in the pupil are in units of the pupil's diameter, angles in units of wavelength / diameter.
-NumPy computes the images once, on the host. It uses single precision; errors are below 1e-6 of the
-peak.
+Lengths in the pupil are in units of the pupil's diameter. Angles are in units of wavelength /
+diameter. NumPy computes the images once, on the host, in single precision. Errors are below 1e-6 of
+the peak.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _both_axes(
 def quarter_rows(
     propagator: Propagator, offsets: Float64[np.ndarray, " q"]
 ) -> Iterator[Float32[np.ndarray, "q size size"]]:
-    """Yield the images of sources at all pairs of offsets, one row of sources at a time."""
+    """Yield the images of sources at all pairs of offsets: each item has one row of sources."""
     for row in offsets:
         yield propagator.images(np.stack([np.full_like(offsets, row), offsets], axis=1))
 
@@ -145,8 +145,8 @@ def stellar_images(
     """Return the images of uniform round stars on the axis.
 
     Diameters are in units of wavelength / telescope diameter. The image of a star is the mean of
-    the images of points on the star. The points are at Gauss-Legendre nodes in the square of the
-    radius and at twelve equally spaced angles. Only points in one quadrant are imaged; the result
+    the images of points on the star. The points have twelve equally spaced angles. Their squared
+    radii are Gauss-Legendre nodes. Only images of points in one quadrant are computed. The result
     is mirrored.
     """
     nodes, weights = np.polynomial.legendre.leggauss(3)

@@ -1,4 +1,4 @@
-"""Resampling of images on other grids, by cubic interpolation from 4 x 4 pixels.
+"""Cubic interpolation of images on other grids, from 4 x 4 pixels for each point.
 
 Source of the kernel: R. G. Keys, Cubic convolution interpolation for digital image processing,
 IEEE Trans. ASSP 29 (1981) 1153, equation 15, a = -1/2.
@@ -12,9 +12,9 @@ from jaxtyping import Float
 
 
 def keys_weights(fraction: Float[Array, " *grid"]) -> Float[Array, " 4 *grid"]:
-    """Return the weights of the samples at -1, 0, 1 and 2 for a point at `fraction`.
+    """Return the weights that interpolate samples at -1, 0, 1 and 2 to the position `fraction`.
 
-    The fraction is between 0 and 1.
+    The position is between 0 and 1.
     """
     t, s = fraction, 1.0 - fraction
     return jnp.stack(

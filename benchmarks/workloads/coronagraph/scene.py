@@ -30,7 +30,7 @@ class Observation(eqx.Module):
 
 
 class Star(eqx.Module):
-    """The star in the centre."""
+    """The star in the centre of the scene."""
 
     flux: Plane
     """Photons per second, square metre and micrometre, by wavelength and time."""
@@ -54,10 +54,10 @@ class Planets(eqx.Module):
     def seen(
         self, time: Float[Array, ""]
     ) -> tuple[Float[Array, "planets 2"], Float[Array, " planets"]]:
-        """Return the planets' positions in the sky, and their brightnesses.
+        """Return the planets' positions in the sky, and their brightnesses, at a time in days.
 
-        Positions are north and east of the star, in astronomical units. Brightnesses are relative
-        to the star.
+        Positions are offsets to the north and to the east of the star, in astronomical units.
+        Brightnesses are relative to the star.
         """
 
         def one(orbit: Orbits, radius: Array) -> tuple[Array, Array]:

@@ -20,7 +20,7 @@ class MapSpline(eqx.Module):
     """Coefficients of each piece, the highest power first."""
 
     def __call__(self, x: Float[Array, ""]) -> Float[Array, "rows columns"]:
-        """Return the map at `x`; beyond the knots the outermost piece is extrapolated."""
+        """Return the map at `x`; beyond the knots the first or last piece is extrapolated."""
         piece = jnp.clip(jnp.searchsorted(self.knots, x, side="right") - 1, 0, len(self.knots) - 2)
         c = self.coefficients[:, piece]
         step = x - self.knots[piece]
@@ -42,7 +42,7 @@ class Plane(eqx.Module):
     step: Float[Array, " 2"]
 
     def __call__(self, x: Float[Array, ""], y: Float[Array, ""]) -> Float[Array, ""]:
-        """Return the value at (x, y); a point beyond the grid gets the value at its edge."""
+        """Return the value at (x, y); a point beyond the grid gets the value at the grid's edge."""
         place = (jnp.stack([x, y]) - self.start) / self.step
         rows, row_weights = _four_around(place[0], self.values.shape[0])
         columns, column_weights = _four_around(place[1], self.values.shape[1])

@@ -9,10 +9,10 @@ NAME is one of `NAMES`:
   6 MA and a magnetic field of 5 T, with 8 and 12 poloidal modes. Known coils,
   `vcjax.problems.tokamak_coils`, hold the plasma.
 
-The script needs ``pip install vmecpp``, a large package on which vcjax does not depend. Some bad
-inputs, such as a plasma current that the coils push outwards, make the solver VMEC++ end its whole
-process. Therefore the solver runs in a separate process, and a file is written only if the solver
-has converged.
+The script needs the large package vmecpp (``pip install vmecpp``). vcjax does not depend on it.
+Some bad inputs make the solver VMEC++ end its whole process, for example a plasma current that the
+coils push outwards. Therefore the solver runs in a separate process. A file is written only if the
+solver has converged.
 """
 
 import argparse
@@ -137,7 +137,7 @@ NAMES = {
 
 
 def solve(name: str, path: str) -> None:
-    """Compute the equilibrium with this name in this process, and save it to `path`."""
+    """Compute the equilibrium `name` in this process, and save it to `path`."""
     import vmecpp  # pyright: ignore[reportMissingImports]
 
     problem = vmecpp.VmecInput(**NAMES[name]())
