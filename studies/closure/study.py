@@ -145,7 +145,7 @@ def run(options: argparse.Namespace) -> int:
         if grid != "versions":
             audit, picture = results / "audits" / commit / f"{key}.json", results / "picture.png"
             if not audit.exists():
-                found = jaxmeter.audit(frame_to_audit("static_callable", AUDITED_SIZE))
+                found = jaxmeter.audit(frame_to_audit(AUDITED_SIZE))
                 replace_file(audit, found.to_json(indent=2))
             if not picture.exists():
                 replace_file(picture, pictures.picture(PICTURED_SIZE))

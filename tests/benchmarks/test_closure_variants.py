@@ -38,7 +38,7 @@ def handed_on(tmp_path_factory):
 
 
 def test_the_audit_names_both_hidden_tables_with_path_and_line():
-    audit = jaxmeter.audit(closure.frame_to_audit("static_callable", SIZE))
+    audit = jaxmeter.audit(closure.frame_to_audit(SIZE))
     found = {array.shape: array for array in audit.arrays}
     table, kepler = found[(324, SIZE, SIZE)], found[(2, 513, 2049)]
     assert table.path == "closure of system.coronagraph.off_axis.function: table.images"
