@@ -1,4 +1,4 @@
-"""Sum up a review in two lines, on exact quantities and on times, each with a reason."""
+"""Summarise a review in two lines: one on exact quantities and errors, one on times."""
 
 import re
 from collections.abc import Sequence
