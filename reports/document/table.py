@@ -53,7 +53,7 @@ class Cell:
 
 ABSENT = Cell(MISSING, order=-math.inf)
 WHY_ABSENT = (
-    f"{MISSING}: this number was not measured; processes that failed or were skipped are listed at "
+    f"{MISSING}: this number was not measured. Processes that failed or were skipped are listed at "
     "the end, with their reasons."
 )
 

@@ -30,7 +30,7 @@ def facts(here: Mapping[str, pd.DataFrame], others_count: int) -> tuple[Fact, ..
         Fact("Failed or skipped", str(len(failures)), failed),
     ]
     if others_count:
-        note = "more commits or environments, not on this page"
+        note = "other commits or environments, which are not on this page"
         found.append(Fact("Also in the tables", str(others_count), note))
     return tuple(found)
 
