@@ -22,7 +22,7 @@ from .variants import HEAD
 
 NOTHING = "This was not measured."
 TIMED = ("closure", ARGUMENT)
-NOTICED = 0.1  # extra compile time that a user notices: a share, and also seconds
+NOTICED = 0.1  # extra time that a user notices: as a share of the compile time, and in seconds
 LEAST_AUDITED_BYTES = 1000
 
 
@@ -91,7 +91,8 @@ def _script_sentences(script: pd.DataFrame) -> Iterator[str]:
                 f"{variant.capitalize()}, timed as a script does (N = {script['size'].max():.0f}, "
                 f"{counted(len(runs), 'process')}): the standard deviation is {seconds(stds)} over "
                 f"the calls right after the compiling call, and {seconds(steady)} without the "
-                f"first two of these calls. The first call takes {ratio_text(first)} the median."
+                f"first two of these calls. The first call takes {ratio_text(first)} the median "
+                "time."
             )
 
 

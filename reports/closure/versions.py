@@ -154,9 +154,10 @@ def section(cases: pd.DataFrame) -> Section:
         "Versions of JAX",
         f"Measured with JAX {', '.join(known)}.{more}",
         paragraphs=(
-            "Ratios are within one version. Times of different versions are shown next to each "
-            "other but not compared, because the compilers differ. A variant is missing if it "
-            "could not be lowered or was not measured. JAX 0.7.2 fails with simplified constants.",
+            "Each ratio compares processes of one version. Times of different versions are shown "
+            "next to each other but not compared, because the compilers differ. A variant is "
+            "missing if it could not be lowered or was not measured. JAX 0.7.2 fails "
+            "with simplified constants.",
         ),
         tables=(made,),
     )

@@ -18,7 +18,7 @@ from .judgements import judgements
 from .sections import cause_name, facts, sections, title
 from .verdict import Review
 
-JSON_SCHEMA = 3  # 3: verdicts "regression", "improvement", "unpaired"; `environment`
+JSON_SCHEMA = 3  # version 3 added "regression", "improvement", "unpaired" and `environment`
 MAX_ROWS = 24  # rows of a table in Markdown; the page has all rows
 MAX_TEXTS = 2  # texts of a section in Markdown
 MAX_TEXT_CHARACTERS = 12_000  # of each text
@@ -137,7 +137,7 @@ def review_markdown(review: Review) -> str:
 
 
 def _parts(review: Review) -> Iterator[str]:
-    """Yield the parts of the Markdown, each of which can be left out."""
+    """Yield the parts of the Markdown; each part can be left out."""
     folded = {"times"} | {
         cause_name(index, cause)
         for index, cause in enumerate(review.causes)

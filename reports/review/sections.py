@@ -146,7 +146,7 @@ def _untested(review: Review) -> tuple[str, ...]:
     notes = []
     if unpaired:
         notes.append(
-            f"{unpaired} of the times could not be tested: BASE and HEAD were not measured "
+            f"{unpaired} of the times could not be tested: the rounds of BASE and HEAD were not "
             "interleaved, so machine noise may explain any difference. To interleave them, run "
             "python -m benchmarks.measuring.pair."
         )

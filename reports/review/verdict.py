@@ -66,7 +66,7 @@ class Review:
 
     @property
     def failing(self) -> tuple[Finding, ...]:
-        """Regressions of gated metrics, which fail the review."""
+        """Regressions that fail the review, because their metrics are gated."""
         return tuple(f for f in self.of("regression") if f.is_gated)
 
     @property
@@ -91,7 +91,7 @@ class Review:
 
     @property
     def slower(self) -> tuple[Finding, ...]:
-        """Primary times that became longer, gated or not."""
+        """Primary times that became longer, whether times are gated or not."""
         return tuple(f for f in self.of("regression") if f.is_primary)
 
     @property

@@ -15,7 +15,7 @@ VERSIONS = ("jaxlib", "Python", "numpy")
 def facts(here: Mapping[str, pd.DataFrame], others_count: int) -> tuple[Fact, ...]:
     """Return the facts on one commit and environment, from their tables `here`.
 
-    `others_count` is the number of other commits and environments in the store.
+    `others_count` is the number of other pairs of a commit and an environment in the store.
     """
     environment = rows(here["environments"])[0]
     measured, failures = here["measurements"], here["failures"]

@@ -23,8 +23,14 @@ from ..errors import ReportError
 # Endings of renamed files, each with the reason. An earlier report renamed the file, or the
 # benchmarks did so before they measured the case again.
 RENAMED = {
-    ".unreadable": "renamed by a report or the benchmarks: it is incomplete or has another schema",
-    ".stale": "renamed by the benchmarks: it measured another function or used other parameters",
+    ".unreadable": (
+        "renamed by a report or by the benchmarks, because the file is incomplete or has another "
+        "schema"
+    ),
+    ".stale": (
+        "renamed by the benchmarks, because the file measures another function or has other "
+        "parameters"
+    ),
 }
 # A younger file may still be growing, for example while it is copied from another machine.
 GROWING_SECONDS = 60.0
@@ -168,7 +174,7 @@ def scan(root: Path, within: str = "") -> tuple[list[StoredRecord], list[Skipped
             continue
         try:
             records.append(_stored_record(root, Path(name)))
-        except FileNotFoundError:  # gone since it was listed
+        except FileNotFoundError:  # deleted after it was listed
             continue
         except (OSError, ValueError) as error:
             skipped.append(skipped_file(root, root / name, error))
