@@ -1,4 +1,4 @@
-"""The command line `python -m reports build|closure|history|triage|review|merge|compact`."""
+"""Run the command line `python -m reports build|closure|history|triage|review|merge|compact`."""
 
 import argparse
 import sys
@@ -21,8 +21,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code.
 
     The docstring of each command explains the codes 0 and 1. The code 2 means an error. An error
-    that the user can correct is printed as one line on stderr. For a bug in the reports, a
-    traceback is printed and the code is also 2, because 1 means a regression.
+    that the user can correct is printed as one line on stderr. For any other error, a traceback is
+    printed. The code is then also 2, because 1 can mean a regression.
     """
     options = _parser().parse_args(argv)
     try:
@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception:
         traceback.print_exc()
         print(
-            f"reports {options.command}: a bug in the reports; see the traceback above",
+            f"reports {options.command}: this is a bug in the reports; see the traceback above",
             file=sys.stderr,
         )
         return 2
@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def build(options: argparse.Namespace) -> int:
     """Write the report of a commit.
 
-    The exit code is 1 if none of the commit's processes succeeded, else 0.
+    The exit code is 1 if no process of the commit succeeded, else 0.
     """
     from .report import make_report, write_report
 
@@ -93,7 +93,8 @@ def history(options: argparse.Namespace) -> int:
     made = make_history(store, repository=options.repository)
     page = write_history(made, options.out)
     if not is_fleet(Path(options.store)):
-        # Write the page again with links to the reviews. An interrupted run leaves the first page.
+        # Write the page again with links to the reviews. If this is interrupted, the first page
+        # remains.
         reviews = write_reviews(made, options.store, options.out)
         page = write_history(made, options.out, reviews=reviews)
     print(page.resolve())
@@ -101,11 +102,15 @@ def history(options: argparse.Namespace) -> int:
 
 
 def review(options: argparse.Namespace) -> int:
-    """Compare two commits; the exit code is 1 if a gated metric regressed or a case broke, else 0.
+    """Compare two commits; the exit code is 1 if the review fails, else 0.
+
+    The review fails if a gated metric regressed or is missing at HEAD, or if a case fails more
+    often at HEAD than at BASE. The gated metrics are the errors of the answers, exact metrics
+    such as captured bytes and, with --gate-times, times.
 
     The exit code is 2 if the commits cannot be compared: a commit was not measured, or the two
     commits were measured on different machines or with different versions of JAX. With
-    --gate-times it is also 2 if there is no verdict on times.
+    --gate-times, the exit code is also 2 if there is no verdict on times.
     """
     from jaxmeter import JaxmeterError
 
@@ -203,12 +208,12 @@ def _parser() -> argparse.ArgumentParser:
             about = "git clone that contains the commits"
             added.add_argument("--repository", default=".", type=Path, help=about)
         if name in ("build", "closure"):
-            about = "beginning of a commit hash (default: the newest)"
+            about = "beginning of a commit hash (default: the commit measured last)"
             added.add_argument("--commit", help=about)
         return added.add_argument
 
     option = command("build", build, "write tables, figures and the page", "results/report")
-    option("--environment", help="beginning of an environment key (default: the newest)")
+    option("--environment", help="beginning of an environment key (default: the last one measured)")
 
     option = command(
         "closure", closure, "write the report of the closure study", "results/closure/report"
@@ -221,7 +226,7 @@ def _parser() -> argparse.ArgumentParser:
         "--environment",
         help="beginning of an environment key (default: the environment with the most processes)",
     )
-    about = "beginning of an environment key: write its rows to studies/closure/measured"
+    about = "beginning of an environment key; its rows are written to studies/closure/measured"
     option("--keep", action="append", default=[], metavar="ENVIRONMENT", help=about)
 
     command("history", history, "write a page of every metric across commits", "results/history")
@@ -236,11 +241,15 @@ def _parser() -> argparse.ArgumentParser:
     option("head", nargs="?", help="another commit, named in the same way")
     about = "folder written by benchmarks.measuring.pair, to review instead of the store"
     option("--pair", type=Path, help=about)
-    option("--environment", help="beginning of an environment's name, if the commits share several")
-    option("--gate-times", action="store_true", help="also fail the review for longer times")
-    about = "smallest relative change of a time that counts (default: 0.05)"
+    option("--environment", help="beginning of the name of one environment of both commits")
+    option("--gate-times", action="store_true", help="fail the review also if times regressed")
+    about = "ignore smaller relative changes of times (default: 0.05)"
     option("--minimum-effect", type=float, help=about)
-    option("--significance", type=float, help="share of reviews with a false alarm (default: 0.01)")
+    option(
+        "--significance",
+        type=float,
+        help="accepted share of reviews with a false alarm (default: 0.01)",
+    )
     option("--markdown", action="store_true", help="print the whole review as Markdown")
 
     option = command("merge", merge, "copy the stores of several machines into one")

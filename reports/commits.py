@@ -65,7 +65,7 @@ def known_commits(repository: Path, hashes: Iterable[str]) -> list[Commit]:
 
     Return an empty list if git cannot be run.
     """
-    # Only full hashes: git could read any other name as a branch, and return another commit.
+    # Pass only full hashes: git could read any other name as a branch and return another commit.
     names = {name for name in hashes if FULL_NAME.fullmatch(name)}
     fields = (_git(repository, *LOG, given="\n".join(names)) or "").split("\0")
     found = zip(*(fields[i::4] for i in range(4)), strict=False)

@@ -1,8 +1,8 @@
 """Find the source lines and kernels that explain a case's compile time and its changes.
 
 The lines and kernels come from a profile of one process at each commit (`jaxmeter.CompileSummary`).
-The profile gives the share of each line. The seconds of the lines are scaled so that their total is
-the case's median time of trace, lower and compile at this commit, over all processes.
+The profile gives the share of each line. The seconds of the lines are scaled: their total is the
+median time of trace, lower and compile, over all processes of the case at this commit.
 """
 
 from collections import Counter, defaultdict
@@ -14,8 +14,9 @@ from jaxmeter import CompileSummary
 from .units import counted, seconds
 
 MOST_LINES = 4
-# Shares of the longer time; smaller changes of a line are left out. Two profiles of equal programs
-# differ by a few percent.
+# Smaller changes of a line are left out. The limits are shares of the longer compile time, first
+# for lines with changed counts, then for other lines. Two profiles of equal programs differ by a
+# few percent.
 EXACT_SHARE, NOISY_SHARE = 0.01, 0.03
 
 
@@ -70,8 +71,8 @@ def line_changes(base: CompileLines, head: CompileLines) -> tuple[CompileLineCha
 
     Lines are matched by file, function and text, because an edit elsewhere in a file changes the
     line numbers. Lines with a changed number of equations, kernels or instructions are preferred,
-    because these numbers are exact. If there are no such lines, the result has the lines whose time
-    changed in the same direction as the total time.
+    because these numbers are exact. If no such line changed enough, the result has the lines whose
+    time changed in the same direction as the total time.
     """
     before, after = _by_line(base), _by_line(head)
     changes = []
@@ -108,7 +109,7 @@ def slowest_lines(lines: CompileLines) -> str:
 
 
 class _Line:
-    """Sums of seconds and counts over all lines that have the same text in the same function."""
+    """Sum the seconds and counts of all lines that have the same text in the same function."""
 
     def __init__(self) -> None:
         self.source, self.seconds = "", 0.0

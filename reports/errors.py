@@ -1,4 +1,4 @@
-"""The exception for errors that the user of the reports can correct."""
+"""Define the exception for errors that the user of the reports can correct."""
 
 
 class ReportError(Exception):

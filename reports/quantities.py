@@ -1,9 +1,9 @@
 """Name the numbers of one process, and define how each number is compared.
 
 There are three kinds of numbers. *Exact* numbers are the same in all processes of a commit, so any
-difference is a change. *Noisy* numbers (times, resident memory) need several processes and
-statistics. *Errors* are differences between a computed answer and the known answer. Rounding may
-change an error a little.
+difference between commits is a change. *Noisy* numbers (times, resident memory) need several
+processes and statistics. *Errors* are differences between a computed answer and the known answer.
+Rounding may change an error a little.
 """
 
 import json
@@ -21,7 +21,7 @@ Row = dict[str, Any]
 CHUNKS = ("chunk_size", "target_chunk_size")
 OF_PROBLEMS = ("workload", "half_period", "variant", "digits", "size", "operation", "array_bytes")
 PARAMETERS = (*OF_PROBLEMS, *CHUNKS)
-RUNS_COUNT = 20  # the runs of a script that prints a standard deviation
+RUNS_COUNT = 20  # runs of a simple script that prints a standard deviation
 FIELD_ERRORS = ("error_relative", "reference_error_relative")
 
 # Fields of a record's environment, and the names of their columns.
@@ -43,11 +43,11 @@ ENVIRONMENT = {
     "jax_options": "jax_options",
 }
 PER_PROCESS_ENVIRONMENT = ("load_1min_before", "load_1min_after", "started_utc")
-# Names of columns that are added later: by the history, and from the record's environment.
+# Columns added after the measured numbers: by the history, and from the record's environment.
 ADDED = ("environment", "position")
 TAKEN = frozenset((*ENVIRONMENT.values(), *PER_PROCESS_ENVIRONMENT, *ADDED))
 FAILURE = ("phase", "kind", "message", "traceback")
-MOST_CHARACTERS = 240  # of a failure in words
+MOST_CHARACTERS = 240  # in the text of a failure
 MEASURED = ("constants", "counts", "program", "memory", "checks", "extras")
 
 Kind = Literal["exact", "noisy", "error"]
@@ -98,8 +98,8 @@ KNOWN = (
     Metric("hlo_instructions_count", "exact"),
     Metric("fusions_count", "exact"),
     Metric("low_precision_count", "exact", "equations in less than double precision"),
-    Metric("flops", "exact", "floating-point operations, by the compiler's estimate"),
-    Metric("accessed_bytes", "exact", "memory traffic, by the compiler's estimate"),
+    Metric("flops", "exact", "floating-point operations, as estimated by the compiler"),
+    Metric("accessed_bytes", "exact", "memory traffic, as estimated by the compiler"),
     Metric("error_relative", "error", "largest error against the known answer"),
     Metric("gradient_error_relative", "error", "largest error against the known gradient"),
 )
@@ -109,7 +109,7 @@ ERROR_FACTOR = 1.25  # a smaller ratio of two errors can be due to the order of 
 ROUNDING = 1e-13  # smaller errors are rounding only
 
 # Beginnings of names that are not metrics: numbers of the C++ package, numbers of the machine,
-# parameters, and summaries of samples that have metrics already.
+# parameters, and summaries of samples that other metrics give already.
 NOT_OURS = (
     *("reference_", "baseline_", "wall_", "factory_", "steady_m", "naive_", "failure_", "load_"),
     "parameter_",
@@ -153,7 +153,7 @@ def measurement_row(stored: StoredRecord, compiles_count: int | None = 1) -> Row
         **{f"failure_{name}": getattr(record.failure, name, None) for name in FAILURE},
         **_parameters(record.params),
         "factory_seconds": record.setup_seconds,
-        # Distinguishes an error that is NaN from an error that was not checked.
+        # This number distinguishes an error that is NaN from an error that was not checked.
         "checked_errors_count": sum(name in FIELD_ERRORS for name in record.checks),
         "not_a_number": _not_a_number({**record.extras, **record.checks}),
         "wall_seconds": record.wall_seconds,
@@ -244,7 +244,7 @@ def naive_std(first_call: float | None, steady: Sequence[float]) -> float | None
 
 
 def _std(values: Sequence[float]) -> float:
-    """Return the standard deviation, computed much faster than by `statistics.stdev`."""
+    """Return the standard deviation; this is much faster than `statistics.stdev`."""
     mean = math.fsum(values) / len(values)
     return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 

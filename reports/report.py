@@ -22,7 +22,7 @@ INTERVALS = (
     "least 95 % probability. With fewer than six processes, the interval is the whole range of "
     "the values, and the text says so."
 )
-# By the name of its table: the functions that make a summary, and its section.
+# Two functions for the name of each table: the first makes the table, the second its section.
 SECTIONS: dict[str, tuple[Callable[..., pd.DataFrame], Callable[..., Section]]] = {
     "chunk_sizes": (chunks.summary, chunks.section),
     "accuracy": (accuracy.summary, accuracy.section),
@@ -99,7 +99,7 @@ def assembled(
     here: dict[str, pd.DataFrame],
     sections: tuple[Section, ...],
 ) -> Report:
-    """Return the report with these sections, and with facts on `place`; `here` has its rows."""
+    """Return the report with `sections` and facts on `place`; `here` has the rows of `place`."""
     document = Document(
         title,
         head.facts(here, len(everything["environments"]) - 1),
@@ -151,8 +151,8 @@ def chosen_place(
         held = ", ".join(f"{r['commit']} in {r['environment_key']}" for r in rows(environments))
         raise ReportError(
             f"make_report: nothing measured for commit {commit or 'any'!r} in environment "
-            f"{environment or 'any'!r}; give the beginnings of the names of a commit and of its "
-            f"environment; the store has {held}"
+            f"{environment or 'any'!r}; give the beginning of a commit hash and of an environment "
+            f"key; the store has {held}"
         )
     newest = chosen.sort_values("last_started_utc", na_position="first").iloc[-1]["commit"]
     same = chosen.loc[chosen["commit"] == newest].sort_values(by, na_position="first")

@@ -1,9 +1,9 @@
 """Summarise processes: medians with their intervals, maxima, and ratios paired by round.
 
-Each process gives one number for each quantity. A time is summarised by the median over processes;
-`_low_seconds` and `_high_seconds` are the ends of the median's interval, from
-`jaxmeter.median_interval`. A number of bytes is summarised by the maximum over processes. A ratio
-compares two processes of the same round. Commits and environments are never pooled.
+Each process gives one number for each quantity. A time is summarised by the median over processes.
+Columns with the endings `_low_seconds` and `_high_seconds` are the ends of the median's interval,
+from `jaxmeter.median_interval`. A number of bytes is summarised by the maximum over processes. A
+ratio compares two processes of the same round. Commits and environments are never pooled.
 """
 
 import math
@@ -61,7 +61,7 @@ def case_summary(
 
 
 def stem_of(quantity: str) -> str:
-    """Return the beginning of the columns for a time, `steady` for `steady_median_seconds`."""
+    """Return how the columns of a time begin: `steady` for `steady_median_seconds`."""
     return quantity.removesuffix("_seconds").removesuffix("_median")
 
 

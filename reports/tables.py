@@ -1,7 +1,7 @@
 """Make tidy tables of the measurements in a store; wrap pandas functions with precise types.
 
-In `measurements`, each row is one process. The samples of a process are summarised as a median and
-a standard deviation; nothing else is summarised. The column names end in units.
+In `measurements`, each row is one process. Only the steady-state samples of a process are
+summarised, for example as a median and a standard deviation. The column names end in units.
 
 The tables contain every commit and every environment of the store. Summaries group the
 rows by commit and environment: numbers of two machines or two JAX versions are never pooled.

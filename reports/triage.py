@@ -17,7 +17,7 @@ from .review.findings import GATED, small_change
 from .stats import magnitude
 from .units import counted
 
-MAX_CHANGES = 3  # shown for a commit, the largest first
+MAX_CHANGES = 3  # changes shown for a commit, the largest first
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -36,7 +36,7 @@ class Change:
 
     def __str__(self) -> str:
         ratio = self.step.ratio
-        if 0.9 < ratio < 1.1:  # so that no change shows as 1×
+        if 0.9 < ratio < 1.1:  # as a ratio, a small change would show as 1×
             how = f"{100 * (ratio - 1):+.2g}%"
         elif 0 < ratio < math.inf:
             how = f"{ratio:.3g}×"
@@ -49,9 +49,10 @@ def triage(history: History, since: str, repository: Path) -> str:
     """Return the digest of the commits since a date, or after a git revision.
 
     The digest lists regressions and improvements of gated metrics, errors and noisy metrics (times
-    and resident memory). A change of a noisy metric is listed only if it is above the threshold of
-    its series. It is unexplained if no number of the case's program changed at the same commit.
-    Changes that only ruptures found are left out.
+    and resident memory). Gated metrics are the exact metrics that can fail a review. A change of a
+    noisy metric is listed only if it is above the threshold of its series. Such a change is listed
+    as unexplained if no number of the case's program changed at the same commit. Changes that were
+    found only by the package ruptures are left out.
 
     Raises
     ------

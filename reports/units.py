@@ -38,7 +38,7 @@ def unit_for(values: Iterable[float], units: tuple[Unit, ...]) -> Unit:
 
 
 def own_unit(value: float, shared: Unit, units: tuple[Unit, ...]) -> Unit:
-    """Return the unit of one value in a column whose other values are in the unit `shared`.
+    """Return the unit of one value in a column; the other values have the unit `shared`.
 
     The unit is `shared`, unless the value is a number of bytes, or `shared` would show a number
     below 0.1 or above 9999.
@@ -50,7 +50,7 @@ def own_unit(value: float, shared: Unit, units: tuple[Unit, ...]) -> Unit:
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """Write a number with `digits` significant digits and no exponent, such as 0.0123 or 1340."""
+    """Return a number with `digits` significant digits and no exponent: 0.0123 or 1340."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -62,7 +62,7 @@ def significant(value: float, digits: int = 3) -> str:
 
 
 def in_unit(value: float, unit: Unit) -> str:
-    """Write a value in `unit`, without the unit's name.
+    """Return a value in `unit` as text, without the unit's name.
 
     A whole number of bytes is written as an integer, any other value with three significant digits.
     """
@@ -84,11 +84,11 @@ def ratio(value: float) -> str:
 
 
 def scientific(value: float) -> str:
-    """Write an error with two significant digits and an exponent: 1.3e-07 becomes 1.3e−7."""
+    """Return an error with two significant digits and an exponent: 1.3e-07 becomes 1.3e−7."""
     if math.isnan(value):
         return "NaN"
     mantissa, _, exponent = f"{value:.1e}".partition("e")
-    # A minus sign, not a hyphen: lines break after hyphens.
+    # Use a minus sign, because a line may break after a hyphen.
     return f"{mantissa}e{int(exponent)}".replace("-", "−") if exponent else mantissa
 
 

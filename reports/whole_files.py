@@ -1,4 +1,4 @@
-"""Write files atomically: to a draft in the same folder, which is then moved into place."""
+"""Write files atomically: write a draft in the same folder, then move the draft into place."""
 
 import contextlib
 import secrets
@@ -13,7 +13,7 @@ def draft_of(path: Path) -> Iterator[Path]:
     """Yield the path of a new draft next to `path`, and delete the draft if it remains.
 
     The caller writes the draft, then moves or links it to `path`. The draft has the permissions of
-    any new file, whereas only the owner can read a file that `tempfile` makes.
+    any new file. `tempfile` is not used, because only the owner can read its files.
     """
     draft = path.with_name(f"{path.name}.{secrets.token_hex(6)}{DRAFT}")
     try:

@@ -37,8 +37,8 @@ CONSTANTS = {
     "embedded_bytes": "embedded",
     "hidden_argument_bytes": "hidden",
 }
-# The panels: the summary's columns, each with the word printed after its bar; the column with
-# the values of the processes; the units; the heading.
+# Each panel has four items: the columns of the summary, each with the word printed after its bar;
+# the column with the values of the processes; the units; the heading.
 PANELS = (
     ({"trace_lower_compile_median_seconds": ""}, COMPILED, SECONDS, "compile time"),
     ({"steady_median_seconds": ""}, "steady_median_seconds", SECONDS, "steady-state run time"),
@@ -66,8 +66,8 @@ def variants(table: pd.DataFrame, measured: pd.DataFrame, name: str) -> Figure:
         "processes for bytes. Each dot is one process. Each panel has its own scale. Compile "
         "time is the sum of trace, lower and compile. Captured bytes belong to arrays that the "
         "function closes over. Embedded bytes belong to constants in the program that the "
-        "compiler receives. Hidden bytes are captured, but passed as arguments at run time (1 MB "
-        "= 10⁶ bytes).",
+        "compiler receives. Hidden bytes belong to captured arrays that are passed as arguments "
+        "at run time. 1 MB is 10⁶ bytes.",
         tuple(panels),
     )
 
@@ -144,9 +144,9 @@ def embedded(points: Any, slope: float, name: str) -> Figure:
     return Figure(
         f"{name}_embedded",
         "Compile time against embedded bytes",
-        "Time of trace, lower and compile, minus the time of the argument variant. Each mark is a "
-        "variant of one problem, from medians over processes. Values below zero are noise and are "
-        "drawn at zero. The dashed line is the fit through the origin.",
+        "Time of trace, lower and compile, minus the time of the argument variant. Each mark is "
+        "one variant of one problem and shows medians over processes. Values below zero are noise "
+        "and are drawn at zero. The dashed line is the fit through the origin.",
         (panel,),
         (*legend, ("limit", "fit")),
     )
@@ -168,7 +168,7 @@ def script_calls(calls: pd.DataFrame) -> Figure:
     """Draw the time of the calls after the compiling call, in order."""
     return Figure(
         "closure_script",
-        "Timed as a script does: the calls right after the compiling call",
+        "The calls right after the compiling call, timed as a script does",
         "All calls are shown except the compiling call, which is number 0 and takes seconds. All "
         "panels share one scale.",
         tuple(_in_order(calls, "call after the compiling call")),
@@ -201,7 +201,7 @@ def break_even(curve: pd.DataFrame) -> Figure:
         f"{len(shown)} sizes and operations",
         Axis(decades(min(sizes), max(sizes)), bytes_, "bytes of the array", is_log=True, every=2),
         Axis(levels, seconds, is_log=True),
-        right=36.0,  # half of the last label
+        right=36.0,  # space for half of the last label
     )
     legend = []
     for index, (operation, name) in enumerate(OPERATIONS.items()):

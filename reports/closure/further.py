@@ -22,7 +22,7 @@ from .variants import HEAD
 
 NOTHING = "This was not measured."
 TIMED = ("closure", ARGUMENT)
-NOTICED = 0.1  # share of a program's compile time, and seconds, that a user notices
+NOTICED = 0.1  # extra time that a user notices: as a share of the compile time, and in seconds
 LEAST_AUDITED_BYTES = 1000
 
 
@@ -43,13 +43,13 @@ def spread(cases: pd.DataFrame, runs: pd.DataFrame, script: pd.DataFrame) -> Sec
         _spread_lead(cases),
         tuple(_script_sentences(script)),
         (
-            "One run that takes d longer than the others raises the standard deviation of n runs "
+            "If one of n runs takes a time d longer than the others, the standard deviation rises "
             "by about d / √n. If one of twenty runs takes 28 ms longer, the standard deviation is "
-            "about 6.2 ms, the value published for the closure, and the median is unchanged. The "
-            "first call after compiling can be such a run: JAX sets up its fast path during this "
-            "call, and the memory of the results is touched for the first time. The standard "
-            "deviation of the steady state excludes this call. The figures show whether this call "
-            "took longer.",
+            "about 6.2 ms, and the median is unchanged. The value published for the closure is "
+            "also 6.2 ms. The first call after compiling can be such a slow run: JAX sets up its "
+            "fast path during this call, and uses the memory of the results for the first time. "
+            "The standard deviation of the steady state excludes this call. The figures show "
+            "whether this call took longer.",
         ),
         drawn,
     )
@@ -68,8 +68,8 @@ def _spread_lead(cases: pd.DataFrame) -> str:
         if row is not None and not math.isnan(row["naive_std_median_seconds"]):
             first = row["first_call_median_seconds"] / row["steady_median_seconds"]
             parts.append(
-                f"{variant} {seconds(row['naive_std_median_seconds'])} with the first call, which "
-                f"takes {ratio_text(first)} the time of a steady-state run, and "
+                f"{variant} {seconds(row['naive_std_median_seconds'])} with the first call "
+                f"(it takes {ratio_text(first)} the time of a steady-state run), and "
                 f"{seconds(row['steady_std_median_seconds'])} in the steady state"
             )
     if not parts:
@@ -78,7 +78,7 @@ def _spread_lead(cases: pd.DataFrame) -> str:
 
 
 def _script_sentences(script: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence for each variant on the spread of calls that a script would time."""
+    """Yield a sentence for each variant on the spread of the calls timed as a script does."""
     for variant in TIMED:
         ordered = script.loc[(script["variant"] == variant) & (script["run"] > 0)]
         runs = [list(g.sort_values("run")["seconds"]) for _, g in groups(ordered, ["round_index"])]
@@ -91,7 +91,8 @@ def _script_sentences(script: pd.DataFrame) -> Iterator[str]:
                 f"{variant.capitalize()}, timed as a script does (N = {script['size'].max():.0f}, "
                 f"{counted(len(runs), 'process')}): the standard deviation is {seconds(stds)} over "
                 f"the calls right after the compiling call, and {seconds(steady)} without the "
-                f"first two of these calls. The first call takes {ratio_text(first)} the median."
+                f"first two of these calls. The first call takes {ratio_text(first)} the median "
+                "time."
             )
 
 
@@ -173,7 +174,7 @@ def break_even(curve: pd.DataFrame, cases: pd.DataFrame) -> Section | None:
         (
             "The measured program is the smallest program that uses an array. It multiplies the "
             "array, or the result of an operation on the array, by a number and sums the "
-            "products. The compiler may fold the operation on the constant.",
+            "products. The compiler may apply constant folding to the operation.",
         ),
         (figures.break_even(curve),),
         (made,),
@@ -194,7 +195,7 @@ def _break_even_lead(curve: pd.DataFrame, cases: pd.DataFrame) -> str:
         return f"{said}."
     typical = frame["trace_lower_compile_median_seconds"]
     return (
-        f"{said}. Compiling the smallest frame takes {seconds(typical)}, and takes a tenth longer "
+        f"{said}. Compiling the smallest frame takes {seconds(typical)}. It takes a tenth longer "
         f"with {bytes_(NOTICED * typical / cost * 1e6)} captured. Closing over fewer bytes is fine "
         "if the array never changes."
     )
@@ -221,16 +222,18 @@ def _break_even_sentences(curve: pd.DataFrame) -> Iterator[str]:
         yield f"{said}."
     yield from too_few(curve)
     yield (
-        "Three rules follow. Embed only arrays that are small by the numbers above. Never embed an "
-        "array that changes. Do not embed an array if the program computes something from this "
-        "array alone, because the compiler then folds this computation in every compile."
+        "Three rules follow. Embed an array only if its size costs little by the numbers above. "
+        "Never embed an array that changes. Do not embed an array if the program computes "
+        "something from this array alone, because the compiler then does this computation in "
+        "every compile."
     )
 
 
 def audited(path: Path) -> Section | None:
     """Return the section on arrays that an audit found behind static callables.
 
-    Return None if `path` does not exist or lists no array of at least a kilobyte.
+    A static callable is a function in the metadata of an argument. Return None if `path` does not
+    exist or lists no array of at least a kilobyte.
     """
     try:
         audit = Audit.from_json(read_file(path))
@@ -264,11 +267,12 @@ def audited(path: Path) -> Section | None:
     return Section(
         "audit",
         "Arrays behind static callables",
-        f"jaxmeter.audit finds {counted(len(found), 'array')} of at least a kilobyte that the "
-        f"static-callable variant embeds, {bytes_(sum(row['array_bytes'] for row in found))} in "
+        f"jaxmeter.audit finds {counted(len(found), 'array')} of at least a kilobyte in the "
+        f"static-callable variant. It embeds {bytes_(sum(row['array_bytes'] for row in found))} in "
         "all, although the system is passed as an argument.",
         paragraphs=(
-            "JAX warns about captured arrays only if they have 2 GB or more. The simulator of "
+            "JAX warns about captured arrays only if they have 2 GB or more. A static "
+            "callable is a function in the metadata of an argument. The simulator of "
             "the published table had two arrays behind static callables, although its captured "
             "bytes were given as zero.",
         ),

@@ -19,13 +19,13 @@ FRAMES_LESSON = (
     "variant takes the system as an argument, but captures two of its tables in callables of its "
     "metadata. Each process compares its frame with the frame that the argument "
     "variant computed from the same arrays in another process.",
-    "The published numbers, which docs/closure.md explains, were measured with another program on "
-    "another machine, so compare each closure only with its own argument variant.",
+    "docs/closure.md explains the published numbers. They were measured with another program on "
+    "another machine. Therefore, compare each closure only with its own argument variant.",
 )
 CASING_LESSON = (
     *variants.LESSON,
-    "The cached variant closes over the interpolation matrices, the smallest arrays of a casing, "
-    "and takes the other arrays as arguments. The hoisted variant is the "
+    "The cached variant closes over the interpolation matrices, which are the smallest arrays of a "
+    "casing. It takes the other arrays as arguments. The hoisted variant is the "
     "closure after jaxmeter.hoist. The static-callable variant takes an object that looks like an "
     "argument, but contains the casing in a callable of its metadata.",
 )
@@ -44,9 +44,9 @@ def make_closure_report(
     Parameters
     ----------
     study : Path
-        Folder of the study. It has the records, at cases/<commit>/<environment-key>/<case>/
-        <round>.json. It may have audits, at audits/<commit>/<environment-key>.json, and
-        picture.png.
+        Folder of the study. The records are at cases/<commit>/<environment-key>/<case>/
+        <round>.json. The folder may have audits, at audits/<commit>/<environment-key>.json, and
+        a file picture.png.
     casing_store : path, optional
         Folder of the records with variants of the virtual casing; by default `study`/casing. If it
         has no records, the page has no section on the virtual casing.

@@ -37,7 +37,7 @@ def lead(cases: pd.DataFrame) -> str:
     closure, argument = pair
     times = (seconds(row["trace_lower_compile_median_seconds"]) for row in pair)
     return (
-        f"With {_bytes(closure, 'captured_bytes')} closed over instead of passed as arguments "
+        f"If {_bytes(closure, 'captured_bytes')} are closed over instead of passed as arguments "
         f"({problem_name(closure)}), "
         f"{ratio_words(closure, COMPILING, 'compiling')}: "
         f"{' against '.join(times)}; "
@@ -167,10 +167,10 @@ def _equality(cases: pd.DataFrame) -> Iterator[str]:
     pixels = (cases["differing_pixels_count"] / cases["size"] ** 2).max()
     yield (
         f"Rate maps of all variants agree within {scientific(row['rate_difference_relative'])} of "
-        f"their maximum (largest difference: {row['variant']}, {problem_name(row)}; a case beyond "
-        "1e−5 fails). In the counts drawn from these maps with the same key, at most "
-        f"{100 * pixels:.2g} % of the pixels differ, because a change in the last digit of a rate "
-        "may change a random draw."
+        f"their maximum (largest difference: {row['variant']}, {problem_name(row)}; a case above "
+        "1e−5 fails). The counts are drawn from these maps with the same key. At most "
+        f"{100 * pixels:.2g} % of their pixels differ, because a change in the last digit of a "
+        "rate may change a random draw."
     )
 
 

@@ -37,16 +37,16 @@ MAXIMA = (
     "hlo_instructions_count",
     "fusions_count",
 )
-# The published table, of a coronagraph simulator with 256 pixels on each side, on a single GPU, 20
-# runs each: first call with its compile, steady median and standard deviation in seconds; captured
-# bytes.
+# The published table of a coronagraph simulator: frames of 256 by 256 pixels, one GPU, 20 runs for
+# each variant. The columns are the first call including its compile, the steady median and the
+# standard deviation, all in seconds, and the captured bytes.
 PUBLISHED = {
     "closure": (43.7, 22.7e-3, 6.2e-3, 4.46e9),
     "argument": (5.6, 22.9e-3, 0.3e-3, 0.0),
 }
 PUBLISHED_SIZE = 256
 SCRIPT_CALL = re.compile(r"script_call_(\d+)_seconds")
-LARGE_BYTES = 1e6  # for fewer bytes, the cost of embedding is lost in the noise of compiling
+LARGE_BYTES = 1e6  # the cost of fewer embedded bytes is below the noise of compiling
 
 
 def variants(measured: pd.DataFrame) -> pd.DataFrame:
@@ -71,7 +71,7 @@ def of_variants(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def changes(measured: pd.DataFrame) -> pd.DataFrame:
-    """Return the cost of changing the cube, in a row for each environment, size and variant."""
+    """Return a row for each environment, size and variant, with the cost of changing the cube."""
     found = []
     where = [*PLACE, "size", "variant"]
     for key, case in groups(succeeded(measured, suite=CHANGES), where):

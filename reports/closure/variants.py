@@ -36,10 +36,11 @@ from .summaries import (
 from .summaries import variants as summary
 
 LESSON = (
-    "A jitted function can get an array in two ways: as an argument, or by closing over it. To the "
-    "compiler an argument is a shape and a type. A closed-over array becomes a constant of the "
-    "program: the compiler receives its bytes at every compile, and may fold computations on them. "
-    "JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1 passes such arrays as hidden arguments instead.",
+    "A jitted function can get an array in two ways: as an argument, or by closing over it. The "
+    "compiler receives only the shape and the type of an argument. A closed-over array becomes a "
+    "constant of the program: the compiler receives its bytes at every compile, and may apply "
+    "constant folding to it. With JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1, JAX passes such arrays as "
+    "hidden arguments instead.",
     "Each row is one benchmark case, measured in fresh processes with the compilation cache off. "
     "The variants are interleaved within each round, so that ratios compare processes that ran "
     "close in time. Times are medians over processes; the small print is the interval of the "
@@ -129,14 +130,18 @@ TIMES: tuple[Column, ...] = (
     *PHASES,
     time("All three", "trace_lower_compile", "Compile time: trace, lower and compile"),
     ratio(
-        "All three / argument", "trace_lower_compile_to_argument", "Compile time, paired by round"
+        "All three / argument",
+        "trace_lower_compile_to_argument",
+        "Ratio of compile times, paired by round",
     ),
     time("First run", "first_call", "The first run of the compiled program"),
     time("First call", "ready", "Trace, lower, compile and the first run"),
-    ratio("First call / argument", "ready_to_argument", "Paired by round"),
+    ratio("First call / argument", "ready_to_argument", "Ratio of first calls, paired by round"),
     time("Steady-state run", "steady", "Median of process medians"),
-    ratio("Steady / argument", "steady_to_argument", "Steady-state seconds, paired by round"),
-    time("Steady std", "steady_std", "Standard deviation in one process, median over processes"),
+    ratio(
+        "Steady / argument", "steady_to_argument", "Ratio of steady-state times, paired by round"
+    ),
+    time("Steady std", "steady_std", "Standard deviation within a process; median over processes"),
     time("Std, n = 20", "naive_std", "Standard deviation of 20 runs, with the first call included"),
     error("Error", "error_relative", "Maximum over processes, relative to max|B|"),
     error(
@@ -149,8 +154,12 @@ TIMES: tuple[Column, ...] = (
 SIZES: tuple[Column, ...] = (
     HEAD,
     size("Captured", "captured_bytes", "Distinct arrays that the function closes over"),
-    size("Embedded", "embedded_bytes", "Constants in the program handed to the compiler"),
-    size("Hidden arguments", "hidden_argument_bytes", "Captured, but passed at run time"),
+    size("Embedded", "embedded_bytes", "Constants in the program that the compiler receives"),
+    size(
+        "Hidden arguments",
+        "hidden_argument_bytes",
+        "Captured arrays passed as arguments at run time",
+    ),
     size("Casing", "casing_bytes", "All arrays of the prepared casing"),
     size("System", "system_bytes", "All arrays of the simulated system"),
     size("Arguments", "argument_bytes", "Inputs of the compiled program"),
@@ -171,5 +180,5 @@ ARRAYS: tuple[Column, ...] = (
     text("Shape", "array_shape"),
     text("Type", "array_dtype"),
     size("Size", "array_bytes"),
-    text("Used in", "place", "The sub-programs around its first use"),
+    text("Used in", "place", "The sub-programs that contain its first use"),
 )

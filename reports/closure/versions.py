@@ -1,8 +1,8 @@
 """Compare closure and argument for each version of JAX.
 
-The rows of a version are measured here, or read from a file in the repository.
+The rows of a version are measured in this study, or read from a file in the repository.
 
-Files are kept because few machines have a Python interpreter for every version of JAX. Each
+The files are kept because few machines have a Python interpreter for every version of JAX. Each
 environment has a file ``studies/closure/measured/<environment-key>.csv``. The file contains the
 rows of some variants, with the machine, date and versions of their measurement.
 """
@@ -128,12 +128,18 @@ def section(cases: pd.DataFrame) -> Section:
         text("Python", "python_version"),
         count("Processes", "processes_count"),
         *PHASES,
-        ratio("All three / argument", "trace_lower_compile_to_argument", "Within this version"),
+        ratio(
+            "All three / argument", "trace_lower_compile_to_argument", "Ratio within this version"
+        ),
         time("Steady-state run", "steady"),
-        ratio("Steady / argument", "steady_to_argument", "Within this version"),
+        ratio("Steady / argument", "steady_to_argument", "Ratio within this version"),
         size("Captured", "captured_bytes"),
         size("Embedded", "embedded_bytes"),
-        text("Measured", "measured", "Here, or the date and machine of an earlier study"),
+        text(
+            "Measured",
+            "measured",
+            "In this study (here), or the date and machine of an earlier study",
+        ),
     )
     made = table(
         joined,
@@ -148,9 +154,10 @@ def section(cases: pd.DataFrame) -> Section:
         "Versions of JAX",
         f"Measured with JAX {', '.join(known)}.{more}",
         paragraphs=(
-            "Ratios are within one version. Times of different versions are shown next to each "
-            "other but not compared, because the compilers differ. A variant is missing if it "
-            "could not be lowered or was not measured. JAX 0.7.2 fails with simplified constants.",
+            "Each ratio compares processes of one version. Times of different versions are shown "
+            "next to each other but not compared, because the compilers differ. A variant is "
+            "missing if it could not be lowered or was not measured. JAX 0.7.2 fails "
+            "with simplified constants.",
         ),
         tables=(made,),
     )

@@ -15,7 +15,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 
 def html_page(document: Document) -> str:
-    """Return the document as one HTML page, which loads nothing from elsewhere."""
+    """Return the document as one HTML page that loads no other file."""
     return rendered(
         "page.html.jinja",
         styles=("theme.css", "page.css"),

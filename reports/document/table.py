@@ -36,7 +36,7 @@ class Cell:
     note : str
         Small print below the text, such as an interval or the problem of a row.
     exact : str
-        The unrounded value, shown on hovering.
+        The unrounded value, shown when the pointer is on the cell.
     order : float or str
         The value that the column is sorted by.
     tone : str
@@ -53,7 +53,7 @@ class Cell:
 
 ABSENT = Cell(MISSING, order=-math.inf)
 WHY_ABSENT = (
-    f"{MISSING}: this number was not measured; processes that failed or were skipped are listed at "
+    f"{MISSING}: this number was not measured. Processes that failed or were skipped are listed at "
     "the end, with their reasons."
 )
 
@@ -70,7 +70,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of cells; `group_starts` are rows that begin a group, `note` is shown below."""
+    """A table of cells.
+
+    `group_starts` has the indices of rows that begin a group. `note` is shown below the table.
+    """
 
     name: str
     caption: str
@@ -167,7 +170,7 @@ def time(title: str, stem: str, meaning: str = "") -> Column:
 
 
 def size(title: str, name: str, meaning: str = "") -> Column:
-    """Make a column of bytes that shows the exact count on hovering."""
+    """Make a column of bytes; a cell shows the exact count when the pointer is on it."""
     return _quantity(title, meaning, BYTES, name)
 
 

@@ -17,7 +17,7 @@ from .section import Document
 def write_document(document: Document, tables: Mapping[str, pd.DataFrame], out: str | Path) -> Path:
     """Write index.html, report.md, tables/ and figures/ below `out`; return the page's path.
 
-    Everything is written to a new folder next to `out`, which then replaces `out`.
+    Everything is written to a new folder next to `out`. The new folder then replaces `out`.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def write_document(document: Document, tables: Mapping[str, pd.DataFrame], out: 
 
 def _write_table(frame: pd.DataFrame, path: Path) -> None:
     frame.to_csv(path.with_suffix(".csv"), index=False)
-    # A column of text has no type of its own if all its values are missing.
+    # A column of text without any value has no type of its own.
     untyped = {name: "string" for name in frame.columns if frame[name].dtype == object}
     frame.astype(untyped).to_parquet(path.with_suffix(".parquet"), index=False)
 
@@ -73,8 +73,9 @@ def write_whole(
 ) -> None:
     """Write files atomically into the folder `out`; `texts` maps file names to contents.
 
-    A folder that contains the first file is treated as an earlier page of this kind. An interrupted
-    run leaves the first few files, which the next run replaces, or a draft, which is ignored.
+    A folder that contains the first file of `texts` is treated as an earlier page of this kind. An
+    interrupted run can leave some of the files and a draft. The next run replaces the files and
+    ignores the draft.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-"""Compute the threshold of a series: the size of a change that stands out from the noise.
+"""Compute the threshold of a series: a larger relative change is not explained by noise.
 
-The threshold is Q3 + 3 (Q3 - Q1) of the relative differences of neighbouring commits, as in the
-performance tracker of the Rust compiler (github.com/rust-lang/rustc-perf,
-docs/comparison-analysis.md). It is never below a fixed minimum. The minimum is also used for a
-series that is too short to show its noise.
+The threshold is Q3 + 3 (Q3 - Q1) of the relative differences of neighbouring commits, where Q1 and
+Q3 are their quartiles. The performance tracker of the Rust compiler uses the same formula
+(github.com/rust-lang/rustc-perf, docs/comparison-analysis.md). The threshold is never below a fixed
+minimum. The minimum is also used for a series that is too short to estimate its noise.
 """
 
 import math
@@ -23,7 +23,7 @@ def noise_threshold(values: Sequence[float], stepped: Collection[int] = ()) -> f
     values : sequence of float, shape (n,)
         One value for each commit, oldest first.
     stepped : collection of int
-        Indices of the first points of new levels; differences at these points are not noise.
+        Indices of the first points of new levels. Differences at these points are not noise.
     """
     differences = [
         abs(math.log(after / before))

@@ -12,7 +12,7 @@ from .reviews import FOLDER, Reviews
 from .series import Environment, History, Series
 from .steps import ruptures
 
-DIGITS = 5  # of a noisy number; three are visible
+DIGITS = 5  # digits of a noisy number in the data; the page shows three
 
 
 def write_history(history: History, out: str | Path, *, reviews: Reviews | None = None) -> Path:
@@ -36,14 +36,14 @@ def write_history(history: History, out: str | Path, *, reviews: Reviews | None 
 
 
 def history_page(history: History, reviews: Reviews) -> str:
-    """Return the page as one string of HTML that loads nothing from elsewhere."""
+    """Return the page as one string of HTML that loads no other file."""
     data = json.dumps(compact(history, reviews), separators=(",", ":"), allow_nan=False)
     return rendered(
         "history.html.jinja",
         styles=("theme.css", "page.css", "history.css"),
         scripts=("history.js",),
         history=history,
-        # A "</script>" in a commit's subject would end the block.
+        # A "</script>" in the subject of a commit would end the script block.
         data=data.replace("<", "\\u003c"),
         second_opinion=ruptures is not None,
         series_count=sum(len(one.series) for one in history.environments),

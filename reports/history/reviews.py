@@ -23,8 +23,8 @@ from ..store.load import walk
 from .series import Environment, History
 
 FOLDER = "reviews"
-MADE_OF = ".made_of"  # in the folder of a review: the digest of its inputs
-MOST = 100  # reviews of an environment, newest first; for older commits the page shows a command
+MADE_OF = ".made_of"  # file in the folder of a review, with the digest of the review's inputs
+MOST = 100  # reviews of an environment; for older commits the page shows a command instead
 CODE = (".py", ".jinja", ".css", ".js")
 
 Reviews = dict[tuple[str, str, str], str]
@@ -53,7 +53,7 @@ def write_reviews(history: History, store: str | Path, out: str | Path) -> Revie
                 try:
                     commits = read_commits(Path(store), base, head, environment=environment.name)
                 except ReportError:
-                    continue  # not readable as a pair: no link
+                    continue  # the commits cannot be compared, so the page has no link
                 write_review(make_review(commits), Path(out) / address)
                 (Path(out) / address / MADE_OF).write_text(made_of, encoding="utf-8")
             addresses[key] = f"{address}/index.html"

@@ -45,9 +45,11 @@ class Series:
     commits : tuple of int, shape (n,)
         Positions of the commits in the history, in increasing order.
     values : tuple of float, shape (n,)
-        The median of a commit's processes for a noisy metric, the maximum for others.
+        Each value is the median over the processes of a commit. For metrics that are not noisy,
+        it is the maximum.
     samples : tuple of tuple of float, shape (n, processes)
-        The values of the processes; empty if all processes of an exact metric agree.
+        The values of all processes of each commit. Empty if the metric is exact and the processes
+        of each commit agree.
     lines : dict of int to str
         For series of compile times: a description of source lines, by the index of a value. The
         description names the lines that explain a change point, or else the slowest lines. Only the
@@ -64,7 +66,7 @@ class Series:
 
     @property
     def threshold(self) -> float:
-        """The relative change above which a change is not noise; 0 for an exact metric."""
+        """The largest relative change that can be noise; 0 for an exact metric."""
         if self.metric.kind == "exact":
             return 0.0
         if self.metric.kind == "error":

@@ -1,9 +1,9 @@
 """Find change points: the points at which a series of numbers changes its level.
 
 An exact number has a change point wherever it changes. A noisy series is divided into levels in two
-ways. `asv.step_detect` finds few change points. The kernel change-point detection of ruptures finds
-more, but is wrong more often. Therefore change points found by asv are alerts, which ruptures may
-confirm, and change points found by ruptures alone are marked "maybe".
+ways. `asv.step_detect` finds few change points. The kernel change-point detection of the package
+ruptures finds more, but is wrong more often. Therefore, change points found by asv are alerts,
+which ruptures may confirm. Change points found by ruptures alone are marked "maybe".
 
 Sources: asv uses F. Friedrich et al., Complexity penalized M-estimation, J. Comput. Graph. Stat. 17
 (2008) 201. KernelCPD of ruptures uses S. Arlot, A. Celisse, Z. Harchaoui, A kernel multiple
@@ -29,12 +29,12 @@ except ImportError:
 
 Finder = Literal["exact", "asv", "asv+ruptures", "ruptures"]
 
-# Levels that differ by a smaller share count as equal: the difference is within machine noise, and
-# too small for a reader to act on.
+# Levels with a smaller relative difference count as equal. Such a difference is within machine
+# noise and too small to act on.
 SMALLEST_NOISY_STEP = 0.02
-RESOLUTION = 1e-9  # of clocks, in seconds; bytes and counts are integers
-FEWEST_POINTS = 6  # of a noisy series; with fewer, a level and an outlier look alike
-SAME_STEP = 2  # points; change points of both methods within this distance are the same
+RESOLUTION = 1e-9  # resolution of clocks in seconds; bytes and counts are integers
+FEWEST_POINTS = 6  # in a shorter noisy series, a new level looks like an outlier
+SAME_STEP = 2  # change points of both methods are the same if at most this many points apart
 
 
 @dataclass(frozen=True)

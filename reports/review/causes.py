@@ -1,8 +1,8 @@
 """Group findings by cause; each cause has its evidence and all findings that it explains.
 
-The rules use only measurements of the same case. A changed time is explained by changed counts of
-traces and compiles, by changed constants, or by a changed program. If none of these changed, the
-program does not explain the time.
+A finding is explained only by measurements of the same case. A changed time is explained by
+changed counts of traces and compiles, by changed constants, or by a changed program. If none of
+these changed, the program does not explain the time.
 """
 
 import functools
@@ -83,7 +83,7 @@ def causes(commits: CommitPair, findings: Sequence[Finding]) -> tuple[Cause, ...
     found = []
     for kind, title in TITLES.items():
         here = {lines: members for (of, lines), members in grouped.items() if of == kind}
-        if kind != "constants" and len(here) > 1:  # only arrays get a section for each case
+        if kind != "constants" and len(here) > 1:  # only "constants" gets a section for each case
             lines = tuple(
                 f"{listed((finding.case for finding in members), 1)}: {line}"
                 for evidence_lines, members in here.items()
@@ -97,7 +97,7 @@ def causes(commits: CommitPair, findings: Sequence[Finding]) -> tuple[Cause, ...
 def changed_lines(
     commits: CommitPair, findings: Iterable[Finding]
 ) -> dict[str, tuple[CompileLineChange, ...]]:
-    """Return by case the changed lines of profiled cases whose compile time or program changed."""
+    """Return the changed source lines of profiled cases whose compile time or program changed."""
     names = (*COMPILING, *PROGRAM)
     changed = (f for f in findings if f.verdict in REPORTED and f.metric.name in names)
     found = {}
@@ -134,7 +134,7 @@ def _evidence(pair: tuple[CaseResults, CaseResults], findings: Iterable[Finding]
     by_name = {finding.metric.name: finding for finding in findings if not finding.only_at}
     arrays = _arrays(pair)
     if arrays or any(name in by_name for name in CONSTANTS):
-        same = "the same arrays are captured, but embedded or passed differently"
+        same = "the same arrays are captured, but they are embedded or passed differently"
         seen["constants"] = arrays or (same,)
     counts = [by_name[name] for name in COUNTS if name in by_name]
     if counts:
@@ -146,7 +146,7 @@ def _evidence(pair: tuple[CaseResults, CaseResults], findings: Iterable[Finding]
     if program:
         seen["program"] = program
     elif is_same is False:
-        seen["program"] = ("another program of the same size",)
+        seen["program"] = ("the optimised program changed, but not its size",)
     else:
         text = "the optimised program is the same" if is_same else "no record contains the program"
         seen["unexplained"] = (text,)
@@ -156,7 +156,7 @@ def _evidence(pair: tuple[CaseResults, CaseResults], findings: Iterable[Finding]
 def _arrays(pair: tuple[CaseResults, CaseResults]) -> tuple[str, ...]:
     captured = Metric("captured_bytes", "exact")
     if not all(case.values(captured) for case in pair):
-        return ()  # not measured, which is not the same as an empty list
+        return ()  # not measured; this differs from an empty list of arrays
     base, head = (Counter(case.arrays) for case in pair)
     lines = [
         f"{verb} {name} ({bytes_(size)}){f' in {where}' if where else ''}"

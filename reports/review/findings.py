@@ -1,8 +1,8 @@
 """Compare the numbers of each case at two commits; the result of a comparison is a finding.
 
 For exact metrics and errors, the process with the largest value represents a commit. For noisy
-metrics, each round in which both commits ran one after the other gives a ratio, and the ratios are
-tested statistically.
+metrics, the ratios of rounds are tested statistically. A round gives a ratio only if both commits
+ran one after the other in this round.
 """
 
 import contextlib
@@ -22,8 +22,9 @@ from .read import CaseResults, CommitPair
 Verdict = Literal["regression", "improvement", "changed", "same", "inconclusive", "unpaired"]
 REPORTED: tuple[Verdict, ...] = ("regression", "improvement", "changed")
 
-# Tested together, so that the criteria give the probability of any false alarm among these times.
-# Other times show where a difference lies; in the same family they would weaken every test.
+# These times are tested together: the criteria give the probability of any false alarm among them.
+# Other times only show where a difference lies. Testing them in the same family would weaken every
+# test.
 PRIMARY = (COMPILED, "steady_median_seconds")
 
 GATED = (
@@ -44,7 +45,7 @@ A larger error always fails a review. A longer time fails a review only with `Po
 SMALL_BYTES = 1024
 SMALL_SHARE_OF_FLOPS = 0.05  # equal to the minimum effect of times
 
-ERROR_CHANGE = 1e-3  # relative changes of an error below this are not reported
+ERROR_CHANGE = 1e-3  # smaller relative changes of an error are not reported
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,9 @@ class Finding:
     ----------
     base, head : float
         The maximum over processes of an exact metric or an error. For a noisy metric, `base` is the
-        median over processes, and `head` is the median or, if the metric was tested, `base` times
-        the ratio of the test. For pooled times, `base` is the sum of the medians.
+        median over processes, and so is `head` if the metric was not tested. If the metric was
+        tested, `head` is `base` times the ratio of the test. For pooled times, `base` is the sum of
+        the medians of the cases.
     note : str
         The reason for the verdict.
     low, high : float
@@ -124,8 +126,8 @@ def _missing_number(
     """Return a finding if the number is missing at one of the commits, else None.
 
     An exact number or error that all processes of BASE have is missing at HEAD if any process of
-    HEAD lacks it. A time is missing only if all processes lack it, because any rounds that have the
-    time can be compared.
+    HEAD lacks it. A time is missing only if all processes lack it, because rounds that have the
+    time can still be compared.
     """
     base, head = (list(side.values(metric).values()) for side in pair)
     lacking = len(pair[1].good) - len(head)
@@ -134,7 +136,7 @@ def _missing_number(
     verdict: Verdict = "regression" if is_gated else "changed"
     if head and not base:
         only_at, verdict, is_gated = "HEAD", "changed", False
-        note = "new: only at HEAD, nothing to compare with"
+        note = "new: only at HEAD, so it cannot be compared"
     elif base and lacking and (not head or is_complete):
         note = _of_processes("only at BASE, missing at HEAD", lacking, len(pair[1].good))
     else:
@@ -161,9 +163,9 @@ def _largest(values: list[float]) -> float:
 def _exact(metric: Metric, base: list[float], head: list[float]) -> tuple[Verdict, str]:
     """Compare the largest values of both commits, and return the verdict and its reason.
 
-    The verdict is inconclusive in two cases: the values of BASE vary from process to process, and
-    both commits have different values in overlapping ranges; or the largest values agree, but some
-    processes of HEAD have a smaller value.
+    The verdict is inconclusive in two cases. In the first case, the values of BASE vary from
+    process to process, and both commits have different values in overlapping ranges. In the second
+    case, the largest values agree, but some processes of HEAD have a smaller value.
     """
     low, high = max(base), max(head)
     if min(base) < low and min(base) <= high and min(head) <= low:
@@ -184,9 +186,9 @@ def _exact(metric: Metric, base: list[float], head: list[float]) -> tuple[Verdic
 def small_change(metric: Metric, before: float, after: float) -> str:
     """Return the reason if a change of a gated metric is too small to be judged, else ""."""
     if metric.unit == "bytes" and abs(after - before) < SMALL_BYTES:
-        return f"less than {SMALL_BYTES} bytes"
+        return f"by less than {SMALL_BYTES} bytes"
     if metric.name == "flops" and abs(after - before) < SMALL_SHARE_OF_FLOPS * before:
-        return f"less than {100 * SMALL_SHARE_OF_FLOPS:.0f}%"
+        return f"by less than {100 * SMALL_SHARE_OF_FLOPS:.0f}%"
     return ""
 
 
@@ -200,7 +202,7 @@ def _error(base: list[float], head: list[float]) -> tuple[Verdict, str]:
         return "improvement", "the answer is more accurate"
     largest = max(low, high)
     if largest > ROUNDING and abs(high - low) > ERROR_CHANGE * largest:
-        return "changed", "another order of summation can cause this"
+        return "changed", "another order of summation can cause this change"
     return "same", ""
 
 

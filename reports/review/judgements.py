@@ -1,4 +1,4 @@
-"""Sum up a review in two lines, on exact quantities and on times, each with a reason."""
+"""Summarise a review in two lines: one on exact quantities and errors, one on times."""
 
 import re
 from collections.abc import Sequence
@@ -75,13 +75,13 @@ def _why_not(review: Review) -> str:
     if not review.untested:
         return "no case was timed"
     if any(f.verdict == "unpaired" for f in review.untested):
-        return f"{busy}the commits were not measured interleaved"
+        return f"{busy}the rounds of the commits were not interleaved"
     rounds = max(f.rounds_count for f in review.untested)
     return f"{busy}at most {counted(rounds, 'round')} per case; {MIN_ROUNDS_COUNT} are needed"
 
 
 def _busy_load(review: Review) -> float | None:
-    """Return the largest load before a timed process, if other programs caused it; else None."""
+    """Return the largest load before a timed process if the machine was busy, else None."""
     rows = [
         row
         for commit in (review.commits.base, review.commits.head)

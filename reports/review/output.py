@@ -18,11 +18,11 @@ from .judgements import judgements
 from .sections import cause_name, facts, sections, title
 from .verdict import Review
 
-JSON_SCHEMA = 3  # 3: verdicts "regression", "improvement", "unpaired"; `environment`
-MAX_ROWS = 24  # of a table in Markdown; the page has all rows
-MAX_TEXTS = 2  # of a section in Markdown
+JSON_SCHEMA = 3  # version 3 added "regression", "improvement", "unpaired" and `environment`
+MAX_ROWS = 24  # rows of a table in Markdown; the page has all rows
+MAX_TEXTS = 2  # texts of a section in Markdown
 MAX_TEXT_CHARACTERS = 12_000  # of each text
-MAX_CHARACTERS = 60_000  # of the Markdown; a comment on GitHub, with its header, holds 65536
+MAX_CHARACTERS = 60_000  # of the Markdown; a comment on GitHub can have 65536 with its header
 FOOTER = (
     "Each round gives one ratio of times. Intervals are from Student's t distribution, for the "
     "trimmed mean of the logarithms of these ratios. The p-values are corrected by Holm's method "
@@ -50,7 +50,7 @@ def write_review(review: Review, out: str | Path) -> Path:
 
 
 def review_page(review: Review) -> str:
-    """Return the page as one string of HTML that loads nothing from elsewhere."""
+    """Return the page as one string of HTML that loads no other file."""
     return html_page(
         Document(
             title(review),
@@ -137,7 +137,7 @@ def review_markdown(review: Review) -> str:
 
 
 def _parts(review: Review) -> Iterator[str]:
-    """Yield the parts of the Markdown, each of which can be left out."""
+    """Yield the parts of the Markdown; each part can be left out."""
     folded = {"times"} | {
         cause_name(index, cause)
         for index, cause in enumerate(review.causes)

@@ -35,7 +35,7 @@ class CaseResults:
     failed : tuple of dict
         Measurements of the other processes.
     definition : tuple
-        Target and parameters; equal at both commits if they measured the same function.
+        Target and parameters; equal for both commits if both measured the same function.
     arrays : tuple of tuple
         The arrays of the process that captured the most bytes, each as (dtype and shape, bytes,
         where).
@@ -125,14 +125,14 @@ def read_commits(
     repository : path, optional
         A git clone in which names of commits are looked up.
     environment : str, optional
-        The beginning of an environment's name; required if both commits have several.
+        The beginning of an environment's name; required if the commits have several in common.
 
     Raises
     ------
     ReportError
         If `root` is not a folder, or a name does not match exactly one commit of the store. Also if
-        both names stand for the same commit, if the commits have no environment in common, or if
-        `environment` does not match exactly one common environment.
+        both names stand for the same commit, or if the commits have no environment in common. Also
+        if `environment` does not match exactly one common environment.
     """
     if not root.is_dir():
         raise ReportError(
@@ -281,8 +281,8 @@ def _chosen_environment(found: Sequence[Mapping[str, Any]], asked: str | None) -
 def _environment_folders(folders: Sequence[Mapping[str, list[StoredRecord]]]) -> list[str]:
     """Return the environment folder that is compared, for each commit.
 
-    A folder name that both commits have is preferred. If there are several choices, the folder with
-    the most successful processes is compared.
+    A folder name that both commits have is preferred. Among several folders, the folder with the
+    most successful processes is compared.
     """
     counts = [
         {key: sum(one.record.status == "ok" for one in found) for key, found in side.items()}

@@ -15,12 +15,12 @@ from .findings import Finding
 from .verdict import Review
 
 WIDTH, LEFT, RIGHT, ROW = 720.0, 330.0, 60.0, 22.0
-MAX_SHOWN_RATIO = 1.6  # longer intervals are cut, so that one noisy case does not flatten the rest
+MAX_SHOWN_RATIO = 1.6  # longer intervals are cut, so that the other intervals stay visible
 MAX_TIMES_SHOWN = 40
 NUMBERS = ("Base", "Head", "Change")
 LINES_LEAD = (
     "Source lines of the cases whose compile time or program changed. The times come from one "
-    "profile of each commit. They are scaled so that the whole profile takes the median time of "
+    "profile of each commit. They are scaled so that their total is the median time of "
     "trace, lower and compile."
 )
 FORMATS = {
@@ -56,11 +56,11 @@ def facts(review: Review) -> tuple[Fact, ...]:
         _commit(review, "Base", commits.base.commit),
         _commit(review, "Head", commits.head.commit),
         Fact("Environment", commits.environment, "the only environment compared"),
-        Fact("Cases", f"{review.compared_count} compared", f"{len(review.lost)} not"),
+        Fact("Cases", f"{review.compared_count} compared", f"{len(review.lost)} not compared"),
         Fact("Gate", gate),
         Fact(
             "Times",
-            f"{len(review.tested)} tested, {len(review.untested)} not",
+            f"{len(review.tested)} tested, {len(review.untested)} not tested",
             f"{rounds}; minimum effect {100 * criteria.minimum_effect:g}%, false alarms in "
             f"{100 * criteria.significance:g}% of reviews",
         ),
@@ -103,7 +103,7 @@ def sections(review: Review) -> Iterator[Section]:
         notes = _untested(review)
         yield Section("times", "Times", lead, notes, figures=figures, tables=(table,))
     if review.inconclusive:
-        lead = "The processes of a commit disagree in these numbers."
+        lead = "The processes of a commit give different values of these numbers."
         caption = "Exact metrics and errors that vary"
         table = _findings_table(review.inconclusive, "inconclusive", caption)
         yield Section("inconclusive", "Inconclusive", lead, tables=(table,))
@@ -117,7 +117,7 @@ def sections(review: Review) -> Iterator[Section]:
 def _not_compared(review: Review) -> Iterator[Section]:
     """Yield the sections on processes, cases, environments and files that were not compared."""
     if review.flaky:
-        lead = "These cases are compared by their successful processes only."
+        lead = "Some processes of these cases failed. Only the successful processes are compared."
         lines = tuple(f"{case}: {message}" for case, message in review.flaky.items())
         yield Section("flaky", "Failed processes", lead, lines)
     table = _lost_table(review, is_regression=False)
@@ -146,13 +146,14 @@ def _untested(review: Review) -> tuple[str, ...]:
     notes = []
     if unpaired:
         notes.append(
-            f"{unpaired} of the times could not be tested: BASE and HEAD were not measured "
+            f"{unpaired} of the times could not be tested: the rounds of BASE and HEAD were not "
             "interleaved, so machine noise may explain any difference. To interleave them, run "
             "python -m benchmarks.measuring.pair."
         )
     if few:
         notes.append(
-            f"{few} of the times have fewer than {MIN_ROUNDS_COUNT} paired rounds, too few to test."
+            f"{few} of the times have fewer than {MIN_ROUNDS_COUNT} paired rounds, which "
+            "are too few for a test."
         )
     return tuple(notes)
 
@@ -204,7 +205,7 @@ def _row(finding: Finding) -> tuple[Cell, ...]:
     is_judged = verdict in ("regression", "improvement")
     tone = {"regression": "bad", "improvement": "good"}.get(verdict, "")
     gated = " (gated)" if verdict == "regression" and finding.is_gated else ""
-    # A significant time is explained by its interval; exact metrics have a reason.
+    # The note is the reason of a verdict. A significant time shows its interval instead.
     note = f": {finding.note}" if finding.note and not (finding.is_tested and is_judged) else ""
     interval = f"{significant(finding.low)}–{significant(finding.high)}"
     return (
@@ -276,8 +277,9 @@ def times_figure(findings: Sequence[Finding], criteria: Criteria) -> Figure:
         panel.mark(shape, middle, y, f"mark {series}", r=4.5, tip=tip)
         panel.text(WIDTH - RIGHT + 8, y + 4, f"{significant(finding.ratio)}×", "value small")
     caption = (
-        "Each mark is the trimmed, weighted geometric mean of the ratios of all rounds, and its "
-        "line is the interval. Triangles are longer times, diamonds are shorter times, and circles "
-        "are neither. A ratio between the dashed lines never counts as longer or shorter."
+        "Each mark is the trimmed, weighted geometric mean of the ratios of all rounds. The line "
+        "through the mark is its interval. Triangles are longer times, diamonds are shorter times, "
+        "and circles are all other times. A ratio between the dashed lines never counts as longer "
+        "or shorter."
     )
     return Figure("times", "Times, HEAD over BASE", caption, (panel,))

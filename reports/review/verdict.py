@@ -1,4 +1,4 @@
-"""Make a review: the verdict on the changes from BASE to HEAD, before any markup."""
+"""Make a review: the findings and the verdict on the changes from BASE to HEAD."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,15 +22,15 @@ from .read import CaseResults, CommitPair
 NOTHING, REGRESSION, NO_VERDICT = 0, 1, 2
 OUTCOMES = {NOTHING: "Passes", REGRESSION: "Fails", NO_VERDICT: "No verdict on times"}
 MAX_NAMES = 3
-MAX_REACH = 0.2  # a time that may have changed by more, unnoticed, is not judged
+MAX_REACH = 0.2  # an inconclusive time is not judged if it may have changed by more
 
 
 @dataclass(frozen=True)
 class Policy:
     """The criteria for a difference of times, and whether longer times fail a review.
 
-    The history uses the default criteria, and so does the command line unless its options change
-    them. The detection rates in docs/detection.md were measured with the default criteria.
+    The history uses the default criteria. The command line also uses them, unless its options
+    change them. The detection rates in docs/detection.md were measured with the default criteria.
     """
 
     criteria: Criteria = Criteria(minimum_effect=0.05, significance=0.01, trimmed_share=0.125)
@@ -66,7 +66,7 @@ class Review:
 
     @property
     def failing(self) -> tuple[Finding, ...]:
-        """Regressions of gated metrics, which fail the review."""
+        """Regressions that fail the review, because their metrics are gated."""
         return tuple(f for f in self.of("regression") if f.is_gated)
 
     @property
@@ -76,13 +76,13 @@ class Review:
 
     @property
     def exit_code(self) -> int:
-        """The exit code: 1 if the review fails, 2 if nothing could be judged, else 0.
+        """The exit code: 1 if the review fails, 2 if nothing was compared, else 0.
 
         A gated regression or a broken case fails the review.
 
-        If times are gated, the code is also 2 if no time was tested, or if an inconclusive time may
-        have changed by more than `MAX_REACH`. Not every time needs a test, because cases that are
-        measured once for their exact metrics have times as well.
+        If times are gated, the code is also 2 in two cases: no time was tested, or an inconclusive
+        time may have changed by more than `MAX_REACH`. Not every time needs a test: a case that is
+        measured once, for its exact metrics, has times as well.
         """
         if self.failing or self.broken:
             return REGRESSION
@@ -91,7 +91,7 @@ class Review:
 
     @property
     def slower(self) -> tuple[Finding, ...]:
-        """Primary times that became longer, gated or not."""
+        """Primary times that became longer, whether times are gated or not."""
         return tuple(f for f in self.of("regression") if f.is_primary)
 
     @property
@@ -146,7 +146,7 @@ class Review:
 
     @property
     def _changes(self) -> list[str]:
-        """Phrases on all changes; cases and numbers that fail the review come first."""
+        """The phrases on all changes; cases and numbers that fail the review come first."""
         found: dict[str, list[Finding]] = {}
         for finding in (*self.failing, *(f for verdict in REPORTED for f in self.of(verdict))):
             found.setdefault(_change(finding), []).append(finding)
@@ -155,7 +155,7 @@ class Review:
 
     @property
     def _gaps(self) -> str:
-        """List everything that the verdict does not cover, so that gaps do not seem to pass."""
+        """Everything that the verdict does not cover, with counts, or an empty string."""
         elsewhere = [entry for entry in self.commits.left_out if not entry.is_asked]
         unpaired = sum(f.verdict == "unpaired" for f in self.untested)
         once = sum(f.verdict != "unpaired" and f.rounds_count == 1 for f in self.untested)

@@ -103,9 +103,9 @@ def lead(errors: pd.DataFrame) -> str:
     worst = ours.loc[ours["error_to_limit_ratio"].idxmax()]
     named, found = problem_name(worst), scientific(worst["error_worst_relative"])
     if within == total:
-        return f"{sentence}; {named} is the closest to its limit, with {found}."
+        return f"{sentence}; {named} is the closest to its limit, with an error of {found}."
     return (
-        f"{sentence}; {named} exceeds its limit most, with {found}, "
+        f"{sentence}; {named} exceeds its limit most, with an error of {found}, "
         f"{significant(worst['error_to_limit_ratio'], 2)} times the limit"
         f"{_reference_error(errors, worst)}."
     )
@@ -146,7 +146,7 @@ def figure(errors: pd.DataFrame) -> Figure:
     for index, (first, found) in enumerate(reversed(lines)):
         series, shape = f"series-{index % 6}", MARKS[index % len(MARKS)]
         worst = found.groupby("digits")["error_worst_relative"].max()
-        # Marks that would overlap stand next to each other.
+        # Shift marks that would overlap, so that they are next to each other.
         shift = 5.0 * (index - 0.5 * (len(lines) - 1))
         points = [(x(digit) + shift, y(error)) for digit, error in worst.items()]
         panel.polyline(points, f"series {series}")

@@ -68,9 +68,11 @@ def section(cases: pd.DataFrame) -> Section:
         text("target_chunk_size", "target_chunk_size"),
         count("Processes", "processes_count"),
         time("Steady-state run", "steady", "Median of process medians"),
-        ratio("Steady / fastest", "steady_to_fastest", "Steady-state seconds, paired by round"),
+        ratio(
+            "Steady / fastest", "steady_to_fastest", "Ratio of steady-state times, paired by round"
+        ),
         time(
-            "Steady std", "steady_std", "Standard deviation in one process, median over processes"
+            "Steady std", "steady_std", "Standard deviation within a process; median over processes"
         ),
         size("Temporaries", "temp_bytes", "Temporary memory of the compiled program"),
         time("Compile", "compile", "Compilation by XLA, without a cache"),
@@ -119,7 +121,7 @@ def _auto_words(found: list[Row]) -> str:
         f"{significant(auto[f'{stem}_ratio'])} times as long ({range_only(auto, stem)})"
     )
     is_same = auto[f"{stem}_low_ratio"] <= 1 <= auto[f"{stem}_high_ratio"]
-    return f"{text}, which is within the noise." if is_same else f"{text}."
+    return f"{text}; the difference is within the noise." if is_same else f"{text}."
 
 
 def _temporaries(row: Any) -> str:
@@ -191,5 +193,5 @@ def _level(value: float, values: Any) -> float:
     low, high = values.min(), values.max()
     if low <= 0:
         return value / (high or 1.0)
-    # A span below a factor of two would paint noise in strong colours.
+    # Without this minimum of a factor of two, noise would get strong colours.
     return math.log(value / low) / max(math.log(high / low), math.log(2.0))

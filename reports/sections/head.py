@@ -15,7 +15,7 @@ VERSIONS = ("jaxlib", "Python", "numpy")
 def facts(here: Mapping[str, pd.DataFrame], others_count: int) -> tuple[Fact, ...]:
     """Return the facts on one commit and environment, from their tables `here`.
 
-    `others_count` is the number of other commits and environments in the store.
+    `others_count` is the number of other pairs of a commit and an environment in the store.
     """
     environment = rows(here["environments"])[0]
     measured, failures = here["measurements"], here["failures"]
@@ -30,7 +30,7 @@ def facts(here: Mapping[str, pd.DataFrame], others_count: int) -> tuple[Fact, ..
         Fact("Failed or skipped", str(len(failures)), failed),
     ]
     if others_count:
-        note = "more commits or environments, not on this page"
+        note = "other commits or environments, which are not on this page"
         found.append(Fact("Also in the tables", str(others_count), note))
     return tuple(found)
 

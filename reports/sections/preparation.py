@@ -23,7 +23,7 @@ ALL_TIMES = (*TIMES, "choose_seconds", "tables_seconds")
 
 
 def summary(measured: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each problem in which the preparation itself was measured."""
+    """Return a row for each problem for which the preparation itself was measured."""
     prepared = succeeded(measured, "casing_bytes", suite=SUITE)
     return table_of(
         [{**key, **case_summary(group, ALL_TIMES)} for key, group in groups(prepared, PROBLEM)]
@@ -34,8 +34,8 @@ def section(problems: pd.DataFrame) -> Section:
     columns = (
         row_head("Problem", workload_name, digits_name),
         count("Processes", "processes_count"),
-        time("Choose", "choose", "Parameters from digits, surface and field, on the host"),
-        time("Tables", "tables", "Constants of a quadrature rule, on the host"),
+        time("Choose", "choose", "Choosing parameters from digits, surface and field, on the host"),
+        time("Tables", "tables", "Making the constants of a quadrature rule, on the host"),
         time("Prepare", "steady", "Steady-state run of the compiled preparation"),
         *PHASES,
         size("Casing", "casing_bytes", "All arrays of the prepared casing"),
@@ -47,8 +47,8 @@ def section(problems: pd.DataFrame) -> Section:
         "Preparing a casing",
         lead(problems),
         paragraphs=(
-            "A casing is prepared once for a surface and then evaluated often. The "
-            "measurements of variants and chunk sizes above evaluate the casings prepared here.",
+            "A casing is prepared once for a surface and then evaluated often. The sections on "
+            "variants and chunk sizes above measure the evaluation of prepared casings.",
         ),
         tables=(table(problems, columns, "preparation", "Time and memory of each preparation"),),
     )

@@ -78,11 +78,11 @@ def summary(measured: pd.DataFrame, *, gradient: bool = False) -> pd.DataFrame:
 
 
 def _evaluations_to_repay(row: Mapping[str, Any]) -> float:
-    """Return how many evaluations repay the compile time of vcjax; NaN if it is never repaid.
+    """Return how many evaluations repay the compile time of vcjax; NaN if no number does.
 
-    The result is the smallest n with compile + set-up of vcjax + (n - 1) e_vcjax <= set-up of the
-    reference + (n - 1) e_reference, where e is the time of one evaluation. Both set-ups include the
-    first evaluation.
+    The result is the smallest n with c + s_vcjax + (n - 1) e_vcjax <= s_reference + (n - 1)
+    e_reference. Here c is the compile time, s is the time of a set-up including the first
+    evaluation, and e is the time of a further evaluation.
     """
     saved_each = row["reference_evaluation_median_seconds"] - row["evaluation_median_seconds"]
     ours = row["all_compile_median_seconds"] + row["setup_median_seconds"]
@@ -102,10 +102,14 @@ def section(problems: pd.DataFrame, *, gradient: bool = False) -> Section:
         count("Processes", "processes_count"),
         time("Evaluation", "evaluation", f"A further {what} by vcjax"),
         time("C++ evaluation", "reference_evaluation", f"A further {what} by the reference"),
-        ratio("C++ / vcjax", "evaluation_speedup", "Evaluation, process by process"),
+        ratio("C++ / vcjax", "evaluation_speedup", "Ratio of evaluation times in the same process"),
         time("Set-up + evaluation", "setup", "Choose, tables, prepare, evaluate; no compiling"),
         time("C++ set-up + evaluation", "reference_setup", f"A new object and its first {what}"),
-        ratio("C++ / vcjax ", "setup_speedup", "Set-up + evaluation, process by process"),
+        ratio(
+            "C++ / vcjax ",
+            "setup_speedup",
+            "Ratio of set-up + evaluation times in the same process",
+        ),
         time("Compile", "all_compile", "Trace, lower and compile of prepare and evaluation"),
         count(
             "Repaid after",
@@ -144,9 +148,9 @@ def lead(problems: pd.DataFrame, what: str = "field") -> str:
     """Return a sentence on the range of both speed-ups over all problems."""
     return (
         f"With one thread each and without compile time, vcjax evaluates a {what} "
-        f"{_span(problems, 'evaluation')} as fast as the C++ reference, and goes from a new "
-        f"surface to its first {what} {_span(problems, 'setup')} as fast (medians of "
-        f"process-by-process ratios; {counted(len(problems), 'problem')}, "
+        f"{_span(problems, 'evaluation')} as fast as the C++ reference. From a new surface to "
+        f"its first {what}, vcjax is {_span(problems, 'setup')} as fast (medians of the "
+        f"ratios in each process; {counted(len(problems), 'problem')}, "
         f"{processes(problems)} each)."
     )
 
@@ -174,13 +178,14 @@ def sentences(problems: pd.DataFrame) -> list[str]:
     lowest = problems[[f"{load}_lowest_ratio" for load in LOADS]].min(axis=None)
     if highest > 1.1:
         said.append(
-            "More than one thread was used: processor time was up to "
+            "More than one thread was used: the highest processor time was "
             f"{ratio_text(highest)} the wall time."
         )
     if lowest < 0.9:
         said.append(
-            "Other programs used the processor: processor time was down to "
-            f"{ratio_text(lowest)} the wall time, so the seconds are too high and the ratios noisy."
+            "Other programs used the processor: the lowest processor time was "
+            f"{ratio_text(lowest)} the wall time. Therefore the times are too long, and the ratios "
+            "are noisy."
         )
     return said
 

@@ -1,8 +1,9 @@
-"""Write and read fleets: records of many machines and projects in Parquet, with DuckDB.
+"""Write and read fleets: records of many machines and projects in Parquet files, with DuckDB.
 
     FLEET/project=NAME/environment=NAME/month=YYYY-MM/records.parquet
 
-Each row is a record: its place, its known metrics as columns, and the whole record as JSON text.
+Each row is a record: its place (commit, environment key, case and round), its known metrics as
+columns, and the whole record as JSON text.
 Each record has a digest of its place and content. Records with equal digests are stored once, so a
 record may be added several times. Two different records of the same place are both kept, unlike in
 a store. The file of a month is replaced as a whole, so a reader sees either the old file or the new
@@ -72,8 +73,8 @@ def compact(
     Raises
     ------
     ReportError
-        If a source is not a folder, contains no record files or contains `into`, if the name of the
-        project has other characters, or if DuckDB is missing.
+        If a source is not a folder, contains no record files or contains `into`. Also if the name
+        of the project has other characters, or if DuckDB is missing.
     """
     if not re.fullmatch(r"[\w.-]+", project):
         raise ReportError(
@@ -134,7 +135,7 @@ def _add(connection: Any, path: Path, rows: Sequence[Row]) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         everything = f"FROM added UNION ALL BY NAME {old}" if path.exists() else "FROM added"
         with draft_of(path) as draft:
-            # Sorted by case, so that a query of one series reads little.
+            # The rows are sorted by case, so that a query for one case reads only a small part.
             connection.execute(
                 f'COPY ({everything} ORDER BY "case", "commit", round_index) TO {_quoted(draft)} '
                 "(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 16384)"
@@ -159,8 +160,8 @@ def read_any(root: str | Path) -> Store:
     Raises
     ------
     ReportError
-        If a store cannot be read or has no record, if a fleet has several projects or cannot be
-        read, or if DuckDB is missing.
+        If a store cannot be read or has no record. Also if a fleet has several projects or cannot
+        be read, or if DuckDB is missing.
     """
     root = Path(root)
     if not is_fleet(root):

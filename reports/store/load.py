@@ -20,15 +20,22 @@ from jaxmeter import FileError, Record, read_file
 
 from ..errors import ReportError
 
-# Endings of files that were renamed, by an earlier report or before a case was measured again.
+# Endings of renamed files, each with the reason. An earlier report renamed the file, or the
+# benchmarks did so before they measured the case again.
 RENAMED = {
-    ".unreadable": "renamed by a report or by the benchmarks: incomplete, or of another schema",
-    ".stale": "renamed by the benchmarks: measured another function, or with other parameters",
+    ".unreadable": (
+        "renamed by a report or by the benchmarks, because the file is incomplete or has another "
+        "schema"
+    ),
+    ".stale": (
+        "renamed by the benchmarks, because the file measures another function or has other "
+        "parameters"
+    ),
 }
 # A younger file may still be growing, for example while it is copied from another machine.
 GROWING_SECONDS = 60.0
 
-DEEPEST_FOLDERS = 32  # of a store
+DEEPEST_FOLDERS = 32  # levels of folders that are read in a store
 LONGEST_FAILURE = {"kind": 200, "message": 2000, "traceback": 20_000, "output": 20_000}
 LONGEST_REASON = 500  # characters; names and numbers in a hostile file may have any length
 
@@ -118,9 +125,9 @@ def read_store(root: str | Path, *, commit: str | None = None) -> Store:
 
     The name of a case may contain slashes (`casing_variants/w7x-closure-d6`). Files with other
     names, such as the `.tmp` file of an interrupted write, are ignored. A truncated file that has
-    not changed for a minute gets the ending ``.unreadable``. A file with another schema, or with
-    fields that this version of jaxmeter does not have, is skipped but not renamed, so that the
-    version that wrote it can read it.
+    not changed for a minute gets the ending ``.unreadable``. A file is skipped but not
+    renamed if it has another schema, or fields that this version of jaxmeter does not have. The
+    version of jaxmeter that wrote the file can then still read it.
 
     Parameters
     ----------
@@ -167,7 +174,7 @@ def scan(root: Path, within: str = "") -> tuple[list[StoredRecord], list[Skipped
             continue
         try:
             records.append(_stored_record(root, Path(name)))
-        except FileNotFoundError:  # gone since it was listed
+        except FileNotFoundError:  # deleted after it was listed
             continue
         except (OSError, ValueError) as error:
             skipped.append(skipped_file(root, root / name, error))
@@ -175,9 +182,9 @@ def scan(root: Path, within: str = "") -> tuple[list[StoredRecord], list[Skipped
 
 
 def _names(root: Path, within: str, skipped: list[SkippedFile]) -> Iterator[str]:
-    """Yield the paths, relative to `root`, of files and folders with the ending of a record.
+    """Yield the paths of all files and folders with the ending of a record or of a renamed record.
 
-    Renamed records are included.
+    The paths are relative to `root`.
     """
     start = len(str(root)) + 1
     for folder, names in walk(root / within):
@@ -191,9 +198,10 @@ def _names(root: Path, within: str, skipped: list[SkippedFile]) -> Iterator[str]
 
 
 def walk(root: Path) -> Iterator[tuple[str, list[str] | None]]:
-    """Yield each folder below `root` and the names in it, or None if the folder is too deep.
+    """Yield each folder below `root` with the names in it.
 
-    Links to folders are not followed.
+    A folder that is too deep is yielded with None instead of the names. Links to folders are not
+    followed.
     """
     start = len(str(root)) + 1
     for folder, folders, files in os.walk(root):
@@ -255,7 +263,7 @@ def _check_usable(record: Record) -> None:
 
 
 def skipped_file(root: Path, path: Path, error: Exception) -> SkippedFile:
-    """Return the page's entry of an unreadable file, without the store's path on the machine."""
+    """Return the entry of an unreadable file; it does not show where the store is."""
     within = path.relative_to(root)
     text = " ".join(str(error).split()).replace(str(path), str(within))
     reason = f"{type(error).__name__}: {text}".encode("utf-8", "replace").decode()
@@ -279,7 +287,7 @@ def _renamed(root: Path, file: SkippedFile) -> SkippedFile:
         stat = path.stat()
         if time.time() - max(stat.st_mtime, stat.st_ctime) >= GROWING_SECONDS:
             goal = path.with_suffix(".unreadable")
-            if goal.exists():  # made earlier: both files are kept
+            if goal.exists():  # from an earlier report: keep both files
                 goal = path.with_suffix(f".{time.time_ns()}.unreadable")
             return replace(file, path=path.replace(goal).relative_to(root))
     return file

@@ -1,8 +1,8 @@
 """Name the environment of each measurement: machine, Python, JAX and device.
 
 The name comes from the records and never from their folder, because two machines may use the same
-folder name. Only a process that ended before it recorded its environment takes the environment of
-other processes in its folder.
+folder name. Only a process that ended before it started JAX takes the environment of other
+processes in its folder.
 """
 
 import functools
@@ -89,12 +89,18 @@ def environment_names(records: Sequence[StoredRecord]) -> list[str]:
     """Return the name of each record's environment: machine, Python, JAX, device.
 
     Numbers of two environments are never pooled and never compared. A process that ended before it
-    started JAX takes the environment of other processes in its folder, at any commit, with the same
-    machine and versions. If these have several environments, the choice is narrowed down in this
-    order: a machine that ran the same commit, the same case, the same flags, the same number of
-    CPUs, the same commit. If several environments remain, the name is "unknown". Pass the records
-    of all commits at once, because a record of one commit may take its environment from the records
-    of another commit.
+    started JAX takes the environment of other processes in its folder. These processes may be at
+    any commit, but must have the same machine and versions. If they have several environments, some
+    processes are preferred, in this order:
+
+    1. processes of a machine that ran the same commit
+    2. processes of the same case
+    3. processes with the same flags
+    4. processes with the same number of CPUs
+    5. processes at the same commit
+
+    If several environments remain, the name is "unknown". Pass the records of all commits at once,
+    because a record of one commit may take its environment from the records of another commit.
     """
     processes = _processes(records)
     folders: dict[str, list[_Process]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Merge the stores of several machines, with each record under the machine that made it."""
+"""Merge the stores of several machines; the path of each record then names its machine."""
 
 import contextlib
 import errno
@@ -21,10 +21,11 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 @dataclass(frozen=True)
 class Merged:
-    """How many records were added, how many the store or fleet had already, and the refused files.
+    """The number of added records, the number of known records, and the refused files.
 
-    A file is refused if it is not a record. A store also refuses a record if another record, a link
-    or something else is at its destination.
+    A record is known if the store or fleet has an equal record already. A file is refused if it is
+    not a record. A store also refuses a record if another record, a link or something else is at
+    the destination of the record.
     """
 
     added_count: int
@@ -35,18 +36,19 @@ class Merged:
 def merge_stores(sources: Sequence[str | Path], into: str | Path) -> Merged:
     """Copy every record of `sources` to `<commit>/<environment-key>@<machine>/<case>/<round>.json`.
 
-    A source is a store, a pair of stores in the folders ``base`` and ``head`` (the output of
-    ``benchmarks.measuring.pair``), or a folder that contains such a pair in its folder ``pair``.
+    A source is a store, or a folder with a pair of stores. The stores of a pair are in the folders
+    ``base`` and ``head`` of the source or of ``pair`` in the source, as
+    ``benchmarks.measuring.pair`` writes them.
 
-    The machine is read from the record. Nothing is overwritten: if the destination has a record
+    The machine is read from the record. Nothing is overwritten. If the destination has a record
     already, a new record with equal content is skipped, and any other new record is refused. A
     merge may therefore be repeated, interrupted, or done by two processes at once.
 
     Raises
     ------
     ReportError
-        If a source is not a folder, has no record files or contains `into`; nothing is then copied.
-        Also if `into` is read-only or has no space left.
+        If a source is not a folder, has no record files or contains `into`. Nothing is copied in
+        these cases. Also if `into` is read-only or has no space left.
     """
     into = Path(into)
     read = [(source, *read_source("merge_stores", source, into)) for source in map(Path, sources)]
@@ -136,7 +138,7 @@ def _outcome(stored: StoredRecord, into: Path, place: Path) -> str:
     """Copy a record; return `COPIED`, `SAME`, or the reason why it was refused."""
     folders = [into / parent for parent in list(place.parents)[:-1]]
     if any(folder.is_symlink() for folder in folders):
-        return f"its destination in {into.name} is a link, which may lead elsewhere"
+        return f"its destination in {into.name} is a link, which may point to another folder"
     try:
         return _put(read_file(stored.path), into / place)
     except FileError as error:
@@ -155,7 +157,7 @@ def _put(content: bytes, path: Path) -> str:
     path.parent.mkdir(parents=True, exist_ok=True)
     with draft_of(path) as draft, contextlib.suppress(FileExistsError):
         draft.write_bytes(content)
-        os.link(draft, path)  # unlike a rename, fails if the file exists
+        os.link(draft, path)  # unlike a rename, this fails if the file exists
         return COPIED
     if path.is_symlink():
         return f"its destination is a link: {path.name}"

@@ -89,7 +89,7 @@ def test_tables_are_written_as_parquet_and_csv_alike(written):
 def test_markdown_holds_the_same_sentences_and_tables(written, html):
     text = (written / "report.md").read_text(encoding="utf-8")
     assert "## Closure against argument" in text and "| Variant |" in text
-    assert "163 MB closed over" in text and "163 MB closed over" in html
+    assert "163 MB are closed over" in text and "163 MB are closed over" in html
     for link in re.findall(r"\]\((figures/[^)]+)\)", text):
         assert (written / link).is_file()
 

@@ -44,7 +44,7 @@ def write_variants(root, *, closure, rounds):
 def test_a_difference_is_claimed_only_if_the_interval_excludes_one(tmp_path, closure, rounds, said):
     write_variants(tmp_path, closure=closure, rounds=rounds)
     lead = sentences.lead(closures(tmp_path))
-    assert "14.7 MB closed over" in lead and said in lead
+    assert "14.7 MB are closed over" in lead and said in lead
     assert ("too few" in lead) == (rounds == 3)
 
 
@@ -122,7 +122,10 @@ def accuracy_lead(root):
 def test_the_problem_furthest_from_its_limit_is_named_with_the_references_error(full_store):
     lead = accuracy_lead(full_store)
     assert lead.startswith("Within the limit 10⁻ᵈ: 3 of 4 problems")
-    assert "d\u00a0=\u00a012 exceeds its limit most, with 1.3e−11, 13 times the limit" in lead
+    assert (
+        "d\u00a0=\u00a012 exceeds its limit most, with an error of 1.3e−11, 13 times the limit"
+        in lead
+    )
     assert "the C++ reference: 1.4e−11" in lead
 
 
@@ -130,7 +133,7 @@ def test_the_problem_furthest_from_its_limit_is_named_with_the_references_error(
     "error, begins, said",
     [
         (math.nan, "0 of 1 problem", "not a number at w7x"),
-        (1e-7, "1 of 1", "is the closest to its limit, with 1.0e−7"),
+        (1e-7, "1 of 1", "is the closest to its limit, with an error of 1.0e−7"),
     ],
 )
 def test_a_nan_and_the_closest_to_its_limit_are_named(tmp_path, error, begins, said):
@@ -151,7 +154,11 @@ def test_speed_ups_and_compile_time_are_given_together(full_store):
 
 
 @pytest.mark.parametrize(
-    "own, theirs, said", [(0.5, 1.0, "down to 0.500×"), (1.0, 1.9, "up to 1.90× the wall time")]
+    "own, theirs, said",
+    [
+        (0.5, 1.0, "lowest processor time was 0.500×"),
+        (1.0, 1.9, "highest processor time was 1.90× the wall time"),
+    ],
 )
 def test_a_shared_processor_and_further_threads_are_reported(tmp_path, own, theirs, said):
     loads = {"cpu_per_wall": own, "reference_cpu_per_wall": theirs}

@@ -1,5 +1,5 @@
 "use strict";
-// Charts are drawn when they come into view; until then a card is its caption and an empty box.
+// Charts are drawn when they come into view; until then a card shows only its caption.
 const byId = (id) => document.getElementById(id);
 const data = JSON.parse(byId("data").textContent);
 const W = 400, H = 180, L = 58, R = 10, T = 14, B = 24, FAILED = H - B - 7;
@@ -27,7 +27,7 @@ const changeOf = ({ unit, kind }, { before, after }) => {
   if (kind !== "exact" || Math.abs(after / before - 1) >= 0.005) return `${three(after / before)}×`;
   return `${after > before ? "+" : "−"}${WRITTEN[unit](Math.abs(after - before))}`;
 };
-// A commit with an injected regression is hash+name; the name stays whole.
+// A commit with an injected regression is hash+name; the name is not shortened.
 const short = (hash) => hash.replace(/^(\w{10})\w+/, "$1");
 const dated = (date) => date.slice(0, 10);
 const authored = (date) => `${date.slice(0, 16).replace("T", " ")} ${date.slice(19).replace("Z", "UTC")}`.trim();
@@ -38,7 +38,7 @@ for (const environment of data.environments) {
   environment.failed = environment.failed.map(([name, at, count, reason]) => ({ case: environment.cases[name], at, count, reason: environment.reasons[reason] }));
 }
 
-// Each series with its names, as the charts and the table need it.
+// All series of each environment, with the names and numbers that the charts and the table show.
 const all = data.environments.map((environment) => environment.series.map(([caseIndex, metric, at, values, samples, steps, threshold, lines]) => {
   const [name, title, unit, kind, meaning] = data.metrics[metric];
   return {
@@ -48,7 +48,7 @@ const all = data.environments.map((environment) => environment.series.map(([case
   };
 }));
 
-// The stops of pointer and keys: a value, i, or a failure.
+// Return the points of a chart that the pointer and the keys select: values (index i) and failures.
 function stopsOf(series) {
   series.stops ??= [...series.at.map((at, i) => ({ at, i })), ...series.failed.map((failure) => ({ at: failure.at, failure }))]
     .sort((a, b) => a.at - b.at);
@@ -166,7 +166,7 @@ function nearest(card, event) {
 }
 
 function key(card, event) {
-  if (event.altKey || event.ctrlKey || event.metaKey) return; // the browser's own
+  if (event.altKey || event.ctrlKey || event.metaKey) return; // shortcuts of the browser
   const stops = stopsOf(card.series), last = stops.length - 1, now = card.at ?? last;
   const steps = card.series.steps.map((step) => stops.findIndex((stop) => stop.i === step.i));
   const goals = {
@@ -188,7 +188,7 @@ function newCard(series) {
   const card = document.createElement("figure");
   card.className = "chart";
   card.tabIndex = 0;
-  // So that a screen reader passes the arrow keys on.
+  // With this role, a screen reader passes the arrow keys to the chart.
   card.setAttribute("role", "application");
   card.setAttribute("aria-roledescription", "chart");
   card.setAttribute("aria-label", summary(series));
@@ -230,7 +230,7 @@ function failureRow({ case: name, at, count, reason }) {
 function fill(name, noun, rows, position, written) {
   rows.sort((a, b) => position(b) - position(a));
   byId(`${name}-rows`).innerHTML = rows.slice(0, MOST_ROWS).map(written).join("");
-  byId(`${name}-note`).textContent = rows.length > MOST_ROWS ? `The ${MOST_ROWS} newest of ${rows.length} ${noun}; search to see others.` : "";
+  byId(`${name}-note`).textContent = rows.length > MOST_ROWS ? `Only the ${MOST_ROWS} newest of ${rows.length} ${noun} are shown; use the search to see others.` : "";
 }
 
 const cards = new Map();
@@ -246,13 +246,13 @@ function refresh() {
   for (const series of found) if (!cards.has(series)) cards.set(series, newCard(series));
   const shown = found.map((series) => cards.get(series));
   byId("cards").replaceChildren(...shown);
-  byId("no-cards").textContent = found.length ? "" : chosen.length ? "No series matches; clear the search, select all kinds, or show series without a change point too." :
+  byId("no-cards").textContent = found.length ? "" : chosen.length ? "No series matches; clear the search, select all kinds, or also show series without a change point." :
     "No process succeeded in this environment.";
   shown.slice(0, 12).forEach(draw);
   shown.slice(12).forEach((card) => { if (!card.dataset.drawn) seen.observe(card); });
   const steps = found.flatMap((series) => series.steps.map((step) => ({ series, step })));
   fill("step", "change points", steps, ({ series, step }) => series.at[step.i], stepRow);
-  if (!steps.length) byId("step-note").textContent = found.length ? "No series here has a change point." : "No series matches.";
+  if (!steps.length) byId("step-note").textContent = found.length ? "None of these series has a change point." : "No series matches.";
   const failed = data.environments[index].failed.filter((failure) => matches(`${failure.case} ${failure.reason}`));
   fill("failure", "failures", failed, (failure) => failure.at, failureRow);
   byId("failures").hidden = !failed.length;

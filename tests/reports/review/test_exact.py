@@ -25,7 +25,7 @@ def case(metric, values):
 
 
 MISSING = "only at BASE, missing at HEAD"
-NEW = "new: only at HEAD, nothing to compare with"
+NEW = "new: only at HEAD, so it cannot be compared"
 VARIES = "varies from process to process"
 
 
@@ -47,7 +47,7 @@ VARIES = "varies from process to process"
         (TRACES, [NONE], [NONE], None),
         (FUSIONS, [9], [NONE], ("changed", MISSING)),  # not gated
         (FLOPS, [1e9], [1.14e9], ("regression", "")),
-        (FLOPS, [1e9], [1.04e9], ("changed", "less than 5%")),
+        (FLOPS, [1e9], [1.04e9], ("changed", "by less than 5%")),
         (FLOPS, [1e9], [0.9e9], ("improvement", "")),
         (ERROR, [1e-7] * 6, [1e-7] + [1.0] * 5, ("regression", "the answer is less accurate")),
         (ERROR, [1e-7] * 6, [1e-7] + [NAN] * 5, ("regression", "not a number in 5 of 6 processes")),

@@ -103,7 +103,7 @@ def test_times_measured_on_two_days_are_not_tested(pair):
     review = reviewed(root)
     assert review.exit_code == 0 and regressions(review) == set()
     assert {f.verdict for f in review.untested} == {"unpaired"} and len(review.untested) == 4
-    assert "BASE and HEAD were not measured interleaved" in review_markdown(review)
+    assert "the rounds of BASE and HEAD were not interleaved" in review_markdown(review)
 
 
 def test_commits_measured_one_after_the_other_are_unpaired_however_short_they_are(pair):
