@@ -35,7 +35,7 @@ class UnresolvedWarning(VcjaxWarning):
 
 
 class NoiseWarning(VcjaxWarning):
-    """Warns that noise, or the error of a single point, is too large for the requested digits."""
+    """Warns that noise in B, or a wrong point of X or B, is too large for the requested digits."""
 
 
 class AccuracyWarning(VcjaxWarning):

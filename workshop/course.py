@@ -74,7 +74,10 @@ class Exercise:
         return self.hints[first:] + self.hints[:first]
 
     def new_problem(self) -> Exception | None:
-        """Return the result of `problem`, without checking an unchanged, solved exercise again."""
+        """Check the exercise and return the result of `problem`.
+
+        If the exercise was solved before and has not changed since, return None without a check.
+        """
         now, passed = self._digest(), _passed()
         if passed.get(self.name) == now:
             return None

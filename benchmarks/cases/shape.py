@@ -68,7 +68,7 @@ def scalar_of_field(
     prepare: Callable[..., Any] = vcjax.prepare,
     evaluate: Callable[..., Any] = vcjax.external_field,
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """Return a function that computes a scalar from the surface points, and its arguments.
+    """Return a function and its arguments. The function computes a scalar from the surface points.
 
     The scalar is a weighted sum of squares of the field. The first argument of the function is the
     array of surface points. `prepare` and `evaluate` compute the field.

@@ -133,7 +133,10 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def measure(measured: Sequence[MeasuredSide], options: argparse.Namespace) -> None:
-    """Measure exact metrics and times on all sides, and write how programs differ."""
+    """Measure exact metrics and times on all sides.
+
+    Unless ``options.no_programs`` is set, also write how the programs of BASE and HEAD differ.
+    """
     started = time.monotonic()
     base, *heads = measured
     cases = chosen_cases(options.cases, options.rounds)

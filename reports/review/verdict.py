@@ -71,7 +71,10 @@ class Review:
 
     @property
     def broken(self) -> tuple[LostCase, ...]:
-        """Cases that succeeded at BASE and fail more often at HEAD; each fails the review."""
+        """Cases with a successful process at BASE whose processes fail more often at HEAD.
+
+        A single such case is enough for the review to fail.
+        """
         return tuple(entry for entry in self.lost if entry.is_regression)
 
     @property

@@ -163,15 +163,15 @@ def block_shape(grid: tuple[int, int], largest: int, aspect: float) -> tuple[int
 
 
 def _turned_tiles(targets: Float[Array, "t 3"], turns, largest: int):
-    """Return equal tiles of targets, with each target rotated back by every turn.
+    """Divide targets into tiles of equal size, and rotate each target back by every rotation.
 
-    A tile contains all `nfp` images of its targets. It has at most `largest` points, but always at
-    least one target. Several targets are divided into at least two tiles. The last tile is padded
-    with the last target.
+    The rotations `turns` give `nfp` images of each target. All images of a target are in the same
+    tile. A tile has at most `largest` points, but always at least one target. If there are two
+    targets or more, there are at least two tiles. The last tile is padded with the last target.
 
     Returns
     -------
-    (k, 3, each * nfp) for k tiles of `each` targets.
+    (k, 3, n * nfp) for k tiles of n targets.
     """
     count, nfp = targets.shape[0], turns.shape[0]
     # XLA removes a loop over a single tile, and the slow program of `_tiled_sum` would remain.

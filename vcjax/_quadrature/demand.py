@@ -78,9 +78,11 @@ class Demand:
         The error of the trapezoidal rule oscillates from node to node. Therefore the slope of the
         error is 2 pi / spacing times as large as the error. By the definition of `length`,
         max |grad B| is max |B| / length. The quadrature therefore needs
-        log10(2 pi length / spacing) more digits. The largest error by far comes from the smooth
-        rest of the kernel. Therefore `_GRADIENT_EXTRA` is added to T^2 in the radius of patches,
-        which raises the exponent of this error by twice as much.
+        log10(2 pi length / spacing) more digits. By far the largest error comes from the
+        trapezoidal rule for the smooth rest of the kernel. With a patch radius of T^2 / pi node
+        spacings, where T is `cutoff`, this error is about exp(-T^2). The radius is therefore
+        increased to (T^2 + `_GRADIENT_EXTRA`) / pi node spacings, which reduces the error to about
+        exp(-(T^2 + 2 `_GRADIENT_EXTRA`)).
 
         Parameters
         ----------

@@ -49,9 +49,9 @@ class Sheets:
     nodes : (2, n) numbers of nodes along phi (whole torus) and theta for which the lines of the
         grid are 2 pi rho apart.
 
-    Another ball may touch the surface at p and next to q, on another cross-section. If this ball is
-    smaller, its radius takes the place of rho in `nodes`, and in `along_phi` if `separation` is
-    finite.
+    A second ball may touch the surface at p and at a point near q that lies on another
+    cross-section. If the second ball is smaller, its radius takes the place of rho in `nodes`. It
+    also takes the place of rho in `along_phi` if `separation` is finite.
     """
 
     separation: np.ndarray

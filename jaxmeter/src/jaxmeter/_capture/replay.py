@@ -183,10 +183,10 @@ def _not_differentiated(value: Any) -> Any:
 @_not_differentiated.defjvp
 def _(primals: Sequence[Any], _: Sequence[Any]) -> Any:
     raise JaxmeterError(
-        f"hoist: got a derivative with respect to a captured array {type_text(primals[0])}; a "
-        "function with a custom derivative captures this array, and the rule of the function does "
-        "not give the derivative; make the array an argument of the function and of its rule in "
-        "your code"
+        "hoist: cannot differentiate with respect to the captured array "
+        f"{type_text(primals[0])}: a function with a custom derivative captures this array, and "
+        "the derivative rule of the function does not give the derivative with respect to the "
+        "array; make the array an argument of the function and of its derivative rule in your code"
     )
 
 

@@ -102,15 +102,14 @@ def section_of(file: Path, name: str) -> Section:
     """
     sections = read_lock(file)
     if name not in sections:
-        there = f"{file.name} {'has no sections' if file.exists() else 'does not exist'}"
+        there = "has no sections" if file.exists() else "does not exist"
         other = ""
         if sections:
-            listed = ", ".join(map(repr, sorted(sections)))
-            there = f"{file.name} has no section of this name (its sections: {listed})"
-            other = ", or use the version and settings of JAX that one of the sections names"
+            there = f"has only the sections {', '.join(map(repr, sorted(sections)))}"
+            other = ", or run JAX with the version, backend and settings of one of these sections"
         raise JaxmeterError(
-            f"lock: got {name!r} as the version, backend and settings of JAX, but {there}; run "
-            f"jaxmeter lock without --check to write this section{other}"
+            f"lock: needs the section {name!r} (version, backend and settings of JAX), but "
+            f"{file.name} {there}; run jaxmeter lock without --check to write the section{other}"
         )
     return sections[name]
 

@@ -100,7 +100,7 @@ class Exact:
 
 @dataclass(frozen=True)
 class Timing:
-    """The comparison of one time of both functions, process by process."""
+    """The comparison of two functions in a single timed quantity, such as ``steady_seconds``."""
 
     quantity: str
     """``steady_seconds``, or one of the phases ``trace_seconds``, ``lower_seconds``,

@@ -15,8 +15,9 @@ from jaxmeter._trace.trace import Trace
 
 schema(
     "trace_annotations",
-    "Each row sums all events on host threads that have the same name and keywords. Operations are "
-    "not included. `jax.profiler.TraceAnnotation` and the runtime write such events.",
+    "Each row is the sum of all events that have the same name and keywords, over all host "
+    "threads. Operations are not included. `jax.profiler.TraceAnnotation` and the runtime write "
+    "such events.",
     name="name of the event",
     keywords="keywords as JSON; empty if there are none",
     kind="`annotation`, `step`, or `python` for a frame of the interpreter",
