@@ -24,6 +24,8 @@ from vcjax._geometry import resample
 _SHEETS, _CROSSINGS = (16, 72), (24, 120)
 # Two points lie on different sheets if their values of theta differ by more than this angle.
 _OTHER_SHEET = 1.0
+# Radii of balls with a smaller relative difference are equal.
+_TIE = 1e-9
 # Between points that are closer in theta than this angle, the surface bends too much to be replaced
 # by tangent planes.
 _BENT_SHEET = 0.25
@@ -118,11 +120,18 @@ def sheets_of(samples: np.ndarray, nfp: int, *, both_sides: bool, symmetric: boo
     square, height = _nearest_of_edges(curves, normal)
     with np.errstate(divide="ignore", invalid="ignore"):
         radius = np.where(square > 0, square / (2 * height), np.inf)
-    touching = radius.argmin(axis=2)
-    rho = np.take_along_axis(radius, touching[..., None], axis=2)[..., 0]
-    # Steps along theta from a point to the nearer end of the edge, in the shorter direction.
-    ahead = (touching - np.arange(count)) % count
-    separation = np.minimum(ahead, count - 1 - ahead) * (2 * np.pi / count)
+    # Steps along theta from a point to the nearer end of an edge, in the shorter direction.
+    ahead = (np.arange(count) - np.arange(count)[:, None]) % count
+    steps = np.minimum(ahead, count - 1 - ahead)
+    # In a symmetric cross-section, the balls of several edges have the same radius to rounding. The
+    # closest and the farthest of these edges count, so that rounding does not decide. If they are
+    # equally far, the first and the last edge count.
+    rho = radius.min(axis=2)
+    tied = radius <= (1 + _TIE) * rho[..., None]
+    closest = np.where(tied, steps, count).argmin(axis=2)
+    farthest = count - 1 - np.where(tied, steps, -1)[..., ::-1].argmax(axis=2)
+    touching = np.stack([closest, farthest])
+    separation = steps[np.arange(count), touching] * (2 * np.pi / count)
     beside = _beside(touching, curves, normal, along_phi, along_theta, rows * nfp)
     least = np.where(separation > _BENT_SHEET, np.minimum(beside, rho), rho)
     hole = np.hypot(curves[..., 0], curves[..., 1])
@@ -136,6 +145,7 @@ def sheets_of(samples: np.ndarray, nfp: int, *, both_sides: bool, symmetric: boo
         nodes = [area / length / least for length in lengths[::-1]]
         closer = np.where(np.isfinite(separation), least, rho)
         found = separation, lengths[0] / closer, lengths[1] / rho, *nodes
+    found = np.broadcast_arrays(*found)
     separation, along_phi, along_theta, *nodes = (v.ravel()[order] for v in found)
     return Sheets(separation, along_phi, along_theta, np.stack(nodes))
 
@@ -168,6 +178,8 @@ def _nearest_of_edges(curves: np.ndarray, normal: np.ndarray) -> tuple[np.ndarra
     square += share * (share * length - 2 * along)
     height = normal @ starts - (normal * curves).sum(axis=2)[..., None]
     height = np.abs(height + share * (normal @ edges))
+    # Next to another sheet, rounding can make the square negative.
+    square = np.maximum(square, np.finfo(float).tiny)
     own = np.arange(curves.shape[1])
     for values in (square, height):
         values[:, own, own] = values[:, own, own - 1] = 0.0
@@ -190,13 +202,13 @@ def _beside(touching, curves, normal, along_phi, along_theta, rows: int):
 
     Parameters
     ----------
-    touching : (row, p) column of the point q for each point p.
+    touching : (..., row, p) columns of points q for each point p.
     curves, normal, along_phi, along_theta : (row, p, 3) points, unit normals, tangents.
     rows : number of cross-sections of the sample around the whole torus.
 
     Returns
     -------
-    (row, p) radii; infinite if no such ball exists.
+    (..., row, p) radii; infinite if no such ball exists.
     """
     columns = curves.shape[1]
     near = (touching[..., None] + np.arange(-2, 4)) % columns
@@ -204,15 +216,17 @@ def _beside(touching, curves, normal, along_phi, along_theta, rows: int):
     to = curves[row, near] - curves[:, :, None]
     normals, x_phi, x_theta = (v[row, near] for v in (normal, along_phi, along_theta))
     with np.errstate(divide="ignore", invalid="ignore"):
-        facing = 1.0 - (normals * normal[:, :, None]).sum(axis=3)
-        signed = (normals * to).sum(axis=3) / facing
+        facing = 1.0 - (normals * normal[:, :, None]).sum(axis=-1)
+        signed = (normals * to).sum(axis=-1) / facing
         # Vectors from q to the point where the ball touches the tangent plane at q.
         shift = signed[..., None] * (normals - normal[:, :, None]) - to
-        a, b = ((shift * v).sum(axis=3) for v in (x_phi, x_theta))
-        E, F, G = ((v * w).sum(axis=3) for v, w in ((x_phi,) * 2, (x_phi, x_theta), (x_theta,) * 2))
+        a, b = ((shift * v).sum(axis=-1) for v in (x_phi, x_theta))
+        E, F, G = (
+            (v * w).sum(axis=-1) for v, w in ((x_phi,) * 2, (x_phi, x_theta), (x_theta,) * 2)
+        )
         phi, theta = (np.abs(v) / (E * G - F * F) for v in (G * a - F * b, E * b - F * a))
         touches = (phi <= 2 * np.pi / rows) & (theta <= 2 * np.pi / columns)
-    return np.where(touches, np.abs(signed), np.inf).min(axis=2)
+    return np.where(touches, np.abs(signed), np.inf).min(axis=-1)
 
 
 def nodes_for_sheets(sheets: Sheets, reach: float) -> np.ndarray:

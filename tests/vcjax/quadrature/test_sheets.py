@@ -99,3 +99,19 @@ def test_half_a_period_of_a_symmetric_surface_shows_the_sheets_and_the_rims_of_a
     )
     assert by_half == by_whole
     assert by_half[0] == 0 and by_half[-1] is None
+
+
+def test_rounding_does_not_decide_between_edges_at_the_same_distance():
+    """An ellipse is symmetric, so pairs of its edges touch balls of the same radius."""
+    X = problems.rotating_ellipse_surface(3, major_radius=6.0, semi_axes=(1.8, 0.2)).points(
+        5, 24, half_period=True
+    )
+    period = resample.surface_period(np.moveaxis(X, -1, 0), 3, True)
+    half, small, whole = (
+        sheets_of(factor * period, 3, both_sides=False, symmetric=symmetric)
+        for factor, symmetric in ((1.0, True), (0.3, True), (1.0, False))
+    )
+    for angle in (0.1, 0.5, 1.0):
+        for of in (Sheets.nodes_beyond, Sheets.steepest_beyond):
+            np.testing.assert_allclose(of(small, angle), of(half, angle), rtol=1e-9)
+            np.testing.assert_allclose(of(whole, angle), of(half, angle), rtol=1e-9)
