@@ -201,7 +201,8 @@ def off_surface_gradient(
 ) -> OffSurface:
     """Return the gradients of the fields that `off_surface_field` returns.
 
-    Parameters, errors and warnings are those of `off_surface_field`.
+    Parameters, errors and warnings are those of `off_surface_field`. An `AccuracyWarning` is also
+    given if more than 10 digits are requested.
 
     Returns
     -------
