@@ -7,7 +7,6 @@ from typing import Any
 
 import jax
 import jax.experimental
-import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.core import Tracer
@@ -91,8 +90,11 @@ def operands(values: Any) -> Any:
     def operand(value: Any) -> Any:
         if isinstance(value, Tracer):
             return value
-        # Unlike `jax.device_put`, this copies NumPy arrays, which the caller may overwrite.
-        array = jnp.asarray(value)
+        if isinstance(value, np.ndarray):
+            # A copy, because the caller may overwrite the array. `jnp.asarray` would copy as well,
+            # but it compiles a program for each shape.
+            value = value.copy()
+        array = jax.device_put(value)
         return lax.optimization_barrier(array) if isinstance(array, Tracer) else array
 
     return jax.tree.map(operand, values)

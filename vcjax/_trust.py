@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from vcjax._casing import Casing, casing_operator
 from vcjax._checks import check_casing, check_concrete, check_jax
-from vcjax._compiled import ONE_MODULE, compiled
+from vcjax._compiled import ONE_MODULE, compiled, operands
 from vcjax._errors import VcjaxError, errors_named
 from vcjax._geometry import resample
 from vcjax._geometry.nodes import at_targets, one_period
@@ -101,7 +101,7 @@ def error_estimate(
         tails, missed = unresolved(samples, rule, np)
         return violation + float(tails.max() + missed)
     largest = float(np.linalg.norm(samples, axis=0).max())
-    steepest = float(np.abs(_total_gradient(casing, jnp.asarray(B))).max())
+    steepest = float(np.abs(_total_gradient(casing, operands(B))).max())
     lengths = np.linalg.norm(np.asarray(casing.dual_basis[:2]), axis=1)
     if steepest <= 1e-10 * largest * lengths.max(axis=(1, 2)).min():
         raise VcjaxError("error_estimate got a uniform B with no gradient; give another field.")
