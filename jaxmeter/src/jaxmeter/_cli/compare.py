@@ -15,6 +15,7 @@ from typing import Any
 
 from jaxmeter._cli.command import add_call, add_target_options, print_failure
 from jaxmeter._compare.compare import DEFAULT_PROCESSES_COUNT, compare
+from jaxmeter._measure.benchmark import BenchmarkCase
 from jaxmeter._records.comparison import Comparison, Criteria, Effort, Side
 
 
@@ -53,9 +54,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout",
         type=float,
-        default=600.0,
+        default=BenchmarkCase.timeout_seconds,
         metavar="SECONDS",
-        help="time limit for each process (default %(default)s)",
+        help="time limit for each process (default %(default)g)",
     )
 
 

@@ -26,10 +26,24 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "file.py:function",
     )
     add_param(parser)
-    parser.add_argument("--repeat", type=int, default=20, help="steady-state samples (default 20)")
-    parser.add_argument("--compiles", type=int, default=1, help="compiles to time (default 1)")
     parser.add_argument(
-        "--timeout", type=float, default=600.0, metavar="SECONDS", help="time limit (default 600)"
+        "--repeat",
+        type=int,
+        default=BenchmarkCase.repeat,
+        help="steady-state samples (default %(default)s)",
+    )
+    parser.add_argument(
+        "--compiles",
+        type=int,
+        default=BenchmarkCase.compiles,
+        help="compiles to time (default %(default)s)",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=BenchmarkCase.timeout_seconds,
+        metavar="SECONDS",
+        help="time limit (default %(default)g)",
     )
 
 

@@ -17,7 +17,7 @@ from msgspec import Meta
 from jaxmeter._compare.exact import compare_answers, compare_exact
 from jaxmeter._compare.rounds import Round
 from jaxmeter._compare.times import DEFAULT_CRITERIA, compare_times
-from jaxmeter._measure.benchmark import Timeout
+from jaxmeter._measure.benchmark import BenchmarkCase, Timeout
 from jaxmeter._measure.environment import host_environment
 from jaxmeter._measure.targets import TARGET_FORM, is_target, resolve
 from jaxmeter._notebook import write_module
@@ -50,7 +50,7 @@ def compare(
     processes: int = DEFAULT_PROCESSES_COUNT,
     criteria: Criteria = DEFAULT_CRITERIA,
     effort: Effort = DEFAULT_EFFORT,
-    timeout_seconds: float = 600.0,
+    timeout_seconds: float = BenchmarkCase.timeout_seconds,
     path: Sequence[str] | None = None,
     env: Mapping[str, str] = FrozenDict(),
     on_process: Callable[[int], None] | None = None,
