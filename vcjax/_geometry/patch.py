@@ -9,7 +9,8 @@ reduce its time to a tenth:
   patch values are interpolated to the nodes of one quadrant only. This takes four products, each
   with a sixteenth of the work.
 - Stencils are local. Nodes sorted by their theta offset are divided into a few groups, and each
-  group needs only a few columns of the patch.
+  group needs only a few columns of the patch. More groups take less time to run, and more time to
+  compile.
 
 The four parities (even or odd, in phi and in theta) form one batch of products. This makes the
 program four times smaller. The even and odd parts are stacked, so that each is computed only once.
@@ -44,7 +45,7 @@ class PatchInterpolation:
     groups : number of groups of polar nodes; see the module's docstring.
     """
 
-    def __init__(self, constants: Tables, rule: Rule, groups: int = 3):
+    def __init__(self, constants: Tables, rule: Rule, groups: int = 4):
         self._columns = rule.reach_theta + 1
         stencils = theta_stencils(rule)
         self._groups = _grouped_products(

@@ -68,6 +68,7 @@ from vcjax._geometry import resample
 from vcjax._options import weights_shortage
 from vcjax._quadrature.demand import Demand
 from vcjax._quadrature.grid import FIELD_COSTS, GRADIENT_COSTS, cheapest, least_spacing
+from vcjax._quadrature.metric import facing_x, surface_metric
 from vcjax._quadrature.polar import CORE
 from vcjax._quadrature.rims import Rims
 from vcjax._quadrature.rule import FIELD_PARTS, GRADIENT_PARTS, Rule
@@ -81,9 +82,6 @@ from vcjax._quadrature.spectrum import (
     quadrature_digits,
 )
 
-# Least ratio of inner to outer radius of a torus. Around a narrower hole, patches would bend too
-# much.
-_NARROWEST_HOLE = 0.01
 # For gradients off the surface: points added to the Lagrange interpolation, and the factor by which
 # the number of radii in the core is larger.
 _EXTRA_POINTS, _CORE_OF_GRADIENTS = 12, 1.5
@@ -180,10 +178,10 @@ def _rule(X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient, off
     )
     images = nfp * (2 if half_period else 1)
     period = resample.surface_period(points, nfp, half_period)
-    samples = _facing_x(period)
+    samples = facing_x(period)
     costs = GRADIENT_COSTS if gradient else FIELD_COSTS
     wanted = quadrature_digits(digits, gradient)
-    metric = _metric(samples, nfp)
+    metric = surface_metric(samples, nfp)
     check_crossings("choose", samples, nfp, symmetric=half_period)
     spectrum = field_spectrum(field, nfp, half_period)
     by_field = nodes_for_field(spectrum, wanted, nfp)
@@ -364,48 +362,3 @@ def resolves(rule: Rule, X: np.ndarray, B: np.ndarray, digits: int) -> bool:
         points = check_surface("resolves", X, rule.nfp, rule.half_period)
         samples = resample.surface_period(points, rule.nfp, rule.half_period)
     return is_resolved(rule, spectrum, digits, samples)
-
-
-def _facing_x(samples: np.ndarray) -> np.ndarray:
-    """Shift co-rotating points (3, n, m) along z and rotate them, so that their mean is on +x.
-
-    Without the shift, rounding of large values of z would look like a rough surface.
-    """
-    middle = samples.mean(axis=(1, 2))
-    samples = samples - np.array([0.0, 0.0, middle[2]])[:, None, None]
-    return resample.rotate(samples, -np.arctan2(middle[1], middle[0]))
-
-
-def _metric(samples: np.ndarray, nfp: int) -> np.ndarray:
-    """Return the first fundamental form (E, F, G), (3, n), at a sample of up to 500 points.
-
-    Raise an error if the surface reaches the z axis, encloses no volume, or is degenerate.
-
-    Parameters
-    ----------
-    samples : (3, n, m) co-rotating points of one period.
-    """
-    radius = np.hypot(samples[0], samples[1])
-    if samples[0].min() <= 0 or radius.min() < _NARROWEST_HOLE * radius.max():
-        raise VcjaxError(
-            "choose got a surface that reaches the z axis, or nearly so; give X as points of a "
-            "torus around the z axis. The first axis of the array must be the toroidal direction."
-        )
-    angles = resample.grid_angles(min(2 * samples.shape[1], 20), nfp, False)
-    columns = min(2 * samples.shape[2], 25)
-    x, x_phi, x_theta = resample.tangents_at(samples, nfp, angles, columns)
-    normals = np.cross(x_phi, x_theta, axis=0)
-    if abs((x * normals).sum()) < 1e-6 * np.abs(x * normals).sum():
-        raise VcjaxError(
-            "choose got a surface that encloses no volume: it crosses itself or is flat. "
-            "Check the order of the points of X along theta (second axis)."
-        )
-    pairs = (x_phi, x_phi), (x_phi, x_theta), (x_theta, x_theta)
-    metric = np.stack([(a * b).sum(axis=0).ravel() for a, b in pairs])
-    area = metric[0] * metric[2] - metric[1] ** 2
-    if not (area > 1e-20 * area.max()).all() or area.max() == 0:
-        raise VcjaxError(
-            "choose got a degenerate surface: its tangents are parallel or vanish somewhere. "
-            "Check that X goes once around in theta (second axis) and follows phi (first axis)."
-        )
-    return metric
