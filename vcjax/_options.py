@@ -70,8 +70,8 @@ class Setting(NamedTuple):
 class Config:
     """The tile sizes that ``"auto"`` stands for in the current environment.
 
-    `print` shows the sizes as a table. On CPUs they are the sizes of direct calls. Inside ``jit``
-    and other transformations, tiles on the surface have more targets; see ``docs/chunks.md``.
+    `print` shows the sizes as a table. On CPUs they are the sizes of calls outside ``jit`` and
+    other transformations. Inside, tiles on the surface have more targets; see ``docs/chunks.md``.
 
     Attributes
     ----------

@@ -1,4 +1,8 @@
-"""Write pages into folders atomically."""
+"""Write pages into folders.
+
+A file is never half written: it is written as a draft, or into a new folder, and then moved into
+place.
+"""
 
 import os
 import shutil
@@ -71,7 +75,7 @@ def _replace(out: Path, fresh: Path) -> None:
 def write_whole(
     out: str | Path, texts: Mapping[str, str], *, kind: str, beside: Sequence[str] = ()
 ) -> None:
-    """Write files atomically into the folder `out`; `texts` maps file names to contents.
+    """Write each file atomically into the folder `out`; `texts` maps file names to contents.
 
     A folder that contains the first file of `texts` is treated as an earlier page of this kind. An
     interrupted run can leave some of the files and a draft. The next run replaces the files and

@@ -97,7 +97,11 @@ def causes(commits: CommitPair, findings: Sequence[Finding]) -> tuple[Cause, ...
 def changed_lines(
     commits: CommitPair, findings: Iterable[Finding]
 ) -> dict[str, tuple[CompileLineChange, ...]]:
-    """Return the changed source lines of profiled cases whose compile time or program changed."""
+    """Return the source lines whose compile time changed most, by case.
+
+    The result has the cases with a reported change of compile time or program and with a compile
+    profile at both commits. Cases without a line that changed enough are left out.
+    """
     names = (*COMPILING, *PROGRAM)
     changed = (f for f in findings if f.verdict in REPORTED and f.metric.name in names)
     found = {}

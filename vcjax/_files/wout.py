@@ -92,7 +92,10 @@ def _check_numbers(path, data):
 
 
 def _check_modes(path, data):
-    """Raise `VcjaxError` unless all mode numbers are integers and each n is a multiple of nfp."""
+    """Raise `VcjaxError` unless nfp and all mode numbers are valid integers.
+
+    nfp must be from 1 to `_NFP_LIMIT`, and each toroidal mode number must be a multiple of nfp.
+    """
     nfp = data["nfp"]
     if not 1 <= nfp <= _NFP_LIMIT or nfp % 1:
         raise _foreign(path, f"nfp = {nfp:g}; it must be an integer from 1 to {_NFP_LIMIT}")

@@ -19,8 +19,9 @@ some statistical power.
     location based on a single sample, Sankhya A 25 (1963); K. K. Yuen, The two-sample trimmed t
     for unequal population variances, Biometrika 61 (1974), the source of the standard error here.
 
-If the intervals of several times must hold together, the times share the significance equally
-(Bonferroni). Otherwise the p-values are corrected by Holm's method, which finds more differences:
+If the intervals of several times must hold together, the significance is divided by the number of
+times (Bonferroni). Otherwise the p-values are corrected by Holm's method, which finds more
+differences:
 
     S. Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist. 6 (1979).
 
@@ -66,9 +67,10 @@ def compare_times(
     criteria : Criteria
         The limits that decide whether times are different.
     times_count : int, optional
-        How many measured times share the significance equally; may be larger than the number of
-        ``quantities``. Tests and intervals then hold for all times together. By default, p-values
-        are corrected by Holm's method, and each interval holds by itself.
+        The number of times that are tested together, which may be larger than the number of
+        ``quantities``. If this number is given, the significance is divided by the number
+        (Bonferroni). Tests and intervals then hold for all these times together. By default,
+        p-values are corrected by Holm's method, and each interval holds by itself.
 
     Returns
     -------

@@ -23,8 +23,9 @@ _TOOLS = (
 
 schema(
     "xprof_tools",
-    "Each row is a table that xprof can make from a trace. Tables with rows are saved as "
-    "`xprof_TOOL_N`, with xprof's own columns.",
+    "Each row is a table that xprof can make from a trace. A table with rows is saved as "
+    "`xprof_TOOL_N`, where N counts such tables of the tool from 0, or as `xprof_TOOL_PROGRAM` if "
+    "the tool shows a single program. The saved tables have xprof's own columns.",
     tool="xprof's name of the tool",
     program="name of the program, for tools that show a single program",
     table="name under which the table is saved; empty if it is not saved",
