@@ -186,9 +186,10 @@ def chosen_operations(patterns: Sequence[str] | None) -> list[str]:
 
 
 def measure_exact(measured: Sequence[MeasuredSide], operations: Sequence[str]) -> list[list[str]]:
-    """Measure the exact metrics of operations on all sides, and write how their programs differ.
+    """Measure the exact metrics of operations on all sides, and write how the operations differ.
 
-    Return, for each HEAD, the operations whose program or compiles differ between BASE and HEAD.
+    Return, for each HEAD, the operations with a different compiled program than at BASE, or with
+    different numbers of traces or compiles.
     """
     base, *heads = measured
     if not operations:

@@ -29,8 +29,8 @@ def measure_operations(
 ) -> None:
     """Measure every operation that has no successful record in the store of a side.
 
-    Two workers share the operations and run in parallel. If an operation ends its worker, the
-    record of the operation has the status "failed". `only` are patterns of the operations' names.
+    Two workers share the operations and run in parallel. If a worker dies in an operation, the
+    record of this operation has the status "failed". `only` are patterns of the operations' names.
     `kept` is the folder ``results/operations``, which keeps records for later reviews of the same
     code. If `kept` is None, records are neither reused nor kept.
     """
@@ -100,7 +100,7 @@ def _work(
     round_index: int = 0,
     part: tuple[int, int] = (0, 1),
 ) -> None:
-    """Run a worker; if an operation ends it, start another worker for the other operations."""
+    """Run a worker; if the worker dies in an operation, run another for the other operations."""
     environment = {
         **os.environ,
         **WORKER_ENVIRONMENT,
@@ -163,12 +163,13 @@ def write_differences(
 ) -> list[str]:
     """Write ``out/operations/<name>.txt`` for each operation that differs between two commits.
 
-    An operation differs if its program, its calls or the error of its answer differs. `edits` are
-    edited lines of HEAD's package. If an edited line is near the difference, the first line of the
-    file names this line as the most likely cause.
+    An operation differs if its program, its numbers of traces or compiles, or the error of its
+    answer differs. `edits` are edited lines of HEAD's package. If an edited line is near the
+    difference, the first line of the file names this line as the most likely cause.
 
-    Return the names of the operations with different calls or different compiled programs. Except
-    for work on the host, only the times of these operations can have changed.
+    Return the names of the operations with a different compiled program, or with different numbers
+    of traces or compiles. Except for work on the host, only the times of these operations can have
+    changed.
     """
     changed = []
     for path in sorted(both[1].store.root.glob(f"{SUITE}/*/0.json")):
@@ -193,20 +194,24 @@ def write_differences(
 
 
 class Difference(NamedTuple):
-    """The differences of an operation between BASE and HEAD, in its program or its calls."""
+    """The differences of an operation's program or counts between BASE and HEAD.
+
+    The counts are numbers of traces and compiles.
+    """
 
     text: str = ""
     """A description of the differences; empty if nothing differs."""
     places: Sequence[Place] = ()
     """The places that differ, the largest difference first."""
     same_program: bool = True
-    """Whether the compiled programs are the same, although their jaxprs may differ."""
+    """Whether the compiled programs or the counts are the same. Jaxprs may differ."""
 
 
 def difference(base: bytes, head: bytes) -> Difference:
     """Return how an operation differs between BASE and HEAD.
 
-    `base` and `head` are the JSON descriptions of the operation's program or calls.
+    `base` and `head` are JSON texts: inventories of the operation's program, or reports of
+    `jaxmeter.watch` for its calls.
     """
     if base == head:
         return Difference()

@@ -12,7 +12,7 @@ from vcjax.problems import Problem
 def case_vc(*, digits: int = 5, half_period: bool = False) -> Problem:
     """Return the smallest problem: a narrow torus (nfp 1) with 6 x 5 sources and 4 x 4 targets.
 
-    The problem has too few sources for its digits, so the error is about 0.1 with any method. Use
+    So few sources cannot give the requested digits: the error is about 0.1 with any method. Use
     this problem to measure the cost of a call that computes almost nothing.
     """
     return _torus("case_vc", digits, half_period, (6, 5), (4, 4))

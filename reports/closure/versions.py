@@ -1,10 +1,10 @@
-"""Compare closure and argument for each version of JAX.
+"""Compare captured arrays with arrays passed as an argument, for each version of JAX.
 
-The rows of a version are measured in this study, or read from a file in the repository.
-
-The files are kept because few machines have a Python interpreter for every version of JAX. Each
-environment has a file ``studies/closure/measured/<environment-key>.csv``. The file contains the
-rows of some variants, with the machine, date and versions of their measurement.
+The rows come from the records of the reported commit. For an environment without such records, the
+rows come from the file ``studies/closure/measured/<environment-key>.csv``, if this file exists. The
+files are kept in the repository because few machines have a Python interpreter for every version of
+JAX. A file contains the rows of some variants, with the machine, date and versions of their
+measurement.
 """
 
 from pathlib import Path

@@ -4,8 +4,8 @@
     python -m studies edits --only copy_of_weights --copies 0      # one edit, no A/A test
 
 Each edit of edits.toml changes a few characters in a copy of the commit's package, as a commit that
-looks innocent might do. For two operations, a review compares the exact quantities of the copy with
-those of the commit. The edit causes a regression in one operation, and does not affect the other.
+looks innocent might do. For two operations, a review compares the exact quantities of the copy and
+of the commit. The edit causes a regression in one operation, and does not affect the other.
 Unedited copies are measured with the operations of all edits. Each pair of unedited copies is an
 A/A test. The exit code is 1 if a review misses an edit, or reports a change in an unaffected
 operation or in an A/A test.
@@ -118,7 +118,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure and review copies without results, and write a row for each edit and A/A test."""
+    """Measure and review the copies, and write a row for each edit and A/A test.
+
+    Copies that an earlier run has measured and reviewed are not measured or reviewed again. Return
+    1 if a review misses an edit or raises a false alarm, otherwise 0.
+    """
     names = options.only or list(EDITS)
     if unknown := [name for name in names if name not in EDITS]:
         raise StudyError(f"got --only {unknown[0]}; give one or more of {', '.join(EDITS)}")

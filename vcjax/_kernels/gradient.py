@@ -175,6 +175,8 @@ def combine_gradient(
 def _near_kernel(nodes, weights, alpha, axis: int):
     """Return `weights` times the near kernel: the components of S, then of v, along `axis`.
 
+    The module's docstring defines S and v.
+
     Parameters
     ----------
     nodes : offsets from the target and normals, six components along `axis`.
@@ -191,7 +193,10 @@ def _near_kernel(nodes, weights, alpha, axis: int):
 
 
 def _eight(r: Sequence[Array], normal: Sequence[Array], q, axis: int):
-    """Return the five components of S and the three of v along `axis`."""
+    """Return the five components of S and the three components of v, stacked along `axis`.
+
+    The module's docstring defines q, S and v.
+    """
     along, square = dot(normal, r), dot(r, r)
     v = [1.5 * along * a - 0.5 * square * n for a, n in zip(r, normal, strict=True)]
     return jnp.stack([q * value for value in (*_five(_product(r, cross(r, normal))), *v)], axis)

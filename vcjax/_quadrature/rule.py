@@ -26,7 +26,8 @@ class Rule:
     integrated in polar coordinates. Every point of the target grid is the centre of a patch.
 
     For points off the surface, `vcjax.choose_off_surface` makes the rule. The centre of a patch is
-    then the nearest point of the surface, and the target grid has no meaning.
+    then the nearest point of the surface, and the target grid has no meaning. The core is the inner
+    part of a patch, where the kernel of points near the surface is nearly singular.
 
     Attributes
     ----------

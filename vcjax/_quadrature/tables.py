@@ -91,6 +91,10 @@ class GradientTables:
 class OffSurfaceTables:
     """The constants of a rule for `prepare_off_surface`: tables of the field, and nodes of rays.
 
+    The core is the inner part of a patch, where the kernel of points near the surface is nearly
+    singular. Rays start at the centre of the patch. Each point off the surface has its own nodes on
+    the rays in the core. Values are interpolated to these nodes from the rings of the core.
+
     Attributes
     ----------
     field : `Tables` of the rule.
@@ -98,8 +102,8 @@ class OffSurfaceTables:
         weights.
     core_modes : (core, core) matrix from values on the rings of the core to the coefficients of
         Legendre polynomials along the radius.
-    core_nodes, core_weights : (node,) nodes and weights of the Gauss-Legendre rule on [0, 1], for
-        integrals along a ray in the core.
+    core_nodes, core_weights : (node,) nodes and weights of the Gauss-Legendre rule on [0, 1]; for
+        each point they are mapped to the part of a ray in the core.
     """
 
     field: Tables

@@ -34,7 +34,7 @@ def side_effects(module: ModuleType) -> None:
 @exercise(
     "1_tracing/2_branches",
     "A traced value has no truth value. `jnp.where` selects without a branch.",
-    "The derivative of `where` computes both sides, and the root of -1 is not a number. "
+    "The derivative of `where` computes both sides, and the root of -1 is NaN. "
     "Before you take the root, replace x by 1 where x is not positive.",
 )
 def branches(module: ModuleType) -> None:

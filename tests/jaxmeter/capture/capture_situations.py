@@ -169,7 +169,7 @@ SITUATIONS = {
         lambda x: jax.jvp(jax.jit(lambda y: jnp.sin(CUBE @ y)), (x,), (x,)),  # <- CUBE
     ),
     "custom_vjp": captures(lambda x: _custom_vjp(x)),
-    # JAX reports the equations of the backward rule at the line that is differentiated.
+    # JAX reports the equations of the backward rule at the line that calls the function.
     "grad_of_custom_vjp": captures(lambda x: jax.grad(_custom_vjp)(x)),  # <- CUBE
     "custom_jvp": captures(lambda x: _custom_jvp(x)),
     "remat": captures(

@@ -97,9 +97,10 @@ def _hoisted(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
 ) -> tuple[Callable[..., Any], dict[str, jax.Array]]:
-    """Hoist the captured arrays of a function; return the new function and the arrays by path.
+    """Hoist the captured arrays of a function.
 
-    The paths begin at the function ``holder``.
+    Return the new function, and a dictionary from the path of each array to the array. The search
+    for a path begins at the function ``holder`` and at its arguments.
     """
     static = static_arguments(getattr(fn, "_jit_info", None))
     given = args, kwargs

@@ -96,8 +96,9 @@ class KnownJit:
         except _Left as left:
             return left.args[0]
         raise JaxmeterError(
-            f"{self.__name__}: got a function that {type(self.owner).__module__} jits, but this "
-            "jit did not call jax.jit; give jaxmeter the function without this jit"
+            f"{self.__name__}: got a function jitted by {type(self.owner).__module__}, but a call "
+            "of this function did not reach jax.jit; give jaxmeter the function without the jit of "
+            f"{type(self.owner).__module__}"
         )
 
     def call_with(self, jit: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping) -> Any:

@@ -170,7 +170,7 @@ def _check_ran(name: str, known: Mapping[str, Instruction], ranges: pd.DataFrame
         raise JaxmeterError(
             f"hlo: got an HLO text of {name} that does not match the capture: the capture has the "
             f"programs {listed}, and {matched} of its {len(ran)} operations are in the text; give "
-            "the HLO text of the compile that was captured"
+            "the HLO text of the program that ran during the capture"
         )
 
 

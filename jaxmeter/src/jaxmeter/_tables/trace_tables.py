@@ -150,7 +150,7 @@ def _check_ran(
             found = f"no operation of {name} is in the trace"
         raise JaxmeterError(
             f"hlo: got an HLO text of {name} that does not match the trace: {found}; programs in "
-            f"the trace are {listed}; give the HLO text of the compile that was traced"
+            f"the trace are {listed}; give the HLO text of the program that ran in the trace"
         )
 
 
