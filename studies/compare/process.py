@@ -36,10 +36,10 @@ def main() -> None:
     inputs = np.load(given.inputs)
     program = _reference if given.program == "C++" else _vcjax
     set_up, imported = timed(lambda: program(given, inputs))
-    before = _resident_bytes()
+    before = _status_bytes("VmRSS")
     evaluate, cold_set_up = timed(set_up)
     result, cold_evaluation = timed(evaluate)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
+    peak = _status_bytes("VmHWM") - before
     whole = clock() - (0.0 if given.threads == 1 else given.started)
     evaluate, steady_set_up = timed(set_up)
     _, first_evaluation = timed(evaluate)
@@ -134,12 +134,18 @@ def _reference(given: SimpleNamespace, inputs: Any) -> Callable:
     return set_up
 
 
-def _resident_bytes() -> int:
+def _status_bytes(name: str) -> int:
+    """Return the resident memory of this process from Linux: `VmRSS` now, or `VmHWM` at its peak.
+
+    On other systems, return the peak that the system reports. On Linux, that peak would include the
+    process that started this process.
+    """
     try:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        with open("/proc/self/status") as file:
+            return next(int(line.split()[1]) for line in file if line.startswith(name)) * 1024
     except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        unit = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 if __name__ == "__main__":
