@@ -1,6 +1,8 @@
-"""The comparison with the C++ package: its table."""
+"""The comparison with the C++ package: its table, and the memory of its processes."""
 
 import argparse
+import subprocess
+import sys
 
 import pytest
 
@@ -87,3 +89,11 @@ def test_rows_without_threads_are_refused(tmp_path):
     (tmp_path / "rows.csv").write_text("round,operation,digits\n0,B,3\n")
     with pytest.raises(StudyError, match="rows of an older version"):
         study.run(argparse.Namespace(threads=[1], out=tmp_path / "rows.csv"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_the_peak_of_a_process_leaves_out_the_process_that_started_it():
+    large = bytearray(300 * 2**20)
+    code = "from studies.compare import process; print(process._status_bytes('VmHWM'))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 2**20 < int(done.stdout) < len(large)
