@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import jax.experimental
+import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.core import Tracer
@@ -87,15 +88,16 @@ def operands(values: Any) -> Any:
     changed is traced, and gets no barrier.
     """
 
+    tracing = is_tracing()
+
     def operand(value: Any) -> Any:
         if isinstance(value, Tracer):
             return value
-        if isinstance(value, np.ndarray):
-            # A copy, because the caller may overwrite the array. `jnp.asarray` would copy as well,
-            # but it compiles a program for each shape.
-            value = value.copy()
-        array = jax.device_put(value)
-        return lax.optimization_barrier(array) if isinstance(array, Tracer) else array
+        if tracing:
+            return lax.optimization_barrier(jnp.asarray(value))
+        # The caller may overwrite the array as soon as the call returns. `jnp.asarray` would copy
+        # it later, and would compile a program for each shape.
+        return jax.device_put(value.copy() if isinstance(value, np.ndarray) else value)
 
     return jax.tree.map(operand, values)
 

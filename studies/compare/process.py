@@ -143,7 +143,7 @@ def _status_bytes(name: str) -> int:
     try:
         with open("/proc/self/status") as file:
             return next(int(line.split()[1]) for line in file if line.startswith(name)) * 1024
-    except OSError:
+    except (OSError, StopIteration):
         unit = 1 if sys.platform == "darwin" else 1024
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 

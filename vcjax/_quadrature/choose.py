@@ -32,11 +32,10 @@ by a factor of 10^0.3. The demands on a rule are:
 The kernel of a gradient is more singular by one power of the distance. With the same quadrature,
 the error of a gradient is proportional to max |B| / h, but digits are requested relative to
 max |grad B|. Therefore a quadrature for gradients is chosen for more digits than requested, and
-epsilon is the error of these digits divided by 10^0.8, or by 10^1.1 off the surface
-(`Demand.of_gradient`). If B varies slowly, as a vacuum field does, two to three more digits are
-needed. If B varies so fast that its grid must be fine anyway, one more digit is enough. The grid
-must also be so fine that the interpolation of B on patches gives the derivatives of B with the
-requested digits (`Slopes.nodes`).
+epsilon is the error of these digits divided by 10^0.8 (`Demand.of_gradient`). If B varies slowly,
+as a vacuum field does, two to three more digits are needed. If B varies so fast that its grid must
+be fine anyway, one more digit is enough. The grid must also be so fine that the interpolation of B
+on patches gives the derivatives of B with the requested digits (`Slopes.nodes`).
 
 The constants were fitted on surfaces from a circular torus to W7-X. Of the many grids that satisfy
 the demands, the cheapest grid is chosen.

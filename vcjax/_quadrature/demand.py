@@ -11,7 +11,7 @@ RIM_KERNEL = 0.02
 # Digits by which the error from other sheets (`vcjax._quadrature.sheets`) must be below the
 # requested error.
 _REACH_DIGITS = 0.9
-# Digits by which the error of the quadrature must be smaller off the surface than on it.
+# Digits by which the error of the quadrature of a field must be smaller off the surface than on it.
 _OFF_SURFACE_MARGIN = 0.3
 # Digits that are added for gradients when the number of angles is chosen. Off the surface, too few
 # angles cause an error of gradients that grows like 1/distance.
@@ -92,8 +92,7 @@ class Demand:
         lost = np.log10(2 * np.pi * length / spacing)
         more = 0.0 if off_surface else digits + _MOST_MORE_DIGITS
         enough = float(min(digits + lost, max(_MOST_QUADRATURE_DIGITS, more)))
-        margin = _GRADIENT_MARGIN + (_OFF_SURFACE_MARGIN if off_surface else 0.0)
-        demand = cls._of(enough, margin, _GRADIENT_EXTRA)
+        demand = cls._of(enough, _GRADIENT_MARGIN, _GRADIENT_EXTRA)
         demand = demand._widened(float(digits), float(digits + lost))
         angular_digits = _ANGULAR_DIGITS_OFF_SURFACE if off_surface else _ANGULAR_DIGITS
         return replace(
