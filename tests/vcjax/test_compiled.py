@@ -81,3 +81,22 @@ def test_a_field_may_be_overwritten_after_the_call():
         found = vcjax.external_field(casing, aligned)
         aligned[...] = 0.0
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_large_array_may_be_overwritten_as_soon_as_it_was_converted():
+    array = np.ones(2_000_000)
+    for _ in range(5):
+        array[:] = 1.0
+        found = _compiled.operands(array)
+        array[:] = 0.0
+        assert found.min() == 1.0
+
+
+def test_two_calls_in_a_traced_function_share_a_captured_array():
+    casing, B = casing_of(small_torus(), 3), small_torus().B
+
+    def total(casing):
+        return vcjax.external_field(casing, B) + vcjax.internal_field(casing, B)
+
+    captured = [c for c in jax.make_jaxpr(total)(casing).consts if np.shape(c) == B.shape]
+    assert len(captured) == 1
