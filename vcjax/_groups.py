@@ -7,6 +7,7 @@ too small for this.
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import wraps
 from typing import Any, NamedTuple
 
@@ -25,6 +26,17 @@ of JAX."""
 _GROUP_BYTES = 2**22
 """Largest size in bytes that the result of a group should have. The result stays in memory until it
 has been copied."""
+_SETTINGS = (
+    "debug_infs",
+    "debug_nans",
+    "default_device",
+    "default_matmul_precision",
+    "disable_jit",
+    "numpy_dtype_promotion",
+    "numpy_rank_promotion",
+)
+"""Settings of JAX that hold in the calling thread only, if a context manager makes them. JAX would
+compile a program again in a thread with other settings."""
 
 
 def in_groups(evaluate: Callable, points: np.ndarray) -> Any:
@@ -48,7 +60,9 @@ def in_groups(evaluate: Callable, points: np.ndarray) -> Any:
         filled = np.pad(group, ((0, _GROUP - len(group)), (0, 0)), mode="edge")
         return evaluate(filled, used=np.asarray(len(group)))
 
-    return _joined(one_group, count, most, processors)
+    # NaN is the documented result where the data do not determine a field.
+    with jax.debug_nans(False):
+        return _joined(one_group, count, most, processors)
 
 
 class RowGroups(NamedTuple):
@@ -143,7 +157,7 @@ def _joined(one_group: Callable, count: int, each: int, processors: int) -> Any:
     each : number of entries in a group.
     processors : number of threads that evaluate groups.
     """
-    device = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
+    settings = {name: getattr(jax.config, f"jax_{name}") for name in _SETTINGS}
     # This call compiles the program, and returns before the group is evaluated.
     found = one_group(0)
     joined = jax.tree.map(lambda v: _empty((count, *v.shape[1:]), v.dtype), found)
@@ -158,7 +172,10 @@ def _joined(one_group: Callable, count: int, each: int, processors: int) -> Any:
         jax.tree.map(copy, joined, results)
 
     def in_thread(first):
-        with enable_x64(True), jax.default_device(device):  # settings of this thread
+        with ExitStack() as stack:
+            stack.enter_context(enable_x64(True))
+            for name, value in settings.items():
+                stack.enter_context(getattr(jax, name)(value))
             keep(first, one_group(first))
 
     def in_this_thread(groups):

@@ -1,5 +1,6 @@
 """Groups of target rows that direct calls on CPUs evaluate in parallel."""
 
+import contextlib
 import subprocess
 import sys
 
@@ -101,17 +102,26 @@ def test_rows_are_divided_outside_transformations_only(casings, problem, monkeyp
     assert seen == [None]
 
 
-@pytest.mark.parametrize("has_default_device", [False, True])
-def test_groups_in_other_threads_compile_nothing(casings, problem, monkeypatch, has_default_device):
+SETTINGS = {
+    "none": contextlib.nullcontext,
+    "device": lambda: jax.default_device(jax.devices()[0]),
+    "precision": lambda: jax.default_matmul_precision("float32"),
+    "promotion": lambda: jax.numpy_dtype_promotion("standard"),
+}
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_groups_in_other_threads_compile_nothing(casings, problem, monkeypatch, setting):
     use_processors(monkeypatch, 2)
-    device = jax.devices()[0] if has_default_device else None
     # Programs that no other test has compiled.
-    tiles = {"chunk_size": 30 + has_default_device}
-    blocks = {"near_block_size": 1 + has_default_device}
-    with jaxmeter.watch() as watched, jax.default_device(device):
+    number = list(SETTINGS).index(setting)
+    size = 30 + number
+    problem = small_torus(trg_shape=(5, 7 + number))
+    rule = rule_of(problem, 3)
+    with jaxmeter.watch() as watched, SETTINGS[setting]():
         for factor in (1, 2):
-            vcjax.external_field(casings["float64"], factor * problem.B, **tiles)
-            vcjax.prepare(casings["float64"].rule, factor * problem.X, **blocks)
+            vcjax.external_field(casings["float64"], factor * problem.B, chunk_size=size)
+            vcjax.prepare(rule, factor * problem.X)
     compiles = {group.name: group.compiles_count for group in watched.report.functions}
     assert compiles["_field"] == compiles["_stored"] == 1
 

@@ -162,3 +162,8 @@ def test_unusable_arguments_are_named(casing, choose, problem, no_shape_checks):
     ]:
         with pytest.raises(vcjax.VcjaxError, match=f"^{said}"):
             call()
+
+
+def test_a_direct_call_keeps_its_results_where_jax_looks_for_nan(casing, problem, found):
+    with jax.debug_nans(True):
+        assert_same(vcjax.field_at(casing, problem.B, POINTS), found)
