@@ -25,3 +25,8 @@ def test_pages_of_the_readmes_first_screen_exist():
     assert len(readme.splitlines()) <= 50, "the README is one screen; the rest is in docs/"
     for target in re.findall(r"\]\(([^)#:]+)\)", readme):
         assert (DOCS.parent / target).exists(), target
+
+
+def test_each_option_of_a_card_has_its_own_line():
+    lines = [line for page in PAGES.values() for line in page.read_text().splitlines()]
+    assert not [line for line in lines if re.search(r"\S\s+:link-type:", line)]
