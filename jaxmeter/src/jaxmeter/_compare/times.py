@@ -150,9 +150,12 @@ def _timings(
     timings: dict[_Key, Timing] = {}
     p_value = 0.0
     for rank, key in enumerate(sorted(known, key=lambda key: known[key].p_value)):
-        p_value = min(1.0, max(p_value, (len(known) - rank) * known[key].p_value))
-        ratios = tuple(one.ratio for one in rounds[key])
-        timings[key] = _timing(known[key], ratios, p_value, criteria, significance)
+        estimate, ratios = known[key], tuple(one.ratio for one in rounds[key])
+        p_value = min(1.0, max(p_value, (len(known) - rank) * estimate.p_value))
+        low, high = estimate.interval(significance)
+        ends = (_exp(estimate.mean), _exp(low), _exp(high))
+        verdict, reason = _verdict(estimate, (low, high), p_value <= significance, criteria)
+        timings[key] = Timing("", *ends, p_value, ratios, verdict, reason)
     return {key: timings[key] for key in known}
 
 
@@ -212,20 +215,6 @@ def _trimmed_mean(logs: Sequence[float], weights: Sequence[float], trim: int) ->
     middle = statistics.fmean(moved, weights)
     spread = statistics.fmean([(log - middle) ** 2 for log in moved], weights)
     return _Estimate(mean, math.sqrt(spread * count / (left * (left - 1))), left - 1)
-
-
-def _timing(
-    known: _Estimate,
-    ratios: tuple[float, ...],
-    p_value: float,
-    criteria: Criteria,
-    significance: float,
-) -> Timing:
-    low, high = known.interval(significance)
-    is_significant = p_value <= significance
-    verdict, reason = _verdict(known, (low, high), is_significant, criteria)
-    ends = (_exp(known.mean), _exp(low), _exp(high))
-    return Timing("", *ends, p_value, ratios, verdict, reason)
 
 
 def _verdict(

@@ -6,6 +6,7 @@ function's record. The exit status is 0 if the process sent a result.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -26,19 +27,14 @@ def work(task: Task, report: Callable[[ComparedProcess], None]) -> ComparedProce
     sides = (task.a, task.b)
     progresses: list[Progress] = []
 
-    def publish(number: int) -> Callable[[Record], None]:
-        def published(unfinished: Record) -> None:
-            a, b = (
-                unfinished if place == number else progress.record
-                for place, progress in enumerate(progresses)
-            )
-            report(ComparedProcess(a, b, swapped=task.swapped))
-
-        return published
+    def publish(number: int, unfinished: Record) -> None:
+        records = [progress.record for progress in progresses]
+        records[number] = unfinished
+        report(ComparedProcess(records[0], records[1], swapped=task.swapped))
 
     for number, side in enumerate(sides):
         record = Record(side.target, "ok", target=side.target, environment=host_environment())
-        progresses.append(Progress(record, publish(number)))
+        progresses.append(Progress(record, functools.partial(publish, number)))
     sys.path[:0] = task.path
     measured: dict[str, Any] = {}
     try:

@@ -55,7 +55,7 @@ class Phases:
 @dataclass(frozen=True)
 class Counts:
     """The numbers of runs, traces and compiles of the measured function until the end of the
-    steady-state runs."""
+    steady-state runs, or of the further calls of a comparison."""
 
     python_executions_count: int | None = None
     """Runs of the Python body; None if the function was already jitted."""

@@ -46,7 +46,8 @@ class EndedWorker:
     """The exit code, answer and output of a worker process that has ended."""
 
     exit_code: int | None
-    """Negative if a signal ended the process; None if the process was killed at its time limit."""
+    """Negative if a signal ended the process; None if the process was killed at its time limit; 1
+    if no process could be started."""
     answer: bytes | None
     """The last answer that the worker sent; None if it sent no answer."""
     printed: str
