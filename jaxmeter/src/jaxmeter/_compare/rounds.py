@@ -98,7 +98,7 @@ class Round:
 
     @classmethod
     def from_summaries(cls, a: SampleSummary, b: SampleSummary) -> Round:
-        """Return the round of two processes whose samples were not kept.
+        """Return the round of two processes from summaries, if their samples were not kept.
 
         Raises
         ------
@@ -117,7 +117,7 @@ def adjacent_rounds(
     b_starts: Mapping[int, datetime],
     other_starts: Iterable[datetime] = (),
 ) -> tuple[int, ...]:
-    """Return the numbers of the rounds whose two processes ran directly one after the other.
+    """Return the numbers of the rounds in which two processes ran directly one after the other.
 
     A round has one process for each of two versions. A round is left out if another process started
     between its two processes, or if they started more than `MAX_SECONDS_APART` apart. If several

@@ -11,9 +11,9 @@ weights this is the usual t-test. A common factor of all weights has no effect.
     binary outcome, Statistics in Medicine 20 (2001); K. Sidik, J. N. Jonkman, A simple confidence
     interval for meta-analysis, Statistics in Medicine 21 (2002).
 
-If a process is disturbed from start to end, its samples scatter little but are wrong. The mean is
-therefore trimmed: it leaves out the rounds with the smallest and the largest ratios. This costs
-some statistical power.
+If a process is disturbed from start to end, its samples scatter little but are wrong. With
+``Criteria.trimmed_share``, the mean therefore leaves out the rounds with the smallest and the
+largest ratios. This costs some statistical power.
 
     J. W. Tukey, D. H. McLaughlin, Less vulnerable confidence and significance procedures for
     location based on a single sample, Sankhya A 25 (1963); K. K. Yuen, The two-sample trimmed t
@@ -44,7 +44,7 @@ from jaxmeter._records.comparison import Criteria, Timing, Verdict
 DEFAULT_CRITERIA = Criteria()
 PROCESS_SPREAD = 0.01
 """Assumed standard deviation, from process to process, of the log ratio of two equal functions. It
-limits the weight of a process whose samples scatter little."""
+limits the weight of a process with samples that scatter little."""
 MIN_ROUNDS_COUNT = 3
 """The smallest number of rounds from which two versions of a case are compared."""
 

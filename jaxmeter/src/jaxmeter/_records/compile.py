@@ -26,7 +26,7 @@ class CompileRow:
     """Elapsed seconds. If several threads compile at once, the time is shared among them."""
     basis: Basis
     """How the seconds were found. ``measured``: this kernel or line was measured. ``by ...``: only
-    the total of the stage was measured, and was divided in proportion to the instructions or
+    the total of the stage was measured. The total was divided in proportion to the instructions or
     equations of each line, or to the estimated time of each folding. ``unattributed``: the line is
     not known."""
     source: str = ""
@@ -150,7 +150,7 @@ class CompileProfile(Result):
     advice: tuple[CompileAdvice, ...]
     """The suggested changes, the largest effect first."""
     unpaired_kernels_count: int = 0
-    """The number of kernels whose LLVM time could not be found among the compiler's events."""
+    """The number of kernels with an LLVM time that the compiler's events do not show."""
 
     @property
     def seconds(self) -> float:

@@ -120,8 +120,8 @@ def _watch(
     """Read the pipes until the process ends; return its exit code, or None if the time limit
     expired.
 
-    The function does not wait for the end of a pipe, because a child of the worker may keep the
-    pipe open after the worker has ended.
+    Do not wait for the end of a pipe: after the worker has ended, one of its children may keep the
+    pipe open.
     """
     until = time.monotonic() + timeout_seconds
     try:
