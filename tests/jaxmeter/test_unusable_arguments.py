@@ -86,6 +86,7 @@ def test_each_call_names_itself_if_it_gets_no_function_or_arguments_twice(name):
         ),
         (lambda: compare("m:f", "m:g", lambda: 0), "cannot be pickled"),
         (lambda: compare(Side("m:f", arg=("3",)), "m:g", 3), "got a Side with arguments and 1"),
+        (lambda: jaxmeter.compare_processes([]), "^compare_processes: got no processes; give"),
         (lambda: Effort(turns=0), "Effort: got turns=0"),
         (lambda: Effort(steady_seconds=float("nan")), "Effort: got steady_seconds=nan"),
         (lambda: jaxmeter.run_case(cast(Any, "a:b")), r"got 'a:b'; give a jaxmeter\.BenchmarkCase"),

@@ -1,4 +1,4 @@
-"""jaxmeter: find out what JAX did with a function.
+"""Measure JAX functions: phases, captured constants, retraces, programs and memory.
 
 Importing this package imports neither JAX nor other modules of the package, except the version.
 A public name is imported when the name is first used. A watched program therefore starts quickly,

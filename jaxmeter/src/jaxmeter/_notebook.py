@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
 import os
 import pickle
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -57,27 +58,47 @@ def _measure(shell: Any, source: str) -> jaxmeter.Record:
         text = _MODULE.format(
             case=_CASE, body="\n".join(map(ast.unparse, body)), last=ast.unparse(last)
         )
-        file = write_module(folder / f"{_TARGET}.py", ast.parse(source), shell.user_ns, text)
+        file = folder / f"{_TARGET}.py"
+        write_module(file, ast.parse(source), shell.user_ns, text)
         return jaxmeter.run_case(
             jaxmeter.BenchmarkCase("cell", f"{file}:case", path=(str(folder), os.getcwd()))
         )
 
 
-def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str = "") -> Path:
-    """Write a module that defines the notebook's names that the syntax tree ``tree`` uses.
+def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str = "") -> None:
+    """Write a module with all of a notebook's names that a cell uses; end the module with ``text``.
 
-    Return the path of the module, which is ``file``. ``names`` maps the notebook's names to their
-    values. The module imports the modules that ``tree`` uses, contains the source of the functions,
+    ``tree`` is the syntax tree of the cell, and ``names`` maps the notebook's names to their
+    values. The module imports the modules that the cell uses, contains the source of the functions
     and loads all other values from a pickle. JAX's option for 64-bit numbers is set as in the
-    notebook. The module ends with ``text``.
+    notebook. An object is left out if its source is not known and it cannot be pickled. If the
+    module needs such an object, it raises a NameError.
     """
     sources: list[str] = []
     values: dict[str, Any] = {}
-    for kind, name, found in _needed(tree, names, set()):
-        if kind == "value":
-            values[name] = found
-        else:
-            sources.append(found)
+    known: set[str] = set()
+
+    def collect(tree: ast.AST) -> None:
+        for node in ast.walk(tree):
+            name = getattr(node, "id", None)
+            if name is None or name in known or name not in names:
+                continue
+            known.add(name)
+            found = names[name]
+            if isinstance(found, types.ModuleType):
+                sources.append(f"import {found.__name__} as {name}")
+            elif getattr(found, "__module__", None) == "__main__":
+                with contextlib.suppress(OSError, TypeError, SyntaxError):  # no source is known
+                    definition = ast.parse(inspect.getsource(found))
+                    if getattr(definition.body[0], "name", None) == name:
+                        collect(definition)
+                        sources.append(ast.unparse(definition))
+            else:
+                with contextlib.suppress(Exception):  # pickling runs code of the value
+                    if b"__main__" not in pickle.dumps(found):
+                        values[name] = found
+
+    collect(tree)
     jax = sys.modules.get("jax")
     # Set the option before loading the values, because some values may be 64-bit arrays.
     options = "" if jax is None else _X64.format(is_on=jax.config.jax_enable_x64)
@@ -86,7 +107,6 @@ def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str 
     file.write_text(
         _VALUES.format(options=options, file=str(pickled), sources="\n".join(sources)) + text
     )
-    return file
 
 
 def _watch(shell: Any, source: str) -> jaxmeter.Watched:
@@ -156,47 +176,3 @@ def _run(shell: Any, source: str, body: list[ast.stmt]) -> None:
 def _file(shell: Any, source: str) -> str:
     """Return the file name under which Python finds the source lines of a cell."""
     return shell.compile.cache(source, shell.execution_count)
-
-
-def _needed(
-    tree: ast.AST, names: Mapping[str, Any], known: set[str]
-) -> Iterator[tuple[str, str, Any]]:
-    """Yield (kind, name, content) for each of the notebook's names that ``tree`` uses.
-
-    If the kind is ``source``, the content is the source of an import or of a function. If the kind
-    is ``value``, the content is an object that can be pickled. A function comes after the names
-    that it uses. All other objects are left out. If a fresh process needs an object that was left
-    out, a NameError is raised there.
-    """
-    for node in ast.walk(tree):
-        name = getattr(node, "id", None)
-        if name is None or name in known or name not in names:
-            continue
-        known.add(name)
-        found = names[name]
-        if isinstance(found, types.ModuleType):
-            yield "source", name, f"import {found.__name__} as {name}"
-        elif getattr(found, "__module__", None) == "__main__":
-            yield from _defined(name, found, names, known)
-        elif _is_portable(found):
-            yield "value", name, found
-
-
-def _defined(
-    name: str, found: Any, names: Mapping[str, Any], known: set[str]
-) -> Iterator[tuple[str, str, Any]]:
-    """Yield the source of a function of the notebook, after the names that the function uses."""
-    try:
-        tree = ast.parse(inspect.getsource(found))
-    except (OSError, TypeError, SyntaxError):
-        return
-    if getattr(tree.body[0], "name", None) == name:
-        yield from _needed(tree, names, known)
-        yield "source", name, ast.unparse(tree)
-
-
-def _is_portable(value: Any) -> bool:
-    try:
-        return b"__main__" not in pickle.dumps(value)
-    except Exception:  # pickling runs code of the value
-        return False

@@ -16,9 +16,9 @@ class JaxmeterError(ValueError):
 
 
 class RecordError(JaxmeterError):
-    """Raised if a string is not a valid record.
+    """Raised if a string cannot be read as a record, or if a record cannot be written as JSON.
 
-    For example, the record is truncated, was written by another program, or has a schema that this
+    For example, the string is truncated, was written by another program, or has a schema that this
     version of jaxmeter does not read.
     """
 
@@ -31,4 +31,5 @@ class RetraceError(JaxmeterError):
 
 
 class FileError(JaxmeterError):
-    """Raised if a file is not a regular file, is too large, or cannot be written."""
+    """Raised if a file is not regular, is too large or cannot be written, or if no temporary folder
+    can be made."""

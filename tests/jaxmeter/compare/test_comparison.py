@@ -119,10 +119,7 @@ def compared(slower=1.0, *, scatter=0.005, count=6, answers=None, **fields):
     """Return a comparison of `count` processes with phases that scatter."""
     processes = []
     for number in range(count):
-        first, second = (
-            tuple(Phases(*(factor * np.exp(draw.normal(0.0, scatter, 3)))) for _ in range(3))
-            for factor in (1.0, slower)
-        )
+        first, second = compiled(1.0, scatter), compiled(slower, scatter)
         sides = record(name="m:a"), record(slower, name="m:b", **fields)
         swapped = number % 2 == 1
         processes.append(ComparedProcess(*sides, first, second, swapped, answers))
@@ -160,8 +157,8 @@ def test_phases_that_scatter_do_not_keep_equal_functions_from_being_the_same():
     assert compare_processes(tuple(slower)).verdict == "different"
 
 
-def compiled(factor):
-    return tuple(Phases(*(factor * np.exp(draw.normal(0.0, 0.005, 3)))) for _ in range(3))
+def compiled(factor, scatter=0.005):
+    return tuple(Phases(*(factor * np.exp(draw.normal(0.0, scatter, 3)))) for _ in range(3))
 
 
 def test_answers_decide_and_are_shown():

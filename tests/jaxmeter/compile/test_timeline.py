@@ -61,7 +61,7 @@ def test_kernels_on_two_threads_are_all_found(order, lengths):
     written = {expected[number]: spans[number][1] - 1e-4 for number in order}
     paired = pair(tasks_of(*spans), written)
     assert len(paired) == 8
-    # Tasks that end together cannot be distinguished. The result does not need it.
+    # Tasks that end together cannot be distinguished, and may have each other's kernel.
     for number, name in paired.items():
         assert abs(spans[number][1] - spans[int(name.split()[1])][1]) < 1e-2
 

@@ -108,11 +108,6 @@ def test_a_run_that_is_traced_again_is_an_error(run):
         runs(lambda: None, traces_count=lambda: next(traces))
 
 
-def test_an_error_of_the_function_itself_passes_through():
-    with pytest.raises(ZeroDivisionError):
-        runs(lambda: 1 / 0)
-
-
 def test_donated_arguments_are_copied_for_each_run():
     jitted = jax.jit(lambda x, y: x + y, donate_argnums=0)
     args = (jnp.ones(4), jnp.ones(4))

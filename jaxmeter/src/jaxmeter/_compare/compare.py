@@ -57,8 +57,8 @@ def compare(
 ) -> Comparison:
     """Measure two functions in fresh processes and compare them.
 
-    Each process holds both functions and interleaves their calls, so that machine noise affects
-    both functions alike. Every second process measures ``b`` first. Exact quantities, captured
+    Each process interleaves the calls of both functions, so that machine noise affects both
+    functions alike. Every second process measures ``b`` first. Exact quantities, captured
     values and the answers of one call are compared bit by bit. For answers, ``criteria`` can set a
     tolerance. Times are compared by their ratio in each process.
 
@@ -140,10 +140,12 @@ def compare_processes(
     Raises
     ------
     JaxmeterError
-        If a time is not a finite number above 0, or if the two functions of a process have
-        different numbers of samples.
+        If there are no processes, if a time is not a finite number above 0, or if the two functions
+        of a process have different numbers of samples.
     """
     processes = tuple(processes)
+    if not processes:
+        raise JaxmeterError("compare_processes: got no processes; give at least one")
     a, b = (tuple(getattr(process, side) for process in processes) for side in "ab")
     exact: tuple[Exact, ...] = ()
     timings: tuple[Timing, ...] = ()

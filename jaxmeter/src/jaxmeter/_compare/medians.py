@@ -74,9 +74,8 @@ def paired_ratio(
 ) -> MedianInterval:
     """Return the median and interval of the ratios numerator / denominator.
 
-    Each round that occurs in both mappings gives one ratio.
-
-    A round with a denominator of 0 is left out.
+    Each round that occurs in both mappings gives one ratio. A round with a denominator of 0 is left
+    out.
 
     Parameters
     ----------

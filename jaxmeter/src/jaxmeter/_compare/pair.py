@@ -167,7 +167,8 @@ def _interleave_calls(runs: list[Run], effort: Effort, clock: Clock) -> None:
     for run in runs:
         run.progress.enter("steady")
     # The fastest of three calls sets the length of a block, because cold caches may slow a call.
-    lengths = [_length(min(_block(run, clock, 1) for _ in range(3)), effort) for run in runs]
+    fastest = [min(_block(run, clock, 1) for _ in range(3)) for run in runs]
+    lengths = [max(1, math.ceil(effort.turn_seconds / s)) if s > 0 else 1 for s in fastest]
     spent = 0.0
     for turn in range(effort.turns):
         if turn >= LEAST_TURNS_COUNT and spent > effort.steady_seconds:
@@ -192,10 +193,6 @@ def _block(run: Run, clock: Clock, length: int) -> float:
         if run.traces_count() != traces_before:
             raise retrace_error(run.name)
     return statistics.median(taken)
-
-
-def _length(seconds: float, effort: Effort) -> int:
-    return max(1, math.ceil(effort.turn_seconds / seconds)) if seconds > 0 else 1
 
 
 def _make_calls(run: Run, one: Compared, *, again: bool) -> None:

@@ -98,7 +98,7 @@ class Round:
 
     @classmethod
     def from_summaries(cls, a: SampleSummary, b: SampleSummary) -> Round:
-        """Return the round of two processes whose samples were not kept.
+        """Return the round of two processes from summaries, if their samples were not kept.
 
         Raises
         ------
@@ -117,12 +117,12 @@ def adjacent_rounds(
     b_starts: Mapping[int, datetime],
     other_starts: Iterable[datetime] = (),
 ) -> tuple[int, ...]:
-    """Return the numbers of the rounds whose two processes ran directly one after the other.
+    """Return the numbers of the rounds in which two processes ran directly one after the other.
 
-    A round has one process for each of two versions. Processes that started more than
-    `MAX_SECONDS_APART` apart are not adjacent. If all processes of one version ran before all
-    processes of the other version, no round is returned: a change of the machine in between would
-    look like a difference between the versions.
+    A round has one process for each of two versions. A round is left out if another process started
+    between its two processes, or if they started more than `MAX_SECONDS_APART` apart. If several
+    rounds of one version ran first, and then the rounds of the other version in the same order, no
+    round is returned: drift of the machine would look like a difference between the versions.
 
     Parameters
     ----------
@@ -130,8 +130,7 @@ def adjacent_rounds(
         The start of each version's process in each round. Rounds without a known start are left
         out.
     other_starts : iterable of datetime
-        The starts of other processes of the same case. If such a process started between the two
-        processes of a round, the round is left out.
+        The starts of other processes of the same case.
     """
     starts = sorted((*a_starts.values(), *b_starts.values(), *other_starts))
     found = []

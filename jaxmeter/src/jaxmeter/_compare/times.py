@@ -11,9 +11,9 @@ weights this is the usual t-test. A common factor of all weights has no effect.
     binary outcome, Statistics in Medicine 20 (2001); K. Sidik, J. N. Jonkman, A simple confidence
     interval for meta-analysis, Statistics in Medicine 21 (2002).
 
-If a process is disturbed from start to end, its samples scatter little but are wrong. The mean is
-therefore trimmed: it leaves out the rounds with the smallest and the largest ratios. This costs
-some statistical power.
+If a process is disturbed from start to end, its samples scatter little but are wrong. With
+``Criteria.trimmed_share``, the mean therefore leaves out the rounds with the smallest and the
+largest ratios. This costs some statistical power.
 
     J. W. Tukey, D. H. McLaughlin, Less vulnerable confidence and significance procedures for
     location based on a single sample, Sankhya A 25 (1963); K. K. Yuen, The two-sample trimmed t
@@ -44,7 +44,7 @@ from jaxmeter._records.comparison import Criteria, Timing, Verdict
 DEFAULT_CRITERIA = Criteria()
 PROCESS_SPREAD = 0.01
 """Assumed standard deviation, from process to process, of the log ratio of two equal functions. It
-limits the weight of a process whose samples scatter little."""
+limits the weight of a process with samples that scatter little."""
 MIN_ROUNDS_COUNT = 3
 """The smallest number of rounds from which two versions of a case are compared."""
 
@@ -150,9 +150,12 @@ def _timings(
     timings: dict[_Key, Timing] = {}
     p_value = 0.0
     for rank, key in enumerate(sorted(known, key=lambda key: known[key].p_value)):
-        p_value = min(1.0, max(p_value, (len(known) - rank) * known[key].p_value))
-        ratios = tuple(one.ratio for one in rounds[key])
-        timings[key] = _timing(known[key], ratios, p_value, criteria, significance)
+        estimate, ratios = known[key], tuple(one.ratio for one in rounds[key])
+        p_value = min(1.0, max(p_value, (len(known) - rank) * estimate.p_value))
+        low, high = estimate.interval(significance)
+        ends = (_exp(estimate.mean), _exp(low), _exp(high))
+        verdict, reason = _verdict(estimate, (low, high), p_value <= significance, criteria)
+        timings[key] = Timing("", *ends, p_value, ratios, verdict, reason)
     return {key: timings[key] for key in known}
 
 
@@ -212,20 +215,6 @@ def _trimmed_mean(logs: Sequence[float], weights: Sequence[float], trim: int) ->
     middle = statistics.fmean(moved, weights)
     spread = statistics.fmean([(log - middle) ** 2 for log in moved], weights)
     return _Estimate(mean, math.sqrt(spread * count / (left * (left - 1))), left - 1)
-
-
-def _timing(
-    known: _Estimate,
-    ratios: tuple[float, ...],
-    p_value: float,
-    criteria: Criteria,
-    significance: float,
-) -> Timing:
-    low, high = known.interval(significance)
-    is_significant = p_value <= significance
-    verdict, reason = _verdict(known, (low, high), is_significant, criteria)
-    ends = (_exp(known.mean), _exp(low), _exp(high))
-    return Timing("", *ends, p_value, ratios, verdict, reason)
 
 
 def _verdict(

@@ -6,6 +6,7 @@ function's record. The exit status is 0 if the process sent a result.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -25,40 +26,30 @@ def work(task: Task, report: Callable[[ComparedProcess], None]) -> ComparedProce
     """
     sides = (task.a, task.b)
     progresses: list[Progress] = []
+    measured: dict[str, Any] = {}
 
-    def publish(number: int) -> Callable[[Record], None]:
-        def published(unfinished: Record) -> None:
-            a, b = (
-                unfinished if place == number else progress.record
-                for place, progress in enumerate(progresses)
-            )
-            report(ComparedProcess(a, b, swapped=task.swapped))
-
-        return published
+    def publish(number: int, unfinished: Record) -> None:
+        records = [progress.record for progress in progresses]
+        records[number] = unfinished
+        report(ComparedProcess(records[0], records[1], swapped=task.swapped))
 
     for number, side in enumerate(sides):
         record = Record(side.target, "ok", target=side.target, environment=host_environment())
-        progresses.append(Progress(record, publish(number)))
+        progresses.append(Progress(record, functools.partial(publish, number)))
     sys.path[:0] = task.path
-    measured: dict[str, Any] = {}
     try:
-        measured = _measured(sides, progresses, task)
+        # Imported here, so that a failing import of JAX is recorded too.
+        with progresses[0].recording_failure():
+            from jaxmeter._compare.pair import measure_compared
+        a, b = map(_made, sides, progresses)
+        measured = measure_compared((a, b), task.effort, swapped=task.swapped)
+        for progress in progresses:
+            progress.note_in("environment", load_1min_after=load_1min())
     except BaseException as error:  # SystemExit too
         if all(progress.record.status == "ok" for progress in progresses):
             raise error  # neither function failed
-    a, b = (progress.record for progress in progresses)
-    return ComparedProcess(a, b, swapped=task.swapped, **measured)
-
-
-def _measured(sides: tuple[Side, Side], progresses: list[Progress], task: Task) -> dict[str, Any]:
-    # Imported here, so that a failing import of JAX is recorded too.
-    with progresses[0].recording_failure():
-        from jaxmeter._compare.pair import measure_compared
-    pair = [_made(side, progress) for side, progress in zip(sides, progresses, strict=True)]
-    measured = measure_compared((pair[0], pair[1]), task.effort, swapped=task.swapped)
-    for one in pair:
-        one.progress.note_in("environment", load_1min_after=load_1min())
-    return measured
+    first, second = (progress.record for progress in progresses)
+    return ComparedProcess(first, second, swapped=task.swapped, **measured)
 
 
 def _made(side: Side, progress: Progress) -> Any:

@@ -67,7 +67,7 @@ def _foldings(rows: list[CompileRow]) -> Iterator[CompileAdvice]:
 
 
 def _repeated_bodies(jaxpr: Any, spent: Spent, equations: Equations) -> Iterator[CompileAdvice]:
-    """Yield advice for a ``cond`` or ``switch`` whose branches consist of the same primitives."""
+    """Yield advice for a ``cond`` or ``switch`` with branches that repeat the same primitives."""
     for equation in _every_equation(jaxpr, set()):
         branches = equation.params.get("branches", ())
         if equation.primitive.name != "cond" or len(branches) < _BRANCHES_COUNT:

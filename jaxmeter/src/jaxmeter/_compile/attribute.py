@@ -93,7 +93,7 @@ class Kernels:
         unknown = sum(count for origin, count in counts.items() if not origin.source)
         if unknown > sum(counts.values()) / 2 and (inferred := self._inferred(kernel)):
             counts[inferred] += unknown
-        return _portions(_located(counts))
+        return _shares(counts)
 
     def _inferred(self, kernel: str) -> Origin | None:
         """Return the origin that `shares` gives to instructions without a line; None if unknown."""
@@ -113,7 +113,7 @@ class Kernels:
         return None
 
     def origin(self, instruction: Instruction) -> Origin:
-        """Return the origin of an instruction."""
+        """Return the user's line, the named scopes and the primitive that made an instruction."""
         primitive = instruction.op_name.rpartition("/")[2]
         source = self._equations.author(instruction.source)
         return Origin(source, instruction.scope, primitive)
@@ -155,11 +155,12 @@ def compile_rows(
     for folding in foldings:
         source = f"{folding.uses[0].file}:{folding.uses[0].line}" if folding.uses else ""
         estimates[Origin(source, "", folding.operation)] += folding.seconds
+    code = _shares(Counter(map(kernels.origin, compiled)))
     shared: dict[Stage, Shares] = {
-        "HLO passes": _shares(map(kernels.origin, kernels.before)),
+        "HLO passes": _shares(Counter(map(kernels.origin, kernels.before))),
         "constant folding": _portions(estimates),
-        "emit": _shares(map(kernels.origin, compiled)),
-        "LLVM": _shares(map(kernels.origin, compiled)),
+        "emit": code,
+        "LLVM": code,
     }
     rows = []
     for (stage, kernel), seconds in stages.seconds.items():
@@ -192,13 +193,9 @@ def rows_of(
     ]
 
 
-def _shares(origins: Iterable[Origin]) -> Shares:
-    return _portions(_located(Counter(origins)))
-
-
-def _located(counts: Counter[Origin]) -> Counter[Origin]:
-    """Return the counts of the origins with a line, or all counts if no origin has a line."""
-    return Counter({origin: n for origin, n in counts.items() if origin.source}) or counts
+def _shares(counts: Mapping[Origin, float]) -> Shares:
+    """Return the shares of the origins with a line, or of all origins if no origin has a line."""
+    return _portions({origin: n for origin, n in counts.items() if origin.source} or counts)
 
 
 def _portions(counts: Mapping[Origin, float]) -> Shares:

@@ -1,7 +1,7 @@
-"""Pair the tasks of the compiler's threads with the kernels whose machine code they made.
+"""Pair the tasks of the compiler's threads with the kernels that these tasks compiled.
 
-The tasks have no names. XLA writes the object file of a kernel at the end of the kernel's task, so
-the times of the files show which task belongs to which kernel.
+The tasks have no names. XLA writes the object file of a kernel at the end of the kernel's task. The
+times of the files therefore show which task belongs to which kernel.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Define a benchmark case: plain data that describes what one worker process measures."""
+"""Define a benchmark case: plain data that describes a measurement in one worker process."""
 
 from __future__ import annotations
 

@@ -37,7 +37,8 @@ JAX_OPTIONS = (
 def host_environment() -> Environment:
     """Return the environment without importing JAX.
 
-    Fields that need JAX, such as the backend, are None; the versions of JAX and jaxlib are known.
+    Fields that need JAX are None or empty, such as the backend. The versions of JAX and jaxlib are
+    read from the installed packages.
     """
     return Environment(
         python=platform.python_version(),

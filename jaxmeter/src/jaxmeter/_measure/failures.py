@@ -18,7 +18,6 @@ from jaxmeter.errors import JaxmeterError
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_VALUE_CHARACTERS = 40
 _CALLS_WITH_A_CASE = ("tables.dump_program", "tables.hlo_of")
 """The functions that take the arguments of the user's function only inside a `Case`."""
 
@@ -31,7 +30,11 @@ def beginning_in_users_code(public: Callable[P, T]) -> Callable[P, T]:
         try:
             return public(*args, **kwargs)
         except Exception as error:
-            error.__traceback__ = _shown(error)
+            shown = None  # the message of a JaxmeterError is sufficient
+            if not isinstance(error, JaxmeterError):
+                frames = error.__traceback__
+                shown = _first_frame(frames) or _first_frame(frames, in_packages=True) or frames
+            error.__traceback__ = shown
             raise
 
     return call
@@ -95,17 +98,6 @@ def is_for_filter_jit(value: Any) -> bool:
     )
 
 
-def _shown(error: Exception) -> TracebackType | None:
-    """Return the part of an error's traceback to show.
-
-    Return None for a `JaxmeterError`, because its message is sufficient.
-    """
-    if isinstance(error, JaxmeterError):
-        return None
-    frames = error.__traceback__
-    return _first_frame(frames) or _first_frame(frames, in_packages=True) or frames
-
-
 def _first_frame(
     traceback: TracebackType | None, *, in_packages: bool = False
 ) -> TracebackType | None:
@@ -161,7 +153,7 @@ def _given(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
 
 def _text(value: Any) -> str:
     if isinstance(value, (bool, int, float, complex, str)):
-        return f"{value!r:.{_VALUE_CHARACTERS}}"
+        return f"{value!r:.40}"
     try:
         return type_text(value)
     except Exception:  # not an array, or an array without a type

@@ -39,7 +39,8 @@ def split(
 ) -> tuple[dict[int, Any], Call]:
     """Return the leaves that JAX cannot trace, and the arguments without these leaves.
 
-    The leaves are returned by position. In the arguments, each of these leaves is replaced by None.
+    The leaves are returned by position. Each static argument counts as one such leaf. In the
+    arguments, each of these leaves is replaced by None.
     """
     leaves, tree = _flat(_marked(args, kwargs, static))
     fixed = {

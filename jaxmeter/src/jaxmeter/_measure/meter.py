@@ -161,7 +161,6 @@ class Run:
     def __init__(self, case: Case, progress: Progress, events: Events, clock: Clock) -> None:
         self.case = case = prepared(case)
         self.progress, self.events, self.clock = progress, events, clock
-        self.kwargs = dict(case.kwargs)
         self.name = name_of(case.fn)
         progress.note(extras=case.extras)
         self.jitted, self.counter = jitted(case)
@@ -211,7 +210,7 @@ class Run:
 
     def first_call(self) -> None:
         self.progress.enter("first_call")
-        self.arguments = fresh_arguments(self.lowered, self.case.args, self.kwargs)
+        self.arguments = fresh_arguments(self.lowered, self.case.args, dict(self.case.kwargs))
         args, kwargs = self.arguments()
         _, seconds = timed(self.clock, lambda: self.jitted(*args, **kwargs))
         self.progress.note_in("phases", first_call_seconds=seconds)

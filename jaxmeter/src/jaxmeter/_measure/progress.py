@@ -56,10 +56,7 @@ class Progress:
         try:
             yield
         except BaseException as error:
-            failure = Failure(
-                self.phase, _name_of(type(error)), message_of(error), _traceback_of(error)
-            )
-            self.note(status="failed", failure=capped(failure))
+            self.note(status="failed", failure=_failure_of(error, self.phase))
             raise
 
 
@@ -91,10 +88,8 @@ def _capped(text: str, limit: int) -> str:
 
 def message_of(error: BaseException) -> str:
     """Return the message of an exception, or a substitute if its ``__str__`` fails."""
-    try:
-        return _plain(str(error))
-    except BaseException:  # the target may define an exception class with a failing __str__
-        return "(the text of this error is unknown: its __str__ raised an exception)"
+    unknown = "(the text of this error is unknown: its __str__ raised an exception)"
+    return _text(lambda: str(error), unknown)
 
 
 def advice_of(error: BaseException) -> str:
@@ -103,23 +98,20 @@ def advice_of(error: BaseException) -> str:
     return next(notes, "").removeprefix(ADVICE)
 
 
-def _name_of(kind: type) -> str:
-    try:
-        return _plain(kind.__name__)
-    except BaseException:  # the target may define a failing metaclass
-        return "(an exception class of unknown name)"
+def _failure_of(error: BaseException, phase: str) -> Failure:
+    kind = _text(lambda: type(error).__name__, "(an exception class of unknown name)")
+    hidden = "(the traceback of this error cannot be shown)"
+    shown = _text(lambda: "".join(traceback.format_exception(error)), hidden)
+    return capped(Failure(phase, kind, message_of(error), shown))
 
 
-def _traceback_of(error: BaseException) -> str:
-    try:
-        return "".join(map(_plain, traceback.format_exception(error)))
-    except BaseException:
-        return "(the traceback of this error cannot be shown)"
+def _text(make: Callable[[], str], substitute: str) -> str:
+    """Return the string that ``make`` returns, as a plain ``str``, or a substitute if it fails.
 
-
-def _plain(text: str) -> str:
-    """Return a string as a plain ``str``.
-
-    The measured program may define a subclass of ``str`` that overrides methods.
+    The measured program may define exception classes with a failing ``__str__`` or metaclass, and
+    subclasses of ``str`` that override methods.
     """
-    return str.__str__(text)
+    try:
+        return str.__str__(make())
+    except BaseException:
+        return substitute

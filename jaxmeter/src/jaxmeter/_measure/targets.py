@@ -91,8 +91,7 @@ def resolve(
     Raises
     ------
     JaxmeterError
-        If the target is malformed, if its file or function does not exist, or if it is not
-        callable.
+        If the target is malformed or not callable, or if its file or function does not exist.
     Exception
         Any exception that importing the module raises, such as ModuleNotFoundError.
     """

@@ -59,7 +59,7 @@ class CacheDiagnosis(Result):
         """The compile time that the second run saved for the programs that it read from the
         cache."""
         return sum(
-            max(0.0, (one.compile_seconds or 0.0) - (one.again_seconds or 0.0))
-            for one in self.programs
-            if one.is_hit
+            max(0.0, (program.compile_seconds or 0.0) - (program.again_seconds or 0.0))
+            for program in self.programs
+            if program.is_hit
         )

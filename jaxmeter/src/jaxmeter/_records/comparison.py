@@ -24,8 +24,8 @@ class Criteria:
     """The smallest relative difference between two times that can be called different: 0.03 for
     3 %."""
     significance: Annotated[float, Meta(gt=0, lt=1)] = 0.005
-    """The probability that two equal functions are called different in any of their times. Each of
-    the four times of a comparison is tested at a quarter of this probability."""
+    """The probability that at least one time of two equal functions is called different. In a
+    comparison, each of the four times is tested at a quarter of this probability."""
     trimmed_share: Annotated[float, Meta(ge=0, le=0.25)] = 0.0
     """The share of all ratios that the mean leaves out at the low end, and again at the high end.
     The number of left-out ratios is rounded down. Each process gives one ratio. With a share of
@@ -86,7 +86,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Exact:
-    """The values of an exact quantity for both functions."""
+    """The values of both functions for an exact quantity, which is free of noise."""
 
     quantity: str
     """The section and the field of the record, such as ``constants.captured_bytes``."""

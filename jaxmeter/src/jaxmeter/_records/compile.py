@@ -25,10 +25,10 @@ class CompileRow:
     seconds: float
     """Elapsed seconds. If several threads compile at once, the time is shared among them."""
     basis: Basis
-    """How the seconds were found. ``measured``: for this kernel or line itself. ``by ...``: the
-    stage reports only a total. The total is divided in proportion to the instructions or equations
-    of each line, or to the audit's estimate of each folding. ``unattributed``: the line is not
-    known."""
+    """How the seconds were found. ``measured``: this kernel or line was measured. ``by ...``: only
+    the total of the stage was measured. The total was divided in proportion to the instructions or
+    equations of each line, or to the estimated time of each folding. ``unattributed``: the line is
+    not known."""
     source: str = ""
     """The user's line, such as ``/path/file.py:12``; empty if the line is not known. For code of an
     installed package, this is the user's line that calls the package."""
@@ -47,7 +47,7 @@ class CompiledKernel:
     emit_seconds: float
     llvm_seconds: float
     instructions_count: int
-    """The number of HLO instructions in the kernel, without those that only move or name data."""
+    """The number of HLO instructions in the kernel that do more than move or name data."""
     operations: dict[str, int]
     """The number of these instructions with each opcode."""
     scope: str
@@ -104,7 +104,7 @@ class CompileSummary:
 
 @dataclass(frozen=True)
 class CompileAdvice:
-    """A change that makes a compile cheaper, and the time that it can save."""
+    """A change that makes a compile faster, and the most time that the change can save."""
 
     rule: Literal[
         "constant folding",
@@ -150,7 +150,7 @@ class CompileProfile(Result):
     advice: tuple[CompileAdvice, ...]
     """The suggested changes, the largest effect first."""
     unpaired_kernels_count: int = 0
-    """The number of kernels whose LLVM time could not be found among the compiler's events."""
+    """The number of kernels with an LLVM time that the compiler's events do not show."""
 
     @property
     def seconds(self) -> float:

@@ -104,10 +104,8 @@ def _too_large(path: str | Path, size: int, limit_bytes: int) -> FileError:
 def write_file(path: str | Path, content: str | bytes) -> None:
     """Write a file completely or not at all.
 
-    A draft is written in the same folder and then renamed.
-
-    If the path names something other than a regular file, such as ``/dev/stdout``, the content is
-    written there directly.
+    A draft is written in the same folder and then renamed. If the path names something other than a
+    regular file, such as ``/dev/stdout``, the content is written there directly.
 
     Raises
     ------

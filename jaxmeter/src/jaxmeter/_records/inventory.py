@@ -38,7 +38,7 @@ class SourceLine:
 
 @dataclass(frozen=True)
 class Inventory(Result):
-    """The contents of a program. A field is None if its contents are not known."""
+    """The contents of a program. Contents that are not known are None."""
 
     name: str
     jax: str
@@ -127,7 +127,7 @@ class ProgramDiff(Result):
     primitives: tuple[Change, ...] = ()
     opcodes: tuple[Change, ...] = ()
     arrays: tuple[Change, ...] = ()
-    """The types of HLO constants whose counts differ."""
+    """The types of HLO constants that have different counts."""
     fusions: tuple[FusionChange, ...] = ()
     lines: tuple[LineChange, ...] = ()
     """The source lines that differ: first new lines, then removed lines, then lines that both

@@ -54,8 +54,11 @@ class Phases:
 
 @dataclass(frozen=True)
 class Counts:
-    """The numbers of runs, traces and compiles of the measured function until the end of the
-    steady-state runs."""
+    """The numbers of runs, traces and compiles of the measured function.
+
+    They are counted until the end of the steady-state runs. A comparison also counts its further
+    calls.
+    """
 
     python_executions_count: int | None = None
     """Runs of the Python body; None if the function was already jitted."""

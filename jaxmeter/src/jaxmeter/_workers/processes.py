@@ -46,7 +46,8 @@ class EndedWorker:
     """The exit code, answer and output of a worker process that has ended."""
 
     exit_code: int | None
-    """Negative if a signal ended the process; None if the process was killed at its time limit."""
+    """Negative if a signal ended the process; None if the process was killed at its time limit; 1
+    if no process could be started."""
     answer: bytes | None
     """The last answer that the worker sent; None if it sent no answer."""
     printed: str
@@ -119,8 +120,8 @@ def _watch(
     """Read the pipes until the process ends; return its exit code, or None if the time limit
     expired.
 
-    The function does not wait for the end of a pipe, because a child of the worker may keep the
-    pipe open after the worker has ended.
+    Do not wait for the end of a pipe: after the worker has ended, one of its children may keep the
+    pipe open.
     """
     until = time.monotonic() + timeout_seconds
     try:

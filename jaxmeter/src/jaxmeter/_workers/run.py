@@ -74,10 +74,8 @@ def with_ending(record: Record, ended: EndedWorker, timeout_seconds: float) -> R
             limit = f"{timeout_seconds:g} s (timeout_seconds)"
             message = f"the worker was killed in the phase {phase} after {limit}"
         elif code < 0:
-            kind, message = (
-                "Signal",
-                f"the worker was ended by {_signal_name(-code)} in the phase {phase}",
-            )
+            kind = "Signal"
+            message = f"the worker was ended by {_signal_name(-code)} in the phase {phase}"
         else:
             kind, message = "Exit", f"the worker exited with code {code} in the phase {phase}"
     failure = dataclasses.replace(failure, kind=kind, message=message, output=ended.printed)

@@ -18,7 +18,6 @@ from jaxmeter._measure.benchmark import BenchmarkCase
 from jaxmeter._measure.environment import host_environment, jax_environment
 from jaxmeter._measure.progress import Progress
 from jaxmeter._measure.targets import resolve
-from jaxmeter._records.compile import CompileSummary
 from jaxmeter._records.plain_data import PlainData
 from jaxmeter._records.record import Record
 from jaxmeter._workers.processes import ANSWER_BYTES
@@ -137,17 +136,13 @@ def _work(benchmark: BenchmarkCase, progress: Progress) -> None:
     )
     if benchmark.profile_compile:
         progress.enter("profile")
-        progress.note(compile_summary=_compile_summary(case))
+        import jax
+
+        from jaxmeter._compile.profile import compile_profile
+
+        jax.clear_caches()  # otherwise earlier traces would be used, which take no time
+        progress.note(compile_summary=compile_profile(case).summary(sys.path))
     progress.record = rejected_if_not_compiled(progress.record, cold=True)
-
-
-def _compile_summary(case: Any) -> CompileSummary:
-    import jax
-
-    from jaxmeter._compile.profile import compile_profile
-
-    jax.clear_caches()  # otherwise earlier traces would be used, which take no time
-    return compile_profile(case).summary(sys.path)
 
 
 def _bind(cpus: tuple[int, ...]) -> None:
