@@ -53,7 +53,7 @@ _WITHIN = (str(Path(__file__).parent), str(Path(jaxtyping.__file__).parent), "<@
 def errors_named(call: str) -> Iterator[None]:
     """Name `call`, the call that the user made, in errors and warnings from inside the block.
 
-    It replaces the first word of an error. If blocks are nested, the outermost call is named.
+    `call` replaces the first word of an error. In nested blocks, the outermost call is named.
     """
     token = _caller.set(_caller.get() or call)
     try:
