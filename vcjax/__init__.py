@@ -15,12 +15,7 @@ from vcjax._errors import (
     VcjaxWarning,
 )
 from vcjax._geometry.surface import surface_points, surface_tangents
-from vcjax._gradient import (
-    GradientCasing,
-    external_gradient,
-    internal_gradient,
-    prepare_gradient,
-)
+from vcjax._gradient import GradientCasing, external_gradient, internal_gradient, prepare_gradient
 from vcjax._off_surface import (
     OffSurface,
     OffSurfaceCasing,

@@ -21,12 +21,7 @@ from vcjax._geometry.nodes import at_targets, one_period, set_up, surface_nodes
 from vcjax._groups import by_rows, row_groups
 from vcjax._kernels.far import FIELD
 from vcjax._kernels.near import combine_field, field_weights_at
-from vcjax._options import (
-    Tiles,
-    resolve_far_dtype,
-    resolve_near,
-    resolve_tiles,
-)
+from vcjax._options import Tiles, resolve_far_dtype, resolve_near, resolve_tiles
 from vcjax._prepared import (
     Kernels,
     PreparedTargets,
@@ -163,8 +158,7 @@ def external_field(
     ContradictionWarning, UnresolvedWarning, NoiseWarning : if B cannot give the digits of the rule;
         see ``docs/data.md``.
     """
-    sizes = chunk_size, target_chunk_size
-    return _separate("external_field", casing, B, sizes, far_dtype, 1.0)
+    return _separate("external_field", casing, B, (chunk_size, target_chunk_size), far_dtype, 1.0)
 
 
 def internal_field(
@@ -179,8 +173,7 @@ def internal_field(
 
     Parameters, shapes, units, errors and warnings are those of `external_field`.
     """
-    sizes = chunk_size, target_chunk_size
-    return _separate("internal_field", casing, B, sizes, far_dtype, -1.0)
+    return _separate("internal_field", casing, B, (chunk_size, target_chunk_size), far_dtype, -1.0)
 
 
 def _separate(call, casing, B, sizes, far_dtype, sign):

@@ -6,7 +6,7 @@ from jax.core import Tracer
 
 from vcjax._errors import VcjaxError, errors_named
 from vcjax._forked import is_forked
-from vcjax._quadrature.rule import FIELD_PARTS, GRADIENT_PARTS, Rule
+from vcjax._quadrature.rule import FIELD_PARTS, GRADIENT_PARTS, Rule, is_integer
 from vcjax._quadrature.seams import check_surface_seams
 
 # Kernels contain the fifth power of distances, from node spacings up to the size of the surface.
@@ -32,11 +32,7 @@ def check_jax(call: str) -> None:
 
 def check_integer(call: str, name: str, value, low: int, high: int) -> int:
     """Return the value as an int; raise `VcjaxError` if it is not an integer in [low, high]."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | np.integer)
-        or not low <= value <= high
-    ):
+    if not is_integer(value, low) or value > high:
         raise VcjaxError(f"{call} got {name}={value!r}; give an integer from {low} to {high}.")
     return int(value)
 
@@ -106,7 +102,7 @@ def check_vectors(
 
 def _check_range(call: str, name: str, values, given_shape: tuple[int, ...]) -> None:
     # A maximum is NaN if any value is.
-    if is_near(values):
+    if in_host_memory(values):
         largest = float(_maximum(np.asarray(values)))
     else:
         # Inside a traced function, JAX would otherwise trace concrete arrays as well.
@@ -125,12 +121,12 @@ def _check_range(call: str, name: str, values, given_shape: tuple[int, ...]) -> 
         )
 
 
-def is_near(values) -> bool:
+def in_host_memory(values) -> bool:
     """Return whether an array is in host memory of this process, so that NumPy needs no copy."""
     if not isinstance(values, jax.Array):
         return True
-    is_host = all(device.platform == "cpu" for device in values.devices())
-    return is_host and values.is_fully_addressable
+    on_cpu = all(device.platform == "cpu" for device in values.devices())
+    return on_cpu and values.is_fully_addressable
 
 
 def _maximum(values):
@@ -149,7 +145,7 @@ def check_points(call: str, points) -> None:
             f"{call} got points of {got}; give an array (n, 3) with at least one point."
         )
     # Adding an axis to an array on the device would compile a program.
-    on_host = not isinstance(points, Tracer) and is_near(points)
+    on_host = not isinstance(points, Tracer) and in_host_memory(points)
     values = (np.asarray(points) if on_host else points)[None]
     check_vectors(call, "points", values, given_shape=points.shape)
 

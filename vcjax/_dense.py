@@ -65,7 +65,7 @@ class DenseOperator:
         Raises
         ------
         VcjaxError : if B is not a finite float64 array of the operator's shape, if the batch is
-            empty, if the matrix was changed, or if JAX runs in 32-bit mode.
+            empty, if the dtype or shape of the matrix was changed, or if JAX runs in 32-bit mode.
 
         Warns
         -----

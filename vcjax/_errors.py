@@ -51,7 +51,10 @@ _WITHIN = (str(Path(__file__).parent), str(Path(jaxtyping.__file__).parent), "<@
 
 @contextmanager
 def errors_named(call: str) -> Iterator[None]:
-    """Name `call`, the call that the user made, in errors and warnings from inside the block."""
+    """Name `call`, the call that the user made, in errors and warnings from inside the block.
+
+    `call` replaces the first word of an error. In nested blocks, the outermost call is named.
+    """
     token = _caller.set(_caller.get() or call)
     try:
         yield
@@ -74,7 +77,8 @@ def made_up_data() -> Iterator[None]:
 def warn(call: str, message: str, category: type[Warning], *, about_data: bool = True) -> None:
     """Issue the warning "call message" at the line of the user's code that made the call.
 
-    Inside `made_up_data`, only warnings that are not about data are issued.
+    Inside `errors_named`, the user's call is named instead of `call`. Inside `made_up_data`, only
+    warnings that are not about data are issued.
     """
     if about_data and _silent.get():
         return

@@ -160,9 +160,9 @@ def external_gradient(
     ----------
     casing : made by `prepare_gradient`.
     B : (src_nphi, src_ntheta, 3) total field on the grid that the rule was chosen for, any unit.
-    chunk_size, target_chunk_size : see `external_field`. For rules of 8 digits and more, a tile has
-        fewer sources, because rounding errors grow with the number of sources. It may then have
-        more targets; see ``docs/parameters.md``.
+    chunk_size, target_chunk_size : see `external_field`. A tile has at most 1024 sources, and fewer
+        for rules of more than 7 digits, because rounding errors grow with the number of sources.
+        It may then have more targets; see ``docs/parameters.md``.
 
     Returns
     -------
@@ -200,8 +200,7 @@ def internal_gradient(
 def _separate(call, casing, B, chunk_size, target_chunk_size, sign):
     check_evaluation(call, casing, GradientCasing, "vcjax.prepare_gradient", B)
     groups = row_groups(casing.rule, casing.devices, casing, B)
-    sizes = chunk_size, target_chunk_size
-    tiles = resolve_tiles(call, "GRADB", *sizes, grouped=bool(groups))
+    tiles = resolve_tiles(call, "GRADB", chunk_size, target_chunk_size, grouped=bool(groups))
     return _gradient(groups, casing, copied(operands(B), casing.devices), tiles, sign)
 
 

@@ -253,8 +253,7 @@ def field_at(
     -----
     ContradictionWarning, UnresolvedWarning, NoiseWarning : see `external_field`.
     """
-    sizes = chunk_size, target_chunk_size
-    return _evaluate("field_at", _field, casing, B, points, sizes)
+    return _evaluate("field_at", _field, casing, B, points, (chunk_size, target_chunk_size))
 
 
 def gradient_at(
@@ -281,8 +280,7 @@ def gradient_at(
     -----
     UnresolvedWarning : also if the rule was chosen for fields.
     """
-    sizes = chunk_size, target_chunk_size
-    return _evaluate("gradient_at", _gradient, casing, B, points, sizes)
+    return _evaluate("gradient_at", _gradient, casing, B, points, (chunk_size, target_chunk_size))
 
 
 def _evaluate(call: str, quantity: Callable, casing, B, points, sizes) -> OffSurface:

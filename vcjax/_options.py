@@ -96,10 +96,9 @@ def config() -> Config:
     ------
     VcjaxError : if an environment variable does not contain valid tile sizes.
     """
-    operators: tuple[Operator, ...] = ("B", "BOFF", "GRADB")
-    grouped = jax.default_backend() == "cpu"
-    chunks = {k: v for name in operators for k, v in _sizes("config", name, grouped).items()}
-    return Config(jax.default_backend(), MappingProxyType(chunks))
+    backend = jax.default_backend()
+    sizes = (_sizes("config", operator, backend == "cpu") for operator in _AUTO["cpu"])
+    return Config(backend, MappingProxyType({k: v for each in sizes for k, v in each.items()}))
 
 
 def resolve_tiles(
@@ -182,10 +181,12 @@ def resolve_near(
     near_block_size: int | str,
     grouped: bool = False,
 ) -> NearOptions:
-    """Return the near options of a call.
+    """Return the near options of a call, and check that stored weights fit into memory.
 
     Parameters
     ----------
+    parts : number of weights for each node of a patch.
+    near_weights, near_block_size : see `prepare`.
     grouped : whether weights are computed in groups of rows, each on one processor.
 
     Raises

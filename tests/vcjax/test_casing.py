@@ -25,18 +25,6 @@ def casing(problem):
     return casing_of(problem, 3)
 
 
-def test_prepare_and_evaluate_can_be_traced_together(casing, problem):
-    @jax.jit
-    def both(X, B, constants):
-        return vcjax.external_field(vcjax.prepare(casing.rule, X, constants=constants), B)
-
-    np.testing.assert_allclose(
-        both(problem.X, problem.B, vcjax.tables(casing.rule)),
-        vcjax.external_field(casing, problem.B),
-        atol=1e-12 * np.abs(problem.B).max(),
-    )
-
-
 def test_an_evaluation_does_not_copy_the_field_to_the_host(casing, problem, monkeypatch):
     B = jnp.asarray(problem.B)
     expected = vcjax.external_field(casing, problem.B)
@@ -92,15 +80,6 @@ def test_a_compiled_closure_embeds_the_casing_to_the_byte(casing, problem):
     size = sum(leaf.nbytes for leaf in jax.tree.leaves(casing))
     assert closure.constants is not None
     assert closure.constants.captured_bytes == closure.constants.embedded_bytes == size
-
-
-def test_evaluation_has_an_exact_transpose(casing, problem):
-    rng = np.random.default_rng(3)
-    B = jnp.asarray(rng.normal(size=problem.B.shape))
-    value, pull = jax.vjp(lambda b: vcjax.external_field(casing, b), B)
-    weight = jnp.asarray(rng.normal(size=value.shape))
-    (gradient,) = pull(weight)
-    np.testing.assert_allclose((gradient * B).sum(), (value * weight).sum(), rtol=1e-10)
 
 
 def test_modules_of_the_package_are_imported_when_first_used():

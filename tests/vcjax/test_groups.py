@@ -59,7 +59,7 @@ def test_groups_of_rows_give_the_numbers_of_one_program(
 
 @pytest.mark.parametrize("processors", [1, 2, 8])
 @pytest.mark.parametrize("prepare", [vcjax.prepare, vcjax.prepare_gradient])
-def test_near_weights_of_groups_are_those_of_one_program(problem, monkeypatch, prepare, processors):
+def test_groups_give_the_near_weights_of_one_program(problem, monkeypatch, prepare, processors):
     use_processors(monkeypatch, processors)
     rule = rule_of(problem, 3, gradient=prepare is vcjax.prepare_gradient)
     whole = jax.jit(lambda X: prepare(rule, X).near_weights)(problem.X)

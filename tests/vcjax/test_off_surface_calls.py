@@ -102,7 +102,7 @@ def test_points_are_mapped_over(casing, problem, found):
     assert_same(mapped(casing, problem.B, POINTS[order]), found, order)
 
 
-def test_second_derivatives_in_points_are_those_of_the_known_fields():
+def test_second_derivatives_in_points_agree_with_the_known_fields():
     # The source grid must resolve as many digits as the rule.
     problem = small_torus(6, src_shape=(4, 40))
     rule = vcjax.choose_off_surface(problem.X, problem.B, 4, nfp=1)

@@ -157,18 +157,6 @@ def test_damaged_files_are_read_or_refused_but_never_crash(tmp_path):
     assert refused > 10
 
 
-def halves(values):
-    return values + 0.5
-
-
-def sixes(values):
-    return np.full(values.shape, 6.0)
-
-
-def spoilt(values):
-    return np.where(values == values[-1, 1], np.nan, values)
-
-
 @pytest.mark.parametrize(
     "changes, said",
     [
@@ -183,12 +171,18 @@ def spoilt(values):
         (dict(xm=np.zeros((2, 6))), r"xm of shape \(2, 6\); VMEC writes a list"),
         (dict(zmns=lambda values: values[:, :-1]), "zmns of shape"),
         (dict.fromkeys(TABLES, lambda values: values[-2:]), "2 flux surfaces"),
-        *[({name: halves}, f"{name} of .*whole numbers") for name in MODES],
+        *[({name: lambda v: v + 0.5}, f"{name} of .*whole numbers") for name in MODES],
         *[
-            ({"nfp": np.int32(5), name: sixes}, f"{name} of 6; VMEC writes multiples of nfp = 5")
+            (
+                {"nfp": np.int32(5), name: lambda v: np.full_like(v, 6.0)},
+                f"{name} of 6; VMEC writes multiples of nfp = 5",
+            )
             for name in ("xn", "xn_nyq")
         ],
-        *[({name: spoilt}, f"NaN or infinite {name}") for name in TABLES],
+        *[
+            ({name: lambda v: np.where(v == v[-1, 1], np.nan, v)}, f"NaN or infinite {name}")
+            for name in TABLES
+        ],
         *[
             (
                 dict.fromkeys(names, np.zeros_like),

@@ -13,13 +13,7 @@ from vcjax._data_checks.currents import Crossing, crossing
 from vcjax._data_checks.fit import is_resolved, lacks_for_surface, missed_by_rule
 from vcjax._data_checks.spectrum import Outlier, Spectrum
 from vcjax._data_checks.surface import WatchedSurface
-from vcjax._errors import (
-    ContradictionWarning,
-    NoiseWarning,
-    UnresolvedWarning,
-    errors_named,
-    warn,
-)
+from vcjax._errors import ContradictionWarning, NoiseWarning, UnresolvedWarning, errors_named, warn
 from vcjax._quadrature.rule import Rule
 
 _MARGIN = 3.0
@@ -51,10 +45,7 @@ class Missed(NamedTuple):
     decays: tuple[float, float]
 
     def grid(self, rule: Rule) -> tuple[int, int]:
-        """Return the (nphi, ntheta) of a grid that should miss at most 10^-digits along each axis.
-
-        The digits are those of the rule.
-        """
+        """Return (nphi, ntheta) of a grid that should miss at most 10^-rule.digits on each axis."""
         limit, images = 10.0**-rule.digits, (1 + rule.half_period, 1)
         counts = []
         for count, share, decay, copies in zip(rule.src_shape, *self, images, strict=True):

@@ -20,6 +20,7 @@ from vcjax._quadrature.spectrum import (
 _ENOUGH = 1.25
 """A rule that is too coarse by less than this factor is used without a warning."""
 _SAMPLE = 24
+"""Largest number of sample points along each angle at which patches are measured."""
 
 
 def lacks_for_surface(rule: Rule, samples: Float[np.ndarray, "3 a b"]) -> float:
@@ -61,6 +62,7 @@ def _patch_radius(rule: Rule, samples: np.ndarray) -> float:
     a, b = a * rule.patch_phi, b * rule.patch_theta
     A, C, D = ((v * w).sum(axis=0) for v, w in ((a, a), (b, b), (a, b)))
     least = 0.5 * (A + C) - np.sqrt(0.25 * (A - C) ** 2 + D**2)
+    # The caller divides by the result.
     return float((np.sqrt(np.maximum(least, 0.0)) / node).min()) + 1e-300
 
 

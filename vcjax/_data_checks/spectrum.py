@@ -33,8 +33,7 @@ _FLAT = 0.1
 """Least ratio of power per outer mode to power per inner mode that indicates noise."""
 
 
-@dataclass(frozen=True, eq=False)
-class Outlier:
+class Outlier(NamedTuple):
     """A single wrong point in an array of vectors.
 
     Attributes
@@ -73,33 +72,17 @@ class Spectrum:
         return np.fft.rfft2(self.values, axes=(1, 2)) / self.values[0].size
 
     @cached_property
-    def _sizes(self) -> Float[np.ndarray, "3 n k"]:
-        return np.abs(self.coefficients)
-
-    @cached_property
     def _power(self) -> Float[np.ndarray, "n k"]:
         """The power of each mode, summed over components and both signs of theta's mode number."""
-        power = np.einsum("ijk,ijk->jk", self._sizes, self._sizes)
+        sizes = np.abs(self.coefficients)
+        power = np.einsum("ijk,ijk->jk", sizes, sizes)
         power[:, 1 : (self.values.shape[2] + 1) // 2] *= 2
         return power
 
     @cached_property
     def _amplitudes(self) -> list[Float[np.ndarray, " modes"]]:
-        """The amplitude for each absolute mode number along both axes: the root of the power.
-
-        The power is summed over the components and the other axis.
-        """
+        """The root of the power at each absolute mode number, along both axes."""
         return [np.sqrt(_folded(self._power.sum(axis=2 - axis), axis)) for axis in (1, 2)]
-
-    @cached_property
-    def shares(self) -> list[Float[np.ndarray, " modes"]]:
-        """The sum of amplitudes for each absolute mode number along both axes.
-
-        Amplitudes are summed over the components and the other axis.
-        """
-        sizes = self._sizes.sum(axis=0)
-        sizes[:, 1 : (self.values.shape[2] + 1) // 2] *= 2
-        return [_folded(sizes.sum(axis=2 - axis), axis) for axis in (1, 2)]
 
     def steepness(self, nfp: int, lengths) -> float:
         """Estimate the steepest slope: 2.5 times the root mean square of the derivatives.
@@ -264,7 +247,6 @@ def _corners(n: int, m: int) -> list[_Corner]:
     # Fewer than 4 rows have no upper half.
     found = [sign & upper for sign in signs] if n >= 4 else [(height >= 0) & upper]
     weight = np.full(along_theta.size, 2.0)
-    weight[0] = 1.0
     if m % 2 == 0:
         weight[-1] = 1.0
     corners = []

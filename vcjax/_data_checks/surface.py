@@ -54,10 +54,7 @@ class WatchedSurface:
 
     @cached_property
     def missed(self) -> float:
-        """The estimated error of interpolating the surface between its points.
-
-        It is relative to the minor radius.
-        """
+        """The estimated error of interpolation between the points X, over the minor radius."""
         return sum(self.spectrum.missed(axis)[0] for axis in (1, 2)) / self.minor_radius
 
     @cached_property

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from jax.core import Tracer
 
-from vcjax._checks import is_near
+from vcjax._checks import in_host_memory
 from vcjax._data_checks.findings import warn_of_field, warn_of_rule, warn_of_surface
 from vcjax._data_checks.spectrum import Spectrum, field_spectrum
 from vcjax._data_checks.surface import WatchedSurface
@@ -70,7 +70,7 @@ def watch_alike(made: Any, casing: Any) -> None:
 
 
 def check_evaluated(call: str, watched: Any, B, *, first_only: bool = False) -> None:
-    """Check a field, or the first field of a batch, unless it was checked before.
+    """Check a field, or the first field of a batch, unless it is zero or was checked before.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def check_evaluated(call: str, watched: Any, B, *, first_only: bool = False) -> 
     first_only : check nothing if any field of this casing or object was checked before.
     """
     surface = None if isinstance(B, Tracer) else _watched.get(watched)
-    if surface is None or (surface.checked and (first_only or not is_near(B))):
+    if surface is None or (surface.checked and (first_only or not in_host_memory(B))):
         return
     # While JAX traces, reshaping a JAX array would give a traced array.
     field = np.asarray(B).reshape(-1, *B.shape[-3:])[0]

@@ -1,9 +1,9 @@
 """Apply the operator T (see `vcjax._casing`) at points off the surface.
 
 T is applied to a field and to a test field (`known_field`). T is the sum of a far sum over all
-nodes and a near part on patches. The far sum leaves out the nodes next to a point.
-Points that are too near to the surface for the far sum get a patch of their own
-(`vcjax._kernels.rays`). Tiles in which no point needs a patch are skipped.
+nodes and a near part on patches. The far sum leaves out the nodes next to a point. Points that are
+too near to the surface for the far sum get a patch of their own (`vcjax._kernels.rays`). Tiles in
+which no point needs a patch are skipped.
 """
 
 from collections.abc import Callable
@@ -201,17 +201,14 @@ def _near_parts(
     def one_tile(at):
         x, foot, needed = at
         # Without a derivative, the loop contains only tiles with points that need a patch.
-        near = (
-            patches(x, foot)
-            if used is not None
-            else lax.cond(needed.any(), patches, nothing, x, foot)
+        if used is None:
+            near = lax.cond(needed.any(), patches, nothing, x, foot)
+        else:
+            near = patches(x, foot)
+        return jax.tree.map(
+            lambda v: jnp.where(needed.reshape(-1, *(1,) * (v.ndim - 1)), v, 0.0), near
         )
-        return jax.tree.map(lambda v: _where(needed, v), near)
 
     found = by_tiles(one_tile, data, tile, None if used is None else needed.sum())
     back = jnp.argsort(order)
     return jax.tree.map(lambda v: v[back], found)
-
-
-def _where(needed, values):
-    return jnp.where(needed.reshape(-1, *(1,) * (values.ndim - 1)), values, 0.0)

@@ -1,13 +1,12 @@
 """Compute the near part for points off the surface: integrate the near kernel along rays.
 
-The rays start at the foot of a point.
-
-The foot is the nearest point of the surface. It lies between nodes, and is the centre of the
-point's patch. The grid around the foot is first shifted to the foot, and then interpolated to
-polar nodes that are the same for every point. In the core of the patch, the values at the polar
-nodes are interpolated along each ray to further nodes. For a point closer to the surface, these
-nodes lie closer to the foot. Let d be the distance of the point from the surface, R the radius of
-the patch, c = `CORE`, and delta = d/R. In units of R, the radii of the further nodes are
+The rays start at the foot of a point, which is the nearest point of the surface. The foot lies
+between nodes, and is the centre of the point's patch. Values at the nodes are first interpolated to
+a grid of the same spacing around the foot, and then to polar nodes. These polar nodes are the same
+for every point. In the core of the patch, the values at the polar nodes are interpolated along each
+ray to further nodes. For a point closer to the surface, these nodes lie closer to the foot. Let d
+be the distance of the point from the surface, R the radius of the patch, c = `CORE`, and delta =
+d/R. In units of R, the radii of the further nodes are
 
     rho = delta sinh(s asinh(c/delta)),   s in [0, 1].
 

@@ -181,7 +181,7 @@ def _rule(X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient, off
     costs = GRADIENT_COSTS if gradient else FIELD_COSTS
     wanted = quadrature_digits(digits, gradient)
     metric = surface_metric(samples, nfp)
-    check_crossings("choose", samples, nfp, symmetric=half_period)
+    check_crossings(samples, nfp, symmetric=half_period)
     spectrum = field_spectrum(field, nfp, half_period)
     by_field = nodes_for_field(spectrum, wanted, nfp)
     sheets = sheets_of(samples, nfp, both_sides=off_surface, symmetric=half_period)
@@ -346,18 +346,17 @@ def resolves(rule: Rule, X: np.ndarray, B: np.ndarray, digits: int) -> bool:
     ----------
     rule : rule that was chosen for another field and the same digits.
     X : (nphi, ntheta, 3) points of the surface that the rule was chosen for.
-    B : (src_nphi, src_ntheta, 3) field on the source grid of the rule.
+    B : (src_nphi, src_ntheta, 3) finite float64 field on the source grid of the rule.
     digits : accuracy, as for `choose`; accuracy of the gradient if the rule is for gradients.
 
     Raises
     ------
-    VcjaxError : if B is not a finite float64 array (nphi, ntheta, 3) with the symmetry of the grid.
+    VcjaxError : if B does not have the symmetry of its grid.
     """
-    field = check_concrete("resolves", "B", B)
+    field = B.transpose(2, 0, 1)
     check_field_seams("resolves", field, rule.nfp, rule.half_period)
     spectrum = field_spectrum(field, rule.nfp, rule.half_period)
     samples = None
     if rule.gradient:
-        points = check_surface("resolves", X, rule.nfp, rule.half_period)
-        samples = resample.surface_period(points, rule.nfp, rule.half_period)
+        samples = resample.surface_period(X.transpose(2, 0, 1), rule.nfp, rule.half_period)
     return is_resolved(rule, spectrum, digits, samples)

@@ -1,6 +1,6 @@
 """Search for the cheapest grid and patch with which a quadrature has the requested accuracy."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,7 @@ _DEARER = 2.0
 _BENT = 0.3
 
 
-@dataclass(frozen=True)
-class Costs:
+class Costs(NamedTuple):
     """Costs of the steps of a quadrature in nanoseconds, on one core of a 2023 server CPU.
 
     Only their ratios matter.

@@ -77,17 +77,11 @@ class Rule:
 
         Values do not fit together, for example, if the targets are not among the nodes.
         """
-        wrong = [n for n, low in _LEAST.items() if not _is_integer(getattr(self, n), low)]
-        wrong += [
-            name
-            for name in ("surface_shape", "src_shape", "trg_shape")
-            if not _is_grid(getattr(self, name))
-        ]
-        wrong += [
-            name
-            for name in ("half_period", "gradient")
-            if not isinstance(getattr(self, name), bool | np.bool_)
-        ]
+        wrong = [n for n, low in _LEAST.items() if not is_integer(getattr(self, n), low)]
+        for name in ("surface_shape", "src_shape", "trg_shape"):
+            wrong += [name] * (not _is_grid(getattr(self, name)))
+        for name in ("half_period", "gradient"):
+            wrong += [name] * (not isinstance(getattr(self, name), bool | np.bool_))
         cutoff = self.cutoff
         is_cutoff = isinstance(cutoff, int | float | np.floating) and 0 < cutoff < _LARGEST_CUTOFF
         wrong += ["cutoff"] * (not is_cutoff)
@@ -206,11 +200,10 @@ class Rule:
         return np.pi / (self.nfp * 2 * self.trg_shape[0]) if self.half_period else 0.0
 
 
-def _is_integer(value, low: int) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        return False
-    return int(value) >= low
+def is_integer(value, low: int) -> bool:
+    """Return whether a value is an integer of Python or NumPy, not a bool, and at least `low`."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= low
 
 
 def _is_grid(shape) -> bool:
-    return isinstance(shape, tuple) and len(shape) == 2 and all(_is_integer(n, 1) for n in shape)
+    return isinstance(shape, tuple) and len(shape) == 2 and all(is_integer(n, 1) for n in shape)

@@ -108,8 +108,9 @@ def sheets_of(samples: np.ndarray, nfp: int, *, both_sides: bool, symmetric: boo
         sheets is twice as large: 2 rho in place of rho, see `Sheets`.
     symmetric : whether the surface is stellarator-symmetric. Half a period is then enough.
     """
-    angles = _sample_angles(samples, nfp, _SHEETS)
-    rows, count = len(angles), _SHEETS[1]
+    most, count = _SHEETS
+    angles = resample.grid_angles(min(2 * samples.shape[1], most), nfp, False)
+    rows = len(angles)
     if symmetric:
         angles = resample.without_images(angles)
     tangents = resample.tangents_at(samples, nfp, angles, count)
@@ -249,19 +250,8 @@ def nodes_for_sheets(sheets: Sheets, reach: float) -> np.ndarray:
     return nodes
 
 
-def _sample_angles(samples: np.ndarray, nfp: int, most: tuple[int, int]) -> np.ndarray:
-    """Return the toroidal angles of the cross-sections of a sample of a surface.
-
-    Parameters
-    ----------
-    samples : (3, n, m) co-rotating points of one period.
-    most : limit on the number of cross-sections, and number of points of each cross-section.
-    """
-    return resample.grid_angles(min(2 * samples.shape[1], most[0]), nfp, False)
-
-
-def check_crossings(call: str, samples: np.ndarray, nfp: int, *, symmetric: bool) -> None:
-    """Raise an error that names `call` if a surface crosses itself.
+def check_crossings(samples: np.ndarray, nfp: int, *, symmetric: bool) -> None:
+    """Raise `VcjaxError` if a surface crosses itself.
 
     Nothing is checked if the toroidal angle does not increase along the first axis of the grid,
     because cross-sections are then not in order.
@@ -271,8 +261,9 @@ def check_crossings(call: str, samples: np.ndarray, nfp: int, *, symmetric: bool
     samples : (3, n, m) co-rotating points of one period.
     symmetric : whether the surface is stellarator-symmetric. Half a period is then enough.
     """
-    angles = _sample_angles(samples, nfp, _CROSSINGS)
-    (x, y, z), _, _ = resample.tangents_at(samples, nfp, angles, _CROSSINGS[1])
+    most, columns = _CROSSINGS
+    angles = resample.grid_angles(min(2 * samples.shape[1], most), nfp, False)
+    (x, y, z), _, _ = resample.tangents_at(samples, nfp, angles, columns)
     period = 2 * np.pi / nfp
     turned = angles[:, None] + np.arctan2(y, x)
     if np.diff(turned, axis=0, append=turned[:1] + period).min() <= 0:
@@ -285,9 +276,8 @@ def check_crossings(call: str, samples: np.ndarray, nfp: int, *, symmetric: bool
     crossing = apart & apart.swapaxes(1, 2)
     if crossing.any():
         row, j, k = (int(i) for i in np.argwhere(crossing)[0])
-        columns = x.shape[1]
         raise VcjaxError(
-            f"{call} got a surface that crosses itself in the cross-section at the toroidal angle "
+            "choose got a surface that crosses itself in the cross-section at the toroidal angle "
             f"{np.degrees(angles[row]):.3g} degrees, near theta = {360 * j / columns:.3g} and "
             f"{360 * k / columns:.3g} degrees. Check the order of the points of X along theta "
             "(second axis), and whether they resolve the shape of the surface."

@@ -1,7 +1,7 @@
 """Estimate derivatives of a field along a surface, and the error of interpolating them."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from jaxtyping import Float
@@ -12,6 +12,7 @@ from vcjax._geometry.jump import dual_basis, total_gradient
 from vcjax._quadrature.spectrum import enough_nodes, lagrange_errors, midway, signal
 
 _UNIFORM = 10.0
+"""Limit of max |B| / (max |grad B| times the radius of the torus); see `Slopes.steepest`."""
 _MOST_DIGITS = 12
 """Largest number of digits of a gradient. Rounding errors do not allow more digits."""
 
@@ -78,10 +79,7 @@ class Slopes:
         lagrange_count : number of points of the Lagrange interpolation on patches.
         """
         tolerance = 10.0 ** -min(digits, _MOST_DIGITS) * self.steepest
-
-        def error(axis: int, turns: float) -> float:
-            return self._missed(axis, turns, lagrange_count)
-
+        error = partial(self._missed, lagrange_count=lagrange_count)
         return enough_nodes(error, tolerance, by_modes, self.nfp)
 
     def missed(self, nodes: np.ndarray, stencil_counts: tuple[int, int]) -> float:

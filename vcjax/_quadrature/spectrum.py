@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -105,7 +106,7 @@ def _resolved_mode(share: np.ndarray, tolerance: float) -> int:
 def nodes_for_field(spectrum: Spectrum, digits: float, nfp: int) -> np.ndarray:
     """Return the two numbers of nodes that resolve a field, along phi (whole torus) and theta."""
     tolerance = 10.0**-digits * spectrum.largest
-    modes = [_resolved_mode(share, tolerance) for share in spectrum.shares]
+    modes = [_resolved_mode(share, tolerance) for share in amplitudes(spectrum.values)]
     return np.maximum(_NODES_PER_MODE * np.array([modes[0] * nfp, modes[1]]), _LEAST_NODES)
 
 
@@ -123,10 +124,7 @@ def nodes_for_interpolation(
     count : number of points of the Lagrange interpolation.
     """
     tolerance = _MISSED * 10.0**-digits * spectrum.largest
-
-    def error(axis: int, modes_per_node: float) -> float:
-        return missed_value(spectrum.values, axis, modes_per_node, count)
-
+    error = partial(missed_value, spectrum.values, count=count)
     return enough_nodes(error, tolerance, least, nfp)
 
 

@@ -33,7 +33,8 @@ class VirtualCasing:
     This class replaces ``virtual_casing.VirtualCasing``, version 0.3. Names, arguments and the
     order of arrays are the same. Results are NumPy arrays, not lists. The quadrature is chosen for
     the first field, so `setup` is fast and the first evaluation takes longer. Invalid arguments
-    raise `VcjaxError`. Additional methods return the internal gradient and the normals.
+    raise `VcjaxError`. A field with an estimated error of more than ten times 10^-digits causes an
+    `AccuracyWarning`. Additional methods return the internal gradient and the normals.
 
     Examples
     --------
@@ -76,9 +77,9 @@ class VirtualCasing:
         ------
         VcjaxError : if an argument is invalid, or if the surface is not closed.
         """
-        shape = check_shape("setup", Nt=Nt, Np=Np)
-        src = check_shape("setup", src_Nt=src_Nt, src_Np=src_Np)
-        trg = check_targets("setup", src, trg_Nt=trg_Nt, trg_Np=trg_Np)
+        shape = check_shape(Nt=Nt, Np=Np)
+        src = check_shape(src_Nt=src_Nt, src_Np=src_Np)
+        trg = check_targets(src, trg_Nt=trg_Nt, trg_Np=trg_Np)
         surface = point_major("setup", "X", X, shape, flat_only=True)
         self._setup = SurfaceSetup(digits, NFP, half_period, surface, src, trg)
 

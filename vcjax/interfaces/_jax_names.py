@@ -118,10 +118,11 @@ def _donating(evaluate: Callable, casing: Any, B0: jax.Array, chunks: tuple) -> 
 class VirtualCasingJAX:
     """Replacement for ``virtual_casing_jax.VirtualCasingJAX``, version 0.0.10.
 
-    Every method is compiled and differentiable. Names with ``_jit`` and ``_schedule`` are other
-    names of the same methods. Fields are (3, src_nt, src_np) or flat. Results on the surface are
-    fields (3, trg_nt, trg_np) and gradients (3, 3, trg_nt, trg_np) with [k, i] = d_i B_k. Points
-    ``X_trg`` off the surface are (3, n); results there are fields (3, n) and gradients (3, 3, n).
+    Every ``compute_`` method is compiled and differentiable. Names with ``_jit`` and ``_schedule``
+    are other names of the same methods. Fields are (3, src_nt, src_np) or flat. Results on the
+    surface are fields (3, trg_nt, trg_np) and gradients (3, 3, trg_nt, trg_np) with [k, i] = d_i
+    B_k. Points ``X_trg`` off the surface are (3, n); results there are fields (3, n) and gradients
+    (3, 3, n).
 
     ``docs/interfaces.md`` describes each keyword. A keyword that would silently change a result
     raises `VcjaxError`.
@@ -161,14 +162,14 @@ class VirtualCasingJAX:
         ------
         VcjaxError : if an argument is invalid, or if the surface is not closed.
         """
-        shape = check_shape("setup", surf_nt=surf_nt, surf_np=surf_np)
-        src = check_shape("setup", src_nt=src_nt, src_np=src_np)
-        trg = check_targets("setup", src, trg_nt=trg_nt, trg_np=trg_np)
+        shape = check_shape(surf_nt=surf_nt, surf_np=surf_np)
+        src = check_shape(src_nt=src_nt, src_np=src_np)
+        trg = check_targets(src, trg_nt=trg_nt, trg_np=trg_np)
         surface = point_major("setup", "X", X, shape)
         self._setup = SurfaceSetup(digits, nfp, half_period, surface, src, trg)
 
     def plan_precision(self, *, digits: int | None = None, B0: Any = None) -> Rule:
-        """Return the rule to pass as ``precision=`` in calls with a traced surface.
+        """Return the rule for fields on a traced surface, to be passed as ``precision=``.
 
         Parameters
         ----------
@@ -187,7 +188,7 @@ class VirtualCasingJAX:
             return setup.rule("field", setup.known(B0), digits)
 
     def precompute_singular(self, B0: Any = None, **knobs: Any) -> None:
-        """Compute the near weights now instead of at the first evaluation.
+        """Compute the near weights of fields now instead of at the first evaluation.
 
         Parameters
         ----------
@@ -240,7 +241,7 @@ class VirtualCasingJAX:
         "internal_gradB", vcjax.gradient_at, "off_gradient"
     )
 
-    # Every method is compiled and refines nothing, so the other names stand for the same methods.
+    # These methods are compiled and refine nothing, so the other names stand for the same methods.
     compute_external_B_jit = compute_external_B
     compute_internal_B_jit = compute_internal_B
     compute_external_gradB_jit = compute_external_gradB

@@ -1,7 +1,6 @@
 """Translate keyword arguments of ``virtual_casing_jax`` to keyword arguments of vcjax."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,8 +22,7 @@ _REFUSED = {
 }
 
 
-@dataclass(frozen=True)
-class Knobs:
+class Knobs(NamedTuple):
     """The keyword arguments of a call, translated for vcjax.
 
     Attributes

@@ -224,19 +224,19 @@ def required(setup: SurfaceSetup | None, call: str) -> SurfaceSetup:
     return setup
 
 
-def check_shape(call: str, **counts: Any) -> tuple[int, int]:
+def check_shape(**counts: Any) -> tuple[int, int]:
     """Return the numbers of points along phi and theta; raise `VcjaxError` if any is invalid."""
-    nphi, ntheta = (check_grid(call, name, count) for name, count in counts.items())
+    nphi, ntheta = (check_grid("setup", name, count) for name, count in counts.items())
     return nphi, ntheta
 
 
-def check_targets(call: str, src: tuple[int, int], **counts: Any) -> tuple[int, int]:
-    """Return the (nphi, ntheta) of the targets; -1 means as many points as the source grid has."""
+def check_targets(src: tuple[int, int], **counts: Any) -> tuple[int, int]:
+    """Call `check_shape` for the targets; -1 means as many points as the source grid has."""
     given = {
         name: own if isinstance(count, int | np.integer) and count == -1 else count
         for (name, count), own in zip(counts.items(), src, strict=True)
     }
-    return check_shape(call, **given)
+    return check_shape(**given)
 
 
 def real_array(call: str, name: str, values: Any) -> jax.Array | np.ndarray:

@@ -7,12 +7,7 @@ return ready-made problems; `known_problem` makes a problem from any surface and
 
 from vcjax.problems._catalogue import axisymmetric, rotating_ellipse, tokamak_coils, w7x
 from vcjax.problems._filaments import CentralConductor, Filament, PoloidalCoil, ToroidalLoop
-from vcjax.problems._problem import (
-    Problem,
-    known_problem,
-    magnetic_field,
-    magnetic_field_gradient,
-)
+from vcjax.problems._problem import Problem, known_problem, magnetic_field, magnetic_field_gradient
 from vcjax.problems._surfaces import (
     Surface,
     circular_torus,

@@ -71,8 +71,11 @@ class ToroidalLoop(Filament):
 
     def curve(self, parameter):
         """Return points of the loop at given toroidal angles phi, and their phi derivatives."""
-        radius, radius_slope = _cosine_series(self.r, self.nfp, parameter)
-        height, height_slope = _sine_series(self.z, self.nfp, parameter)
+        modes = [self.nfp * np.arange(len(series)) for series in (self.r, self.z)]
+        of_r, of_z = (np.outer(parameter, numbers) for numbers in modes)
+        radius, radius_slope = np.cos(of_r) @ self.r, -np.sin(of_r) @ (modes[0] * self.r)
+        height = self.z[0] + np.sin(of_z) @ self.z
+        height_slope = np.cos(of_z) @ (modes[1] * self.z)
         cosine, sine = np.cos(parameter), np.sin(parameter)
         points = np.stack([radius * cosine, radius * sine, height], axis=1)
         slope_x = radius_slope * cosine - radius * sine
@@ -136,19 +139,6 @@ class CentralConductor:
         gradient[:, 1, 1] = -2 * x * y
         gradient[:, 0, 1] = gradient[:, 1, 0] = (y - x) * (y + x)
         return 2 * self.current / (x * x + y * y)[:, None, None] ** 2 * gradient
-
-
-def _cosine_series(coefficients, nfp, parameter):
-    modes = nfp * np.arange(len(coefficients))
-    phase = np.outer(parameter, modes)
-    return np.cos(phase) @ coefficients, -np.sin(phase) @ (modes * np.asarray(coefficients))
-
-
-def _sine_series(coefficients, nfp, parameter):
-    modes = nfp * np.arange(len(coefficients))
-    phase = np.outer(parameter, modes)
-    value = coefficients[0] + np.sin(phase) @ coefficients
-    return value, np.cos(phase) @ (modes * np.asarray(coefficients))
 
 
 def point_count(call: str, filament: Filament, targets: KDTree) -> int:

@@ -11,12 +11,7 @@ from jaxtyping import Float
 
 from vcjax._errors import VcjaxError
 from vcjax._geometry.surface import surface_points
-from vcjax.problems._filaments import (
-    CentralConductor,
-    Filament,
-    biot_savart,
-    biot_savart_gradient,
-)
+from vcjax.problems._filaments import CentralConductor, Filament, biot_savart, biot_savart_gradient
 
 Source = Filament | CentralConductor
 _AXIS = 1e-50

@@ -47,7 +47,7 @@ _BROKEN = {
     "a hole of a thousandth": (lambda t: (3 + 2.997 * cos(t), sin(t)), "axis, or nearly"),
     "flat": (lambda t: (3 + cos(t), 0 * t), "no volume|degenerate"),
     "a thread": (lambda t: (3 + 1e-9 * cos(t), 1e-9 * sin(t)), "no volume"),
-    "points heaped up": (
+    "points crowded together": (
         lambda t: (3 + cos(t + 0.99 * sin(t)), sin(t + 0.99 * sin(t))),
         "no quadrature|open surface|degenerate",
     ),

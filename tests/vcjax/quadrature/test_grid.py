@@ -36,7 +36,7 @@ def test_patches_that_suit_the_deciding_points_suit_all(seed):
     np.testing.assert_allclose(_stretch(deciding, *found), _stretch(metric, *found), rtol=1e-12)
 
 
-def test_the_first_clear_patch_is_that_of_a_search_one_by_one(bean):
+def test_the_first_clear_patch_is_the_first_in_a_search_of_one_patch_at_a_time(bean):
     samples = np.moveaxis(bean, -1, 0)
     rims = Rims(samples, 1, _metric(1, 0), both_sides=True, symmetric=False)
     semi_axes = np.stack([np.full(200, 0.3), np.linspace(0.01, 0.6, 200)])

@@ -78,7 +78,7 @@ def test_rim_nodes_lie_on_the_largest_radius(rule):
     assert polar.rim_nodes(rule).size == rule.angular_count // 4
 
 
-def test_the_slope_at_the_centre_is_that_of_the_interpolation():
+def test_the_slope_at_the_centre_is_the_slope_of_the_interpolation():
     slopes = tables.centre_slopes(8, 10)
     for side, step in zip(slopes, (1e-6, -1e-6), strict=True):
         rows = tables.lagrange_rows(np.array([step, 2 * step]), 8, 10)
