@@ -129,6 +129,21 @@ def test_points_between_two_sheets_of_a_thin_section_have_the_digits_asked_for()
     assert error.max() <= 1e-3 * np.linalg.norm(truth, axis=1).max()
 
 
+def test_gradients_beside_the_surface_of_a_thin_torus_lose_no_digits_to_rounding():
+    radius = 0.02
+    grid: dict[str, Any] = dict(nfp=1, half_period=False)
+    thin = problems.rotating_ellipse_surface(1, semi_axes=(radius, radius), major_radius=1.0)
+    X = thin.points(8, 16, half_period=False)
+    sources = (problems.CentralConductor(1.0),)
+    B = problems.magnetic_field(sources, vcjax.surface_points(X, **grid, nphi=8, ntheta=32))
+    targets = grid | dict(nphi=2, ntheta=4)
+    normals = unit_normals(X, **targets)
+    points = (vcjax.surface_points(X, **targets) - 1e-5 * radius * normals).reshape(-1, 3)
+    found = vcjax.off_surface_gradient(X, B, points, 7, **grid)
+    truth = problems.magnetic_field_gradient(sources, points)
+    assert np.abs(np.asarray(found.external) - truth).max() <= 3e-8 * np.abs(truth).max()
+
+
 GRADIENT_DIGITS, GRADIENT_DISTANCES = 4, (5e-2, 5e-3, 1e-6, 0.0)
 
 

@@ -103,6 +103,9 @@ def near_part(
     du, dv = (w - jnp.floor(w) for w in (foot.u, foot.v))
     shifted, centre = shift(windows, du, dv, rule)
     from_foot = shifted[:, :3] - centre[:, :3, None, None]
+    # The foot's offset from itself is exactly 0: `_rings` divides its rounding by small radii.
+    at_foot = 0, 0, rule.reach_phi, rule.reach_theta
+    from_foot = lax.dynamic_update_slice(from_foot, jnp.zeros_like(x[..., None, None]), at_foot)
     shifted = jnp.concatenate([from_foot, shifted[:, 3:]], axis=1)
     rings = _rings(shifted, interpolation, constants)
     alpha, delta, on_surface = _scales(x - centre[:, :3], foot.spacing, rings, constants, rule)
