@@ -22,7 +22,7 @@ INTERVALS = (
     "least 95 % probability. With fewer than six processes, the interval is the whole range of "
     "the values, and the text says so."
 )
-# Two functions for the name of each table: the first makes the table, the second its section.
+# For the name of each table, two functions that make the table and its section.
 SECTIONS: dict[str, tuple[Callable[..., pd.DataFrame], Callable[..., Section]]] = {
     "chunk_sizes": (chunks.summary, chunks.section),
     "accuracy": (accuracy.summary, accuracy.section),
@@ -50,10 +50,7 @@ class Report:
 
 
 def make_report(
-    store: str | Path,
-    *,
-    commit: str | None = None,
-    environment: str | None = None,
+    store: str | Path, *, commit: str | None = None, environment: str | None = None
 ) -> Report:
     """Return the tables of a store, and the page of one commit in one environment.
 
@@ -126,7 +123,7 @@ def write_report(report: Report, out: str | Path) -> Path:
 def chosen_place(
     environments: pd.DataFrame, commit: str | None, environment: str | None, by: str
 ) -> tuple[str, str]:
-    """Return the commit that was measured last, and one of its environments.
+    """Return the commit that was measured last, and one of its environments, as a pair of names.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from .verdict import Review
 
 MAX_REASONS = 2
 BUSY_SHARE = 1.0
-"""Load per CPU above which a machine counts as busy; the measurement itself uses one CPU."""
+"""Load per CPU above which a machine counts as busy; a measurement alone uses one CPU."""
 
 
 def judgements(review: Review) -> tuple[Judgement, Judgement]:

@@ -67,6 +67,7 @@ def merge_stores(sources: Sequence[str | Path], into: str | Path) -> Merged:
 def read_source(
     call: str, source: Path, into: Path
 ) -> tuple[list[StoredRecord], list[SkippedFile]]:
+    """Return the records and the refused files of a source; `call` begins the error messages."""
     if not source.is_dir():
         raise ReportError(f"{call}: {source} is not a folder; name folders of records")
     if into.resolve().is_relative_to(source.resolve()):

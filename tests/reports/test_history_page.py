@@ -78,7 +78,7 @@ document.title = JSON.stringify({
   said: focused.includes("2 processes: WrongAnswer in compile: <b>off</b> by 2"),
   first: first.includes("0100000000"),
   moved: first !== second,
-  step: step.includes("change from 100 kB to 166 kB") && step.includes("processes") === false,
+  step: step.includes("100 kB to 166 kB (1.66×), found by comp") && !step.includes("processes"),
   described: step.includes("Python 3.11.2"), link, hidden, shown, taken, beyond,
   authored: step.includes("authored 2026-11-08 23:30 -03:30"), role: card.getAttribute("role"),
   label: card.getAttribute("aria-label"), crosses: card.querySelectorAll("path.failed").length,
