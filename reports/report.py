@@ -1,6 +1,6 @@
 """Make a report from a store: tables of the whole store, and one page."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -74,7 +74,12 @@ def make_report(
     everything |= {name: summary(measured) for name, (summary, _) in SECTIONS.items()}
     place = chosen_place(everything["environments"], commit, environment, "last_started_utc")
     here = {name: at(frame, place) for name, frame in everything.items()}
-    return assembled("vcjax, measured", place, everything, here, _sections(here))
+    sections = [
+        variants.section(here["measurements"], here["captured_arrays"]),
+        *(make(here[name]) for name, (_, make) in SECTIONS.items() if len(here[name])),
+        problems.section(here["failures"]),
+    ]
+    return assembled("vcjax, measured", place, everything, here, sections)
 
 
 def common_tables(read: Store) -> dict[str, pd.DataFrame]:
@@ -94,13 +99,16 @@ def assembled(
     place: tuple[str, str],
     everything: dict[str, pd.DataFrame],
     here: dict[str, pd.DataFrame],
-    sections: tuple[Section, ...],
+    sections: Iterable[Section | None],
 ) -> Report:
-    """Return the report with `sections` and facts on `place`; `here` has the rows of `place`."""
+    """Return the report with facts on `place` and all `sections` that are not None.
+
+    `here` has the rows of `place` in the tables `everything`.
+    """
     document = Document(
         title,
         head.facts(here, len(everything["environments"]) - 1),
-        sections,
+        tuple(section for section in sections if section is not None),
         footer=(f"Environment key {place[1]}, commit {place[0]}.", INTERVALS),
         files=tuple(everything),
         has_contents=True,
@@ -162,10 +170,3 @@ def at(frame: pd.DataFrame, place: tuple[str, str]) -> pd.DataFrame:
         if name in frame:
             frame = frame.loc[(frame[name] == value) | frame[name].isna()]
     return frame.reset_index(drop=True)
-
-
-def _sections(here: dict[str, pd.DataFrame]) -> tuple[Section, ...]:
-    made = [variants.section(here["measurements"], here["captured_arrays"])]
-    made += [make(here[name]) for name, (_, make) in SECTIONS.items() if len(here[name])]
-    made.append(problems.section(here["failures"]))
-    return tuple(section for section in made if section is not None)

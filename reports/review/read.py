@@ -282,7 +282,7 @@ def _chosen_environment(found: Sequence[Mapping[str, Any]], asked: str | None) -
 def _environment_folders(folders: Sequence[Mapping[str, list[StoredRecord]]]) -> list[str]:
     """Return the name of the environment folder that is compared, for each commit.
 
-    Folder names that both commits have are preferred. Among several of them, the folder with the
+    A folder name that both commits have is preferred. Among several folders, the folder with the
     most successful processes is compared.
     """
     counts = [

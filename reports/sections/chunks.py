@@ -32,9 +32,9 @@ def summary(measured: pd.DataFrame) -> pd.DataFrame:
     for problem, group in groups(swept, PROBLEM):
         cases = {tuple(key.values()): case for key, case in groups(group, pair)}
         summaries = {key: case_summary(case) for key, case in cases.items()}
-        timed = {key: row["steady_median_seconds"] for key, row in summaries.items()}
-        timed = {key: value for key, value in timed.items() if not math.isnan(value)}
-        fastest = min(timed, key=lambda key: timed[key]) if timed else None
+        times = {key: row["steady_median_seconds"] for key, row in summaries.items()}
+        timed = [key for key, value in times.items() if not math.isnan(value)]
+        fastest = min(timed, key=lambda key: times[key], default=None)
         for key, case in cases.items():
             row = {**problem, **dict(zip(pair, key, strict=True)), **summaries[key]}
             best = group.iloc[:0] if fastest is None else cases[fastest]
