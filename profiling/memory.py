@@ -26,15 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import scripting
-from jaxmeter import (
-    Case,
-    JaxmeterError,
-    Record,
-    is_target,
-    parse_parameter,
-    resolve,
-    run_case,
-)
+from jaxmeter import Case, JaxmeterError, Record, is_target, parse_parameter, resolve, run_case
 
 SHOWN = {
     "memory": (
@@ -78,7 +70,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         action="append",
         default=[],
         metavar="NAME=VALUE,VALUE",
-        help="values of a parameter; if given several times, all combinations are measured",
+        help="values of a parameter; use this option again to combine them with other parameters",
     )
     parser.add_argument("--rounds", type=int, default=1, help="number of processes for each choice")
     parser.add_argument("--repeat", type=int, default=5, help="steady-state runs in each process")
@@ -106,7 +98,7 @@ def choices(options: argparse.Namespace) -> list[dict[str, Any]]:
     Raises
     ------
     JaxmeterError
-        If ``--vary`` cannot be read, or names a combination twice.
+        If ``--vary`` is not NAME=VALUE,VALUE, or gives a combination twice.
     """
     varied = []
     for text in options.vary:
@@ -140,8 +132,9 @@ def measured(
 ) -> list[list[Record]]:
     """Measure choices in worker processes, and return the records of each choice.
 
-    Rounds of the choices are interleaved. A round with an ``ok`` record in the store is measured
-    again only if vcjax, JAX, the machine, the parameters or ``--repeat`` have changed.
+    `points` maps the label of each choice to its parameters. Rounds of the choices are interleaved.
+    A round with an ``ok`` record in the store is measured again only if vcjax, JAX, the machine,
+    the parameters or ``--repeat`` have changed.
     """
     from benchmarks.measuring.checkout import code_version
     from benchmarks.measuring.plan import PlannedCase
@@ -170,8 +163,8 @@ def measured(
     kept = RecordStore(store / code_version())
     progress = Progress(options.rounds * len(points), scripting.say)
     measure_plan(cases, kept, progress, run_case=run_here)
-    found = [[kept.read(case, number) for number in range(options.rounds)] for case in cases]
-    return [[record for record in records if record is not None] for records in found]
+    rounds = range(options.rounds)
+    return [[record for i in rounds if (record := kept.read(case, i))] for case in cases]
 
 
 def work(argv: Sequence[str] | None) -> bool:
@@ -187,9 +180,8 @@ def work(argv: Sequence[str] | None) -> bool:
     named = {label(point, points): point for point in points}
     records = measured(named, folder / "cases", options)
     table = jt.memory_table(list(map(jt.Point, points, records)))
-    every = itertools.chain(*records)
-    cases = str(folder / "cases")
-    scripting.save({"memory": table}, folder, live=False, records=every, source=cases)
+    every, source = itertools.chain(*records), str(folder / "cases")
+    scripting.save({"memory": table}, folder, live=False, records=every, source=source)
     names = [label(json.loads(text), points) for text in table["parameters"]]
     scripting.show({"memory": table.assign(parameters=names)}, SHOWN, options.top)
     failed = table.query("status != 'ok'").to_dict("records")

@@ -35,7 +35,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """Return the command-line options."""
     parser = scripting.parser_of(__doc__, target="a .nsys-rep or .sqlite file of nsys")
     parser.add_argument("--nsys", help="path of the program nsys; by default, nsys on the PATH")
-    parser.add_argument("--repeat", type=int, default=3, help="runs in the capture")
+    parser.add_argument("--repeat", type=int, default=3, help="captured runs after the first run")
     parser.add_argument(
         "--hlo", type=Path, nargs="*", default=[], help="HLO files, for the scopes of a capture"
     )
@@ -46,7 +46,8 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 def work(argv: Sequence[str] | None) -> bool:
     """Capture a function or read a capture, and save and print the tables.
 
-    Return whether the capture contains any kernel or range.
+    Return whether the capture contains any kernel or range. With ``--only-run``, only run the
+    function, and return True.
     """
     options = parse(argv)
     from jaxmeter import tables as jt
@@ -90,7 +91,7 @@ def work(argv: Sequence[str] | None) -> bool:
 
 
 def captured(options: argparse.Namespace, folder: Path, arguments: list[str]) -> Path:
-    """Run this script with the same arguments under nsys, and return the path of the report."""
+    """Run this script under nsys with the same arguments and ``--only-run``; return the report."""
     from jaxmeter import tables as jt
 
     nsys = jt.nsys_program(options.nsys)
@@ -101,7 +102,7 @@ def captured(options: argparse.Namespace, folder: Path, arguments: list[str]) ->
 
 
 def kernels_of_trace(options: argparse.Namespace, folder: Path) -> bool:
-    """Make the table of kernels from JAX's own trace, for a GPU without nsys.
+    """Save the tables of JAX's own trace and print its kernels, for a GPU without nsys.
 
     Return whether the trace contains any kernel.
 

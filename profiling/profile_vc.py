@@ -75,7 +75,7 @@ POINT_OPTIONS = ("point_count", "distance")
 
 
 def taken(function: Callable[..., Any], options: argparse.Namespace) -> dict[str, Any]:
-    """Return the options that have a value and that a function of vcjax takes."""
+    """Return the options that are given and are parameters of a function of vcjax."""
     names = inspect.signature(function).parameters
     return {name: value for name, value in vars(options).items() if name in names and value}
 
@@ -145,10 +145,7 @@ OPERATIONS = {
     "B": Operation(on_surface, vcjax.prepare, vcjax.external_field, Problem.external_error),
     "B_int": Operation(on_surface, vcjax.prepare, vcjax.internal_field, Problem.internal_error),
     "GradB": Operation(
-        on_surface,
-        vcjax.prepare_gradient,
-        vcjax.external_gradient,
-        Problem.external_gradient_error,
+        on_surface, vcjax.prepare_gradient, vcjax.external_gradient, Problem.external_gradient_error
     ),
     "BOFF": Operation(at_points, vcjax.prepare_off_surface, vcjax.field_at, magnetic_field),
     "GradBOFF": Operation(
@@ -264,8 +261,8 @@ def profile(options: argparse.Namespace) -> None:
     params |= {"digits": problem.digits, "half_period": problem.half_period}
     case = operation.make(operation, problem, options)
     name = f"profile/{options.case}-{options.op}"
-    measured = partial(measure, name=name) if options.jit else partial(measure_eager, name=name)
-    record = dataclasses.replace(measured(case, repeat=options.repeat), params=params)
+    time = measure if options.jit else measure_eager
+    record = dataclasses.replace(time(case, repeat=options.repeat, name=name), params=params)
     path = options.json or scripting.RESULTS / f"{options.case}-{options.op}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(record.to_json(indent=1), encoding="utf-8")
@@ -276,7 +273,7 @@ def profile(options: argparse.Namespace) -> None:
 
 
 def measure_eager(case: Case, *, repeat: int, name: str) -> Record:
-    """Time calls outside of jit, and return the record. vcjax still jits its own parts."""
+    """Time calls outside of jit and check the last result; vcjax still jits its own parts."""
     timed = [preparing.timed(lambda: case.fn(*case.args)) for _ in range(1 + repeat)]
     assert case.check is not None
     return Record(

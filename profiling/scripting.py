@@ -71,9 +71,10 @@ def _rows(text: str) -> int:
 
 
 def run(name: str, work: Callable[[], bool]) -> int:
-    """Run the work of a script, and return the exit code.
+    """Run the work of a script, with the current folder on the import path; return the exit code.
 
-    ``work`` returns False if results are missing; the exit code is then 1.
+    Errors are printed, not raised. ``work`` returns False if results are missing; the exit code is
+    then 1.
     """
     here = os.getcwd()
     sys.path.insert(0, here)  # find modules in the current folder, as the command jaxmeter does
@@ -158,10 +159,7 @@ def say(text: str) -> None:
 def show(
     tables: Mapping[str, pd.DataFrame], columns: Mapping[str, Sequence[str]], top: int
 ) -> None:
-    """Print the first `top` rows of some tables and columns, with units.
-
-    The saved tables have numbers without units.
-    """
+    """Print the first `top` rows of the tables and columns that `columns` names, with units."""
     for name, chosen in columns.items():
         table = tables[name]
         more = f" (first {top} of {len(table)})" if len(table) > top else ""
@@ -170,8 +168,7 @@ def show(
             print("  empty")
             continue
         few: Any = table[list(chosen)].head(top)
-        texts = {name: _formatter(name, str(few[name].dtype)) for name in few}
-        texts = {name: text for name, text in texts.items() if text is not None}
+        texts = {name: text for name in few if (text := _formatter(name, str(few[name].dtype)))}
         print(few.to_string(index=False, float_format="{:.4g}".format, formatters=texts))
 
 
@@ -184,7 +181,7 @@ def _formatter(column: str, dtype: str) -> Callable[[Any], str] | None:
         return _shortened
     texts: dict[str, Callable[[Any], str]] = {
         "seconds": jaxmeter.seconds_text,
-        "bytes": _bytes_text,
+        "bytes": lambda size: "-" * (size < 0) + jaxmeter.bytes_text(abs(size)),
         "fraction": "{:.1%}".format,
         "occupancy": "{:.1%}".format,
     }
@@ -193,15 +190,11 @@ def _formatter(column: str, dtype: str) -> Callable[[Any], str] | None:
     return text and (lambda value: text(value) if value == value else "")
 
 
-def _bytes_text(size: float) -> str:
-    return "-" * (size < 0) + jaxmeter.bytes_text(abs(size))
-
-
 def conclusion(scopes: pd.DataFrame, seconds: str, steps: Sequence[float] = ()) -> str:
     """Return a line that names the slowest scope, such as ``59 % in `laplacian`, 31 ms a run``.
 
-    The table `scopes` has a column ``scope`` and a column of times, named `seconds`. `steps` are
-    the elapsed seconds of each run, if known.
+    The line says so if no operation is in a named scope. The table `scopes` has a column ``scope``
+    and a column of times, named `seconds`. `steps` are the elapsed seconds of each run, if known.
     """
     spent: Any = scopes.groupby("scope")[seconds].sum()
     spent = spent.sort_values(ascending=False)
@@ -245,7 +238,7 @@ def save(
 
 
 def folder_for(options: argparse.Namespace, kind: str, name: str) -> Path:
-    """Check that the folder for the tables can be written, and return the folder.
+    """Return the folder of ``--out``, by default ``results/profile/<kind>-<name>``.
 
     Raises
     ------
@@ -264,5 +257,5 @@ def folder_for(options: argparse.Namespace, kind: str, name: str) -> Path:
 
 
 def plain(name: str) -> str:
-    """Return a name with only characters that are safe in a path."""
+    """Return a name with hyphens in place of characters that are unsafe in a path."""
     return "-".join("".join(c if c.isalnum() or c in "._" else " " for c in name).split())

@@ -29,8 +29,8 @@ SHOWN = {
     "dump_precision": ("dtype", "scope", "count", "result_bytes"),
     "dump_constants": ("constant", "shape", "bytes", "scope"),
     "dump_custom_calls": ("call_target", "shape", "scope"),
+    "dump_diff": ("what", "item", "before_shape", "now_shape", "change_bytes", "ratio"),
 }
-DIFFERENT = ("what", "item", "before_shape", "now_shape", "change_bytes", "ratio")
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -67,7 +67,7 @@ def work(argv: Sequence[str] | None) -> bool:
     if options.than:
         tables["dump_diff"] = jt.diff_dumps(other_tables(options, place, dumps), tables)
     scripting.save(tables, folder, live=place is None, source=str(place or dumps))
-    shown = {**SHOWN, **({"dump_diff": DIFFERENT} if options.than else {})}
+    shown = {name: columns for name, columns in SHOWN.items() if name in tables}
     scripting.show(tables, shown, options.top)
     (total,) = tables["dump"].to_dict("records")
     sizes = [bytes_text(total[name]) for name in ("temp_bytes", "analysed_temp_bytes")]

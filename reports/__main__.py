@@ -20,9 +20,9 @@ STORE = "results/records"
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code.
 
-    The docstring of each command explains the codes 0 and 1. The code 2 means an error. An error
-    that the user can correct is printed as one line on stderr. For any other error, a traceback is
-    printed. The code is then also 2, because 1 can mean a regression.
+    The docstring of each command explains the codes 0 and 1. The code 2 means an error or, for a
+    review, no verdict. An error that the user can correct is printed as one line on stderr. For any
+    other error, a traceback is printed. The code is then also 2, because 1 can mean a regression.
     """
     options = _parser().parse_args(argv)
     try:
@@ -63,7 +63,10 @@ def build(options: argparse.Namespace) -> int:
 
 
 def closure(options: argparse.Namespace) -> int:
-    """Write the report of the closure study; the exit code is 0 if it was written."""
+    """Write the report of the closure study; the exit code is 0 if it was written.
+
+    With --keep, also write the rows of an environment to studies/closure/measured.
+    """
     from .closure import versions
     from .closure.page import make_closure_report
     from .report import write_report
@@ -83,7 +86,10 @@ def closure(options: argparse.Namespace) -> int:
 
 
 def history(options: argparse.Namespace) -> int:
-    """Write a page that shows every metric across commits; the exit code is 0 if it was written."""
+    """Write a page that shows every metric across commits; the exit code is 0 if it was written.
+
+    Unless the store is a fleet, also write a review of each commit with a change point.
+    """
     from .history import make_history, write_history, write_reviews
     from .store.fleet import is_fleet, read_any
 
@@ -203,7 +209,7 @@ def _parser() -> argparse.ArgumentParser:
             added.add_argument("--out", default=out, help="folder to write")
         if name in ("build", "history", "review", "triage"):
             kinds = ", or a fleet" if name in ("history", "triage") else ""
-            added.add_argument("--store", default=STORE, help=f"folder of measured cases{kinds}")
+            added.add_argument("--store", default=STORE, help=f"folder of records{kinds}")
         if name in ("history", "review", "triage"):
             about = "git clone that contains the commits"
             added.add_argument("--repository", default=".", type=Path, help=about)
@@ -220,7 +226,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     option("--study", type=Path, default=Path("results/closure"), help="folder of the study")
     option(
-        "--casing-store", help="store with variants of the virtual casing (default: STUDY/casing)"
+        "--casing-store",
+        help="folder of records with variants of the virtual casing (default: STUDY/casing)",
     )
     option(
         "--environment",
@@ -253,11 +260,11 @@ def _parser() -> argparse.ArgumentParser:
     option("--markdown", action="store_true", help="print the whole review as Markdown")
 
     option = command("merge", merge, "copy the stores of several machines into one")
-    option("sources", nargs="+", help="folders of measured cases")
+    option("sources", nargs="+", help="folders of records")
     option("--into", required=True, help="folder of the merged store")
 
     option = command("compact", compact, "add stores to a fleet of Parquet files (docs/fleet.md)")
-    option("sources", nargs="+", help="folders of measured cases")
+    option("sources", nargs="+", help="folders of records")
     option("--into", required=True, help="folder of the fleet")
     option("--project", required=True, help="name of the project of these records")
     option("--remove", action="store_true", help="delete record files once the fleet has them")

@@ -7,7 +7,7 @@ median time of trace, lower and compile, over all processes of the case at this 
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from jaxmeter import CompileSummary
 
@@ -67,7 +67,7 @@ class CompileLineChange:
 
 
 def line_changes(base: CompileLines, head: CompileLines) -> tuple[CompileLineChange, ...]:
-    """Return the lines whose compile time changed most, at most `MOST_LINES`.
+    """Return at most `MOST_LINES` source lines whose compile time changed most.
 
     Lines are matched by file, function and text, because an edit elsewhere in a file changes the
     line numbers. Lines with a changed number of equations, kernels or instructions are preferred,
@@ -103,17 +103,18 @@ def line_changes(base: CompileLines, head: CompileLines) -> tuple[CompileLineCha
 
 
 def slowest_lines(lines: CompileLines) -> str:
-    """Return the three slowest lines of a compile, such as "a.py:3 1.20 s, b.py:7 0.31 s"."""
+    """Return the three slowest lines of a compile, such as "a.py:3 1.20 s, b.py:7 310 ms"."""
     shown = lines.profile.lines[:3]
     return ", ".join(f"{one.source} {seconds(lines.scaled(one.seconds))}" for one in shown)
 
 
+@dataclass
 class _Line:
-    """Sum the seconds and counts of all lines that have the same text in the same function."""
+    """The seconds and counts of all lines that have the same text in the same function."""
 
-    def __init__(self) -> None:
-        self.source, self.seconds = "", 0.0
-        self.counts: Counter[str] = Counter()
+    source: str = ""
+    seconds: float = 0.0
+    counts: Counter[str] = field(default_factory=Counter)
 
 
 def _by_line(lines: CompileLines) -> dict[tuple[str, str, str], _Line]:
@@ -130,10 +131,8 @@ def _by_line(lines: CompileLines) -> dict[tuple[str, str, str], _Line]:
 
 
 def _slowest_kernel(lines: CompileLines, source: str) -> str:
-    for kernel in lines.profile.kernels:
-        if kernel.source == source:
-            return f"{kernel.name}, {seconds(lines.scaled(kernel.seconds))}"
-    return ""
+    kernels = (kernel for kernel in lines.profile.kernels if kernel.source == source)
+    return next((f"{one.name}, {seconds(lines.scaled(one.seconds))}" for one in kernels), "")
 
 
 def compile_lines(

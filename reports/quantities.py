@@ -9,7 +9,7 @@ Rounding may change an error a little.
 import json
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -43,12 +43,11 @@ ENVIRONMENT = {
     "jax_options": "jax_options",
 }
 PER_PROCESS_ENVIRONMENT = ("load_1min_before", "load_1min_after", "started_utc")
-# Columns added after the measured numbers: by the history, and from the record's environment.
-ADDED = ("environment", "position")
-TAKEN = frozenset((*ENVIRONMENT.values(), *PER_PROCESS_ENVIRONMENT, *ADDED))
+# Columns that no measured number may replace; the history adds the last two.
+TAKEN = {*ENVIRONMENT.values(), *PER_PROCESS_ENVIRONMENT, "environment", "position"}
 FAILURE = ("phase", "kind", "message", "traceback")
 MOST_CHARACTERS = 240  # in the text of a failure
-MEASURED = ("constants", "counts", "program", "memory", "checks", "extras")
+MEASURED = ("constants", "counts", "program", "memory", "checks", "extras")  # parts of a record
 
 Kind = Literal["exact", "noisy", "error"]
 
@@ -138,15 +137,16 @@ def is_larger_error(error: float, other: float) -> bool:
 
 
 def measurement_row(stored: StoredRecord, compiles_count: int | None = 1) -> Row:
-    """Return all numbers of a process by name; a number that was not measured is None.
+    """Return the place, parameters, numbers and environment of a process as columns of a row.
 
-    The time of each compile phase is the minimum over the first `compiles_count` compiles, or over
-    all compiles if `compiles_count` is None.
+    A number that was not measured is None. The time of each compile phase is the minimum over the
+    first `compiles_count` compiles, or over all compiles if `compiles_count` is None.
     """
     record = stored.record
     least = record.least_compile(compiles_count)
     phases = vars(record.phases) | {name: getattr(least, name) for name in COMPILE_PHASES}
-    compiled = _sum(phases[name] for name in COMPILE_PHASES)
+    compiled = _sum(*(phases[name] for name in COMPILE_PHASES))
+    checked = record.extras | record.checks
     row: Row = {
         **place_row(stored),
         "status": record.status,
@@ -155,13 +155,13 @@ def measurement_row(stored: StoredRecord, compiles_count: int | None = 1) -> Row
         "factory_seconds": record.setup_seconds,
         # This number distinguishes an error that is NaN from an error that was not checked.
         "checked_errors_count": sum(name in FIELD_ERRORS for name in record.checks),
-        "not_a_number": _not_a_number({**record.extras, **record.checks}),
+        "not_a_number": ", ".join(sorted(name for name, x in checked.items() if x != x)) or None,
         "wall_seconds": record.wall_seconds,
         **_steady(record.samples_seconds),
         "naive_std_seconds": naive_std(record.phases.first_call_seconds, record.samples_seconds),
         **phases,
         "trace_lower_compile_seconds": compiled,
-        "ready_seconds": _sum((compiled, record.phases.first_call_seconds)),
+        "ready_seconds": _sum(compiled, record.phases.first_call_seconds),
     }
     for group in MEASURED:
         section = getattr(record, group)
@@ -217,11 +217,6 @@ def _parameters(params: dict[str, Any]) -> Row:
     return row
 
 
-def _not_a_number(found: Mapping[str, float]) -> str | None:
-    """Return the names of all NaN values, joined by commas; None if no value is NaN."""
-    return ", ".join(sorted(name for name, value in found.items() if math.isnan(value))) or None
-
-
 def _steady(seconds: Sequence[float]) -> dict[str, float | int | None]:
     """Return statistics of a process's steady-state runs; a single run has no deviation."""
     return {
@@ -244,16 +239,12 @@ def naive_std(first_call: float | None, steady: Sequence[float]) -> float | None
 
 
 def _std(values: Sequence[float]) -> float:
-    """Return the standard deviation; this is much faster than `statistics.stdev`."""
+    """Return the standard deviation of a sample, much faster than `statistics.stdev`."""
     mean = math.fsum(values) / len(values)
     return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
-def _sum(values: Iterable[float | None]) -> float | None:
+def _sum(*values: float | None) -> float | None:
     """Return the sum of the values, or None if a value is None."""
-    total = 0.0
-    for value in values:
-        if value is None:
-            return None
-        total += value
-    return total
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None

@@ -1,6 +1,6 @@
 """Make a report from a store: tables of the whole store, and one page."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ INTERVALS = (
     "least 95 % probability. With fewer than six processes, the interval is the whole range of "
     "the values, and the text says so."
 )
-# Two functions for the name of each table: the first makes the table, the second its section.
+# For the name of each table, two functions that make the table and its section.
 SECTIONS: dict[str, tuple[Callable[..., pd.DataFrame], Callable[..., Section]]] = {
     "chunk_sizes": (chunks.summary, chunks.section),
     "accuracy": (accuracy.summary, accuracy.section),
@@ -50,10 +50,7 @@ class Report:
 
 
 def make_report(
-    store: str | Path,
-    *,
-    commit: str | None = None,
-    environment: str | None = None,
+    store: str | Path, *, commit: str | None = None, environment: str | None = None
 ) -> Report:
     """Return the tables of a store, and the page of one commit in one environment.
 
@@ -77,7 +74,12 @@ def make_report(
     everything |= {name: summary(measured) for name, (summary, _) in SECTIONS.items()}
     place = chosen_place(everything["environments"], commit, environment, "last_started_utc")
     here = {name: at(frame, place) for name, frame in everything.items()}
-    return assembled("vcjax, measured", place, everything, here, _sections(here))
+    sections = [
+        variants.section(here["measurements"], here["captured_arrays"]),
+        *(make(here[name]) for name, (_, make) in SECTIONS.items() if len(here[name])),
+        problems.section(here["failures"]),
+    ]
+    return assembled("vcjax, measured", place, everything, here, sections)
 
 
 def common_tables(read: Store) -> dict[str, pd.DataFrame]:
@@ -97,13 +99,16 @@ def assembled(
     place: tuple[str, str],
     everything: dict[str, pd.DataFrame],
     here: dict[str, pd.DataFrame],
-    sections: tuple[Section, ...],
+    sections: Iterable[Section | None],
 ) -> Report:
-    """Return the report with `sections` and facts on `place`; `here` has the rows of `place`."""
+    """Return the report with facts on `place` and all `sections` that are not None.
+
+    `here` has the rows of `place` in the tables `everything`.
+    """
     document = Document(
         title,
         head.facts(here, len(everything["environments"]) - 1),
-        sections,
+        tuple(section for section in sections if section is not None),
         footer=(f"Environment key {place[1]}, commit {place[0]}.", INTERVALS),
         files=tuple(everything),
         has_contents=True,
@@ -126,7 +131,7 @@ def write_report(report: Report, out: str | Path) -> Path:
 def chosen_place(
     environments: pd.DataFrame, commit: str | None, environment: str | None, by: str
 ) -> tuple[str, str]:
-    """Return the commit that was measured last, and one of its environments.
+    """Return the commit that was measured last, and one of its environments, as a pair of names.
 
     Parameters
     ----------
@@ -165,10 +170,3 @@ def at(frame: pd.DataFrame, place: tuple[str, str]) -> pd.DataFrame:
         if name in frame:
             frame = frame.loc[(frame[name] == value) | frame[name].isna()]
     return frame.reset_index(drop=True)
-
-
-def _sections(here: dict[str, pd.DataFrame]) -> tuple[Section, ...]:
-    made = [variants.section(here["measurements"], here["captured_arrays"])]
-    made += [make(here[name]) for name, (_, make) in SECTIONS.items() if len(here[name])]
-    made.append(problems.section(here["failures"]))
-    return tuple(section for section in made if section is not None)

@@ -66,6 +66,7 @@ def stem_of(quantity: str) -> str:
 
 
 def time_columns(stem: str, seconds: Iterable[float]) -> dict[str, float]:
+    """Return the median of `seconds` and its interval, as columns that begin with `stem`."""
     interval = median_interval(list(seconds))
     return {
         f"{stem}_median_seconds": interval.median,
@@ -75,6 +76,7 @@ def time_columns(stem: str, seconds: Iterable[float]) -> dict[str, float]:
 
 
 def ratio_columns(stem: str, interval: MedianInterval) -> dict[str, float]:
+    """Return a ratio, its interval and its number of pairs, as columns that begin with `stem`."""
     return {
         f"{stem}_ratio": interval.median,
         f"{stem}_low_ratio": interval.low,

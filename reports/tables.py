@@ -39,7 +39,7 @@ def measurements(store: Store) -> pd.DataFrame:
 
 
 def samples(store: Store) -> pd.DataFrame:
-    """Return one row for each steady-state run, with its time, in the order of the runs."""
+    """Return one row for each steady-state run of each process, in the order of the runs."""
     rows = [
         {**place_row(stored), "sample_index": index, "steady_seconds": seconds}
         for stored in store.records
@@ -114,11 +114,6 @@ def groups(frame: Any, names: Sequence[str]) -> Iterator[tuple[Row, Any]]:
         yield dict(zip(names, key, strict=True)), group
 
 
-def any_of(column: Any) -> bool:
-    """Return whether any value of a boolean column is true."""
-    return bool(column.fillna(False).to_numpy(dtype=bool).any())
-
-
 def whole(column: Any) -> pd.Series:
     """Return the column as nullable integers if all its numbers are whole, else as floats."""
     numbers = column.dropna()
@@ -132,7 +127,7 @@ def numeric(column: Any) -> pd.Series:
 
 
 def last_known(column: Any) -> Any:
-    """Return the last value that is not missing, or None; failed processes lack some values."""
+    """Return the last value that is not missing; None if all values are missing."""
     known = column.dropna()
     return None if known.empty else known.iloc[-1]
 

@@ -36,7 +36,7 @@ class Change:
 
     def __str__(self) -> str:
         ratio = self.step.ratio
-        if 0.9 < ratio < 1.1:  # as a ratio, a small change would show as 1×
+        if 0.9 < ratio < 1.1:  # a small change as a percentage, because 1.00× would hide it
             how = f"{100 * (ratio - 1):+.2g}%"
         elif 0 < ratio < math.inf:
             how = f"{ratio:.3g}×"

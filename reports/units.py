@@ -93,6 +93,7 @@ def scientific(value: float) -> str:
 
 
 def counted(count: int, noun: str) -> str:
+    """Return a number with its noun, which is in the plural unless the number is 1: `2 cases`."""
     plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
     return f"{count} {noun if count == 1 else plural}"
 

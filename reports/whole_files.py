@@ -10,10 +10,10 @@ DRAFT = ".tmp"
 
 @contextlib.contextmanager
 def draft_of(path: Path) -> Iterator[Path]:
-    """Yield the path of a new draft next to `path`, and delete the draft if it remains.
+    """Yield an unused path next to `path` for a draft, and delete the draft if it remains.
 
-    The caller writes the draft, then moves or links it to `path`. The draft has the permissions of
-    any new file. `tempfile` is not used, because only the owner can read its files.
+    The caller writes the draft, then moves or links it to `path`. `tempfile` is not used, because
+    only the owner could read the file.
     """
     draft = path.with_name(f"{path.name}.{secrets.token_hex(6)}{DRAFT}")
     try:

@@ -153,7 +153,7 @@ def embedded(points: Any, slope: float, name: str) -> Figure:
 
 
 def runs_in_order(runs: pd.DataFrame) -> Figure:
-    """Draw the time of every recorded run after compiling, as a line for each process."""
+    """Draw the time of every recorded run after compiling, with a line for each process."""
     return Figure(
         "closure_runs",
         "Every recorded run, in order",
@@ -169,8 +169,8 @@ def script_calls(calls: pd.DataFrame) -> Figure:
     return Figure(
         "closure_script",
         "The calls right after the compiling call, timed as a script does",
-        "All calls are shown except the compiling call, which is number 0 and takes seconds. All "
-        "panels share one scale.",
+        "Each line is one process. The compiling call, number 0, takes seconds and is not shown. "
+        "All panels share one scale.",
         tuple(_in_order(calls, "call after the compiling call")),
     )
 

@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -29,9 +29,9 @@ LEAST_AUDITED_BYTES = 1000
 def spread(cases: pd.DataFrame, runs: pd.DataFrame, script: pd.DataFrame) -> Section:
     """Return the section on the reasons why standard deviations differ.
 
-    `cases` is the result of `summaries.variants`. `script` is the result of
-    `summaries.script_calls`. `runs` has the seconds of every recorded run in the processes that
-    computed frames. Run 0 is the first call after compiling.
+    `cases` is the result of `summaries.variants`, and `script` of `summaries.script_calls`. `runs`
+    has the seconds of every recorded run in the processes that computed frames. Run 0 is the first
+    call after compiling.
     """
     runs, script = (_at_largest_size(found) for found in (runs, script))
     drawn = () if runs.empty else (figures.runs_in_order(runs),)
@@ -43,13 +43,12 @@ def spread(cases: pd.DataFrame, runs: pd.DataFrame, script: pd.DataFrame) -> Sec
         _spread_lead(cases),
         tuple(_script_sentences(script)),
         (
-            "If one of n runs takes a time d longer than the others, the standard deviation rises "
-            "by about d / √n. If one of twenty runs takes 28 ms longer, the standard deviation is "
-            "about 6.2 ms, and the median is unchanged. The value published for the closure is "
-            "also 6.2 ms. The first call after compiling can be such a slow run: JAX sets up its "
-            "fast path during this call, and uses the memory of the results for the first time. "
-            "The standard deviation of the steady state excludes this call. The figures show "
-            "whether this call took longer.",
+            "If one of n otherwise equal runs takes a time d longer, the standard deviation is "
+            "about d / √n. For twenty runs and 28 ms this is about 6.2 ms, and the median is "
+            "unchanged. The value published for the closure is also 6.2 ms. The first call after "
+            "compiling can be such a slow run: JAX sets up its fast path during this call, and "
+            "uses the memory of the results for the first time. The standard deviation of the "
+            "steady state excludes this call. The figures show whether this call took longer.",
         ),
         drawn,
     )
@@ -69,7 +68,7 @@ def _spread_lead(cases: pd.DataFrame) -> str:
             first = row["first_call_median_seconds"] / row["steady_median_seconds"]
             parts.append(
                 f"{variant} {seconds(row['naive_std_median_seconds'])} with the first call "
-                f"(it takes {ratio_text(first)} the time of a steady-state run), and "
+                f"(which takes {ratio_text(first)} the time of a steady-state run), and "
                 f"{seconds(row['steady_std_median_seconds'])} in the steady state"
             )
     if not parts:
@@ -140,10 +139,9 @@ def change(cases: pd.DataFrame) -> Section | None:
 
 
 def break_even(curve: pd.DataFrame, cases: pd.DataFrame) -> Section | None:
-    """Return the section on the array sizes for which capture is fine.
+    """Return the section on the array sizes for which capture is fine; None if `curve` is empty.
 
-    `curve` is the result of `summaries.curve`. `cases` is the result of `summaries.variants`.
-    Return None if `curve` is empty.
+    `curve` is the result of `summaries.curve`, and `cases` of `summaries.variants`.
     """
     if curve.empty:
         return None
@@ -230,10 +228,9 @@ def _break_even_sentences(curve: pd.DataFrame) -> Iterator[str]:
 
 
 def audited(path: Path) -> Section | None:
-    """Return the section on arrays that an audit found behind static callables.
+    """Return the section on arrays that the audit in the file `path` found.
 
-    A static callable is a function in the metadata of an argument. Return None if `path` does not
-    exist or lists no array of at least a kilobyte.
+    Return None if the file does not exist or lists no array of at least a kilobyte.
     """
     try:
         audit = Audit.from_json(read_file(path))
@@ -267,9 +264,9 @@ def audited(path: Path) -> Section | None:
     return Section(
         "audit",
         "Arrays behind static callables",
-        f"jaxmeter.audit finds {counted(len(found), 'array')} of at least a kilobyte in the "
-        f"static-callable variant. It embeds {bytes_(sum(row['array_bytes'] for row in found))} in "
-        "all, although the system is passed as an argument.",
+        f"The static-callable variant captures {bytes_(sum(row['array_bytes'] for row in found))} "
+        "although the system is passed as an argument: jaxmeter.audit finds "
+        f"{counted(len(found), 'array')} of at least a kilobyte.",
         paragraphs=(
             "JAX warns about captured arrays only if they have 2 GB or more. A static "
             "callable is a function in the metadata of an argument. The simulator of "
@@ -285,5 +282,5 @@ def _short(file: str) -> str:
 
     The page does not show other folders of the machine.
     """
-    parts: Sequence[str] = Path(file).parts
-    return "/".join(parts[parts.index("benchmarks") :]) if "benchmarks" in parts else parts[-1]
+    _, folder, within = f"/{file}".rpartition("/benchmarks/")
+    return f"benchmarks/{within}" if folder else Path(file).name

@@ -9,6 +9,7 @@ from ..errors import ReportError
 from ..report import Report, assembled, at, chosen_place, common_tables
 from ..sections import problems
 from ..store.load import read_store
+from ..tables import environments
 from . import further, summaries, variants, versions
 
 FRAMES_LESSON = (
@@ -76,14 +77,13 @@ def make_closure_report(
     place = chosen_place(everything["environments"], commit, environment, "processes_count")
     here = {name: at(frame, place) for name, frame in everything.items()}
     here |= {name: everything[name] for name in ("versions", "kept_versions")}
-    made = [
+    sections = [
         *_frames(here, place[0], study / "picture.png"),
         further.break_even(here["capture_sizes"], here["closure_versus_argument"]),
         further.audited(study / "audits" / place[0] / f"{place[1]}.json"),
         _casing(Path(casing_store or study / "casing")),
         problems.section(here["failures"]),
     ]
-    sections = tuple(section for section in made if section is not None)
     return assembled("Closing over arrays, measured", place, everything, here, sections)
 
 
@@ -133,8 +133,7 @@ def _casing(store: Path) -> Section | None:
     measured = measured.loc[measured["suite"] == summaries.CASING]
     if measured.empty:
         return None
-    newest = measured.sort_values("started_utc", na_position="first").iloc[-1]
-    place = (newest["commit"], newest["environment_key"])
+    place = chosen_place(environments(measured), None, None, "last_started_utc")
     return variants.section(
         at(measured, place),
         at(tables["captured_arrays"], place),

@@ -66,7 +66,7 @@ def _same_problem(cases: pd.DataFrame, row: Row) -> pd.DataFrame:
 
 
 def _exactness(cases: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence on whether each closure captures exactly the arrays of its workload."""
+    """Yield a sentence that compares each closure's captured bytes with its workload's arrays."""
     parts = []
     for row in rows(cases.loc[cases["variant"] == "closure"]):
         arrays = _number(row, "casing_bytes", _number(row, "system_bytes", math.nan))
@@ -89,7 +89,7 @@ def _exactness(cases: pd.DataFrame) -> Iterator[str]:
 
 
 def _ratios(cases: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence for each problem that compares the times of its variants."""
+    """Yield sentences for each problem that compare its variants with the argument variant."""
     for key, problem in groups(cases, PROBLEM):
         others = rows(problem.loc[problem["variant"] != ARGUMENT])
         argument = row_of(problem, ARGUMENT)
@@ -97,7 +97,7 @@ def _ratios(cases: pd.DataFrame) -> Iterator[str]:
             continue
         said = f"{problem_name(key)}, compile time against the argument variant: "
         said += f"{_ratios_of(others, COMPILING)}."
-        different = [row for row in others if _differs(row, STEADY)]
+        different = [row for row in others if _is_steady_different(row)]
         if different:
             said += f" The steady-state run differs: {_ratios_of(different, STEADY)}."
             programs = [_program(row) for row in (argument, *different)]
@@ -109,9 +109,9 @@ def _ratios_of(others: list[Row], stem: str) -> str:
     return ", ".join(f"{variant_name(row['variant'])} {ratio_range(row, stem)}" for row in others)
 
 
-def _differs(row: Row, stem: str) -> bool:
-    low, high = (row[f"{stem}_{end}_ratio"] for end in ("low", "high"))
-    return row[f"{stem}_pairs_count"] > 1 and not low <= 1 <= high
+def _is_steady_different(row: Row) -> bool:
+    low, high = (row[f"{STEADY}_{end}_ratio"] for end in ("low", "high"))
+    return row[f"{STEADY}_pairs_count"] > 1 and not low <= 1 <= high
 
 
 def _program(row: Row) -> str:

@@ -54,7 +54,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A line of a verdict: its subject, the outcome, and the main reasons."""
+    """A line of a review: its subject, the outcome, and the main reasons."""
 
     about: str
     outcome: Outcome

@@ -93,7 +93,7 @@ def table(
 ) -> Table:
     """Return the table of `frame`, without columns that have no value in any row.
 
-    Rows with equal values of `group_by` form a group.
+    Neighbouring rows with equal values in the columns `group_by` form a group.
     """
     found = rows(frame)
     made = [(column, column.cells(found)) for column in columns]

@@ -15,6 +15,7 @@ from ..units import counted, ratio, significant
 
 
 def processes(table: pd.DataFrame) -> str:
+    """Return the number of processes of each row, such as `6 processes` or `5 to 6 processes`."""
     counts = sorted(int(count) for count in table["processes_count"])
     if counts[0] == counts[-1]:
         return counted(counts[0], "process")
@@ -38,6 +39,7 @@ def ratio_range(row: Any, stem: str) -> str:
 
 
 def range_only(row: Any, stem: str) -> str:
+    """Return the interval of a ratio and its pairs, such as `2.3 to 2.6, 6 pairs`."""
     pairs = int(row[f"{stem}_pairs_count"])
     if pairs == 1:
         return "one pair, inconclusive"

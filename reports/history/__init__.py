@@ -2,5 +2,4 @@
 
 from .page import write_history as write_history
 from .reviews import write_reviews as write_reviews
-from .series import History as History
 from .series import make_history as make_history

@@ -76,7 +76,7 @@ def _folder(environment: str, base: str, head: str) -> str:
 
 
 def _is_new(folder: Path, made_of: str) -> bool:
-    """Return whether a review of these inputs is missing; if so, mark an older review as stale."""
+    """Return whether a review of these inputs is missing; if so, delete the old review's digest."""
     sign = folder / MADE_OF
     if (folder / "index.html").exists() and sign.exists() and sign.read_bytes() == made_of.encode():
         return False

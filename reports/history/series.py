@@ -16,7 +16,7 @@ from ..errors import ReportError
 from ..quantities import COMPILED, COMPILING, ERROR_FACTOR, Metric, failure_words, metrics_of
 from ..store.load import SkippedFile, Store
 from ..store.machines import environment_names
-from ..tables import any_of, groups, last_known, numeric, rows
+from ..tables import groups, last_known, numeric, rows
 from .noise import noise_threshold
 from .steps import Step, find_steps
 
@@ -120,7 +120,7 @@ def make_history(store: Store, *, repository: Path | None = None) -> History:
         If no process succeeded, or asv is not installed.
     """
     measured = tables.measurements(store)
-    if not any_of(measured["status"] == "ok"):
+    if "ok" not in set(measured["status"]):
         raise ReportError(
             "make_history: no process of the store succeeded; "
             "run python -m reports build to see why"
@@ -133,22 +133,21 @@ def make_history(store: Store, *, repository: Path | None = None) -> History:
     table = table.assign(position=[position[name] for name in table["commit"]])
     environments = []
     for key, found in groups(table, ["environment"]):
-        series = tuple(_all_series(found.loc[found["status"] == "ok"]))
         profiles = {
             (one.case, position[one.commit]): one.record.compile_summary
             for name, one in zip(names, store.records, strict=True)
             if name == key["environment"] and one.record.compile_summary is not None
         }
-        series = tuple(_with_lines(series, profiles))
-        failed = tuple(_all_failed(found))
-        environments.append(Environment(key["environment"], series, _conditions(found), failed))
+        series = list(_all_series(found.loc[found["status"] == "ok"]))
+        with_lines, failed = tuple(_with_lines(series, profiles)), tuple(_all_failed(found))
+        environments.append(Environment(key["environment"], with_lines, _conditions(found), failed))
     environments.sort(key=lambda one: (not one.series, -len(one.conditions), one.name))
     return History(commits, tuple(environments), store.skipped)
 
 
 def _all_series(table: pd.DataFrame) -> Iterator[Series]:
     """Yield, for each case, a series for each measured metric, in the order of `metrics_of`."""
-    metrics = metrics_of(name for name in table if any_of(table[name].notna()))
+    metrics = metrics_of(table.dropna(axis="columns", how="all").columns)
     for key, case in groups(table.sort_values(["position", "round_index"]), ["case"]):
         at = case["position"].to_numpy()
         for metric in metrics:
@@ -184,7 +183,7 @@ def _series(case: str, metric: Metric, at: np.ndarray, values: np.ndarray) -> Se
 
 
 def _with_lines(series: Sequence[Series], profiles: Profiles) -> Iterator[Series]:
-    """Yield the series; add source lines to compile times of commits that were profiled."""
+    """Yield the series, with descriptions of source lines at the profiled commits."""
     lines = {
         (one.case, commit): found
         for one in series

@@ -2,8 +2,8 @@
 
 An exact number has a change point wherever it changes. A noisy series is divided into levels in two
 ways. `asv.step_detect` finds few change points. The kernel change-point detection of the package
-ruptures finds more, but is wrong more often. Therefore, change points found by asv are alerts,
-which ruptures may confirm. Change points found by ruptures alone are marked "maybe".
+ruptures finds more, but is wrong more often. Therefore, a change point must be found by asv, and
+ruptures may confirm it. Change points that only ruptures finds are marked "maybe".
 
 Sources: asv uses F. Friedrich et al., Complexity penalized M-estimation, J. Comput. Graph. Stat. 17
 (2008) 201. KernelCPD of ruptures uses S. Arlot, A. Celisse, Z. Harchaoui, A kernel multiple
@@ -91,10 +91,10 @@ def _noisy_steps(values: Sequence[float]) -> tuple[Step, ...]:
     """Return the change points of a noisy series, without changes that are too small."""
     if len(values) < FEWEST_POINTS or not np.isfinite(values).all():
         return ()
-    alerts, second = _by_asv(values), _by_ruptures(values)
+    first, second = _by_asv(values), _by_ruptures(values)
     found: list[tuple[int, Finder]] = [
-        *((i, "asv+ruptures" if _is_near(i, second) else "asv") for i in alerts),
-        *((i, "ruptures") for i in second if not _is_near(i, alerts)),
+        *((i, "asv+ruptures" if _is_near(i, second) else "asv") for i in first),
+        *((i, "ruptures") for i in second if not _is_near(i, first)),
     ]
     found.sort()
     edges = itertools.pairwise([0, *(index for index, _ in found), len(values)])

@@ -6,5 +6,4 @@ from .output import write_review as write_review
 from .read import read_commits as read_commits
 from .read import read_pair as read_pair
 from .verdict import Policy as Policy
-from .verdict import Review as Review
 from .verdict import make_review as make_review

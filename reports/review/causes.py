@@ -175,12 +175,12 @@ def _arrays(pair: tuple[CaseResults, CaseResults]) -> tuple[str, ...]:
 
 def _program(by_name: Mapping[str, Finding]) -> tuple[str, ...]:
     """Return a line with the changed numbers of the program; an empty tuple if none changed."""
-    changes = []
-    for name, words in PROGRAM.items():
-        finding = by_name.get(name)
-        if finding is not None and finding.base != finding.head:
-            changes.append(f"{finding.head - finding.base:+.4g} {words}")
-    return (", ".join(changes).replace("-", "−"),) if changes else ()
+    changes = ", ".join(
+        f"{one.head - one.base:+.4g} {words}"
+        for name, words in PROGRAM.items()
+        if (one := by_name.get(name)) and one.base != one.head
+    )
+    return (changes.replace("-", "−"),) if changes else ()
 
 
 def _is_same_program(pair: tuple[CaseResults, CaseResults]) -> bool | None:

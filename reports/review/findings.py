@@ -50,7 +50,7 @@ ERROR_CHANGE = 1e-3  # smaller relative changes of an error are not reported
 
 @dataclass(frozen=True)
 class Finding:
-    """The comparison of one metric of one case between BASE and HEAD.
+    """The comparison of one metric of one case, or of a pooled time, between BASE and HEAD.
 
     Attributes
     ----------
@@ -69,8 +69,8 @@ class Finding:
         The commit that has the number, "BASE" or "HEAD", if processes of the other commit lack it;
         otherwise "".
     pooled : tuple of str
-        The cases of a pooled time. `case` then gives their number, and `rounds_count` is the
-        number of rounds of all these cases.
+        The cases of a pooled time. `case` is then a title with the number of these cases, and
+        `rounds_count` is the number of rounds of all of them.
     """
 
     case: str
@@ -224,7 +224,7 @@ def _of_processes(text: str, part: int, whole: int) -> str:
 def compare_times_of(
     family: Sequence[tuple[str, Metric]], commits: CommitPair, criteria: Criteria, *, is_gated: bool
 ) -> Iterator[Finding]:
-    """Yield the findings on the times of many cases, which are tested together.
+    """Yield the findings on the times of many cases; the times are tested together.
 
     Parameters
     ----------

@@ -13,8 +13,6 @@ from .sections import change_words
 from .verdict import Review
 
 MAX_REASONS = 2
-BUSY_SHARE = 1.0
-"""Load per CPU above which a machine counts as busy; the measurement itself uses one CPU."""
 
 
 def judgements(review: Review) -> tuple[Judgement, Judgement]:
@@ -81,7 +79,10 @@ def _why_not(review: Review) -> str:
 
 
 def _busy_load(review: Review) -> float | None:
-    """Return the largest load before a timed process if the machine was busy, else None."""
+    """Return the largest load before a timed process if it exceeds the number of CPUs, else None.
+
+    Such a load means that other programs ran, because a measurement alone uses one CPU.
+    """
     rows = [
         row
         for commit in (review.commits.base, review.commits.head)
@@ -92,7 +93,7 @@ def _busy_load(review: Review) -> float | None:
     loads = [row["load_1min_before"] for row in rows if row.get("load_1min_before") is not None]
     cpus = max((row.get("cpus_available_count") or 1 for row in rows), default=1)
     load = max(loads, default=0.0)
-    return load if load > BUSY_SHARE * cpus else None
+    return load if load > cpus else None
 
 
 def _outcome(is_worse: bool, is_better: bool) -> Outcome:

@@ -87,13 +87,7 @@ def review_json(review: Review) -> str:
             for line in lines
         ],
         "not_compared": [
-            {
-                "case": entry.case,
-                "reason": entry.reason,
-                "is_regression": entry.is_regression,
-                "failure_kind": entry.failure_kind or None,
-            }
-            for entry in review.lost
+            vars(entry) | {"failure_kind": entry.failure_kind or None} for entry in review.lost
         ],
         "failed_processes": review.flaky,
         "left_out": [{"name": e.name, "reason": e.reason} for e in commits.left_out],

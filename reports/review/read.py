@@ -77,7 +77,7 @@ class CommitResults:
 class LeftOut:
     """An environment or a folder from which the review takes no number, and the reason.
 
-    `is_asked` is true if both commits have the environment, but the user chose another environment.
+    `is_asked` is true if both commits have the environment, but another environment was chosen.
     """
 
     name: str
@@ -216,10 +216,11 @@ def _in_one_environment(stores: tuple[Store, Store], asked: str | None) -> Commi
     ]
     keys = _environment_folders(folders)
     counts = _compile_counts(everything)
-    commits = [
-        CommitResults(_only_commit(store), _cases(folder[key], counts))
-        for store, folder, key in zip(stores, folders, keys, strict=True)
-    ]
+    commits = []
+    for store, folder, key in zip(stores, folders, keys, strict=True):
+        cases = _grouped((stored.case, stored) for stored in folder[key])
+        results = {case: _case(found, counts.get(case)) for case, found in cases.items()}
+        commits.append(CommitResults(_only_commit(store), results))
     left_out = (*_other_environments(found, chosen), *_other_folders(folders, keys))
     skipped = (*stores[0].skipped, *stores[1].skipped)
     return CommitPair(commits[0], commits[1], chosen, left_out, skipped)
@@ -279,7 +280,7 @@ def _chosen_environment(found: Sequence[Mapping[str, Any]], asked: str | None) -
 
 
 def _environment_folders(folders: Sequence[Mapping[str, list[StoredRecord]]]) -> list[str]:
-    """Return the environment folder that is compared, for each commit.
+    """Return the name of the environment folder that is compared, for each commit.
 
     A folder name that both commits have is preferred. Among several folders, the folder with the
     most successful processes is compared.
@@ -313,13 +314,6 @@ def _other_folders(folders: Sequence[Mapping[str, Any]], keys: Sequence[str]) ->
         for other in sorted(set(found) - {key}):
             why = f"another folder of this environment at {commit}; only {key} is compared"
             yield LeftOut(other, why)
-
-
-def _cases(
-    records: Iterable[StoredRecord], compiles_counts: Mapping[str, int]
-) -> dict[str, CaseResults]:
-    by_case = _grouped((stored.case, stored) for stored in records)
-    return {case: _case(found, compiles_counts.get(case)) for case, found in by_case.items()}
 
 
 def _case(processes: Sequence[StoredRecord], compiles_count: int | None) -> CaseResults:

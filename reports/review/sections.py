@@ -75,11 +75,7 @@ def _commit(review: Review, name: str, commit: str) -> Fact:
 
 
 def sections(review: Review) -> Iterator[Section]:
-    """Yield the sections of a review.
-
-    The sections are on broken cases, causes, source lines, times, cases not compared, and all
-    numbers.
-    """
+    """Yield the sections of a review; broken cases come first, and all numbers come last."""
     if review.broken:
         table = _lost_table(review, is_regression=True)
         yield Section("broken", "Broken", "", tables=(table,))
@@ -91,7 +87,7 @@ def sections(review: Review) -> Iterator[Section]:
     if lines:
         rows = [_line_row(case, line) for case, changes in lines.items() for line in changes]
         caption = "Lines that explain changed compile times"
-        titles = ("Case", "Line", *NUMBERS, "Equations, kernels", "Slowest kernel")
+        titles = ("Case", "Line", *NUMBERS, "Changed counts", "Slowest kernel")
         table = _table("compile-lines", caption, titles, rows)
         yield Section("compile-lines", "Where compile times changed", LINES_LEAD, tables=(table,))
     primary = [f for f in review.findings if f.is_primary]
@@ -234,7 +230,7 @@ def _number(finding: Finding, value: float) -> Cell:
 
 
 def change_words(finding: Finding) -> str:
-    """Return head over base as a string, or the difference if the ratio would round to one."""
+    """Return the change in words: head over base, or the difference if the ratio rounds to one."""
     base, head = finding.base, finding.head
     if finding.only_at:
         return f"only at {finding.only_at}"

@@ -29,8 +29,8 @@ MAX_REACH = 0.2  # an inconclusive time is not judged if it may have changed by 
 class Policy:
     """The criteria for a difference of times, and whether longer times fail a review.
 
-    The history uses the default criteria. The command line also uses them, unless its options
-    change them. The detection rates in docs/detection.md were measured with the default criteria.
+    The history uses the default criteria, and so does the command line without other options. The
+    detection rates in docs/detection.md were measured with the default criteria.
     """
 
     criteria: Criteria = Criteria(minimum_effect=0.05, significance=0.01, trimmed_share=0.125)
@@ -71,7 +71,7 @@ class Review:
 
     @property
     def broken(self) -> tuple[LostCase, ...]:
-        """Cases with a successful process at BASE whose processes fail more often at HEAD.
+        """Cases with a successful process at BASE, and with more frequent failures at HEAD.
 
         A single such case is enough for the review to fail.
         """

@@ -7,18 +7,9 @@ import pandas as pd
 
 from ..document.section import Figure, Section
 from ..document.svg import MARKS, Axis, decades, plot
-from ..document.table import (
-    count,
-    error,
-    problem_name,
-    ratio,
-    row_head,
-    table,
-    text,
-    workload_name,
-)
+from ..document.table import count, error, problem_name, ratio, row_head, table, text, workload_name
 from ..stats import PROBLEM, succeeded, table_of
-from ..tables import any_of, groups, rows
+from ..tables import groups, rows
 from ..units import counted, scientific, significant
 
 OURS = "vcjax"
@@ -39,7 +30,7 @@ def summary(measured: pd.DataFrame) -> pd.DataFrame:
             continue
         for problem, group in groups(checked, [*PROBLEM, "suite"]):
             errors = group[column]
-            if method != OURS and not any_of(errors.notna()):
+            if method != OURS and not errors.notna().any():
                 continue  # a suite without the reference
             limit, worst = 10.0 ** -int(problem["digits"]), errors.max(skipna=False)
             found.append(

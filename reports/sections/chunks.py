@@ -7,21 +7,11 @@ import pandas as pd
 
 from ..document.section import Figure, Section
 from ..document.svg import WIDTH, Drawing
-from ..document.table import (
-    count,
-    error,
-    problem_name,
-    ratio,
-    row_head,
-    size,
-    table,
-    text,
-    time,
-)
+from ..document.table import count, error, problem_name, ratio, row_head, size, table, text, time
 from ..document.words import range_only
 from ..quantities import Row
 from ..stats import PROBLEM, case_summary, paired_columns, succeeded, table_of
-from ..tables import any_of, groups, rows
+from ..tables import groups, rows
 from ..units import BYTES, SECONDS, Unit, bytes_, seconds, significant, unit_for
 
 SUITE = "chunk_sweep"
@@ -31,10 +21,9 @@ AUTO = "auto"
 def summary(measured: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each problem and pair of chunk sizes.
 
-    The columns `steady_to_fastest_*` give the time of a pair relative to the fastest pair.
-
-    `is_fastest` marks the smallest steady-state median; the interval of `steady_to_fastest_ratio`
-    shows whether a pair differs significantly from the fastest pair.
+    The column `is_fastest` marks the smallest steady-state median. The columns
+    `steady_to_fastest_*` have the ratio to the time of this pair, and the interval of the ratio: a
+    pair differs significantly from the fastest pair if its interval does not contain 1.
     """
     pair = ["chunk_size", "target_chunk_size"]
     found = []
@@ -43,9 +32,9 @@ def summary(measured: pd.DataFrame) -> pd.DataFrame:
     for problem, group in groups(swept, PROBLEM):
         cases = {tuple(key.values()): case for key, case in groups(group, pair)}
         summaries = {key: case_summary(case) for key, case in cases.items()}
-        timed = {key: row["steady_median_seconds"] for key, row in summaries.items()}
-        timed = {key: value for key, value in timed.items() if not math.isnan(value)}
-        fastest = min(timed, key=lambda key: timed[key]) if timed else None
+        times = {key: row["steady_median_seconds"] for key, row in summaries.items()}
+        timed = [key for key, value in times.items() if not math.isnan(value)]
+        fastest = min(timed, key=lambda key: times[key], default=None)
         for key, case in cases.items():
             row = {**problem, **dict(zip(pair, key, strict=True)), **summaries[key]}
             best = group.iloc[:0] if fastest is None else cases[fastest]
@@ -97,7 +86,7 @@ def sentences(cases: pd.DataFrame) -> list[str]:
     """Return a sentence on each problem: the fastest chunk sizes, and how "auto" compares."""
     said = []
     for _, problem in groups(cases, PROBLEM):
-        if not any_of(problem["is_fastest"]):
+        if not problem["is_fastest"].any():
             continue
         best = problem.loc[problem["is_fastest"]].iloc[0]
         said.append(
@@ -135,7 +124,7 @@ def maps(cases: pd.DataFrame) -> Figure:
     for problem, found in groups(cases, PROBLEM):
         title = problem_name(problem)
         panels.append(_map(found, "steady_median_seconds", SECONDS, f"{title}: steady-state run"))
-        if "temp_bytes" in found and any_of(found["temp_bytes"].notna()):
+        if "temp_bytes" in found and found["temp_bytes"].notna().any():
             panels.append(_map(found, "temp_bytes", BYTES, f"{title}: temporaries"))
     return Figure(
         "chunk_sizes",

@@ -3,11 +3,10 @@
     FLEET/project=NAME/environment=NAME/month=YYYY-MM/records.parquet
 
 Each row is a record: its place (commit, environment key, case and round), its known metrics as
-columns, and the whole record as JSON text.
-Each record has a digest of its place and content. Records with equal digests are stored once, so a
-record may be added several times. Two different records of the same place are both kept, unlike in
-a store. The file of a month is replaced as a whole, so a reader sees either the old file or the new
-file.
+columns, and the whole record as JSON text. The digest of a record depends on its place and content.
+Records with equal digests are stored once, so a record may be added several times. Two different
+records of the same place are both kept, unlike in a store. The file of a month is replaced as a
+whole, so a reader sees either the old file or the new file.
 """
 
 import fcntl
@@ -57,7 +56,7 @@ SCATTER = """
 def compact(
     sources: Sequence[str | Path], into: str | Path, *, project: str, remove: bool = False
 ) -> Merged:
-    """Add records to a fleet.
+    """Add the records of stores to a fleet, and return their numbers and the refused files.
 
     Parameters
     ----------
@@ -105,10 +104,10 @@ def _rows(found: Sequence[StoredRecord]) -> Iterator[tuple[Path, Row]]:
     """Yield each record as a row, with the folder of its environment and month."""
     for name, (stored, machine) in zip(environment_names(found), with_machines(found), strict=True):
         measured = measurement_row(stored)
-        # A failed record is kept with its texts cut to the lengths that tables allow.
-        is_whole = stored.record.failure is None
-        raw = printable_text(read_file(stored.path)) if is_whole else stored.record.to_json()
-        text = raw.decode() if isinstance(raw, bytes) else raw
+        if stored.record.failure is None:
+            text = printable_text(read_file(stored.path)).decode()
+        else:  # the texts of the failure were cut to the lengths that tables allow
+            text = stored.record.to_json()
         content = (stored.commit, stored.environment_key, stored.case, text)
         started = str(measured["started_utc"] or "")
         row = {one: measured.get(one) for one in (*TEXTS, "round_index", *NUMBERS)}
@@ -145,7 +144,7 @@ def _add(connection: Any, path: Path, rows: Sequence[Row]) -> int:
 
 
 def is_fleet(root: Path) -> bool:
-    """Return whether a folder is a fleet, or a project, environment or month in a fleet."""
+    """Return whether a folder is a fleet, or a part of a fleet: project, environment or month."""
     if root.name.startswith(PARTITIONS):
         return True
     return root.is_dir() and any(one.name.startswith(PARTITIONS[0]) for one in root.iterdir())
@@ -178,18 +177,18 @@ def read_any(root: str | Path) -> Store:
         connection.execute(
             f"CREATE VIEW records AS FROM read_parquet({files}, hive_partitioning = false)"
         )
-        aside = connection.execute(SCATTER, [MOST_SCATTER, FEWEST_PAIRS]).fetchall()
+        loud = connection.execute(SCATTER, [MOST_SCATTER, FEWEST_PAIRS]).fetchall()
         rows = connection.execute(
             'SELECT "commit", environment_key, "case", round_index, record FROM records '
             "WHERE NOT list_contains(?, machine) ORDER BY ALL",
-            [[machine for machine, *_ in aside]],
+            [[machine for machine, *_ in loud]],
         ).fetchall()
     except duckdb.Error as error:
         raise ReportError(
             f"{root} cannot be read as a fleet: {error}; if a file is damaged, restore it, "
             "or delete it and add its records again with python -m reports compact"
         ) from error
-    return Store(root, tuple(_stored(root, rows)), tuple(_set_aside(aside)))
+    return Store(root, tuple(_stored(root, rows)), tuple(_skipped(loud)))
 
 
 def _stored(root: Path, rows: Iterable[tuple]) -> Iterator[StoredRecord]:
@@ -198,7 +197,7 @@ def _stored(root: Path, rows: Iterable[tuple]) -> Iterator[StoredRecord]:
         yield StoredRecord(commit, key, case, number, path, Record.from_json(text))
 
 
-def _set_aside(machines: Iterable[tuple]) -> Iterator[SkippedFile]:
+def _skipped(machines: Iterable[tuple]) -> Iterator[SkippedFile]:
     for machine, scatter, pairs in machines:
         yield SkippedFile(
             Path(machine),

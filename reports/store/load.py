@@ -20,8 +20,8 @@ from jaxmeter import FileError, Record, read_file
 
 from ..errors import ReportError
 
-# Endings of renamed files, each with the reason. An earlier report renamed the file, or the
-# benchmarks did so before they measured the case again.
+# Endings of renamed files, each with the reason. Files are renamed by reports, and by the
+# benchmarks before they measure a case again.
 RENAMED = {
     ".unreadable": (
         "renamed by a report or by the benchmarks, because the file is incomplete or has another "
@@ -182,9 +182,9 @@ def scan(root: Path, within: str = "") -> tuple[list[StoredRecord], list[Skipped
 
 
 def _names(root: Path, within: str, skipped: list[SkippedFile]) -> Iterator[str]:
-    """Yield the paths of all files and folders with the ending of a record or of a renamed record.
+    """Yield the paths, relative to `root`, of all files and folders that end like a record's file.
 
-    The paths are relative to `root`.
+    A renamed file of a record counts too. Folders that are too deep are added to `skipped`.
     """
     start = len(str(root)) + 1
     for folder, names in walk(root / within):
@@ -263,7 +263,7 @@ def _check_usable(record: Record) -> None:
 
 
 def skipped_file(root: Path, path: Path, error: Exception) -> SkippedFile:
-    """Return the entry of an unreadable file; it does not show where the store is."""
+    """Return the entry of an unreadable file, without the folder of the store."""
     within = path.relative_to(root)
     text = " ".join(str(error).split()).replace(str(path), str(within))
     reason = f"{type(error).__name__}: {text}".encode("utf-8", "replace").decode()

@@ -36,9 +36,8 @@ class Merged:
 def merge_stores(sources: Sequence[str | Path], into: str | Path) -> Merged:
     """Copy every record of `sources` to `<commit>/<environment-key>@<machine>/<case>/<round>.json`.
 
-    A source is a store, or a folder with a pair of stores. The stores of a pair are in the folders
-    ``base`` and ``head`` of the source or of ``pair`` in the source, as
-    ``benchmarks.measuring.pair`` writes them.
+    A source is a store, or a folder in which ``benchmarks.measuring.pair`` wrote two stores: the
+    folders ``base`` and ``head``, either in the source or in its folder ``pair``.
 
     The machine is read from the record. Nothing is overwritten. If the destination has a record
     already, a new record with equal content is skipped, and any other new record is refused. A
@@ -67,6 +66,7 @@ def merge_stores(sources: Sequence[str | Path], into: str | Path) -> Merged:
 def read_source(
     call: str, source: Path, into: Path
 ) -> tuple[list[StoredRecord], list[SkippedFile]]:
+    """Return the records and the refused files of a source; `call` begins the error messages."""
     if not source.is_dir():
         raise ReportError(f"{call}: {source} is not a folder; name folders of records")
     if into.resolve().is_relative_to(source.resolve()):
@@ -74,25 +74,6 @@ def read_source(
             f"{call}: the destination {into} is inside the source {source}; name a destination "
             "outside all sources"
         )
-    found, unread = _contents(source)
-    if not found and not unread:
-        raise ReportError(
-            f"{call}: {source} holds no records; measure first (make report), "
-            "or name another folder"
-        )
-    return found, unread
-
-
-def _stores(source: Path) -> list[Path]:
-    if not any(is_commit(entry.name) for entry in source.iterdir()):
-        for pair in (source, source / "pair"):
-            sides = [pair / name for name in ("base", "head") if (pair / name).is_dir()]
-            if sides:
-                return sides
-    return [source]
-
-
-def _contents(source: Path) -> tuple[list[StoredRecord], list[SkippedFile]]:
     found: list[StoredRecord] = []
     refused: list[SkippedFile] = []
     for store in _stores(source):
@@ -105,7 +86,21 @@ def _contents(source: Path) -> tuple[list[StoredRecord], list[SkippedFile]]:
             else:
                 reason = f"{stored.commit} is not a commit hash of 7 to 40 hexadecimal digits"
                 refused.append(SkippedFile(stored.path.relative_to(source), reason))
+    if not found and not refused:
+        raise ReportError(
+            f"{call}: {source} holds no records; measure first (make report), "
+            "or name another folder"
+        )
     return found, refused
+
+
+def _stores(source: Path) -> list[Path]:
+    if not any(is_commit(entry.name) for entry in source.iterdir()):
+        for pair in (source, source / "pair"):
+            sides = [pair / name for name in ("base", "head") if (pair / name).is_dir()]
+            if sides:
+                return sides
+    return [source]
 
 
 def with_machines(found: Sequence[StoredRecord]) -> Iterator[tuple[StoredRecord, str]]:

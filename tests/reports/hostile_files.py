@@ -116,25 +116,16 @@ def large_records(data):
 
 def make_special(path, kind):
     """Make something other than a regular file of reasonable size."""
-    if kind == 0:
-        os.mkfifo(path)
-    elif kind == 1:
-        path.mkdir()
-    elif kind == 2:
-        path.symlink_to("/dev/zero")
-    elif kind == 3:
-        path.symlink_to(path.name)
-    elif kind == 4:
-        path.symlink_to("nowhere")
-    elif kind == 5:
-        path.symlink_to("/")
+    links = ("/dev/zero", path.name, "nowhere", "/", "/dev/stdin", "/proc/self/mem")
+    if kind < len(links):
+        path.symlink_to(links[kind])
     elif kind == 6:
+        os.mkfifo(path)
+    elif kind == 7:
+        path.mkdir()
+    elif kind == 8:
         with open(path, "wb") as stream:
             stream.truncate(2**31)
-    elif kind == 7:
-        path.symlink_to("/dev/stdin")
-    elif kind == 8:
-        path.symlink_to("/proc/self/mem")
     else:
         here = os.getcwd()
         os.chdir(path.parent)  # paths of sockets are short

@@ -131,7 +131,7 @@ def casing_case(variant: str, digits: int, round_index: int = 0, **changes: Any)
     noise = WOBBLE[(5 * round_index + len(variant)) % len(WOBBLE)]
     steady = 0.004 * 4.0 ** (digits / 3)
     values: dict[str, Any] = {
-        # Another process, another wobble: without the captured bytes they differ by noise only.
+        # Variants have different wobbles, so their times differ even if they capture no bytes.
         "compile_seconds": noise * (1.6 + 0.2 * digits + (14e-9 * total if embedded else 0)),
         "steady_seconds": steady * noise,
         "captured_bytes": total if closed else 96,

@@ -1,4 +1,4 @@
-"""Stores as they are found: half written, renamed, empty, of another program."""
+"""Stores with files that are truncated, renamed, of another schema or in a wrong place."""
 
 import json
 import math
@@ -77,7 +77,7 @@ def test_truncated_foreign_and_misplaced_files_are_skipped_with_reasons(good, tm
     (good.parent / "5.json").mkdir()
     (good.parent / "6.unreadable").write_text("{")
     (good.parent / "7.stale").write_text("{}")
-    (good.parent / "8.4711.tmp").write_text('{"schema"')  # a write that never ended: passed over
+    (good.parent / "8.4711.tmp").write_text('{"schema"')  # an interrupted write is ignored
     store = read_store(tmp_path)
     assert [stored.round_index for stored in store.records] == [0]
     reasons = {item.path.name: item.reason for item in store.skipped}

@@ -6,7 +6,6 @@ import pytest
 
 from reports import read_store, tables
 from reports.closure import sentences, summaries
-from reports.report import common_tables
 from reports.sections import accuracy, chunks, problems, reference
 from tests.reports import made_up
 
@@ -14,7 +13,7 @@ NOISE = (1.0, 1.03, 0.98)
 
 
 def closures(root):
-    return summaries.variants(common_tables(read_store(root))["measurements"])
+    return summaries.variants(tables.measurements(read_store(root)))
 
 
 def write_variants(root, *, closure, rounds):

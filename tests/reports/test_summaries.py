@@ -6,15 +6,14 @@ import math
 import pandas as pd
 import pytest
 
-from reports import read_store
+from reports import read_store, tables
 from reports.closure.summaries import variants
-from reports.report import common_tables
 from reports.sections import accuracy, chunks, preparation, reference
 from tests.reports import made_up
 
 
 def measured(root):
-    return common_tables(read_store(root))["measurements"]
+    return tables.measurements(read_store(root))
 
 
 def test_ratios_to_the_argument_variant_are_paired_by_round(tmp_path):

@@ -1,4 +1,4 @@
-"""Tidy tables: one row a process, units in the names, nothing summarised across processes."""
+"""Tidy tables: one row for each process, units in the names, no summary across processes."""
 
 import dataclasses
 import json

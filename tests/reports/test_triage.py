@@ -1,4 +1,4 @@
-"""The digest of a week: what changed, how far above the noise, and the command that shows it."""
+"""The digest of recent commits: changes, thresholds of noise, and commands for reviews."""
 
 import dataclasses
 import math

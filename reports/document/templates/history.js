@@ -60,6 +60,7 @@ function reviewOf(series, step) {
   const environment = data.environments.length > 1 ? ` --environment '${series.environment.name.replaceAll("'", "'\\''")}'` : "";
   return { href: series.environment.reviews[`${base} ${head}`], command: `python -m reports review ${base} ${head}${environment}` };
 }
+const FOUND_BY = { exact: "comparison", asv: "asv alone", "asv+ruptures": "asv and ruptures", ruptures: "ruptures alone: maybe" };
 const worse = (step) => !(step.after <= step.before);
 const tone = (step) => (step.by === "ruptures" ? "maybe" : worse(step) ? "" : "better");
 
@@ -123,7 +124,7 @@ function words(series, { at, i, failure }) {
   const step = series.steps.find((s) => s.i === i);
   if (step) {
     const { href, command } = reviewOf(series, step);
-    lines.push(`<span class="${worse(step) ? "bad" : "good"}">change from ${written(step.before)} to ${written(step.after)} (${changeOf(series, step)}), found by ${step.by}</span>`);
+    lines.push(`<span class="${worse(step) ? "bad" : "good"}">change from ${written(step.before)} to ${written(step.after)} (${changeOf(series, step)}), found by ${FOUND_BY[step.by]}</span>`);
     lines.push(href ? `<a href="${escaped(href)}">review of this commit</a>` : `<code>${escaped(command)}</code>`);
   }
   if (!failure && series.lines?.[i]) lines.push(escaped(series.lines[i]));
@@ -208,10 +209,9 @@ function stepRow({ series, step }) {
   const { href, command } = reviewOf(series, step), written = WRITTEN[series.unit];
   const name = `<code>${escaped(short(data.commits[series.at[step.i]][0]))}</code>`;
   const link = href ? `<a href="${escaped(href)}">${name}</a>` : `<span title="${escaped(command)}">${name}</span>`;
-  const by = { exact: "exact", asv: "asv alone", "asv+ruptures": "asv and ruptures", ruptures: "ruptures alone: maybe" }[step.by];
   return `<tr>${commitHead(series.at[step.i], link)}` +
     `<td class="text">${caseName(series.case)}</td><td class="text">${escaped(series.title)}</td><td>${written(step.before)}</td><td>${written(step.after)}</td>` +
-    `<td class="${worse(step) ? "bad" : "good"}">${changeOf(series, step)}</td><td class="text">${by}</td></tr>`;
+    `<td class="${worse(step) ? "bad" : "good"}">${changeOf(series, step)}</td><td class="text">${FOUND_BY[step.by]}</td></tr>`;
 }
 
 const caseName = (text) => escaped(text).replaceAll("/", "/<wbr>");
