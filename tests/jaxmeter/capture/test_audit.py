@@ -1,5 +1,6 @@
 """An audit names each captured array's holder, the lines that use it, and the remedy."""
 
+import functools
 import re
 import runpy
 from collections import defaultdict
@@ -13,6 +14,7 @@ import pytest
 
 import jaxmeter
 from jaxmeter import Audit, Case, RecordError
+from jaxmeter._capture.functions import named_arguments
 from tests.jaxmeter.capture import held_situations
 from tests.jaxmeter.capture.capture_situations import MARK, marked_lines, measured
 from tests.jaxmeter.capture.capture_situations import SITUATIONS as CAPTURED
@@ -234,6 +236,18 @@ def test_arguments_may_be_shapes_and_a_case_gives_options(weights):
         {"static_argnames": "n"},
     )
     assert [array.path for array in jaxmeter.audit(case).arrays] == ["weights"]
+
+
+def test_the_arguments_of_a_decorated_method_are_named_without_self():
+    def decorated(fn):
+        return functools.wraps(fn)(lambda *args: fn(*args))
+
+    class Model:
+        @decorated
+        def step(self, params, *rest):
+            raise NotImplementedError
+
+    assert named_arguments(Model().step, (1, 2), {}) == {"params": 1, "rest[0]": 2}
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"name": 3}'])

@@ -28,8 +28,6 @@ def hoist(
 ) -> tuple[Callable[..., Any], dict[str, jax.Array]]:
     """Turn the captured arrays of a function into its first argument.
 
-    Return the new function and the captured arrays.
-
     Parameters
     ----------
     fn : Case or callable
@@ -41,14 +39,15 @@ def hoist(
     -------
     hoisted : callable
         ``hoisted(constants, *args, **kwargs)`` returns the same as ``fn(*args, **kwargs)``. It is
-        already jitted. It may be jitted again with other options. It may also be differentiated and
+        already jitted. It may be jitted again with other options. It may be differentiated and
         mapped, also with respect to the constants. Its arguments must have the shapes, dtypes and
         static values of the arguments of `hoist`. The static values are the static arguments and
         all leaves that are neither arrays nor numbers. ``hoisted`` donates the arguments that
         ``fn`` donates.
     constants : dict
         The captured arrays of one dimension or more. The keys are the paths that `jaxmeter.audit`
-        shows. Arrays without a path are named ``"constant 0"``, ``"constant 1"``, ...
+        shows. Arrays without a path are named ``"constant 0"``, ``"constant 1"``, ... A number is
+        added to a path that an earlier array has: ``"host 0"``.
 
     Raises
     ------
