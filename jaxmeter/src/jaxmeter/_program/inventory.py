@@ -49,7 +49,8 @@ def inventory(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) -> Inven
     Raises
     ------
     JaxmeterError
-        If ``fn`` has another type, or if arguments are given with a case or a compiled program.
+        If ``fn`` has another type, if arguments are given with a case or a compiled program, or if
+        the arguments cannot be used.
     Exception
         Any exception that is raised while the function is traced or compiled.
     """
@@ -168,7 +169,8 @@ def diff(before: Source, now: Source, *args: Any, **kwargs: Any) -> ProgramDiff:
     Raises
     ------
     JaxmeterError
-        If a program has another type, or if arguments are given although no program is a callable.
+        If a program has another type, if arguments are given although no program is a callable, or
+        if the arguments cannot be used.
     Exception
         Any exception that is raised while a function is traced or compiled.
     """
@@ -269,8 +271,7 @@ def _line_changes(
 
 
 def _by_text(lines: tuple[SourceLine, ...]) -> dict[tuple[str, str, str], SourceLine]:
-    """Return the source lines by file, function and text, with the counts of equal lines added
-    up."""
+    """Return the source lines by file, function and text; add up the counts of equal lines."""
     found: dict[tuple[str, str, str], SourceLine] = {}
     for line in lines:
         key = (line.file, line.function, line.text)

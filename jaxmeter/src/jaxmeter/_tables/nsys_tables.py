@@ -149,11 +149,11 @@ def _text(capture: NsysCapture, row: Mapping[Any, Any]) -> str:
 
 
 def _optional(value: Any) -> int | None:
-    return None if value is None or pd.isna(value) else int(value)
+    return None if pd.isna(value) else int(value)
 
 
 def _number(value: Any) -> int:
-    return -1 if value is None or pd.isna(value) else int(value)
+    return -1 if pd.isna(value) else int(value)
 
 
 def _notes(pattern: re.Pattern[str], text: str) -> dict[str, str]:
@@ -232,7 +232,7 @@ def _launch(
     module = next((notes for text in around if (notes := _notes(_MODULE, text))), {})
     program = module.get("hlo_module", thunk.get("hlo_module", ""))
     name = kernel.get("demangledName")
-    name = kernel.get("shortName") if name is None or pd.isna(name) else name
+    name = kernel.get("shortName") if pd.isna(name) else name
     shared = [_optional(kernel.get(f"{kind}SharedMemory")) for kind in ("static", "dynamic")]
     return {
         "kernel": capture.strings.get(_number(name), str(name)),

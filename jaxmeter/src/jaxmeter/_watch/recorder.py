@@ -144,8 +144,7 @@ class Recorder(Watch):
 
 
 def _captured(call: Call | None, jaxpr: Any, values: dict[Hashable, Any]) -> list[dict[str, Any]]:
-    """Return the largest captured arrays, each with the path of its variable and the line that uses
-    the array."""
+    """Return the largest captured arrays, each with its path and the first line that uses it."""
     from jaxmeter._capture.functions import named_arguments
     from jaxmeter._capture.holders import held_arrays  # most programs capture nothing large
     from jaxmeter._capture.uses import uses_of
@@ -160,7 +159,6 @@ def _captured(call: Call | None, jaxpr: Any, values: dict[Hashable, Any]) -> lis
                 paths.setdefault(key, holder.path)
             if len(paths) == len(largest):
                 break
-
     uses = uses_of(jaxpr, largest)
     described = []
     for key in largest:
