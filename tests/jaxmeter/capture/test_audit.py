@@ -172,7 +172,7 @@ def test_a_line_in_an_installed_package_is_shown_with_the_line_that_calls_it(tmp
     assert use.within == f"{package}:2"
 
 
-def test_a_global_that_was_replaced_since_the_last_trace_is_the_new_one():
+def test_a_global_that_was_replaced_since_the_last_trace_is_read_again():
     names: dict[str, Any] = {"table": jnp.arange(3.0)}
     exec("def step(x):\n    return table * x", names)
     step = names["step"]
@@ -251,6 +251,6 @@ def test_the_arguments_of_a_decorated_method_are_named_without_self():
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"name": 3}'])
-def test_text_of_no_audit_is_refused(text):
+def test_text_that_is_not_an_audit_is_refused(text):
     with pytest.raises(RecordError, match="give the output of Audit.to_json"):
         Audit.from_json(text)

@@ -114,7 +114,7 @@ class Recorder(Watch):
         """Return the size and the captured arrays of the program that is being lowered."""
         jaxpr = _jaxpr_in(seen.frames)
         if jaxpr is None:
-            self._problem(f"JAX {jax.__version__} does not show programs and captured arrays")
+            self._problem(f"programs and captured arrays are not known with JAX {jax.__version__}")
             return {}
         values = captured_values(jaxpr)
         total = sum(description.bytes for _, description in values.values())
