@@ -110,14 +110,12 @@ class _Walk:
 
     def inside(self, place: Holder) -> Iterator[Holder]:
         value = place.value
-        if isinstance(value, (str, bytes, int, float, complex, type(None))):
+        if isinstance(value, (str, bytes, int, float, complex, type(None), types.ModuleType)):
             return
         if is_partial(value):
             yield from _in_partial(place)
         elif isinstance(value, types.FunctionType):
             yield from self.in_function(place)
-        elif isinstance(value, types.ModuleType):
-            return
         elif isinstance(value, type):
             yield from _in_class(place)
         elif _is_method(value):

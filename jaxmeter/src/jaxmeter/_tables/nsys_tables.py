@@ -232,7 +232,7 @@ def _launch(
     module = next((notes for text in around if (notes := _notes(_MODULE, text))), {})
     program = module.get("hlo_module", thunk.get("hlo_module", ""))
     name = kernel.get("demangledName")
-    name = kernel.get("shortName") if pd.isna(name) else name
+    name = kernel.get("shortName") if name is None or pd.isna(name) else name
     shared = [_optional(kernel.get(f"{kind}SharedMemory")) for kind in ("static", "dynamic")]
     return {
         "kernel": capture.strings.get(_number(name), str(name)),

@@ -171,16 +171,12 @@ def trace_file(place: Path) -> Path:
     """
     if place.is_file():
         return place
-    if not place.exists():
-        raise JaxmeterError(
-            f"trace: got {str(place)!r}, which does not exist; give a folder that "
-            "jax.profiler.trace wrote, or an .xplane.pb file"
-        )
     found = sorted(_files(place), key=lambda path: path.stat().st_mtime)
     if not found:
+        problem = "contains no *.xplane.pb file" if place.exists() else "does not exist"
         raise JaxmeterError(
-            f"trace: got {str(place)!r}, which contains no *.xplane.pb file; give a folder "
-            "that jax.profiler.trace wrote, or an .xplane.pb file"
+            f"trace: got {str(place)!r}, which {problem}; give a folder that jax.profiler.trace "
+            "wrote, or an .xplane.pb file"
         )
     return found[-1]
 
