@@ -121,7 +121,7 @@ def frame(name: str, rows: Any) -> pd.DataFrame:
 
 
 def most(table: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Sort a table by a column, the largest value first."""
+    """Return a table sorted by a column, the largest value first."""
     return table.sort_values(column, ascending=False, kind="stable").reset_index(drop=True)
 
 
