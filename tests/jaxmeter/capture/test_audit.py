@@ -1,5 +1,6 @@
 """An audit names each captured array's holder, the lines that use it, and the remedy."""
 
+import functools
 import re
 import runpy
 from collections import defaultdict
@@ -13,6 +14,7 @@ import pytest
 
 import jaxmeter
 from jaxmeter import Audit, Case, RecordError
+from jaxmeter._capture.functions import named_arguments
 from tests.jaxmeter.capture import held_situations
 from tests.jaxmeter.capture.capture_situations import MARK, marked_lines, measured
 from tests.jaxmeter.capture.capture_situations import SITUATIONS as CAPTURED
@@ -170,7 +172,7 @@ def test_a_line_in_an_installed_package_is_shown_with_the_line_that_calls_it(tmp
     assert use.within == f"{package}:2"
 
 
-def test_a_global_that_was_replaced_since_the_last_trace_is_the_new_one():
+def test_a_global_that_was_replaced_since_the_last_trace_is_read_again():
     names: dict[str, Any] = {"table": jnp.arange(3.0)}
     exec("def step(x):\n    return table * x", names)
     step = names["step"]
@@ -236,7 +238,19 @@ def test_arguments_may_be_shapes_and_a_case_gives_options(weights):
     assert [array.path for array in jaxmeter.audit(case).arrays] == ["weights"]
 
 
+def test_the_arguments_of_a_decorated_method_are_named_without_self():
+    def decorated(fn):
+        return functools.wraps(fn)(lambda *args: fn(*args))
+
+    class Model:
+        @decorated
+        def step(self, params, *rest):
+            raise NotImplementedError
+
+    assert named_arguments(Model().step, (1, 2), {}) == {"params": 1, "rest[0]": 2}
+
+
 @pytest.mark.parametrize("text", ["", "[]", '{"name": 3}'])
-def test_text_of_no_audit_is_refused(text):
+def test_text_that_is_not_an_audit_is_refused(text):
     with pytest.raises(RecordError, match="give the output of Audit.to_json"):
         Audit.from_json(text)

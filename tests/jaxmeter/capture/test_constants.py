@@ -114,7 +114,7 @@ def test_an_audit_in_simplified_mode_finds_the_same_holders_and_nothing_to_chang
 
 
 @pytest.mark.parametrize("name", ["scaled", "reduced"])
-def test_answers_are_the_same_and_only_embedded_arrays_are_advised_against(
+def test_answers_are_the_same_and_only_embedded_arrays_have_suggestions(
     name, embedding, simplified
 ):
     embedded, hidden = embedding[name], simplified[name]
@@ -123,13 +123,13 @@ def test_answers_are_the_same_and_only_embedded_arrays_are_advised_against(
     assert "embedded in the program" in embedded["suggestions"][0] and not hidden["suggestions"]
 
 
-def test_what_the_compiler_folded_is_computed_in_every_call_once_arrays_are_hidden(
+def test_folded_operations_run_in_every_call_if_their_arrays_are_hidden_arguments(
     embedding, simplified
 ):
     assert embedding["reduced"]["flops"] < 10 and simplified["reduced"]["flops"] >= TABLE.size
 
 
-def test_another_value_makes_another_program_only_where_it_is_embedded(embedding, simplified):
+def test_another_value_changes_the_program_only_if_the_value_is_embedded(embedding, simplified):
     assert not embedding["is_same_text"] and simplified["is_same_text"]
 
 

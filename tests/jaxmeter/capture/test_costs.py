@@ -27,7 +27,7 @@ FOLDED = {
     "sort": (lambda x: jnp.sort(TABLE, 0) * x, ["sort"]),
     "argsort": (lambda x: jnp.argsort(TABLE, 0) * x.astype(int), ["sort"]),
     "top k": (lambda x: jax.lax.top_k(TABLE, 3)[0] * x, ["top_k"]),
-    "of a result computed from it": (lambda x: jnp.sort(TABLE * 2.0 + 1.0, 0) * x, ["sort"]),
+    "sort of a computed array": (lambda x: jnp.sort(TABLE * 2.0 + 1.0, 0) * x, ["sort"]),
     "cumsum": (lambda x: jnp.cumsum(LARGE, 0) * x, ["cumsum"]),
     "cumsum twice": (lambda x: jnp.cumsum(jnp.cumsum(LARGE, 0), 1) * x, ["cumsum"] * 2),
     "max": (lambda x: LARGE.max(1) * x, ["reduce_max"]),
@@ -46,16 +46,16 @@ FOLDED = {
         lambda x: jax.jit(lambda t, y: jnp.sort(t, 0) * y)(TABLE, x),
         ["sort"],
     ),
-    "a small one": (lambda x: jnp.sort(SMALL, 0) * x, []),
-    "one with equal elements": (lambda x: jnp.sort(EQUAL, 0) * x, []),
-    "with an argument": (lambda x: jnp.sort(TABLE * x, 0), []),
+    "sort of a small array": (lambda x: jnp.sort(SMALL, 0) * x, []),
+    "sort of equal elements": (lambda x: jnp.sort(EQUAL, 0) * x, []),
+    "sort of a product with an argument": (lambda x: jnp.sort(TABLE * x, 0), []),
     "element by element": (lambda x: jnp.exp(LARGE) * x, []),
     "a plain product": (lambda x: (LARGE @ LARGE) * x, []),
-    "a loop over it": (
+    "a loop over an array": (
         lambda x: jax.lax.fori_loop(0, 3, lambda _, c: jnp.sort(c, 0), TABLE) * x,
         [],
     ),
-    "an argument": (lambda x: jnp.sort(jnp.broadcast_to(x, (128, 128)), 0), []),
+    "sort of an argument": (lambda x: jnp.sort(jnp.broadcast_to(x, (128, 128)), 0), []),
 }
 
 
@@ -121,7 +121,7 @@ def test_a_calibration_is_the_median_difference_for_each_megabyte_and_changes_no
     assert (made.jax, made.backend) == (jax.__version__, jax.default_backend())
 
 
-def test_a_compiler_that_takes_no_time_for_it_costs_nothing(tiny):
+def test_a_calibration_is_zero_if_embedding_takes_no_time(tiny):
     made = jaxmeter.calibrate(clock=clock([1.0] * 6 + [2.0]))
     assert made.seconds_per_megabyte == 0.0
 
@@ -138,7 +138,7 @@ def test_a_calibration_is_kept_for_this_machine_and_jax(tiny):
     assert calibration.calibration() is None
 
 
-def test_an_audit_shows_the_cost_once_there_is_a_calibration(tiny):
+def test_an_audit_shows_the_cost_if_there_is_a_calibration(tiny):
     captures = lambda x: LARGE * x  # noqa: E731
     assert jaxmeter.audit(captures, X).embedding_seconds is None
     calibrated()

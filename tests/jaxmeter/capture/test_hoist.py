@@ -39,13 +39,13 @@ def answers():
 
 
 @pytest.mark.parametrize("name", CAPTURED)
-def test_in_every_capture_situation_the_results_are_equal(name, answers):
+def test_a_hoisted_function_returns_the_same_bits_in_every_situation(name, answers):
     original, hoisted = answers
     assert bits(hoisted[name]) == bits(original[name])
 
 
 @pytest.mark.parametrize("name", CAPTURED)
-def test_in_every_capture_situation_nothing_is_captured_any_more(name):
+def test_a_hoisted_function_captures_only_scalars_in_every_situation(name):
     constants, audited = measured(name).held, measured(name).hoisted_audit
     assert [array.shape for array in audited.arrays if array.shape] == []
     # Scalars stay captured. Every other captured array is a constant, once.
@@ -148,7 +148,7 @@ def test_no_rule_gives_the_derivative_with_respect_to_an_array_it_captures(fn):
     assert bits(answers[0]) == bits(answers[1])
 
 
-def test_the_program_differs_by_its_arguments_alone():
+def test_hoisting_adds_only_the_jit_equation():
     def equations(fn, *args):
         return describe_program(jax.make_jaxpr(fn)(*args)).jaxpr_equations_count
 
@@ -223,7 +223,7 @@ def test_an_array_within_an_unknown_program_is_refused_by_the_name_of_its_primit
         hoisted(constants, X)
 
 
-def test_a_call_with_other_arguments_than_hoisted_is_refused_by_the_name_of_the_argument():
+def test_a_call_with_other_arguments_than_hoist_raises_an_error_that_names_the_argument():
     def step(params, x):
         return inner(params["w"]) + x
 

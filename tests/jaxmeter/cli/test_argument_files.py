@@ -47,7 +47,7 @@ def test_arrays_are_read_by_position_and_by_name(tmp_path):
         (b"", "."),
     ],
 )
-def test_an_array_that_is_not_what_it_says_ends_in_a_message(content, message, tmp_path):
+def test_an_array_that_contradicts_its_header_causes_a_clear_error(content, message, tmp_path):
     path = npz(tmp_path / "a.npz", x=content)
     with pytest.raises(JaxmeterError, match=rf"--npz: got '.*a\.npz' \(.*({message})"):
         arguments_of_npz(str(path))
@@ -83,7 +83,7 @@ def test_python_objects_are_not_unpickled_by_npz(tmp_path):
         lambda path: path.write_bytes(b""),
     ],
 )
-def test_a_file_without_arguments_ends_in_a_message(make, read, tmp_path):
+def test_a_file_without_arguments_causes_a_clear_error(make, read, tmp_path):
     path = tmp_path / "arguments"
     make(path)
     with pytest.raises(JaxmeterError, match="got '.*arguments'.*; give a (regular )?file"):
@@ -95,7 +95,7 @@ class Exits:
         return (exec, ("raise RuntimeError('code of the file')",))
 
 
-def test_a_pickle_that_raises_ends_in_a_message(tmp_path):
+def test_a_pickle_that_raises_causes_a_clear_error(tmp_path):
     path = tmp_path / "a.pickle"
     path.write_bytes(pickle.dumps(Exits()))
     with pytest.raises(JaxmeterError, match="code of the file"):

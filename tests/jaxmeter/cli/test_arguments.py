@@ -138,7 +138,7 @@ def test_static_arguments_are_named(module, arguments):
     assert main([text.format(name) for text in arguments]) == 0
 
 
-def test_a_file_is_a_target_wherever_it_lies_and_is_run_once(module, audited, tmp_path):
+def test_a_file_in_any_folder_can_be_a_target_and_is_run_once(module, audited, tmp_path):
     folder = tmp_path / "more"
     folder.mkdir()
     text = Path(f"{module(HOOK)}.py").read_text()

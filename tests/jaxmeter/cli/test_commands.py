@@ -205,7 +205,7 @@ def test_a_module_that_changes_the_folder_does_not_change_where_files_are_writte
     assert (tmp_path / file).is_file()
 
 
-def test_a_reader_that_closes_the_pipe_is_no_error(module, tmp_path, monkeypatch, capsys):
+def test_closing_the_pipe_of_the_output_is_not_an_error(module, tmp_path, monkeypatch, capsys):
     reading, writing = os.pipe()
     os.close(reading)
     name = module()
@@ -218,7 +218,7 @@ def test_a_reader_that_closes_the_pipe_is_no_error(module, tmp_path, monkeypatch
     assert json.loads((tmp_path / "a.json").read_text())["verdict"] == "large"
 
 
-def test_help_into_a_closed_pipe_ends_with_success():
+def test_help_to_a_closed_pipe_exits_with_code_0():
     reading, writing = os.pipe()
     os.close(reading)
     command = [sys.executable, "-m", "jaxmeter", "--help"]
@@ -326,18 +326,17 @@ def test_bad_usage_found_by_another_process_is_bad_usage_here(monkeypatch, capsy
         # XLA quotes the error of a callback; equinox quotes its own error.
         ("INTERNAL: callback: Traceback:\n  File ...\nValueError: mine\n", "ValueError: mine"),
         ("Above is the stack.\nequinox.EquinoxRuntimeError: mine\n\n1) Set", "EquinoxRunt"),
-        ("one\ntwo: three", "step: one"),
     ],
 )
 def test_the_last_line_has_the_message_that_another_error_quotes(message, line, capsys):
     print_failure("compare", Record("step", "failed", failure=Failure("trace", "X", message)))
     last = capsys.readouterr().err.splitlines()[-1]
-    assert line in last and ("mine" in last) == ("mine" in message)
+    assert line in last and "mine" in last
 
 
 @pytest.mark.parametrize("traceback", ["Traceback ...\n", ""])
 def test_an_exception_in_another_process_is_named_in_the_last_line(traceback, capsys):
-    failure = Failure("trace", "ValueError", "one\ntwo", traceback)
+    failure = Failure("trace", "ValueError", "one\ntwo: three", traceback)
     print_failure("compare", Record("mod:step", "failed", failure=failure))
     lines = capsys.readouterr().err.splitlines()
     assert lines[-1] == "compare: ValueError in trace of mod:step: one"

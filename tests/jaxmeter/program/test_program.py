@@ -50,7 +50,7 @@ def test_flops_and_bytes_of_a_matrix_product_are_exact():
     assert program.jaxpr_equations_count == 1
 
 
-def test_the_fingerprint_depends_on_the_program_alone():
+def test_the_fingerprint_depends_only_on_the_program():
     def fingerprint(fn):
         return describe_program(*traced_and_compiled(fn, X)).hlo_fingerprint
 

@@ -195,7 +195,7 @@ def test_a_record_of_a_failure_shows_it_first():
     assert "was in compile after 8 s<br>with \\| so far |" in markdown(record)
 
 
-def test_a_calibration_has_two_digits_and_its_spread():
+def test_a_calibration_is_shown_with_two_digits_and_its_range():
     made = Calibration(0.01634, "0", "cpu", "cpu", "", "today", (0.0143, 0.01634, 0.107))
     text = "compiling takes 16 ms, 14 ms to 110 ms in 3 rounds, for each megabyte that is embedded"
     assert table(made).startswith(text) and markdown(made).startswith(f"### {text}")

@@ -71,14 +71,14 @@ def test_a_cell_that_ends_with_an_expression_is_audited_without_arguments(output
     assert "<code>(weights @ x).sum() * y</code>" in html
 
 
-def test_a_cell_is_measured_in_a_process_that_gets_what_the_cell_names(outputs):
+def test_a_cell_is_measured_in_a_process_that_gets_the_values_named_in_the_cell(outputs):
     html, plain = shown(outputs[3])
     assert "status='ok'" in plain and "failure=None" in plain
     assert "captured_bytes=20000" in plain  # float64: the option of the notebook holds there
     assert "steady-state run" in html
 
 
-def test_a_watched_cell_prints_what_it_prints_and_shows_its_traces(outputs):
+def test_a_watched_cell_keeps_its_output_and_shows_its_traces(outputs):
     printed, result = outputs[4]
     assert printed.text == "(50,) (3,)\n"
     assert "2 traces, 2 compiles of 1 function" in result.data["text/html"]
@@ -102,7 +102,7 @@ def test_a_cell_that_fails_in_the_other_process_is_shown_as_a_failed_record(outp
     assert "AttributeError in setup" in html and "no attribute &#x27;missing&#x27;" in html
 
 
-def test_a_line_of_a_cell_is_named_as_the_notebook_numbers_it(monkeypatch):
+def test_a_line_of_a_cell_is_shown_with_the_number_of_the_cell(monkeypatch):
     file = "/tmp/ipykernel_12/3456.py"
     compiler = types.SimpleNamespace(_filename_map={file: 3})
     shell = types.SimpleNamespace(compile=compiler)

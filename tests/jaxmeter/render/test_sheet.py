@@ -74,7 +74,7 @@ def test_text_is_aligned_cut_short_and_without_colours():
     ]
 
 
-def test_html_folds_what_a_terminal_leaves_out_escapes_text_and_sets_no_colour():
+def test_html_folds_rows_that_a_terminal_leaves_out_escapes_text_and_sets_no_colour():
     rows = (Row(("<b>&", "1"), (Code("a < b"),)), Row(("", "2")))
     sheet = Sheet("x < y", tables=(Table(("name", "n:"), rows, "<t>", limit=1),), notes=("a & b",))
     text = sheet_html(dataclasses.replace(sheet, suggestions=("<s>",), block="<block>"))

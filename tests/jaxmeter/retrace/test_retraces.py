@@ -63,7 +63,7 @@ def test_each_call_is_reported_as_constructed(name):
 
 
 @pytest.mark.skipif(jax.__version_info__ < (0, 10), reason="older JAX takes 20 for 20.0")
-def test_an_equal_static_value_of_another_type_is_a_different_one():
+def test_an_equal_static_value_of_another_type_is_a_different_value():
     calls = [(X, 20), (X, 20.0), (X, 20)]
     report = jaxmeter.retraces(lambda x, n: x * n, calls, static_argnums=1)
     assert further(report) == ("static value of n: 20 -> 20.0", None)

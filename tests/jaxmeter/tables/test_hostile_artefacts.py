@@ -35,7 +35,7 @@ def dump_of(path):
 
 @pytest.mark.parametrize("kind", SPECIAL)
 @pytest.mark.parametrize("read", [jt.read_trace, jt.hlo_file, jt.read_nsys, dump_of])
-def test_anything_but_a_regular_file_of_bounded_size_ends_in_a_message(read, kind, tmp_path):
+def test_only_regular_files_of_limited_size_are_read(read, kind, tmp_path):
     path = tmp_path / "artefact"
     SPECIAL[kind](path)
     with pytest.raises(JaxmeterError, match=str(tmp_path)):
@@ -103,7 +103,7 @@ def test_strings_of_wrong_types_do_not_stop_a_capture(tmp_path):
     assert tables["nsys"]["nvtx_ranges_count"].tolist() == [2]
 
 
-def test_too_many_rows_end_in_a_message(tmp_path, monkeypatch):
+def test_too_many_rows_cause_a_clear_error(tmp_path, monkeypatch):
     monkeypatch.setattr("jaxmeter._tables.nsys._MOST_ROWS_COUNT", 3)
     ranges = [rows.text_range(number, number + 1, "a") for number in range(4)]
     path = rows.write(tmp_path / "a.sqlite", {"NVTX_EVENTS": ranges})
@@ -145,12 +145,12 @@ def test_a_trace_of_endless_empty_events_is_refused_before_it_is_unpacked(tmp_pa
         b"\x0a\xff\xff\xff\xff\x0f",
     ],
 )
-def test_a_file_with_other_bytes_than_a_trace_ends_in_a_message(content, tmp_path):
+def test_a_file_that_is_not_a_trace_causes_a_clear_error(content, tmp_path):
     path = tmp_path / "host.xplane.pb"
     path.write_bytes(content)
     with pytest.raises(JaxmeterError, match="host.xplane.pb"):
         jt.read_trace(path)
 
 
-def test_a_program_in_a_trace_that_is_no_program_is_left_out():
+def test_invalid_hlo_in_a_trace_is_left_out():
     assert xspace._hlo_text(b"\xff" * 100) == ""

@@ -38,7 +38,7 @@ def test_the_front_has_the_choices_that_no_other_beats_in_time_and_memory():
         jt.memory_table([points[0], points[0]])
 
 
-def test_a_choice_of_unknown_memory_hides_no_other_choice():
+def test_a_choice_with_unknown_memory_does_not_exclude_other_choices():
     points = [
         jt.Point({"chunk": 1}, [record(1.0, temp=None)]),
         jt.Point({"chunk": 2}, [record(2.0, temp=20)]),

@@ -77,7 +77,7 @@ def test_the_text_of_another_program_is_refused(tmp_path, hlo):
         read(rows.write(tmp_path / "a.sqlite", FULL), hlo)
 
 
-def test_a_kernel_of_a_program_without_hlo_takes_no_scope_of_another(tmp_path):
+def test_a_kernel_of_a_program_without_hlo_gets_no_scope_of_another_program(tmp_path):
     ranges = [
         *FULL["NVTX_EVENTS"],
         rows.text_range(3000, 4000, MODULE.replace("jit_f", "jit_g")),
@@ -115,7 +115,7 @@ def test_tables_that_nsys_left_out_are_empty(tmp_path):
     assert tables["nsys"]["nvtx_ranges_count"].tolist() == [5]
 
 
-def test_broken_files_have_a_message_and_are_left_alone(tmp_path):
+def test_broken_files_cause_a_clear_error_and_are_not_changed(tmp_path):
     path = rows.write(tmp_path / "a.sqlite", FULL)
     cut = tmp_path / "cut.sqlite"
     cut.write_bytes(path.read_bytes()[:9000])

@@ -83,7 +83,7 @@ def test_annotations_keep_their_keywords_and_phases_do_not_count_twice(written):
     assert tables["trace"]["programs_with_hlo_count"].tolist() == [0]
 
 
-def test_kernels_are_read_from_the_streams_of_a_gpu_alone(written):
+def test_kernels_are_read_only_from_the_streams_of_a_gpu(written):
     details = "regs:32 static_shared:16 dynamic_shared:8 grid:10,1,1 block:256,1,1 occ_pct:50"
     kernel = ("fused_dot", 0, 4_000_000, {**OP, "kernel_details": details})
     copy = ("MemcpyD2H", 5_000_000, 1_000_000, {"memcpy_details": "kind_src:device size:8"})
@@ -110,7 +110,7 @@ def test_hlo_of_another_program_is_refused(trace):
 
 
 @pytest.mark.parametrize("keep", [0.0, 0.3, 0.999])
-def test_a_truncated_file_is_refused_and_left_alone(keep, trace, tmp_path):
+def test_a_truncated_file_is_refused_and_not_changed(keep, trace, tmp_path):
     whole = trace.path.read_bytes()
     path = tmp_path / "host.xplane.pb"
     path.write_bytes(whole[: int(keep * len(whole))])

@@ -56,7 +56,7 @@ def test_seconds_within_another_stage_count_once(tmp_path):
     assert (run.compiles_count, run.cache_hits_count) == (2, 1)
 
 
-def test_a_trace_that_failed_is_no_compile_and_an_overlap_is_noted(tmp_path):
+def test_a_trace_without_a_compile_is_not_counted_and_an_overlap_is_noted(tmp_path):
     off = {"outcome": "off", "reason": ""}
     option = [["option", "jax_a", "1", "2"]]
     run = read(
@@ -84,6 +84,6 @@ def test_an_event_that_was_cut_off_is_reported_and_the_rest_is_kept(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]\n", '{"time": 1}\n'])
-def test_a_file_without_a_start_is_no_process(tmp_path, text):
+def test_a_file_without_a_start_event_is_not_a_process(tmp_path, text):
     (tmp_path / "5-1.jsonl").write_text(text)
     assert read_run(tmp_path, ["python"], 0, 100.0, 120.0).processes == ()

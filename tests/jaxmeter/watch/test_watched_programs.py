@@ -180,7 +180,7 @@ def test_an_interrupted_program_leaves_its_compiles(plain):
     assert one.id == "<lambda>#1"
 
 
-def test_a_program_without_jax_that_prints_much_is_run_as_it_is(plain, capfd, monkeypatch):
+def test_a_program_without_jax_that_prints_much_is_run_unchanged(plain, capfd, monkeypatch):
     (plain / "sitecustomize.py").write_text("import sys; sys.from_environment = True")
     (plain / "program.py").write_text("import sys; assert sys.from_environment\n" + NO_JAX)
     monkeypatch.setenv("PYTHONPATH", str(plain))

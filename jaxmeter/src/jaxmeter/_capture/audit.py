@@ -32,7 +32,6 @@ from jaxmeter._render.units import bytes_text, seconds_text
 
 _NOT_HELD = Holder(None, "", UNKNOWN)
 _FILTER_JIT = "equinox.filter_jit in place of jax.jit"
-_EQUINOX_SELF = f"use {_FILTER_JIT}: filter_jit passes the arrays of self as arguments"
 _PASS_IT = "give {name} an argument {root} and pass {root} in the call"
 _SUGGESTIONS: dict[Kind, str] = {
     "closure": _PASS_IT,
@@ -66,8 +65,8 @@ def audit(
     *args, **kwargs : Any
         The arguments of the function. `jax.ShapeDtypeStruct` may stand for arrays.
     threshold_bytes : int
-        A variable may be embedded if its size in bytes is at most this. The size is the sum over
-        all arrays of the variable and all their occurrences in the program. The default is 1 MB.
+        The largest size in bytes of a variable that is fine to embed. The size is the sum over all
+        arrays of the variable and all their occurrences in the program. The default is 1 MB.
 
     Returns
     -------
@@ -201,5 +200,7 @@ def _suggestion(root: Root, fn: Callable[..., Any], size: int, known: Calibratio
     call = f"self.{name}(*args)" if hasattr(fn, "__self__") else "self(*args)"
     text = _SUGGESTIONS[root.kind]
     if is_for_filter_jit(root.value):
-        text = _EQUINOX_SELF if root.kind == "self" else f"{text}, under {_FILTER_JIT}"
+        text = f"{text}, under {_FILTER_JIT}"
+        if root.kind == "self":
+            text = f"use {_FILTER_JIT}: filter_jit passes the arrays of self as arguments"
     return f"{text.format(name=name, root=root.name, call=call)}: {embedded}"

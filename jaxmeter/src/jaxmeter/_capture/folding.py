@@ -33,10 +33,10 @@ _CONVOLUTION_SECONDS = 4e-8
 def foldings(
     closed_jaxpr: Any, embedded: Collection[Hashable], least_seconds: float = ALARM_SECONDS
 ) -> tuple[Folding, ...]:
-    """Return the operations that are slow to fold, the slowest first.
+    """Return the operations that depend only on embedded arrays, the slowest to fold first.
 
-    These operations depend only on embedded arrays. ``embedded`` contains the `identity` of each
-    embedded array. Operations with an estimated folding time below ``least_seconds`` are left out.
+    ``embedded`` contains the `identity` of each embedded array. Operations with an estimated
+    folding time below ``least_seconds`` are left out.
     """
     found = {}
     for equation, use in _on_constants(closed_jaxpr, set(), None, embedded):
@@ -54,11 +54,11 @@ def foldings(
 def _on_constants(
     jaxpr: Any, given: set[Any], caller: Use | None, embedded: Collection[Hashable]
 ) -> Iterator[tuple[Any, Use | None]]:
-    """Yield the equations that can be computed from captured arrays alone, each with its line.
+    """Yield the equations that can be computed from embedded arrays alone, each with its line.
 
-    ``given`` is the set of the variables of ``jaxpr`` that can be computed from captured arrays
-    alone. ``caller`` is the line that calls the surrounding jitted function. This line is used for
-    all equations inside the function: the lines that JAX reports belong to its first trace.
+    ``given`` contains the inputs of ``jaxpr`` that can be computed from embedded arrays alone.
+    ``caller`` is the line that calls the surrounding jitted function. This line is used for all
+    equations inside the function, because the lines that JAX reports belong to its first trace.
     """
     body = inner(jaxpr)
     captured = {variable for variable, array in closed_over(jaxpr) if identity(array) in embedded}

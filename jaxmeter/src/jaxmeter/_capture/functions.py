@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+import itertools
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -28,7 +31,7 @@ def cells(fn: types.FunctionType) -> Iterator[tuple[str, Any]]:
     for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
         try:
             yield name, cell.cell_contents
-        except ValueError:  # a variable that has no value yet
+        except ValueError:
             continue
 
 
@@ -52,24 +55,32 @@ def code_names(code: types.CodeType) -> Iterator[str]:
             yield from code_names(constant)
 
 
-def parameter_names(fn: Any) -> tuple[str, ...]:
-    """Return the names of the parameters that a call can fill by position.
+def parameters(fn: Any) -> list[inspect.Parameter]:
+    """Return the parameters that a call of a callable can fill; an empty list if not known.
 
-    Parameters that a partial fills by position are left out, and also the ``self`` of a bound
-    method.
+    The ``self`` of a bound method is left out, and also parameters that a partial fills by
+    position.
     """
-    taken = 0
-    while is_partial(fn):
-        taken += len(fn.args)
-        fn = fn.func
-    fn = unwrapped(fn)
-    if hasattr(fn, "__func__") and hasattr(fn, "__self__"):
-        fn, taken = fn.__func__, taken + 1
-    code = getattr(fn, "__code__", None)
-    return () if code is None else code.co_varnames[taken : code.co_argcount]
+    if is_partial(fn):  # a library may have its own class of partials
+        fn = functools.partial(fn.func, *fn.args, **fn.keywords)
+    try:
+        return list(inspect.signature(fn).parameters.values())
+    except Exception:  # an object may compute its attributes, and may raise any exception
+        return []
+
+
+def positional_names(fn: Any) -> Iterator[str]:
+    """Yield the names of a callable's positional parameters, then ``args[0]``, ``args[1]``, ...
+    without end."""
+    rest = "args"
+    for parameter in parameters(fn):
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            yield parameter.name
+        elif parameter.kind == parameter.VAR_POSITIONAL:
+            rest = parameter.name
+    yield from (f"{rest}[{number}]" for number in itertools.count())
 
 
 def named_arguments(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Return a dictionary from parameter names to the arguments of a call."""
-    names = (*parameter_names(fn), *(f"args[{n}]" for n in range(len(args))))
-    return {**dict(zip(names, args, strict=False)), **kwargs}
+    return {**dict(zip(positional_names(fn), args, strict=False)), **kwargs}

@@ -28,8 +28,6 @@ def hoist(
 ) -> tuple[Callable[..., Any], dict[str, jax.Array]]:
     """Turn the captured arrays of a function into its first argument.
 
-    Return the new function and the captured arrays.
-
     Parameters
     ----------
     fn : Case or callable
@@ -41,14 +39,15 @@ def hoist(
     -------
     hoisted : callable
         ``hoisted(constants, *args, **kwargs)`` returns the same as ``fn(*args, **kwargs)``. It is
-        already jitted. It may be jitted again with other options. It may also be differentiated and
+        already jitted. It may be jitted again with other options. It may be differentiated and
         mapped, also with respect to the constants. Its arguments must have the shapes, dtypes and
         static values of the arguments of `hoist`. The static values are the static arguments and
         all leaves that are neither arrays nor numbers. ``hoisted`` donates the arguments that
         ``fn`` donates.
     constants : dict
         The captured arrays of one dimension or more. The keys are the paths that `jaxmeter.audit`
-        shows. Arrays without a path are named ``"constant 0"``, ``"constant 1"``, ...
+        shows. Arrays without a path are named ``"constant 0"``, ``"constant 1"``, ... A number is
+        added to a path that an earlier array has: ``"host 0"``.
 
     Raises
     ------
@@ -73,35 +72,34 @@ def hoist(
     ``hoisted``.
     """
     case = case_of("hoist", fn, args, kwargs)
-    name = name_of(case.fn)
     known = None if case.jit_options else jit_of(case.fn)
     if not isinstance(known, KnownJit):
         fn = jax.jit(case.fn, **case.jit_options) if case.jit_options else case.fn
-        return _hoisted(fn, name, case.fn, case.args, case.kwargs)
+        return _hoisted(fn, case.fn, case.args, case.kwargs)
 
     def hoist_jit(*args: Any, **kwargs: Any) -> Any:
-        return _hoisted(known.jit, name, case.fn, args, kwargs)
+        return _hoisted(known.jit, case.fn, args, kwargs)
 
     jitted, constants = known.leave_with(hoist_jit, *filled((case.args, dict(case.kwargs))))
 
     def hoisted(constants: dict[str, jax.Array], *args: Any, **kwargs: Any) -> Any:
         return known.call_with(functools.partial(jitted, constants), args, kwargs)
 
-    return _described(hoisted, name), constants
+    return _described(hoisted, name_of(case.fn)), constants
 
 
 def _hoisted(
     fn: Callable[..., Any],
-    name: str,
     holder: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
 ) -> tuple[Callable[..., Any], dict[str, jax.Array]]:
-    """Hoist the captured arrays of a function.
+    """Hoist the captured arrays of ``fn``, which is jitted or not.
 
-    Return the new function, and a dictionary from the path of each array to the array. The search
-    for a path begins at the function ``holder`` and at its arguments.
+    Return the new function, and a dictionary from the path of each array to the array. The paths
+    begin at ``holder``, the function that the user gave, and at its arguments.
     """
+    name = name_of(holder)
     static = static_arguments(getattr(fn, "_jit_info", None))
     given = args, kwargs
     fixed, (args, kwargs) = split(args, kwargs, static)

@@ -19,7 +19,7 @@ import jax
 import jax.core
 import numpy as np
 
-from jaxmeter._capture.functions import cells, code_names, defaults, parameter_names, unwrapped
+from jaxmeter._capture.functions import cells, code_names, defaults, positional_names, unwrapped
 from jaxmeter._measure.case import is_partial
 
 Kind = Literal["closure", "global", "class", "self", "default", "partial", "argument", "unknown"]
@@ -80,6 +80,8 @@ def held_arrays(fn: Callable[..., Any], arguments: Mapping[str, Any]) -> Iterato
 
 
 class _Walk:
+    """A breadth-first search of the objects that a function can reach."""
+
     def __init__(self, fn: Callable[..., Any]) -> None:
         self.home = getattr(unwrapped(fn), "__module__", None)
         # The values are kept alive, because an id is valid only as long as its object exists.
@@ -108,14 +110,12 @@ class _Walk:
 
     def inside(self, place: Holder) -> Iterator[Holder]:
         value = place.value
-        if isinstance(value, (str, bytes, int, float, complex, type(None))):
+        if isinstance(value, (str, bytes, int, float, complex, type(None), types.ModuleType)):
             return
         if is_partial(value):
             yield from _in_partial(place)
         elif isinstance(value, types.FunctionType):
             yield from self.in_function(place)
-        elif isinstance(value, types.ModuleType):
-            return
         elif isinstance(value, type):
             yield from _in_class(place)
         elif _is_method(value):
@@ -139,7 +139,7 @@ class _Walk:
         fn = place.value
         owner = place.path
         # Read the globals, because a wrapper has the __module__ of the function that it wraps.
-        in_library = _top_package(fn.__globals__.get("__name__", "")) in _LIBRARIES
+        in_library = _is_library(fn.__globals__.get("__name__", ""))
         wrapped = getattr(fn, "__wrapped__", None)
         if wrapped is not None:
             yield place.member(wrapped)
@@ -166,7 +166,7 @@ class _Walk:
         for name in sorted(names):
             value = own.get(name, sys.modules.get(name))  # imported at the top or in the body
             if isinstance(value, types.ModuleType):
-                if _top_package(value.__name__) in _LIBRARIES:
+                if _is_library(value.__name__):
                     continue
                 for attribute in sorted(names & vars(value).keys()):
                     found = vars(value)[attribute]
@@ -183,12 +183,8 @@ def _global(name: str, value: Any) -> Root:
 def _in_partial(place: Holder) -> Iterator[Holder]:
     value = place.value
     yield place.member(value.func)
-    names = parameter_names(value.func)
-    names += tuple(f"args[{n}]" for n in range(len(names), len(value.args)))
-    given = [
-        (name, f".args[{index}]", item)
-        for index, (name, item) in enumerate(zip(names, value.args, strict=False))
-    ]
+    positional = zip(positional_names(value.func), value.args, strict=False)
+    given = [(name, f".args[{at}]", item) for at, (name, item) in enumerate(positional)]
     given += [(name, f".keywords[{name!r}]", item) for name, item in value.keywords.items()]
     for name, suffix, item in given:
         if place.root is UNKNOWN:
@@ -210,7 +206,7 @@ def _in_method(place: Holder) -> Iterator[Holder]:
 
 def _in_class(place: Holder) -> Iterator[Holder]:
     """Yield the attributes and methods of a class."""
-    if _top_package(place.value.__module__) in _LIBRARIES:
+    if _is_library(place.value.__module__):
         return
     for name, member in list(vars(place.value).items()):
         if isinstance(member, (staticmethod, classmethod)):
@@ -225,7 +221,7 @@ def _in_class(place: Holder) -> Iterator[Holder]:
 def _classes(cls: type) -> Iterator[Holder]:
     """Yield a class and its base classes, whose methods and attributes may hold arrays."""
     for base in cls.__mro__:
-        if _top_package(base.__module__) not in _LIBRARIES:
+        if not _is_library(base.__module__):
             yield Holder(base, base.__name__, Root("class", base.__name__))
 
 
@@ -234,7 +230,7 @@ def _in_object(place: Holder) -> Iterator[Holder]:
     cls = type(value)
     wrapped = _attribute(value, "__wrapped__")
     called = place.root is UNKNOWN and not place.path
-    if called and wrapped is None and _top_package(cls.__module__) not in _LIBRARIES:
+    if called and wrapped is None and not _is_library(cls.__module__):
         # If the audited function is an instance of the user's class, the instance is ``self``. A
         # wrapper, such as a jitted function or jax.custom_jvp, stands for the function inside.
         place = Holder(value, "self", Root("self", "self", value))
@@ -273,8 +269,8 @@ def _is_method(value: Any) -> bool:
     return _attribute(value, "__self__") is not None and _attribute(value, "__func__") is not None
 
 
-def _top_package(module: str) -> str:
-    return module.partition(".")[0]
+def _is_library(module: str) -> bool:
+    return module.partition(".")[0] in _LIBRARIES
 
 
 def _is_array(value: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
@@ -22,10 +21,10 @@ def replay(closed_jaxpr: Any, values: Values, args: Sequence[Any]) -> list[Any]:
     """Evaluate a jaxpr with ``values`` in place of its captured arrays.
 
     Sub-programs that capture none of these arrays are used as they are. The other sub-programs are
-    traced again and get the values as additional operands. The whole evaluation may be traced.
+    traced again and get the values as additional operands. This function may itself be traced.
 
-    A `JaxmeterError` is raised if a sub-program that captures an array has an unsupported
-    primitive, or is a jit with layouts.
+    A `JaxmeterError` is raised if a sub-program that captures an array belongs to an unsupported
+    primitive, or to a jit with layouts.
     """
     body = inner(closed_jaxpr)
     known: dict[Any, Any] = {
@@ -42,25 +41,24 @@ def replay(closed_jaxpr: Any, values: Values, args: Sequence[Any]) -> list[Any]:
         return values.get(identity(atom.val), atom.val) if hasattr(atom.val, "shape") else atom.val
 
     for equation in body.eqns:
-        operands = [read(atom) for atom in equation.invars]
+        name, operands = equation.primitive.name, [read(atom) for atom in equation.invars]
         stack = source_info_util.current_name_stack() + equation.source_info.name_stack
         with (
             source_info_util.user_context(equation.source_info.traceback, name_stack=stack),
             equation.ctx.manager,
         ):
             held = _held(equation, values)
-            if equation.primitive.name in _CUSTOM and (held or equation.params["num_consts"]):
+            if name in _CUSTOM and (held or equation.params["num_consts"]):
                 answers = _custom(equation, operands, held)
             elif not held:
                 answers = _bind(equation, operands, equation.params)
-            elif equation.primitive.name in _RULES:
-                answers = _RULES[equation.primitive.name](equation, operands, held)
+            elif name in _RULES:
+                answers = _RULES[name](equation, operands, held)
             else:
-                primitive, types = equation.primitive.name, map(type_text, held.values())
                 raise JaxmeterError(
-                    f"hoist: got {', '.join(types)}, captured inside {primitive}, but hoist cannot "
-                    f"add arguments to {primitive}; pass each captured array as an argument in "
-                    "your code"
+                    f"hoist: got {', '.join(map(type_text, held.values()))}, captured inside "
+                    f"{name}, but hoist cannot add arguments to {name}; pass each captured array "
+                    "as an argument in your code"
                 )
         known.update(zip(equation.outvars, answers, strict=True))
     return [read(atom) for atom in body.outvars]
@@ -134,15 +132,12 @@ def _scan(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]
         answers = replay(params["jaxpr"], held, (*consts, *carries, *items))
         return answers[:carries_count], answers[carries_count:]
 
-    options = {name: params[name] for name in ("_split_transpose",) if name in params}
+    names = ("length", "reverse", "unroll", "_split_transpose")
     carries, items = jax.lax.scan(
         body,
         list(carries),
         list(operands[consts_count + carries_count :]),
-        length=params["length"],
-        reverse=params["reverse"],
-        unroll=params["unroll"],
-        **options,
+        **{name: params[name] for name in names if name in params},
     )
     return [*carries, *items]
 
@@ -161,9 +156,9 @@ def _while(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any
 
 def _cond(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]:
     index, *others = operands
-    values = list(held.values())
     branches = [
-        functools.partial(_taking(jaxpr, held), values) for jaxpr in equation.params["branches"]
+        lambda *args, jaxpr=jaxpr: replay(jaxpr, held, args)
+        for jaxpr in equation.params["branches"]
     ]
     return jax.lax.switch(index, branches, *others)
 

@@ -32,6 +32,10 @@ def uses_of(closed_jaxpr: Any, wanted: Collection[Hashable]) -> dict[Hashable, t
 def _walk(
     jaxpr: Any, known: dict[Any, Hashable], wanted: Collection[Hashable], seen: set[Hashable]
 ) -> Iterator[tuple[Hashable, Use]]:
+    """Yield the key of a wanted array with each line that uses it, also in sub-jaxprs.
+
+    ``known`` contains the variables of ``jaxpr`` that stand for wanted arrays, with their keys.
+    """
     body = inner(jaxpr)
     own = {variable: identity(array) for variable, array in closed_over(jaxpr)}
     keys = known | {variable: key for variable, key in own.items() if key in wanted}

@@ -21,10 +21,10 @@ from typing import Any
 from jaxmeter._cli.arguments import ARGUMENTS_HOOK, case_from_options
 from jaxmeter._measure.case import Case, name_of
 from jaxmeter._measure.progress import advice_of, message_of
-from jaxmeter._records.files import write_file
+from jaxmeter._records.files import file_errors, write_file
 from jaxmeter._records.record import Record
 from jaxmeter._render.terminal import leaving_reader, markdown, show
-from jaxmeter.errors import FileError, JaxmeterError
+from jaxmeter.errors import JaxmeterError
 
 _QUOTED = re.compile(r"[\w.]*(Error|Exception): ")
 MEASURE = "measure"
@@ -253,7 +253,5 @@ def _write(options: argparse.Namespace, result: Any) -> None:
 
 def write_answer(option: str, file: str, text: str) -> None:
     """Write a string to the file that an option names."""
-    try:
+    with file_errors(option, file, "give a writable path"):
         write_file(file, text + "\n")
-    except FileError as error:
-        raise JaxmeterError(f"{option}: {error}") from error

@@ -76,7 +76,9 @@ def run(options: argparse.Namespace) -> tuple[Comparison, bool | None]:
         criteria=Criteria(minimum_effect=options.minimum_effect, tolerance=options.tolerance),
         effort=_effort(options.seconds),
         timeout_seconds=options.timeout,
-        on_process=lambda number: _report(number, options.processes),
+        on_process=lambda number: print(
+            f"compare: process {number} of {options.processes}", file=sys.stderr, flush=True
+        ),
     )
     for record in found.failures:
         print_failure("compare", record)
@@ -89,7 +91,3 @@ def _effort(seconds: float | None) -> Effort:
     effort = Effort(steady_seconds=seconds)
     turns = round(seconds / (2 * effort.turn_seconds))
     return dataclasses.replace(effort, turns=max(effort.turns, turns))
-
-
-def _report(number: int, of: int) -> None:
-    print(f"compare: process {number} of {of}", file=sys.stderr, flush=True)

@@ -96,11 +96,11 @@ def _case(target: str, *, is_locked: bool) -> Case:
         try:
             case = case_from_options("lock", target, Side(target))
         except JaxmeterError as error:
-            if is_locked:
-                raise JaxmeterError(
-                    f"{error}; if the function was removed, delete its lines in {LOCK_FILE}"
-                ) from None
-            raise
+            if not is_locked:
+                raise
+            raise JaxmeterError(
+                f"{error}; if the function was removed, delete its lines in {LOCK_FILE}"
+            ) from None
         return with_arrays(case)
 
 

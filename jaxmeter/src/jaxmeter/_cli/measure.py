@@ -30,13 +30,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--repeat",
         type=int,
         default=BenchmarkCase.repeat,
-        help="steady-state samples (default %(default)s)",
+        help="number of steady-state samples (default %(default)s)",
     )
     parser.add_argument(
         "--compiles",
         type=int,
         default=BenchmarkCase.compiles,
-        help="compiles to time (default %(default)s)",
+        help="number of compiles to measure (default %(default)s)",
     )
     parser.add_argument(
         "--timeout",

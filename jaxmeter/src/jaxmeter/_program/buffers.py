@@ -101,8 +101,7 @@ def _assigned(text: str, known: Mapping[str, Instruction]) -> Iterator[Buffer]:
 
 
 def _kind(text: str) -> Kind | None:
-    """Return the kind of buffer that an allocation contains, from XLA's description of the
-    allocation.
+    """Return the kind of buffer in an allocation, from XLA's description of the allocation.
 
     Return None for the thread-local memory of a single operation.
     """

@@ -91,8 +91,7 @@ class Instruction:
 
     @property
     def bytes(self) -> int:
-        """The size of the result in bytes; for a tuple, the size of its arrays without its
-        pointers."""
+        """The size of the result in bytes, without the pointers of a tuple."""
         return sum(_array_bytes(match) for match in _ARRAY.finditer(self.shape))
 
 
@@ -180,8 +179,7 @@ def bodies(every: Iterable[Instruction]) -> dict[str, list[Instruction]]:
 
 
 def named_instructions(text: str) -> dict[str, Instruction]:
-    """Return the instructions of an HLO module by name, with missing `op_name` and `source` filled
-    in.
+    """Return the instructions of an HLO module by name, and fill in missing `op_name` and `source`.
 
     A fusion, call or loop without an `op_name` gets the `op_name` and `source` of the root of the
     computation that it calls. If the root has no `op_name` either, the most frequent `op_name` in

@@ -49,7 +49,8 @@ def inventory(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) -> Inven
     Raises
     ------
     JaxmeterError
-        If ``fn`` has another type, or if arguments are given with a case or a compiled program.
+        If ``fn`` has another type, if arguments are given with a case or a compiled program, or if
+        the arguments cannot be used.
     Exception
         Any exception that is raised while the function is traced or compiled.
     """
@@ -108,12 +109,11 @@ def _source_lines(equations: list[Any]) -> tuple[SourceLine, ...]:
         place = author_place(places_of_equation(equation))
         if place is not None:
             counts[place] += 1
-            avals = (one.aval for one in equation.outvars)
             # Tokens and references have no size; PRNG keys have no plain dtype.
             sizes[place] += sum(
-                aval.size * getattr(aval.dtype, "itemsize", 0)
-                for aval in avals
-                if hasattr(aval, "dtype") and hasattr(aval, "size")
+                one.aval.size * getattr(one.aval.dtype, "itemsize", 0)
+                for one in equation.outvars
+                if hasattr(one.aval, "dtype") and hasattr(one.aval, "size")
             )
     return tuple(
         SourceLine(
@@ -168,7 +168,8 @@ def diff(before: Source, now: Source, *args: Any, **kwargs: Any) -> ProgramDiff:
     Raises
     ------
     JaxmeterError
-        If a program has another type, or if arguments are given although no program is a callable.
+        If a program has another type, if arguments are given although no program is a callable, or
+        if the arguments cannot be used.
     Exception
         Any exception that is raised while a function is traced or compiled.
     """
@@ -262,15 +263,15 @@ def _line_changes(
 
     def order(one: LineChange) -> tuple[bool, bool, int, int]:
         # New lines come first, then lost lines, then lines of both. An edited line counts as new.
-        places = one.now is None, one.before is not None and one.now is not None
-        return (places[1], places[0], -abs(one.bytes_change), -abs(one.equations_change))
+        is_lost, is_new = one.now is None, one.before is None
+        sizes = -abs(one.bytes_change), -abs(one.equations_change)
+        return (not (is_lost or is_new), is_lost, *sizes)
 
     return tuple(sorted(differing, key=order))
 
 
 def _by_text(lines: tuple[SourceLine, ...]) -> dict[tuple[str, str, str], SourceLine]:
-    """Return the source lines by file, function and text, with the counts of equal lines added
-    up."""
+    """Return the source lines by file, function and text; add up the counts of equal lines."""
     found: dict[tuple[str, str, str], SourceLine] = {}
     for line in lines:
         key = (line.file, line.function, line.text)
@@ -290,7 +291,7 @@ def _fusion_changes(before: tuple[Fusion, ...], now: tuple[Fusion, ...]) -> Iter
     vanished, appeared = list((old - new).elements()), list((new - old).elements())
     for fusion in list(vanished):
         # Two fusions that differ only in the op_names of their operations count as equal.
-        match = next((new for new in appeared if _operations(new) == _operations(fusion)), None)
+        match = next((one for one in appeared if _operations(one) == _operations(fusion)), None)
         if match is not None:
             vanished.remove(fusion)
             appeared.remove(match)

@@ -43,8 +43,8 @@ def memory(fn: Case | Callable[..., Any], *args: Any, run: bool = True, **kwargs
     fn : Case or callable
         The function, jitted or not; or a case, which may have jit options.
     *args, **kwargs : Any
-        The arguments of the function. If one of them is a `jax.ShapeDtypeStruct`, the function is
-        not run.
+        The arguments of the function. If any leaf of the arguments is a `jax.ShapeDtypeStruct`, the
+        function is not run.
     run : bool
         Whether to run the function once to measure its peak memory.
 
@@ -58,7 +58,8 @@ def memory(fn: Case | Callable[..., Any], *args: Any, run: bool = True, **kwargs
     Raises
     ------
     JaxmeterError
-        If ``fn`` is not callable, or if arguments are given with a case.
+        If ``fn`` is not callable, if arguments are given with a case, or if the arguments cannot be
+        used.
     Exception
         Any exception that the function raises.
     """
@@ -129,8 +130,7 @@ def tradeoff(
     repeat: int = 10,
     max_seconds: float | None = None,
 ) -> Tradeoff:
-    """Measure a function for several choices of parameters, to find the best choices in time and
-    memory.
+    """Measure the time and memory of a function for several choices of parameters.
 
     Parameters
     ----------
@@ -144,8 +144,8 @@ def tradeoff(
     Returns
     -------
     Tradeoff
-        The time and memory of each choice. If a choice fails, for example for lack of memory, its
-        error is kept instead.
+        The median time and the temporaries of each choice, and whether every faster choice needs
+        more memory. If a choice fails, for example for lack of memory, its error is kept instead.
 
     Raises
     ------
@@ -184,9 +184,7 @@ def tradeoff(
     return Tradeoff(name, (*ranked, *failures), jax.__version__)
 
 
-def pareto_front(
-    sizes: Sequence[tuple[float, int | None]],
-) -> Iterator[tuple[int, bool]]:
+def pareto_front(sizes: Sequence[tuple[float, int | None]]) -> Iterator[tuple[int, bool]]:
     """Yield the position of each pair (seconds, bytes) and whether the pair is best.
 
     The fastest pair is first. A pair is best if it has fewer bytes than all pairs yielded before,

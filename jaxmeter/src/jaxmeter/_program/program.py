@@ -16,10 +16,10 @@ def describe_program(closed_jaxpr: Any, compiled: jax.stages.Compiled | None = N
 
     Parameters
     ----------
-    closed_jaxpr : jax.extend.core.ClosedJaxpr, optional
-        The traced program. Without it, the equations of the jaxpr are not counted.
+    closed_jaxpr : jax.extend.core.ClosedJaxpr or None
+        The traced program. If it is None, the equations of the jaxpr are not counted.
     compiled : jax.stages.Compiled, optional
-        The same program, compiled. Without it, only the equations are counted.
+        The same program, compiled. If it is left out, only the equations are counted.
     """
     found: dict[str, Any] = {}
     if closed_jaxpr is not None:

@@ -117,11 +117,7 @@ def _frames(profile: CompileProfile, row: CompileRow) -> Iterator[str]:
     if row.stage not in ("trace", "lower"):
         yield "compile"
     yield row.stage
-    if not row.source:
-        yield "unattributed"
-    else:
-        calls = profile.stacks.get(row.source, ())
-        yield from calls or (row.source,)
+    yield from profile.stacks.get(row.source) or (row.source or "unattributed",)
     if row.scope:
         yield f"scope {row.scope}"
     yield from filter(None, (row.primitive, row.kernel))

@@ -161,7 +161,7 @@ def sheet_rich(sheet: Sheet) -> Any:
                 texts = [*map(_plain, row.cells), "\n".join(_details(table, row))]
                 cells = (RichText(text, _STYLES.get(text, "")) for text in texts[: len(names)])
                 drawn.add_row(*cells)
-            parts += [drawn, *map(RichText, _more(len(table.rows) - table.limit, ""))]
+            parts += [drawn, *map(RichText, _more(len(table.rows) - table.limit))]
     parts += [RichText(note, "dim") for note in sheet.notes]
     if sheet.suggestions:
         parts.append(RichText("suggestions:", "bold yellow"))
@@ -200,7 +200,7 @@ def _table_lines(table: Table) -> Iterable[str]:
         )
         yield (indent + "  ".join(aligned)).rstrip()
         yield from (f"{indent}    {line}" for line in _details(table, row))
-    yield from (indent + line for line in _more(len(table.rows) - len(shown), ""))
+    yield from (indent + line for line in _more(len(table.rows) - len(shown)))
 
 
 def columns(table: Table) -> tuple[str, ...]:
@@ -210,7 +210,7 @@ def columns(table: Table) -> tuple[str, ...]:
 
 def _suggestions(sheet: Sheet) -> list[str]:
     shown = [f"  - {line}" for line in sheet.suggestions[: sheet.suggestions_limit]]
-    return shown + _more(len(sheet.suggestions) - len(shown), "", "  ")
+    return shown + [f"  {line}" for line in _more(len(sheet.suggestions) - len(shown))]
 
 
 def _details(table: Table, row: Row) -> list[str]:
@@ -220,8 +220,8 @@ def _details(table: Table, row: Row) -> list[str]:
     return shown + _more(len(row.details) - len(shown), " lines")
 
 
-def _more(count: int, what: str, indent: str = "") -> list[str]:
-    return [f"{indent}and {count} more{what}"] if count > 0 else []
+def _more(count: int, what: str = "") -> list[str]:
+    return [f"and {count} more{what}"] if count > 0 else []
 
 
 def pieces(text: Text) -> list[str]:

@@ -65,8 +65,7 @@ def table(result: Any, *, every: bool = False) -> str:
     JaxmeterError
         If `result` is not a result of jaxmeter.
     """
-    sheet = _sheet("table", result)
-    return sheet_text(without_limits(sheet) if every else sheet)
+    return sheet_text(_sheet("table", result, every=every))
 
 
 def markdown(result: Any) -> str:
@@ -90,8 +89,7 @@ def show(result: Any, *, every: bool = False) -> None:
 
     If `every` is true, print every row of long tables.
     """
-    sheet = _sheet("show", result)
-    sheet = without_limits(sheet) if every else sheet
+    sheet = _sheet("show", result, every=every)
     if sys.stdout.isatty():
         # If jaxmeter was installed without its dependencies, rich is missing: print plain text.
         with contextlib.suppress(ImportError):
@@ -116,9 +114,10 @@ def leaving_reader() -> Iterator[None]:
         os.close(nowhere)
 
 
-def _sheet(call: str, result: Any) -> Sheet:
+def _sheet(call: str, result: Any, *, every: bool = False) -> Sheet:
     describe = _SHEETS.get(type(result))
     if describe is None:
         names = ", ".join(f"jaxmeter.{kind.__name__}" for kind in _SHEETS)
         raise JaxmeterError(f"{call}: got {result!r:.80}; give a result of type {names}")
-    return describe(result)
+    sheet = describe(result)
+    return without_limits(sheet) if every else sheet

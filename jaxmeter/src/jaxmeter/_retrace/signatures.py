@@ -12,8 +12,6 @@ A jitted function is retraced for each new combination of these properties:
 from __future__ import annotations
 
 import dataclasses
-import inspect
-import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -21,6 +19,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.core
 
+from jaxmeter._capture.functions import parameters, positional_names
 from jaxmeter._records.retraces import Difference
 from jaxmeter._render.units import type_text
 
@@ -100,15 +99,15 @@ def signature(
     numbers = {n % len(args) if args and -len(args) <= n < 0 else n for n in numbers}
     arguments = {
         name: _argument(name, value, "by position", number in numbers)
-        for number, (name, value) in enumerate(zip(_positional_names(fn), args, strict=False))
+        for number, (name, value) in enumerate(zip(positional_names(fn), args, strict=False))
     }
     arguments |= {
         name: _argument(name, value, "by keyword", name in names) for name, value in kwargs.items()
     }
     arguments |= {
-        name: _argument(name, default, "left out", is_static=True)
-        for name, default in _defaults(fn)
-        if name in names and name not in arguments
+        one.name: _argument(one.name, one.default, "left out", is_static=True)
+        for one in parameters(fn)
+        if one.default is not one.empty and one.name in names and one.name not in arguments
     }
     options = {name: getattr(jax.config, name, None) for name in getattr(jax.config, "values", ())}
     return Signature(arguments, options | {"mesh": str(jax.sharding.get_abstract_mesh())})
@@ -165,31 +164,6 @@ def _leaf(value: Any) -> Leaf | None:
     return Leaf(shape, dtype, bool(getattr(aval, "weak_type", False)), placement, number)
 
 
-def _positional_names(fn: Callable[..., Any]) -> Iterator[str]:
-    """Yield the names of a function's positional parameters, then ``args[0]``, ``args[1]``, ...
-    without end."""
-    rest = "args"
-    for parameter in _parameters(fn):
-        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
-            yield parameter.name
-        elif parameter.kind == parameter.VAR_POSITIONAL:
-            rest = parameter.name
-    yield from (f"{rest}[{number}]" for number in itertools.count())
-
-
-def _defaults(fn: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
-    for parameter in _parameters(fn):
-        if parameter.default is not parameter.empty:
-            yield parameter.name, parameter.default
-
-
-def _parameters(fn: Callable[..., Any]) -> list[inspect.Parameter]:
-    try:
-        return list(inspect.signature(fn).parameters.values())
-    except (TypeError, ValueError):
-        return []
-
-
 def _arguments(now: Signature, before: Signature) -> Iterator[Difference]:
     for name in dict.fromkeys((*before.arguments, *now.arguments)):
         old, new = before.arguments.get(name), now.arguments.get(name)
@@ -214,7 +188,7 @@ def _parts(name: str, old: Argument, new: Argument) -> Iterator[Difference]:
             same_tree = True  # the difference between the trees has been reported
             yield Difference("structure", path, _part_text(before), _part_text(now))
     if not same_tree:
-        yield Difference("structure", name, *contrast(_text(old.tree), _text(new.tree)))
+        yield Difference("structure", name, *_contrast(_text(old.tree), _text(new.tree)))
 
 
 def _leaves(path: str, before: Leaf, now: Leaf) -> Iterator[Difference]:
@@ -246,7 +220,7 @@ def _statics(path: str, before: Any, now: Any) -> Iterator[Difference]:
     if _made_again(before, now):
         yield Difference("new object", path, *map(_cut, texts))
     else:
-        yield Difference("static value", path, *contrast(*texts))
+        yield Difference("static value", path, *_contrast(*texts))
 
 
 def _same(before: Any, now: Any) -> bool:
@@ -276,7 +250,7 @@ def _changed_options(now: Signature, before: Signature) -> Iterator[Difference]:
     for name in sorted(before.options.keys() | now.options.keys()):
         old, new = before.options.get(name), now.options.get(name)
         if old is not new and old != new:
-            yield Difference("option", name, _short(old), _short(new))
+            yield Difference("option", name, _cut(_text(old)), _cut(_text(new)))
 
 
 def _part_text(part: Leaf | Static | None) -> str:
@@ -296,7 +270,7 @@ def _value_text(value: Any) -> str:
     return _text(value)
 
 
-def contrast(before: str, now: str) -> tuple[str, str]:
+def _contrast(before: str, now: str) -> tuple[str, str]:
     """Shorten two long strings to the parts that show where the strings begin to differ."""
     same = len(os.path.commonprefix((before, now)))
     start = max(0, same - _CONTEXT_CHARACTERS)
@@ -306,13 +280,8 @@ def contrast(before: str, now: str) -> tuple[str, str]:
 
 
 def _cut(text: str, start: int = 0) -> str:
-    rest = text[start:]
-    rest = rest if len(rest) <= _TEXT_CHARACTERS else rest[:_TEXT_CHARACTERS] + "..."
-    return "..." * bool(start) + rest
-
-
-def _short(value: Any) -> str:
-    return _cut(_text(value))
+    end = start + _TEXT_CHARACTERS
+    return "..." * (start > 0) + text[start:end] + "..." * (len(text) > end)
 
 
 def _text(value: Any) -> str:

@@ -130,6 +130,7 @@ def _frames() -> list[types.FrameType]:
 
 
 def _call(frames: list[types.FrameType]) -> Call | None:
+    """Return the innermost call of a jitted function, from the local variables of JAX's frames."""
     for number, frame in enumerate(frames):
         if not is_jax(frame.f_code.co_filename):
             continue

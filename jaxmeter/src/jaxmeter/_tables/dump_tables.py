@@ -202,18 +202,11 @@ def _opcodes(parts: pd.DataFrame) -> pd.DataFrame:
 
 
 def _passes(dump: Dump) -> pd.DataFrame:
-    rows: list[dict[str, Any]] = []
+    rows = []
     for position, pipeline, name, path in dump.passes:
-        text = dump_text(path)
-        opcodes = [instruction.opcode for instruction in instructions(text)]
-        row = {
-            "position": position,
-            "pipeline": pipeline,
-            "name": name,
-            "instructions_count": len(opcodes),
-            "fusions_count": opcodes.count("fusion"),
-        }
-        rows.append(row)
+        opcodes = [instruction.opcode for instruction in instructions(dump_text(path))]
+        sizes = {"instructions_count": len(opcodes), "fusions_count": opcodes.count("fusion")}
+        rows.append({"position": position, "pipeline": pipeline, "name": name, **sizes})
     table = frame("dump_passes", rows)
     for what in ("instructions", "fusions"):
         table[f"{what}_change_count"] = table[f"{what}_count"].diff()

@@ -90,7 +90,8 @@ def dump_program(
     Raises
     ------
     JaxmeterError
-        If the folder is not empty or cannot be written, or if the backend dumps nothing.
+        If the folder is not empty or cannot be written, if the arguments of the case cannot be
+        used, or if the backend dumps nothing.
     Exception
         Any exception that is raised while the program is traced or compiled.
     """
@@ -115,6 +116,13 @@ def hlo_of(case: Case) -> dict[str, str]:
     """Compile a case, and return a dictionary from the module's name to its optimised HLO text.
 
     The dictionary is empty if the backend does not give the text.
+
+    Raises
+    ------
+    JaxmeterError
+        If the arguments of the case cannot be used.
+    Exception
+        Any exception that is raised while the case is traced or compiled.
     """
     _, lowered = staged(case, "tables.hlo_of")
     text = lowered.compile().as_text()
@@ -140,11 +148,11 @@ def read_dump(folder: Path, module: str | None = None) -> Dump:
     """
     with file_errors("dump", folder, "give a folder that can be read"):
         paths = sorted(folder.iterdir()) if folder.is_dir() else []
-    found = {}
-    for path in paths:
-        match = _AFTER.match(path.name)
-        if match is not None:
-            found[match["stem"]] = (match["module"], path)
+    found = {
+        match["stem"]: (match["module"], path)
+        for path in paths
+        if (match := _AFTER.match(path.name))
+    }
     if not found:
         raise JaxmeterError(
             f"dump: got {str(folder)!r}, which contains no file *after_optimizations.txt; "

@@ -82,7 +82,7 @@ class NsysCapture:
 
 
 def nsys_program(given: str | None = None) -> str:
-    """Return the path of ``nsys``.
+    """Return the path of ``nsys``: the program ``given``, or the program on the PATH.
 
     Raises
     ------

@@ -149,11 +149,11 @@ def _text(capture: NsysCapture, row: Mapping[Any, Any]) -> str:
 
 
 def _optional(value: Any) -> int | None:
-    return None if value is None or pd.isna(value) else int(value)
+    return None if pd.isna(value) else int(value)
 
 
 def _number(value: Any) -> int:
-    return -1 if value is None or pd.isna(value) else int(value)
+    return -1 if pd.isna(value) else int(value)
 
 
 def _notes(pattern: re.Pattern[str], text: str) -> dict[str, str]:

@@ -31,8 +31,8 @@ class Schema:
     title : str
         The meaning of the rows.
     columns : mapping
-        For each column the name of its pandas type, and its meaning with units. Values may be
-        missing in all columns.
+        From the name of each column to a pair: the name of the pandas type, and the meaning with
+        the unit. Values may be missing in all columns.
     """
 
     title: str
@@ -44,7 +44,7 @@ SCHEMAS: dict[str, Schema] = {}
 
 
 def schema(name: str, title: str, /, **columns: str) -> Schema:
-    """Register the schema of a table, so that `frame` and `documentation` find it.
+    """Register and return the schema of a table, for `frame` and `documentation`.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def frame(name: str, rows: Any) -> pd.DataFrame:
 
 
 def most(table: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Sort a table by a column, the largest value first."""
+    """Return a table sorted by a column, the largest value first."""
     return table.sort_values(column, ascending=False, kind="stable").reset_index(drop=True)
 
 

@@ -41,6 +41,8 @@ def xprof_tables(
 ) -> dict[str, pd.DataFrame]:
     """Return the table ``xprof_tools``, and all tables with data that xprof makes from a trace.
 
+    If xprof fails for a tool, the column ``status`` of ``xprof_tools`` has the error.
+
     Parameters
     ----------
     path : Path

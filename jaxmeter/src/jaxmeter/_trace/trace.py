@@ -74,7 +74,7 @@ class Trace:
     ----------
     path : the file.
     lines : the threads and streams with events.
-    names : the different names of events.
+    names : the distinct names of events.
     ops : the program, such as ``jit_f(30)``, and the instruction of each operation, as pairs.
     events_count : number of all events in the file, including marks of thread pools.
     """
@@ -94,9 +94,14 @@ class Trace:
 
 
 def runner(case: Case) -> Callable[[], Any]:
-    """Return a function that runs a jitted case and waits for its result.
+    """Return a function that runs a case under `jax.jit` and waits for the result.
 
     Each `jax.ShapeDtypeStruct` among the case's arguments is replaced by an array of ones.
+
+    Raises
+    ------
+    JaxmeterError
+        If the case has jit options for a function that is already jitted.
     """
     case = prepared(with_arrays(case))
     run, _ = jitted(case)
@@ -111,7 +116,7 @@ def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) ->
     Parameters
     ----------
     case : Case
-        The case; `runner` runs it.
+        The case. Arrays of ones replace each `jax.ShapeDtypeStruct` among its arguments.
     folder : Path
         The folder for traces. This trace gets a new folder in the subfolder ``plugins/profile``.
     repeat : int
@@ -128,7 +133,8 @@ def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) ->
     Raises
     ------
     JaxmeterError
-        If `repeat` is below 1, the folder cannot be written, or JAX wrote no trace.
+        If `repeat` is below 1, the case cannot be jitted, the folder cannot be written, or JAX
+        wrote no trace.
     Exception
         Any exception that the case raises.
     """
@@ -165,16 +171,12 @@ def trace_file(place: Path) -> Path:
     """
     if place.is_file():
         return place
-    if not place.exists():
-        raise JaxmeterError(
-            f"trace: got {str(place)!r}, which does not exist; give a folder that "
-            "jax.profiler.trace wrote, or an .xplane.pb file"
-        )
     found = sorted(_files(place), key=lambda path: path.stat().st_mtime)
     if not found:
+        problem = "contains no *.xplane.pb file" if place.exists() else "does not exist"
         raise JaxmeterError(
-            f"trace: got {str(place)!r}, which contains no *.xplane.pb file; give a folder "
-            "that jax.profiler.trace wrote, or an .xplane.pb file"
+            f"trace: got {str(place)!r}, which {problem}; give a folder that jax.profiler.trace "
+            "wrote, or an .xplane.pb file"
         )
     return found[-1]
 
@@ -184,7 +186,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _check_in_another_process(path: Path) -> None:
-    """Raise an error if JAX would abort the process that reads this file."""
+    """Raise a `JaxmeterError` if reading this file aborts a process."""
     code = "import sys; from jax.profiler import ProfileData; ProfileData.from_file(sys.argv[1])"
     done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True)
     if done.returncode:

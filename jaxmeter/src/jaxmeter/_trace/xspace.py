@@ -1,8 +1,8 @@
 """Check that a trace file is complete, and read the HLO of its programs.
 
-`jax.profiler.ProfileData` does not return the HLO: it returns only events, but the HLO is stored as
-metadata without events, in the plane ``/host:metadata``. `ProfileData` of older versions of JAX
-reads a part of a truncated file without an error. It aborts the process if the file is not a trace.
+`jax.profiler.ProfileData` returns only events, but the HLO is stored without events, in the plane
+``/host:metadata``. In older versions of JAX, `ProfileData` reads a part of a truncated file without
+an error, and aborts the process if the file is not a trace.
 
 The layout of a trace file is defined in tsl's ``xplane.proto``. A file contains one space. A space
 has planes (field 1). A plane has a name (field 2), lines (field 3) and event metadata (field 4).
@@ -50,8 +50,7 @@ def check_whole(path: Path) -> None:
             f"trace: got {str(path)!r}, which is empty; trace again, and check that the program is "
             "not killed"
         )
-    # An event may take only two bytes in the file, so a limit on the size of the file is not
-    # enough.
+    # An event may take only two bytes, so a limit on the size of the file is not enough.
     if events > MOST_EVENTS_COUNT:
         raise JaxmeterError(
             f"trace: got {str(path)!r}, which has more than {MOST_EVENTS_COUNT:,} events; trace "

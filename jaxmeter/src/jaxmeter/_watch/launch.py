@@ -80,7 +80,7 @@ def _argv(command: Sequence[str], call: str) -> list[str]:
             f"jaxmeter {call} -- python script.py"
         )
     first = command[0]
-    if first == "-m" or (first.endswith(".py") and not _names_its_python(first)):
+    if first == "-m" or (first.endswith(".py") and not _has_shebang(first)):
         return [sys.executable, *command]
     if os.sep not in first and shutil.which(first) is None:
         beside = Path(sys.executable).parent / first  # this environment is not activated
@@ -89,7 +89,7 @@ def _argv(command: Sequence[str], call: str) -> list[str]:
     return list(command)
 
 
-def _names_its_python(script: str) -> bool:
+def _has_shebang(script: str) -> bool:
     """Return whether a path is an executable script with a shebang line (``#!``)."""
     if os.sep not in script or not os.access(script, os.X_OK) or os.path.isdir(script):
         return False

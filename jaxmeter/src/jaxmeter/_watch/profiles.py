@@ -25,7 +25,7 @@ class Slowest:
         self._kept: dict[tuple[str, str], tuple[float, Case]] = {}
 
     def offer(self, seen: Seen) -> None:
-        """Keep a compile if it is among the slowest and its arguments are known."""
+        """Keep a compile if it is not JAX's own, its arguments are known and it is slow enough."""
         call = seen.call
         if call is None or call.signature is None or seen.explanation.kind == "JAX's own":
             return

@@ -125,6 +125,7 @@ class _Draft:
 
 
 def _compiles(process: int, events: list[Event], began: float) -> Iterator[RunCompile]:
+    """Yield the compiles of a process, each combined from the events of its stages."""
     drafts: list[_Draft] = []
     known: dict[tuple[str, str], int] = {}  # number of clearings before a function's last compile
     clearings: list[str] = []

@@ -114,7 +114,7 @@ class Recorder(Watch):
         """Return the size and the captured arrays of the program that is being lowered."""
         jaxpr = _jaxpr_in(seen.frames)
         if jaxpr is None:
-            self._problem(f"JAX {jax.__version__} does not show programs and captured arrays")
+            self._problem(f"programs and captured arrays are not known with JAX {jax.__version__}")
             return {}
         values = captured_values(jaxpr)
         total = sum(description.bytes for _, description in values.values())
@@ -144,8 +144,7 @@ class Recorder(Watch):
 
 
 def _captured(call: Call | None, jaxpr: Any, values: dict[Hashable, Any]) -> list[dict[str, Any]]:
-    """Return the largest captured arrays, each with the path of its variable and the line that uses
-    the array."""
+    """Return the largest captured arrays, each with its path and the first line that uses it."""
     from jaxmeter._capture.functions import named_arguments
     from jaxmeter._capture.holders import held_arrays  # most programs capture nothing large
     from jaxmeter._capture.uses import uses_of
@@ -160,7 +159,6 @@ def _captured(call: Call | None, jaxpr: Any, values: dict[Hashable, Any]) -> lis
                 paths.setdefault(key, holder.path)
             if len(paths) == len(largest):
                 break
-
     uses = uses_of(jaxpr, largest)
     described = []
     for key in largest:

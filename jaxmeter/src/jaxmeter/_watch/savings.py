@@ -31,7 +31,9 @@ def savings(compiles: Sequence[RunCompile]) -> tuple[Saving, ...]:
         if one.why == "again":
             again[_kind(one)].append(one)
         elif one.is_jax:
-            outside[_place(one)].append(one)
+            author = one.author
+            place = place_text(author.source) if author else "lines that are not known"
+            outside[place].append(one)
     found = [
         _saving("compiled again", f"{name}: {what}", group, suggestion)
         for (name, _, what, suggestion), group in again.items()
@@ -63,12 +65,6 @@ def _kind(one: RunCompile) -> tuple[str, ...]:
     if cause.kind == "option":
         what = f"option {cause.argument}"
     return one.function, one.defined, what, cause.suggestion
-
-
-def _place(one: RunCompile) -> str:
-    if one.author is None:
-        return "lines that are not known"
-    return place_text(one.author.source)
 
 
 def _saving(kind: Any, what: str, group: list[RunCompile], suggestion: str) -> Saving:
