@@ -34,10 +34,6 @@ def measure_operations(
     `kept` is the folder ``results/operations``, which keeps records for later reviews of the same
     code. If `kept` is None, records are neither reused nor kept.
     """
-
-    def run(first: int) -> None:
-        _work(side, only, part=(first, WORKERS_COUNT))
-
     for path in side.store.root.glob(f"{SUITE}/*/0.json"):
         if kept_record(side.store, path.parent.name, 0) is None:
             path.unlink()
@@ -50,7 +46,7 @@ def measure_operations(
             if count := take_kept(kept / digest, side, only):
                 print(f"{SUITE}: {count} records of the same code are reused", flush=True)
     with ThreadPoolExecutor(WORKERS_COUNT) as pool:
-        list(pool.map(run, range(WORKERS_COUNT)))
+        list(pool.map(lambda k: _work(side, only, part=(k, WORKERS_COUNT)), range(WORKERS_COUNT)))
     # Compare the digests again: somebody may have edited the benchmarks in the meantime.
     if kept is not None and code_digest(*code) == digest:
         with _said():
@@ -136,9 +132,10 @@ def _ended(command: Sequence[str], environment: Mapping[str, str]) -> str | None
 
 
 def _blame(store: RecordStore, note: Path, round_index: int, why: str) -> bool:
-    """Record that the operation in progress failed; return False if no operation was in progress.
+    """Record that the operation in progress failed; return False if the worker had not begun any.
 
-    The worker writes the name of this operation into the file `note`.
+    The worker writes the name of each operation that it begins into the file `note`. If a worker
+    dies after its last operation, this operation keeps its record.
     """
     try:
         found = json.loads(note.read_text())
@@ -146,15 +143,13 @@ def _blame(store: RecordStore, note: Path, round_index: int, why: str) -> bool:
     except (OSError, ValueError):
         return False
     case = PlannedCase(name=f"{SUITE}/{found['name']}", target=found["target"], params={}, rounds=1)
-    failure = jaxmeter.Failure("run", "WorkerDied", why)
-    record = jaxmeter.Record(
-        case.name,
-        "failed",
-        target=case.target,
-        failure=failure,
-        environment=jaxmeter.host_environment(),
-    )
-    store.write(case, round_index, record)
+    if store.read(case, round_index) is None:
+        failure = jaxmeter.Failure("run", "WorkerDied", why)
+        host = jaxmeter.host_environment()
+        record = jaxmeter.Record(
+            case.name, "failed", target=case.target, failure=failure, environment=host
+        )
+        store.write(case, round_index, record)
     return True
 
 
@@ -223,22 +218,21 @@ def difference(base: bytes, head: bytes) -> Difference:
     lines = [(one.line, one.now) for one in found.lines]
     # A removed line has no number in HEAD.
     places = [(line.file, line.function, line.line if now else 0) for line, now in lines]
-    text = "\n".join([*_attribution(found), jaxmeter.table(found)])
-    return Difference(text, places, same_program=found.same is True)
-
-
-def _attribution(found: jaxmeter.ProgramDiff) -> Iterator[str]:
-    """Yield a text that names the source line with the largest change of the program."""
-    for change in found.lines[:1]:
+    text = jaxmeter.table(found)
+    for change in found.lines[:1]:  # the largest change
         verb = "new" if change.before is None else "gone" if change.now is None else "changed most"
         line = change.line
-        yield f"{verb}: {line.file}:{line.line} in {line.function}: {line.text}"
+        text = f"{verb}: {line.file}:{line.line} in {line.function}: {line.text}\n{text}"
+    return Difference(text, places, same_program=found.same is True)
 
 
 def _difference_of_calls(base: jaxmeter.Watched, head: jaxmeter.Watched) -> Difference:
     lines: list[str] = []
     seen: list[Place] = []
-    counted = [{_function(one): one for one in watched.functions} for watched in (base, head)]
+    counted = [
+        {(one.name, _short(one.defined.rpartition(":")[0])): one for one in watched.functions}
+        for watched in (base, head)
+    ]
     for key in counted[1] | counted[0]:
         counts = [_counts(side.get(key)) for side in counted]
         if counts[0] != counts[1]:
@@ -252,10 +246,6 @@ def _difference_of_calls(base: jaxmeter.Watched, head: jaxmeter.Watched) -> Diff
                 f"{compiles[1]}; called from {places}" + (f"; {causes}" if causes else "")
             )
     return Difference("\n".join(lines), seen, same_program=not lines)
-
-
-def _function(one: jaxmeter.WatchedFunction) -> tuple[str, str]:
-    return one.name, _short(one.defined.rpartition(":")[0])
 
 
 def _counts(one: jaxmeter.WatchedFunction | None) -> tuple[int, int]:
