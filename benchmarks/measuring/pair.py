@@ -8,6 +8,7 @@ the package ``vcjax`` comes from the commit. ``<out>/base`` and ``<out>/head`` a
 records of the two commits. ``python -m reports review --pair <out>`` compares the records.
 
 An interrupted command resumes when it is run again. It keeps all rounds that both commits have.
+Exit codes: 0 if both commits are measured, 2 if they cannot be measured, 130 if interrupted.
 
 For studies ``--inject`` adds a regression to HEAD. A regression is a Python file, given by its path
 or by its name in studies/detection/injected. When HEAD's package is imported, the function

@@ -62,7 +62,8 @@ class Workers:
     def measure(self, case: PlannedCase, round_index: int) -> jaxmeter.Record:
         """Measure a round of a case in one process, and return its record.
 
-        If the measurement fails or is skipped, the status of the record is not "ok".
+        A preparation of the case runs before, but only once in all rounds of all cases. If the
+        measurement fails or is skipped, the status of the record is not "ok".
         """
         for module, package in case.requires.items():
             if importlib.util.find_spec(module) is None:
@@ -224,6 +225,11 @@ def measure_plan(
     -------
     dict
         The records of each measured case, by its name.
+
+    Raises
+    ------
+    SystemExit
+        If the process that started this run has ended.
     """
     started = clock()
     parent = os.getppid()

@@ -33,6 +33,11 @@ def measure_operations(
     record of this operation has the status "failed". `only` are patterns of the operations' names.
     `kept` is the folder ``results/operations``, which keeps records for later reviews of the same
     code. If `kept` is None, records are neither reused nor kept.
+
+    Raises
+    ------
+    JaxmeterError
+        If a worker fails before its first operation.
     """
     for path in side.store.root.glob(f"{SUITE}/*/0.json"):
         if kept_record(side.store, path.parent.name, 0) is None:
@@ -42,19 +47,19 @@ def measure_operations(
     if kept is not None:
         digest = code_digest(*code)
         remove_unusable(side, digest)
-        with _said():
+        with _file_errors_printed():
             if count := take_kept(kept / digest, side, only):
                 print(f"{SUITE}: {count} records of the same code are reused", flush=True)
     with ThreadPoolExecutor(WORKERS_COUNT) as pool:
         list(pool.map(lambda k: _work(side, only, part=(k, WORKERS_COUNT)), range(WORKERS_COUNT)))
     # Compare the digests again: somebody may have edited the benchmarks in the meantime.
     if kept is not None and code_digest(*code) == digest:
-        with _said():
+        with _file_errors_printed():
             keep(kept / digest, side)
 
 
 @contextlib.contextmanager
-def _said() -> Iterator[None]:
+def _file_errors_printed() -> Iterator[None]:
     """Print file errors instead of raising them.
 
     Without kept records a review only takes longer.
@@ -69,7 +74,8 @@ def take_operation_times(side: MeasuredSide, names: Sequence[str], *, round_inde
     """Measure the steady-state times of operations in one process, as the round `round_index`.
 
     The operations run one after the other. They share imports and prepared inputs, and their
-    programs come from the compilation cache. Existing records of this round are replaced.
+    programs come from the compilation cache. Existing records of this round are replaced. The
+    function raises the same error as `measure_operations`.
     """
     for name in names:
         side.store.path(f"{SUITE}/{name}", round_index).unlink(missing_ok=True)
@@ -109,15 +115,15 @@ def _work(
         *(str(side.store.root), str(side.details), "--round", str(round_index), "--only", *only),
         *("--part", f"{first}/{step}"),
     ]
-    while (why := _ended(command, environment)) is not None:
-        if not _blame(side.store, side.details / f"current-{first}", round_index, why):
+    while (why := _run_worker(command, environment)) is not None:
+        if not _record_death(side.store, side.details / f"current-{first}", round_index, why):
             raise jaxmeter.JaxmeterError(
                 "the worker of operations failed before its first operation; correct this error: "
                 f"{why[-400:]}"
             )
 
 
-def _ended(command: Sequence[str], environment: Mapping[str, str]) -> str | None:
+def _run_worker(command: Sequence[str], environment: Mapping[str, str]) -> str | None:
     """Run a worker, and return None if it succeeds.
 
     If it fails, return its exit status and the end of its standard error.
@@ -131,7 +137,7 @@ def _ended(command: Sequence[str], environment: Mapping[str, str]) -> str | None
     return f"exit status {done.returncode}: {done.stderr.decode(errors='replace')[-2000:]}"
 
 
-def _blame(store: RecordStore, note: Path, round_index: int, why: str) -> bool:
+def _record_death(store: RecordStore, note: Path, round_index: int, why: str) -> bool:
     """Record that the operation in progress failed; return False if the worker had not begun any.
 
     The worker writes the name of each operation that it begins into the file `note`. If a worker

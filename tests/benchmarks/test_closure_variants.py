@@ -128,8 +128,6 @@ def test_each_variant_of_the_casing_captures_its_arrays_and_gives_the_same_field
     assert captured["static_callable"] == case.extras["casing_bytes"]
     for found in fields.values():
         assert jnp.abs(found - fields["argument"]).max() <= 1e-12
-    with pytest.raises(ValueError, match="give one of"):
-        field.external_field(workload="case_vc", digits=5, half_period=False, variant="embedded")
 
 
 @pytest.mark.parametrize(

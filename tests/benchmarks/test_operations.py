@@ -66,7 +66,7 @@ def test_a_worker_that_dies_leaves_a_failed_record_and_the_others_go_on(tmp_path
         (side.details / f"current-{first}").write_text(json.dumps(note))
         return ended[first].pop(0)
 
-    monkeypatch.setattr(measure, "_ended", end)
+    monkeypatch.setattr(measure, "_run_worker", end)
     measure.measure_operations(side)
     assert ended == {0: [], 1: []}
     (path,) = side.store.root.rglob("*.json")
@@ -90,13 +90,13 @@ def test_a_worker_that_dies_after_an_operation_leaves_its_record(tmp_path, monke
             write_record(side.store, case, 1)
         return ended.pop(0)
 
-    monkeypatch.setattr(measure, "_ended", end)
+    monkeypatch.setattr(measure, "_run_worker", end)
     measure.take_operation_times(side, ["a"], round_index=1)
     assert not ended and measure.kept_record(side.store, "a", 1) is not None
 
 
 def test_a_worker_that_dies_before_any_operation_is_an_error(tmp_path, monkeypatch):
-    monkeypatch.setattr(measure, "_ended", lambda *_: "exit status 1: no module vcjax")
+    monkeypatch.setattr(measure, "_run_worker", lambda *_: "exit status 1: no module vcjax")
     with pytest.raises(
         jaxmeter.JaxmeterError, match="before its first operation; .*no module vcjax"
     ):

@@ -129,7 +129,6 @@ def test_at_its_entries_the_off_axis_table_gives_the_images_of_all_four_quadrant
     system, propagator, signs
 ):
     table = system.coronagraph.off_axis
-    assert table.images.shape == (324, SIZE, SIZE)
     place = table.positions[18 * 9 + 12] * jnp.asarray(signs, jnp.float32)
     expected = propagator.images(np.asarray(place, float)[None] * propagator.instrument.pixel)[0]
     np.testing.assert_allclose(table(place), expected, atol=1e-5 * expected.max())
@@ -146,7 +145,6 @@ def test_a_star_on_the_axis_leaks_more_the_larger_it_is(system, propagator):
 def test_the_kepler_table_solves_keplers_equation():
     e, mean = np.meshgrid(np.linspace(0, 0.7, 15), np.linspace(-7, 20, 60), indexing="ij")
     table = kepler_table()
-    assert table.values.shape == (2, 513, 2049) and table.values.dtype == np.float32
     turns = jnp.asarray(mean.ravel()) / (2 * np.pi)
     sine, cosine = jax.jit(jax.vmap(doubled(table)))(turns, jnp.asarray(e.ravel()))
     residue = np.arctan2(sine, cosine) - e.ravel() * sine - mean.ravel()
