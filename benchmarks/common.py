@@ -125,7 +125,7 @@ class CaseSuite(ABC):
 
     def __init_subclass__(cls) -> None:
         """Add a ``track_`` method for each quantity."""
-        annotated(cls.setup_cache, timeout=SUITE_TIMEOUT_SECONDS)
+        vars(cls.setup_cache)["timeout"] = SUITE_TIMEOUT_SECONDS
         for quantity in cls.quantities:
             setattr(cls, f"track_{quantity}", _track(cls, quantity))
 
@@ -192,7 +192,10 @@ class CaseSuite(ABC):
             raise NotImplementedError(summary["message"])
 
     def value(self, cache: dict[str, Summary], quantity: str, point: tuple) -> Any:
-        """Return the value of a quantity: a number, or the samples of a time in asv's form."""
+        """Return the value of a quantity: a number, or the samples of a time in asv's form.
+
+        RuntimeError is raised for a case that failed; asv then reports a failed benchmark.
+        """
         name = self.case("full", *point).name
         summary = cache[name]
         if summary["status"] != "ok":
@@ -203,12 +206,6 @@ class CaseSuite(ABC):
         if quantity in summary["times"]:
             return {"samples": summary["times"][quantity], "number": 1}
         return summary["numbers"][quantity]
-
-
-def annotated(function: Callable[..., Any], **attributes: Any) -> Callable[..., Any]:
-    """Set attributes of a function for asv to read, and return the function."""
-    vars(function).update(attributes)
-    return function
 
 
 def _track(suite: type[CaseSuite], quantity: str) -> Callable[..., Any]:
@@ -225,7 +222,9 @@ def _track(suite: type[CaseSuite], quantity: str) -> Callable[..., Any]:
                 "compare commits with make review"
             )
 
+    # asv reads these attributes.
     track.__doc__ = MEANINGS[quantity]
     unit = UNITS[quantity.rsplit("_", 1)[1]]
     version = VERSIONS.get(quantity, "1")
-    return annotated(track, pretty_source=track.__doc__, unit=unit, version=version, setup=setup)
+    vars(track).update(pretty_source=track.__doc__, unit=unit, version=version, setup=setup)
+    return track

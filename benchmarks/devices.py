@@ -29,10 +29,7 @@ class DeviceSweep(common.CaseSuite):
         return self.measured()
 
     def case(self, grid: str, device_count: int, digits: int) -> PlannedCase:
-        """Return the planned case for a number of devices.
-
-        The case is measured only on the full grid.
-        """
+        """Return the planned case for a device count; it is measured only on the full grid."""
         return PlannedCase(
             name=f"{self.suite}/w7x-d{digits}-n{device_count}",
             target="benchmarks.cases.field:external_field",

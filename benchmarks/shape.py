@@ -1,7 +1,4 @@
-"""The cost of a scalar of the external field, and of the scalar's gradient.
-
-The gradient is with respect to the surface points.
-"""
+"""The cost of a scalar of the external field, and of the scalar's gradient."""
 
 from __future__ import annotations
 

@@ -36,8 +36,10 @@ class Summary(TypedDict):
 def summarise(records: Sequence[Record]) -> Summary:
     """Return the summary of a case from its records, one record for each process.
 
-    Extras and checks whose names end in ``_seconds`` become times. For every other extra and check
-    the summary has the largest value of all processes.
+    The times are compile times, steady-state times, and the extras and checks with names that end
+    in ``_seconds``. For every other extra and check the summary has the largest value of all
+    processes. If a record is not "ok", or an exact number differs between processes, the status
+    and the message of the summary say so.
     """
     bad = [record for record in records if record.status != "ok"]
     summary = Summary(status="ok", message="", times={}, numbers={})
@@ -48,7 +50,14 @@ def summarise(records: Sequence[Record]) -> Summary:
             f"{failure.phase}: {failure.kind}: {failure.message}" if failure else "no record"
         )
         return summary
-    exact = [_exact(record) for record in records]
+    exact = [
+        {
+            "captured_bytes": record.constants.captured_bytes,
+            "embedded_bytes": record.constants.embedded_bytes,
+            "temp_bytes": record.memory.temp_bytes,
+        }
+        for record in records
+    ]
     for name in exact[0]:
         values = {value for one in exact if (value := one[name]) is not None}
         if len(values) > 1:
@@ -77,12 +86,4 @@ def _times(record: Record) -> dict[str, float | None]:
         "trace_lower_compile_seconds": sum(known) if len(known) == len(parts) else None,
         "steady_median_seconds": statistics.median(samples) if samples else None,
         "steady_std_seconds": statistics.stdev(samples) if len(samples) > 1 else None,
-    }
-
-
-def _exact(record: Record) -> dict[str, int | None]:
-    return {
-        "captured_bytes": record.constants.captured_bytes,
-        "embedded_bytes": record.constants.embedded_bytes,
-        "temp_bytes": record.memory.temp_bytes,
     }

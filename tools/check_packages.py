@@ -40,9 +40,8 @@ def run(*command: str | Path, cwd: Path = ROOT) -> None:
     kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME")}
     done = subprocess.run([str(part) for part in command], cwd=cwd, env=kept, check=False)
     if done.returncode:
-        print(
-            f"check_packages: this command failed: {' '.join(map(str, command))}", file=sys.stderr
-        )
+        text = " ".join(map(str, command))
+        print(f"check_packages: this command failed: {text}", file=sys.stderr)
         sys.exit(done.returncode)
 
 

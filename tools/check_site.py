@@ -1,4 +1,4 @@
-"""Check that the links of a built site lead somewhere, and that its pages load only local files.
+"""Check that the links of a built site lead to files, and that its pages load only local files.
 
     python -m tools.check_site results/site    # prints a line for each problem
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -21,32 +20,24 @@ LOADING = {"script": "src", "img": "src", "link": "href", "source": "src", "ifra
 NAMING = {"search", "next", "prev", "index", "author", "canonical"}
 
 
-@dataclass
 class Page(HTMLParser):
-    """The links of a page, the files that it loads, and its anchors."""
+    """The links of an HTML file, the files that it loads, and its anchors."""
 
-    links: list[str] = field(default_factory=list)
-    loaded: list[str] = field(default_factory=list)
-    places: set[str] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
+    def __init__(self, path: Path) -> None:
         super().__init__()
+        self.links: list[str] = []
+        self.loaded: list[str] = []
+        self.anchors: set[str] = set()
+        self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
-        self.places.update(given[name] for name in ("id", "name") if name in given)
+        self.anchors.update(given[name] for name in ("id", "name") if name in given)
         if tag == "a" and "href" in given:
             self.links.append(given["href"])
         if tag in LOADING and LOADING[tag] in given:
             is_name = tag == "link" and given.get("rel") in NAMING
             (self.links if is_name else self.loaded).append(given[LOADING[tag]])
-
-
-def read(path: Path) -> Page:
-    """Read an HTML file and return its page."""
-    page = Page()
-    page.feed(path.read_text(encoding="utf-8"))
-    return page
 
 
 def pages_of(site: Path) -> list[Path]:
@@ -56,7 +47,7 @@ def pages_of(site: Path) -> list[Path]:
 
 def problems(site: Path) -> Iterator[str]:
     """Yield a line for each broken link and for each file from another server."""
-    pages = {path.resolve(): read(path) for path in pages_of(site)}
+    pages = {path.resolve(): Page(path) for path in pages_of(site)}
     for path, page in pages.items():
         name = path.relative_to(site.resolve())
         for target in page.loaded:
@@ -70,7 +61,7 @@ def problems(site: Path) -> Iterator[str]:
             if not file.is_file():
                 yield f"{name}: no such file: {target}"
             elif parts.fragment and file in pages and file.suffix == ".html":
-                if unquote(parts.fragment) not in pages[file].places:
+                if unquote(parts.fragment) not in pages[file].anchors:
                     yield f"{name}: no such anchor: {target}"
 
 

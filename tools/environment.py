@@ -96,9 +96,9 @@ def installed():
 
 
 def check_names(extras, jax):
-    """Raise `EnvironmentProblem` if an extra or the version of JAX has special characters.
+    """Raise `EnvironmentProblem` if an extra is no name, or `jax` is no version.
 
-    pip would interpret such an argument as more than a name or a version.
+    pip could take such an argument for an option or for the address of a package.
     """
     for name in extras:
         if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
@@ -126,17 +126,9 @@ def compile_modules():
 
     Modules for other versions of Python fail to compile, which is harmless.
     """
-    command = [
-        PYTHON,
-        "-m",
-        "compileall",
-        "-qq",
-        "-j",
-        "0",
-        "-x",
-        r"site-packages.*[/\\]tests?[/\\]",
-    ]
-    subprocess.call([*command, os.path.join(VENV, "lib")], stderr=subprocess.DEVNULL)
+    command = [PYTHON, "-m", "compileall", "-qq", "-j", "0"]
+    tests = ["-x", r"site-packages.*[/\\]tests?[/\\]"]
+    subprocess.call([*command, *tests, os.path.join(VENV, "lib")], stderr=subprocess.DEVNULL)
 
 
 def requirements(extra):

@@ -90,10 +90,9 @@ def frame(*, size: int, variant: str) -> Case:
 def frame_to_audit(size: int) -> Case:
     """Return a case that computes a frame of a new system with the variant "static_callable".
 
-    Its program is for inspection only: its rate maps are zero, so its results are meaningless.
+    This variant does not use the rate maps of `Given`, so zeros replace the maps.
     """
-    dark = jnp.zeros((size, size), jnp.float32)
-    maps = RateMaps(dark, dark, dark, dark)
+    maps = RateMaps(*jnp.zeros((4, size, size), jnp.float32))
     given = Given(coronagraph.system(size), coronagraph.observation(), _key(), maps)
     return Case(*_static_callable(given))
 
@@ -121,12 +120,12 @@ def changed(*, size: int, variant: str) -> Case:
 def _after_change(
     variant: str, given: Given, program: Program, jitted: Callable[..., Frame]
 ) -> dict[str, float]:
-    """Return the compiles and the seconds that a frame takes after a change of the cube.
+    """Make the cube twice as bright, and return the compiles and seconds of the next frame.
 
-    The cube is made twice as bright, and the same program is called again. If the cube is an
-    argument, the program gets the new cube. If the frame does not change, the program has captured
-    the cube, or values computed from the cube. In this case the variant is made again with the new
-    cube, and the call of the new program is measured instead.
+    The same program is called again. If the cube is an argument, the program gets the new cube. If
+    the frame does not change, the program has captured the cube, or values computed from the cube.
+    In this case ``change_follows_count`` is 0. The variant is made again with the new cube, and the
+    first call of the new program is measured instead.
     """
     cube = given.system.coronagraph.cube
     brighter = jax.block_until_ready(2.0 * cube)

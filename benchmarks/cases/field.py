@@ -1,4 +1,4 @@
-"""Cases that evaluate a prepared casing; they run in worker processes."""
+"""Cases that evaluate a prepared casing."""
 
 from __future__ import annotations
 

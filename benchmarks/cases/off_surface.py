@@ -1,7 +1,4 @@
-"""The case that evaluates fields at points that all have the same distance from the surface.
-
-The case runs in worker processes.
-"""
+"""The case that evaluates fields at points that all have the same distance from the surface."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases that compare vcjax with the C++ package ``virtual_casing``, in worker processes."""
+"""Cases that compare vcjax with the C++ package ``virtual_casing``."""
 
 from __future__ import annotations
 

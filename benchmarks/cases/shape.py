@@ -1,7 +1,4 @@
-"""The case that differentiates a field with respect to the surface points.
-
-The case runs in worker processes.
-"""
+"""The case that differentiates a scalar of the field with respect to the surface points."""
 
 from __future__ import annotations
 

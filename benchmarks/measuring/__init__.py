@@ -1,1 +1,1 @@
-"""Plan measurements, run them, compare two commits, and store the records."""
+"""Plan, run and store measurements: of one commit, of two interleaved commits, or of a range."""

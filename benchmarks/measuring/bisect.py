@@ -64,8 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     before, after = (commits[place] for place in found)
     print(f"{options.metric} of {options.case} changed at {_subject(after)}")
-    if found[1] - found[0] > 1:
-        between = found[1] - found[0] - 1
+    if between := found[1] - found[0] - 1:
         print(f"or at one of the {between} commits just before it; these cannot be measured")
     print(f"to compare the two commits: make review BASE={before[:10]} HEAD={after[:10]}")
     return 0
@@ -82,8 +81,8 @@ def commits_between(base: str, head: str) -> list[str]:
         If git does not have BASE or HEAD, or BASE contains all commits of HEAD.
     """
     names = commit_named(base), commit_named(head)
-    listed = git("rev-list", "--first-parent", "--reverse", f"{names[0]}..{names[1]}")
-    later = listed.decode().split()
+    span = f"{names[0]}..{names[1]}"
+    later = git("rev-list", "--first-parent", "--reverse", span).decode().split()
     if not later:
         raise CheckoutError(
             f"BASE ({base}) contains all commits of HEAD ({head}); give an older commit as BASE"
@@ -189,8 +188,7 @@ def value_in(record: jaxmeter.Record, metric: str) -> Value:
 
 
 def _subject(commit: str) -> str:
-    text = git("log", "-1", "--format=%h %s", commit).decode(errors="replace")
-    return text.strip()
+    return git("log", "-1", "--format=%h %s", commit).decode(errors="replace").strip()
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from benchmarks.measuring.rounds import ENOUGH_ROUNDS, MeasuredSide, affordable, say_not_judged
 from benchmarks.operations.measure import kept_record, take_operation_times
@@ -18,30 +18,14 @@ from benchmarks.operations.measure import kept_record, take_operation_times
 START_SECONDS = 2.5  # time of a process before its first operation
 CALLS_SECONDS = 1.2  # time of all timed calls of an operation
 UNKNOWN_SECONDS = 2.0  # time of an operation before its timed calls, if no record has this time
-MAX_NAMES = 4
+MAX_NAMES = 4  # messages name at most this many operations of a round
 
 
-@dataclass(frozen=True)
-class TimedSide:
+class TimedSide(NamedTuple):
     """A side, with the names of the operations that are timed on it."""
 
     side: MeasuredSide
     names: tuple[str, ...]
-
-    @property
-    def names_text(self) -> str:
-        """The first `MAX_NAMES` names as text, with the number of the other names."""
-        more = len(self.names) - MAX_NAMES
-        return ", ".join(self.names[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
-
-    def has(self, number: int) -> bool:
-        """Return whether each operation of this side has a successful record of round `number`."""
-        return all(kept_record(self.side.store, name, number) for name in self.names)
-
-    def measure(self, number: int) -> None:
-        """Measure the times of all operations in one process, and store them as round `number`."""
-        if self.names:
-            take_operation_times(self.side, self.names, round_index=number)
 
 
 def timed_sides(
@@ -69,12 +53,12 @@ def affordable_sides(sides: Sequence[TimedSide], seconds: float) -> list[TimedSi
     starts = ENOUGH_ROUNDS * START_SECONDS * len(sides)
     needed = {name: ENOUGH_ROUNDS * costs[name] for name in sorted(costs, key=costs.__getitem__)}
     kept = affordable(needed, seconds - starts)
-    chosen = [replace(one, names=tuple(n for n in kept if n in one.names)) for one in sides]
+    chosen = [one._replace(names=tuple(n for n in kept if n in one.names)) for one in sides]
     if len(kept) < len(costs):
         total = starts + sum(needed.values())
         rest = ", ".join(sorted(costs.keys() - set(kept)))
-        cost = f"operation with a changed program take about {total:.0f} s"
-        say_not_judged(cost, seconds, f"operations {rest}", "give a larger --budget")
+        kind, advice = "operation with a changed program", "give a larger --budget"
+        say_not_judged(kind, total, seconds, f"operations {rest}", advice)
     return chosen
 
 
@@ -107,13 +91,16 @@ def take_rounds(
         begun = clock()
         # If one side has no record, all sides are measured: a side measured alone would be compared
         # with an earlier state of the machine.
-        if all(one.has(number) for one in sides):
+        if all(kept_record(side.store, name, number) for side, names in sides for name in names):
             continue
         if begun - started + cost > seconds:
             break
         # The side that is measured first affects the next side, so the order alternates.
-        for one in sides if number % 2 else sides[::-1]:
-            one.measure(number)
+        for side, names in sides if number % 2 else sides[::-1]:
+            if names:
+                take_operation_times(side, names, round_index=number)
         cost = clock() - begun
-        print(f"round {number} of operations {sides[0].names_text}: {cost:.1f} s", flush=True)
+        shown, more = sides[0].names[:MAX_NAMES], len(sides[0].names) - MAX_NAMES
+        text = ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+        print(f"round {number} of operations {text}: {cost:.1f} s", flush=True)
     return cost

@@ -15,7 +15,6 @@ from pathlib import Path
 from jaxmeter import host_environment
 
 ROOT = Path(__file__).resolve().parents[2]
-LOCK = ROOT / "results" / "run.lock"
 
 
 class CheckoutError(Exception):
@@ -72,7 +71,7 @@ def unpacked_package(commit: str, folder: Path) -> Path:
 
 
 @contextmanager
-def run_lock(path: Path = LOCK) -> Iterator[int]:
+def run_lock(path: Path = ROOT / "results" / "run.lock") -> Iterator[int]:
     """Hold the lock of a measuring run within a ``with`` block, and yield its file descriptor.
 
     A child process can inherit the descriptor. The operating system releases the lock when the last

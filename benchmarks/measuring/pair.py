@@ -8,6 +8,7 @@ the package ``vcjax`` comes from the commit. ``<out>/base`` and ``<out>/head`` a
 records of the two commits. ``python -m reports review --pair <out>`` compares the records.
 
 An interrupted command resumes when it is run again. It keeps all rounds that both commits have.
+Exit codes: 0 if both commits are measured, 2 if they cannot be measured, 130 if interrupted.
 
 For studies ``--inject`` adds a regression to HEAD. A regression is a Python file, given by its path
 or by its name in studies/detection/injected. When HEAD's package is imported, the function
@@ -149,8 +150,9 @@ def measure(measured: Sequence[MeasuredSide], options: argparse.Namespace) -> No
         seconds=options.budget - (time.monotonic() - started),
         max_load=options.max_load * (os.cpu_count() or 1),
     )
-    for head in heads if not options.no_programs else ():
-        write_diffs(cases, (base, head), head.pair)
+    if not options.no_programs:
+        for head in heads:
+            write_diffs(cases, (base, head), head.pair)
 
 
 def chosen_cases(patterns: Sequence[str] | None, rounds: int) -> list[PlannedCase]:
@@ -198,9 +200,7 @@ def measure_exact(measured: Sequence[MeasuredSide], operations: Sequence[str]) -
         measure_operations(side, operations, kept=KEPT)
     return [
         write_differences(
-            (base, head),
-            head.pair / FOLDER,
-            edited_lines(base.package, head.package),
+            (base, head), head.pair / FOLDER, edited_lines(base.package, head.package)
         )
         for head in heads
     ]
@@ -229,7 +229,8 @@ def measure_times(
     costs, cost = measure_first_round(cases, measured, clock), 0.0
     if any(changed) and rounds > 1 and (load() or 0.0) <= max_load:
         left = until - clock()
-        share = max(left / 2 if cases else left, left - seconds_to_test(cases, costs))
+        needed = sum(seconds_to_test(case, costs) for case in cases)
+        share = max(left / 2 if cases else left, left - needed)
         operations = affordable_sides(timed_sides(measured, changed), share)
         cost = take_rounds(operations, rounds=rounds, seconds=share, clock=clock)
     measure_interleaved(
@@ -294,6 +295,11 @@ def inject(regression: str, package: Path) -> None:
     """Add a regression to an unpacked package.
 
     `regression` is the path of a Python file, or the name of a file in the folder `INJECTED`.
+
+    Raises
+    ------
+    CheckoutError
+        If there is no such file.
     """
     source = Path(regression) if regression.endswith(".py") else INJECTED / f"{regression}.py"
     if not source.is_file() or source.stem == "__init__":

@@ -39,11 +39,10 @@ def write_diffs(
         if path.exists():
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
-        inventories = [
+        base, head = (
             inventory(side.workers.worker_case(case), path.with_suffix(f".{side.name}.json"))
             for side in both
-        ]
-        base, head = inventories
+        )
         if base is not None and head is not None:
             path.write_text(jaxmeter.table(jaxmeter.diff(base, head)) + "\n", encoding="utf-8")
             print(f"programs of {case.name} differ: {path}", flush=True)
@@ -57,17 +56,13 @@ def inventory(case: jaxmeter.BenchmarkCase, path: Path) -> jaxmeter.Inventory | 
     # A program from the compilation cache has the same inventory as a newly compiled program.
     caching = {**case.env, **CACHED_ENVIRONMENT}
     environment = {**os.environ, **caching, "PYTHONPATH": os.pathsep.join(case.path)}
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "benchmarks.measuring.program_diff",
-        case.to_json(),
-        str(path),
-    ]
+    worker = (sys.executable, "-P", "-m", "benchmarks.measuring.program_diff")
     try:
         done = subprocess.run(
-            command, env=environment, capture_output=True, timeout=case.timeout_seconds
+            [*worker, case.to_json(), str(path)],
+            env=environment,
+            capture_output=True,
+            timeout=case.timeout_seconds,
         )
     except subprocess.TimeoutExpired:
         done = None

@@ -64,19 +64,19 @@ def measure_interleaved(
     if (met := load() or 0.0) > max_load:
         print(
             f"times are not judged: the load {met:.1f} is above {max_load:.1f}, which is "
-            "--max-load times the number of CPUs",
+            "--max-load times the number of CPUs; stop other programs, then run the command again",
             flush=True,
         )
         return
     ordered = sorted(cases, key=lambda case: not has_changed(case, measured))
-    needed = {case.name: _needed(case, costs) for case in ordered}
+    needed = {case.name: seconds_to_test(case, costs) for case in ordered}
     names = affordable(needed, budget_seconds)
     kept = [case for case in ordered if case.name in names]
     if len(kept) < len(cases):
         total, left = sum(needed.values()), max(budget_seconds, 0)
         rest = ", ".join(name for name in needed if name not in names)
         advice = f"increase --budget by {2 * (total - left):.0f} s"
-        say_not_judged(f"case take about {total:.0f} s more", left, rest, advice)
+        say_not_judged("case", total, left, rest, advice)
     for turn, number in enumerate(round_order(kept), start=1):
         for case in kept:
             if number >= case.rounds:
@@ -104,9 +104,14 @@ def measure_first_round(
     return costs
 
 
-def seconds_to_test(cases: Sequence[PlannedCase], costs: Mapping[str, float]) -> float:
-    """Estimate the seconds, after the first rounds, until the times of all cases can be tested."""
-    return sum(_needed(case, costs) for case in cases)
+def seconds_to_test(case: PlannedCase, costs: Mapping[str, float]) -> float:
+    """Estimate the seconds, after the first round, until the times of a case can be tested.
+
+    `costs` has the seconds of each case's first round.
+    """
+    enough = min(ENOUGH_ROUNDS, case.rounds)
+    compiled = enough if case.builds is None else min(enough, case.builds)
+    return (compiled - 1 + SHARE_OF_CACHED * (enough - compiled)) * costs[case.name]
 
 
 def round_seconds(case: PlannedCase, measured: Sequence[MeasuredSide]) -> float | None:
@@ -140,24 +145,20 @@ def affordable(needed: Mapping[str, float], left_seconds: float) -> list[str]:
     return kept
 
 
-def say_not_judged(cost: str, left_seconds: float, rest: str, advice: str) -> None:
-    """Print that the times of some cases will not be judged, with the reason and some advice.
+def say_not_judged(
+    kind: str, needed_seconds: float, left_seconds: float, rest: str, advice: str
+) -> None:
+    """Print that the time left is too short to judge the times of some cases or operations.
 
-    `cost` and `advice` are parts of the message, for example "case take about 40 s more" and
-    "increase --budget by 40 s". `rest` has the names of the cases or operations.
+    `rest` has their names. All cases of this `kind` together need `needed_seconds`. `advice` is a
+    command such as "increase --budget by 40 s".
     """
     print(
-        f"{ENOUGH_ROUNDS} rounds of every {cost} here, but {max(left_seconds, 0):.0f} s are left. "
+        f"{ENOUGH_ROUNDS} rounds of every {kind} take about {needed_seconds:.0f} s more here, but "
+        f"{max(left_seconds, 0):.0f} s are left. "
         f"The times of {rest} will not be judged; {advice} to judge these times too",
         flush=True,
     )
-
-
-def _needed(case: PlannedCase, costs: Mapping[str, float]) -> float:
-    """Estimate the seconds, after the first round, until the times of a case can be tested."""
-    enough = min(ENOUGH_ROUNDS, case.rounds)
-    compiled = enough if case.builds is None else min(enough, case.builds)
-    return (compiled - 1 + SHARE_OF_CACHED * (enough - compiled)) * costs[case.name]
 
 
 def round_order(cases: Sequence[PlannedCase]) -> list[int]:

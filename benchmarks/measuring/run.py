@@ -6,7 +6,8 @@ are not measured. With ``--commits HEAD~10..HEAD``, asv measures all commits of 
 every JAX version that asv.conf.json lists.
 
 An interrupted or killed command resumes when it is run again: finished rounds are kept in the
-store.
+store. Exit codes: 0 if the commits are measured, even if cases failed; 130 if interrupted; another
+code if the commits cannot be measured.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ ASV_FOUND_FAILURES = 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Parse the command line, measure, and return the exit code: 0 even if cases failed."""
+    """Parse the command line, measure, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.measuring.run", description=__doc__)
     parser.add_argument(
         "--grid", choices=GRIDS, default="quick", help="which cases are measured, and how often"

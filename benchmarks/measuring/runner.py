@@ -46,7 +46,7 @@ class Workers:
         self, store: RecordStore, folder: Path, run_case: RunCase, *, package: Path | None = None
     ) -> None:
         self._store, self._run_case = store, run_case
-        self._prepared: dict[str, jaxmeter.Record] = {}
+        self._prepared: dict[str, jaxmeter.Record] = {}  # by the preparation's name
         # The checkout is not on the workers' import path, because its folder ``vcjax`` would hide
         # the package ``vcjax`` that asv has installed from the measured commit.
         self.imports, self._scratch = folder / "imports", folder / "scratch"
@@ -62,18 +62,13 @@ class Workers:
     def measure(self, case: PlannedCase, round_index: int) -> jaxmeter.Record:
         """Measure a round of a case in one process, and return its record.
 
-        If the measurement fails or is skipped, the status of the record is not "ok".
+        A preparation of the case runs before, but only once in all rounds of all cases. If the
+        measurement fails or is skipped, the status of the record is not "ok".
         """
-        missing = [
-            package
-            for module, package in case.requires.items()
-            if importlib.util.find_spec(module) is None
-        ]
-        if missing:
-            message = (
-                f"the optional package {missing[0]} is not installed: pip install {missing[0]}"
-            )
-            return _empty(case, "skipped", jaxmeter.Failure("start", "MissingPackage", message))
+        for module, package in case.requires.items():
+            if importlib.util.find_spec(module) is None:
+                message = f"the optional package {package} is not installed: pip install {package}"
+                return _empty(case, "skipped", jaxmeter.Failure("start", "MissingPackage", message))
         if case.preparation is not None:
             prepared = self._prepare(case.preparation)
             if prepared.status != "ok":
@@ -230,6 +225,11 @@ def measure_plan(
     -------
     dict
         The records of each measured case, by its name.
+
+    Raises
+    ------
+    SystemExit
+        If the process that started this run has ended.
     """
     started = clock()
     parent = os.getppid()

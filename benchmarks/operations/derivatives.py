@@ -1,6 +1,7 @@
 """Programs that differentiate a scalar with respect to the field, the surface or the points.
 
-The scalar is half the sum of squares of a computed field or gradient.
+The scalar is half the squared norm (the sum of squares) of a computed field or gradient. In the
+docstrings B is the total field, X are the surface points, and "the points" lie off the surface.
 """
 
 from __future__ import annotations
@@ -50,28 +51,19 @@ def _in_the_field(evaluate: Callable[..., Any], casing: Any) -> Program:
 
 @operation("vcjax.external_field")
 def field_slope_in_the_field() -> Program:
-    """Return the program that differentiates half the squared norm of the external field.
-
-    The derivative is with respect to the total field B.
-    """
+    """Differentiate half the squared norm of the external field with respect to the field B."""
     return _in_the_field(vcjax.external_field, inputs.casing())
 
 
 @operation("vcjax.internal_gradient")
 def gradient_slope_in_the_field() -> Program:
-    """Return the program that differentiates half the squared norm of the internal gradient.
-
-    The derivative is with respect to the total field B.
-    """
+    """Differentiate half the squared norm of the internal gradient with respect to the field B."""
     return _in_the_field(vcjax.internal_gradient, inputs.gradient_casing())
 
 
 @operation("vcjax.prepare", "vcjax.external_field")
 def field_slope_in_the_surface() -> Program:
-    """Return the program that differentiates half the squared norm of the external field.
-
-    The derivative is with respect to the surface points X.
-    """
+    """Differentiate half the squared norm of the external field with respect to the surface X."""
     rule = inputs.rule()
 
     def value(X, B, constants):
@@ -82,10 +74,7 @@ def field_slope_in_the_surface() -> Program:
 
 @operation("vcjax.prepare_gradient", "vcjax.external_gradient")
 def gradient_slope_in_the_surface() -> Program:
-    """Return the program that differentiates half the squared norm of the external gradient.
-
-    The derivative is with respect to the surface points X.
-    """
+    """Differentiate half the squared norm of the external gradient with respect to X."""
     rule = inputs.rule(gradient=True)
 
     def value(X, B, constants):
@@ -120,10 +109,7 @@ def _in_the_points(value: Callable[..., Any], given: Any, constants: Any, degree
 
 @operation("vcjax.prepare_off_surface", "vcjax.field_at")
 def field_slope_in_the_points() -> Program:
-    """Return the program that differentiates half the squared norm of off-surface fields.
-
-    The derivative is with respect to the off-surface points and the surface points X.
-    """
+    """Differentiate half the squared norm of off-surface fields with respect to points and X."""
     rule = inputs.off_surface_rule()
 
     def value(given, B, constants):
@@ -137,10 +123,7 @@ def field_slope_in_the_points() -> Program:
 
 @operation("vcjax.gradient_at")
 def gradient_slope_in_the_points() -> Program:
-    """Return the program that differentiates half the squared norm of off-surface gradients.
-
-    The derivative is with respect to the off-surface points.
-    """
+    """Differentiate half the squared norm of off-surface gradients with respect to the points."""
 
     def value(points, B, casing):
         return _half_square_of(vcjax.gradient_at(casing, B, points))

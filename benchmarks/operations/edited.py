@@ -77,7 +77,7 @@ def _nodes(text: str) -> list[ast.AST]:
 
 def _code_lines(text: str, lines: Sequence[str]) -> set[int]:
     """Return the numbers of the lines that are not blank, comments or docstrings."""
-    said = {
+    docstrings = {
         line
         for node in _nodes(text)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
@@ -86,7 +86,7 @@ def _code_lines(text: str, lines: Sequence[str]) -> set[int]:
     return {
         number
         for number, line in enumerate(lines, start=1)
-        if line.strip() and not line.lstrip().startswith("#") and number not in said
+        if line.strip() and not line.lstrip().startswith("#") and number not in docstrings
     }
 
 

@@ -33,11 +33,12 @@ def measure_operations(
     record of this operation has the status "failed". `only` are patterns of the operations' names.
     `kept` is the folder ``results/operations``, which keeps records for later reviews of the same
     code. If `kept` is None, records are neither reused nor kept.
+
+    Raises
+    ------
+    JaxmeterError
+        If a worker fails before its first operation.
     """
-
-    def run(first: int) -> None:
-        _work(side, only, part=(first, WORKERS_COUNT))
-
     for path in side.store.root.glob(f"{SUITE}/*/0.json"):
         if kept_record(side.store, path.parent.name, 0) is None:
             path.unlink()
@@ -46,19 +47,19 @@ def measure_operations(
     if kept is not None:
         digest = code_digest(*code)
         remove_unusable(side, digest)
-        with _said():
+        with _file_errors_printed():
             if count := take_kept(kept / digest, side, only):
                 print(f"{SUITE}: {count} records of the same code are reused", flush=True)
     with ThreadPoolExecutor(WORKERS_COUNT) as pool:
-        list(pool.map(run, range(WORKERS_COUNT)))
+        list(pool.map(lambda k: _work(side, only, part=(k, WORKERS_COUNT)), range(WORKERS_COUNT)))
     # Compare the digests again: somebody may have edited the benchmarks in the meantime.
     if kept is not None and code_digest(*code) == digest:
-        with _said():
+        with _file_errors_printed():
             keep(kept / digest, side)
 
 
 @contextlib.contextmanager
-def _said() -> Iterator[None]:
+def _file_errors_printed() -> Iterator[None]:
     """Print file errors instead of raising them.
 
     Without kept records a review only takes longer.
@@ -73,7 +74,8 @@ def take_operation_times(side: MeasuredSide, names: Sequence[str], *, round_inde
     """Measure the steady-state times of operations in one process, as the round `round_index`.
 
     The operations run one after the other. They share imports and prepared inputs, and their
-    programs come from the compilation cache. Existing records of this round are replaced.
+    programs come from the compilation cache. Existing records of this round are replaced. The
+    function raises the same error as `measure_operations`.
     """
     for name in names:
         side.store.path(f"{SUITE}/{name}", round_index).unlink(missing_ok=True)
@@ -113,15 +115,15 @@ def _work(
         *(str(side.store.root), str(side.details), "--round", str(round_index), "--only", *only),
         *("--part", f"{first}/{step}"),
     ]
-    while (why := _ended(command, environment)) is not None:
-        if not _blame(side.store, side.details / f"current-{first}", round_index, why):
+    while (why := _run_worker(command, environment)) is not None:
+        if not _record_death(side.store, side.details / f"current-{first}", round_index, why):
             raise jaxmeter.JaxmeterError(
                 "the worker of operations failed before its first operation; correct this error: "
                 f"{why[-400:]}"
             )
 
 
-def _ended(command: Sequence[str], environment: Mapping[str, str]) -> str | None:
+def _run_worker(command: Sequence[str], environment: Mapping[str, str]) -> str | None:
     """Run a worker, and return None if it succeeds.
 
     If it fails, return its exit status and the end of its standard error.
@@ -135,10 +137,11 @@ def _ended(command: Sequence[str], environment: Mapping[str, str]) -> str | None
     return f"exit status {done.returncode}: {done.stderr.decode(errors='replace')[-2000:]}"
 
 
-def _blame(store: RecordStore, note: Path, round_index: int, why: str) -> bool:
-    """Record that the operation in progress failed; return False if no operation was in progress.
+def _record_death(store: RecordStore, note: Path, round_index: int, why: str) -> bool:
+    """Record that the operation in progress failed; return False if the worker had not begun any.
 
-    The worker writes the name of this operation into the file `note`.
+    The worker writes the name of each operation that it begins into the file `note`. If a worker
+    dies after its last operation, this operation keeps its record.
     """
     try:
         found = json.loads(note.read_text())
@@ -146,15 +149,13 @@ def _blame(store: RecordStore, note: Path, round_index: int, why: str) -> bool:
     except (OSError, ValueError):
         return False
     case = PlannedCase(name=f"{SUITE}/{found['name']}", target=found["target"], params={}, rounds=1)
-    failure = jaxmeter.Failure("run", "WorkerDied", why)
-    record = jaxmeter.Record(
-        case.name,
-        "failed",
-        target=case.target,
-        failure=failure,
-        environment=jaxmeter.host_environment(),
-    )
-    store.write(case, round_index, record)
+    if store.read(case, round_index) is None:
+        failure = jaxmeter.Failure("run", "WorkerDied", why)
+        host = jaxmeter.host_environment()
+        record = jaxmeter.Record(
+            case.name, "failed", target=case.target, failure=failure, environment=host
+        )
+        store.write(case, round_index, record)
     return True
 
 
@@ -223,22 +224,21 @@ def difference(base: bytes, head: bytes) -> Difference:
     lines = [(one.line, one.now) for one in found.lines]
     # A removed line has no number in HEAD.
     places = [(line.file, line.function, line.line if now else 0) for line, now in lines]
-    text = "\n".join([*_attribution(found), jaxmeter.table(found)])
-    return Difference(text, places, same_program=found.same is True)
-
-
-def _attribution(found: jaxmeter.ProgramDiff) -> Iterator[str]:
-    """Yield a text that names the source line with the largest change of the program."""
-    for change in found.lines[:1]:
+    text = jaxmeter.table(found)
+    for change in found.lines[:1]:  # the largest change
         verb = "new" if change.before is None else "gone" if change.now is None else "changed most"
         line = change.line
-        yield f"{verb}: {line.file}:{line.line} in {line.function}: {line.text}"
+        text = f"{verb}: {line.file}:{line.line} in {line.function}: {line.text}\n{text}"
+    return Difference(text, places, same_program=found.same is True)
 
 
 def _difference_of_calls(base: jaxmeter.Watched, head: jaxmeter.Watched) -> Difference:
     lines: list[str] = []
     seen: list[Place] = []
-    counted = [{_function(one): one for one in watched.functions} for watched in (base, head)]
+    counted = [
+        {(one.name, _short(one.defined.rpartition(":")[0])): one for one in watched.functions}
+        for watched in (base, head)
+    ]
     for key in counted[1] | counted[0]:
         counts = [_counts(side.get(key)) for side in counted]
         if counts[0] != counts[1]:
@@ -252,10 +252,6 @@ def _difference_of_calls(base: jaxmeter.Watched, head: jaxmeter.Watched) -> Diff
                 f"{compiles[1]}; called from {places}" + (f"; {causes}" if causes else "")
             )
     return Difference("\n".join(lines), seen, same_program=not lines)
-
-
-def _function(one: jaxmeter.WatchedFunction) -> tuple[str, str]:
-    return one.name, _short(one.defined.rpartition(":")[0])
 
 
 def _counts(one: jaxmeter.WatchedFunction | None) -> tuple[int, int]:

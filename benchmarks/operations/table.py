@@ -15,7 +15,7 @@ Check = Callable[..., Mapping[str, float]]
 
 @dataclass(frozen=True)
 class Program:
-    """A function that is compiled as a single program, with its arguments.
+    """A function that is compiled as a single program, with its arguments and a check.
 
     ``check(answer, run)`` returns named numbers. `run` is the compiled function, which the check
     may call with other arguments of the same shapes.
@@ -24,11 +24,6 @@ class Program:
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     check: Check
-
-    @property
-    def case(self) -> Case:
-        """The program as a `jaxmeter.Case`, without its check."""
-        return Case(self.function, self.arguments)
 
 
 @dataclass(frozen=True)
@@ -83,7 +78,9 @@ def operation(*covers: str) -> Callable[[Callable[[], Program | Calls]], Callabl
 
         def case() -> Case:
             made = make()
-            return made.case if isinstance(made, Program) else Case(made.run)
+            if isinstance(made, Calls):
+                return Case(made.run)
+            return Case(made.function, made.arguments)
 
         return case
 

@@ -116,6 +116,7 @@ def _program(record: jaxmeter.Record, made: Program) -> tuple[jaxmeter.Record, j
     found = jaxmeter.inventory(jaxmeter.Case(jitted, made.arguments))
     started = time.perf_counter()
     jitted(*made.arguments)
+    # Equal arguments in new containers must not cause another trace.
     answer = jax.block_until_ready(jitted(*jax.tree.map(lambda leaf: leaf, made.arguments)))
     record = dataclasses.replace(
         record,

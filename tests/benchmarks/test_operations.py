@@ -16,7 +16,7 @@ from benchmarks.operations.measure import Difference
 from benchmarks.operations.table import OPERATIONS
 from jaxmeter import Inventory, SourceLine, Watched, WatchedFunction
 from jaxmeter._records.record import Program
-from tests.benchmarks.common import side_in, write_record
+from tests.benchmarks.common import planned, side_in, write_record
 from vcjax import interfaces, wout
 from vcjax.interfaces import simsopt
 
@@ -66,7 +66,7 @@ def test_a_worker_that_dies_leaves_a_failed_record_and_the_others_go_on(tmp_path
         (side.details / f"current-{first}").write_text(json.dumps(note))
         return ended[first].pop(0)
 
-    monkeypatch.setattr(measure, "_ended", end)
+    monkeypatch.setattr(measure, "_run_worker", end)
     measure.measure_operations(side)
     assert ended == {0: [], 1: []}
     (path,) = side.store.root.rglob("*.json")
@@ -74,12 +74,29 @@ def test_a_worker_that_dies_leaves_a_failed_record_and_the_others_go_on(tmp_path
     assert path.parent.name == "broken" and record.status == "failed"
     assert record.failure is not None and record.failure.kind == "WorkerDied"
     ended = {0: [None], 1: [None]}
-    measure.measure_operations(side)  # failed ones are measured again
+    measure.measure_operations(side)  # failed operations are measured again
     assert not list(side.store.root.rglob("*.json"))
 
 
+def test_a_worker_that_dies_after_an_operation_leaves_its_record(tmp_path, monkeypatch):
+    side, case = side_in(tmp_path), planned("operations/a")
+    side.details.mkdir(parents=True)
+    ended = ["exit status -11: killed at exit", None]
+
+    def end(command, environment):
+        if len(ended) == 2:
+            note = {"name": "a", "target": case.target}
+            (side.details / "current-0").write_text(json.dumps(note))
+            write_record(side.store, case, 1)
+        return ended.pop(0)
+
+    monkeypatch.setattr(measure, "_run_worker", end)
+    measure.take_operation_times(side, ["a"], round_index=1)
+    assert not ended and measure.kept_record(side.store, "a", 1) is not None
+
+
 def test_a_worker_that_dies_before_any_operation_is_an_error(tmp_path, monkeypatch):
-    monkeypatch.setattr(measure, "_ended", lambda *_: "exit status 1: no module vcjax")
+    monkeypatch.setattr(measure, "_run_worker", lambda *_: "exit status 1: no module vcjax")
     with pytest.raises(
         jaxmeter.JaxmeterError, match="before its first operation; .*no module vcjax"
     ):

@@ -92,7 +92,7 @@ def test_enough_rounds_compile_first_and_the_rest_is_spread_among_cheaper_ones()
 def test_cases_are_kept_while_the_time_is_enough_for_three_rounds_of_each():
     for builds, seconds in ((4, 20.0), (1, 10.0)):
         case = planned("suite/a", 12, builds=builds)
-        assert seconds_to_test([case], {case.name: 10.0}) == seconds
+        assert seconds_to_test(case, {case.name: 10.0}) == seconds
     needed = dict.fromkeys("abc", 20.0)
     assert [len(affordable(needed, left)) for left in (-5, 0, 39, 40, 60)] == [1, 1, 1, 2, 3]
     assert len(affordable(dict.fromkeys("abc", 0.0), -5)) == 3

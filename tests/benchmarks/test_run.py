@@ -1,7 +1,5 @@
 """The command behind make bench and make commits: the commit, its package, its store."""
 
-import subprocess
-
 import pytest
 
 from benchmarks.measuring import run
@@ -109,12 +107,3 @@ def test_results_that_a_killed_asv_cut_short_are_renamed_and_its_git_locks_remov
     assert whole.exists() and not torn.exists() and not git_lock.exists()
     assert torn.with_suffix(".unreadable").exists()
     run.repair_asv_folder(tmp_path / "nothing")
-
-
-def test_git_is_needed(monkeypatch, capsys):
-    def fails(*arguments, **options):
-        return subprocess.CompletedProcess(arguments, 128, b"", b"not a git repository")
-
-    monkeypatch.setattr("benchmarks.measuring.checkout.subprocess.run", fails)
-    assert run.main([]) == 1
-    assert "not a git repository; measuring needs a git clone" in capsys.readouterr().err

@@ -51,7 +51,7 @@ SMALLEST = {
 ERRORS = {
     "gradient_against_reference": ("gradient_error_relative", 1e-2),
     "coronagraph_variants": ("rate_difference_relative", 1e-5),
-    # These check their counts while they are made.
+    # The functions that make these cases check the counts.
     "habits": ("compiles_count", 21),
     "loops": ("equations_count", 11),
     "memory_sweep": ("error_relative", 0.1),
@@ -80,7 +80,7 @@ SMALLER = {
     "gradient_against_reference": {"params": {**ELLIPSE, "digits": 2}},
     "shape_gradient": {"params": {"workload": "case_vc_large", "digits": 3}},
 }
-# What a check repeats to time it.
+# Numbers of timed calls in the checks; the tests set each number to 1.
 TIMED = ((reference, "EVALUATIONS"), (reference, "SETUPS"), (shape, "COMPARISONS"))
 UNITS = {"_seconds": "seconds", "_bytes": "bytes", "_count": "1", "_relative": "1"}
 

@@ -29,7 +29,7 @@ TARGETS = {
     "GRID": "bench",
     "EXTRAS": "env-test",
 }
-# Variables that are not settings, and a name that nothing uses; make exports them all the same.
+# Variables that are not settings, and a name that nothing uses; make exports these too.
 OTHERS = ("RUN", "STORE", "SETTINGS", "as_text", "name", "MAKEFILE_LIST", "ANYTHING")
 
 

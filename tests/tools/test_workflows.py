@@ -1,4 +1,4 @@
-"""The workflows of CI: actions are pinned, and no script contains text of a stranger.
+"""The workflows of CI: actions are pinned, and no script contains text from outside.
 
 Only two workflows may write: one writes a comment, the other publishes the site.
 """

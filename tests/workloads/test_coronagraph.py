@@ -59,11 +59,10 @@ def test_all_light_behind_the_stop_reaches_the_image(period):
 
 
 def test_the_mask_blocks_the_star_and_passes_other_sources(period):
-    sources = np.array([[0.0, 0.0], [9.0, 6.0]])
-    masked = period.images(sources).sum(axis=(1, 2))
-    free = period.images(sources, masked=False).sum(axis=(1, 2))
-    assert masked[0] < 1e-4 * free[0]
-    assert 0.95 < masked[1] / free[1] < 1.05
+    star, other = period.images(np.array([[0.0, 0.0], [9.0, 6.0]])).sum(axis=(1, 2))
+    free = energy((period.entrance * period.stop)[None], np.count_nonzero(period.entrance))
+    assert star < 1e-4 * free
+    assert 0.95 < other / free < 1.05
 
 
 def test_a_source_is_imaged_where_it_is(propagator):
@@ -74,7 +73,7 @@ def test_a_source_is_imaged_where_it_is(propagator):
 
 
 def test_moving_an_image_by_fractions_of_pixels_keeps_its_flux():
-    # As wide as this, a blob has 3e-9 of its amplitude beyond the highest frequency.
+    # A blob of this width has 3e-9 of its amplitude beyond the highest frequency.
     image = blob(32, 14.0, 17.0, width=2.0)
     moved = _jitted_shifted(image, jnp.array([2.3, -1.6]))
     np.testing.assert_allclose(moved.sum(), image.sum(), rtol=1e-8)
@@ -88,7 +87,7 @@ def test_an_image_on_another_grid_keeps_its_flux_and_rotates():
     )
     turned = _jitted_resample(image, grid, area_ratio=0.75**2)
     np.testing.assert_allclose(turned.sum(), image.sum(), rtol=1e-4)
-    # What lay 6 old pixels along the rows lies 8 new ones along the columns.
+    # The blob was 6 old pixels from the centre along the rows: now 8 new pixels along the columns.
     assert np.unravel_index(turned.argmax(), turned.shape) == (24, 32)
 
 
@@ -130,7 +129,6 @@ def test_at_its_entries_the_off_axis_table_gives_the_images_of_all_four_quadrant
     system, propagator, signs
 ):
     table = system.coronagraph.off_axis
-    assert table.images.shape == (324, SIZE, SIZE)
     place = table.positions[18 * 9 + 12] * jnp.asarray(signs, jnp.float32)
     expected = propagator.images(np.asarray(place, float)[None] * propagator.instrument.pixel)[0]
     np.testing.assert_allclose(table(place), expected, atol=1e-5 * expected.max())
@@ -147,11 +145,10 @@ def test_a_star_on_the_axis_leaks_more_the_larger_it_is(system, propagator):
 def test_the_kepler_table_solves_keplers_equation():
     e, mean = np.meshgrid(np.linspace(0, 0.7, 15), np.linspace(-7, 20, 60), indexing="ij")
     table = kepler_table()
-    assert table.values.shape == (2, 513, 2049) and table.values.dtype == np.float32
     turns = jnp.asarray(mean.ravel()) / (2 * np.pi)
     sine, cosine = jax.jit(jax.vmap(doubled(table)))(turns, jnp.asarray(e.ravel()))
     residue = np.arctan2(sine, cosine) - e.ravel() * sine - mean.ravel()
-    # Largest curvature times the square of a step, an eighth: 2e-5 at these eccentricities.
+    # Linear interpolation errs by an eighth of the curvature times the squared step: 2e-5 here.
     assert np.abs(np.remainder(residue + np.pi, 2 * np.pi) - np.pi).max() < 5e-5
 
 

@@ -115,7 +115,7 @@ def planets(s, o):
         east = r * (np.sin(node) * np.cos(argument) + np.cos(node) * np.sin(argument) * np.cos(i))
         phase_angle = np.arccos(np.sin(argument) * np.sin(i))
         phase = np.interp(phase_angle, np.linspace(0, np.pi, len(curve)), curve)
-        # A telescope that rolls sees the sky turn the other way.
+        # If the telescope rolls, the sky rotates the other way in its images.
         row = np.cos(o.roll) * north + np.sin(o.roll) * east
         column = np.cos(o.roll) * east - np.sin(o.roll) * north
         position = np.array([row, column]) / pixel_au(s, o)

@@ -66,7 +66,7 @@ class Propagator:
         self._u = (np.arange(PUPIL_SAMPLES) - middle) / PUPIL_SAMPLES
         radius = np.hypot(self._u[:, None], self._u[None, :])
         pupil = (radius <= 0.5).astype(np.float32)
-        self._stop = (radius <= STOP_RADIUS).astype(np.float32)
+        self.stop: Float32[np.ndarray, "m m"] = (radius <= STOP_RADIUS).astype(np.float32)
         count = 2 * int(np.ceil(MASK_RADIUS / MASK_SAMPLE))
         angles = (np.arange(count) - (count - 1) / 2) * MASK_SAMPLE
         distance = np.hypot(angles[:, None], angles[None, :])
@@ -78,30 +78,23 @@ class Propagator:
         self.entrance: Float32[np.ndarray, "m m"] = pupil * self._apodiser(pupil)
         self._scale = instrument.pixel**2 * PUPIL_SAMPLES**2 / pupil.sum()
 
-    def images(
-        self, sources: Float64[np.ndarray, "n 2"], *, masked: bool = True
-    ) -> Float32[np.ndarray, "n size size"]:
-        """Return the images of point sources, with or without the mask.
+    def images(self, sources: Float64[np.ndarray, "n 2"]) -> Float32[np.ndarray, "n size size"]:
+        """Return the images of point sources.
 
-        The Lyot stop is always in its place. `sources` are row and column angles, in units of
-        wavelength / diameter.
+        `sources` are row and column angles, in units of wavelength / diameter.
         """
-        field = _both_axes(self._to_image, self.at_stop(sources, masked=masked))
+        field = _both_axes(self._to_image, self.at_stop(sources))
         return np.abs(field) ** 2 * np.float32(self._scale)
 
-    def at_stop(
-        self, sources: Float64[np.ndarray, "n 2"], *, masked: bool = True
-    ) -> Complex64[np.ndarray, "n m m"]:
-        """Return the field of each source behind the Lyot stop; parameters as in `images`."""
+    def at_stop(self, sources: Float64[np.ndarray, "n 2"]) -> Complex64[np.ndarray, "n m m"]:
+        """Return the field of each source behind the Lyot stop; `sources` as in `images`."""
         rows, columns = (
             np.exp(2j * np.pi * sources[:, axis, None] * self._u).astype(np.complex64)
             for axis in (0, 1)
         )
         pupil = self.entrance * rows[:, :, None] * columns[:, None, :]
-        if not masked:
-            return pupil * self._stop
         spot = _both_axes(self._to_mask, pupil) * self._mask
-        return (pupil - _both_axes(self._from_mask, spot)) * self._stop
+        return (pupil - _both_axes(self._from_mask, spot)) * self.stop
 
     def _transform(self, angles: np.ndarray) -> Complex64[np.ndarray, "k m"]:
         phase = np.exp(-2j * np.pi * angles[:, None] * self._u[None, :])
