@@ -38,27 +38,25 @@ class Data(NamedTuple):
 
 
 def shape_rows(
-    shape: str, fields: Sequence[str], digits: Sequence[int], quantities: Sequence[str], code: str
+    shape: str, fields: Sequence[str], digits: Sequence[int], quantity: str, code: str
 ) -> Iterator[Row]:
-    """Yield the rows of a shape, for all given fields, digits and quantities.
+    """Yield the rows of a quantity on a shape, for all given fields and digits.
 
-    If vcjax refuses the digits, the row has the message of its error. `code` identifies the
-    measured code.
+    If vcjax refuses the digits, the row has the error message. `code` identifies the measured code.
     """
     jax.config.update("jax_enable_x64", True)
     found = shapes()[shape]
     for d in digits:
-        for quantity in quantities:
-            for field in fields:
-                fixed = dict(shape=shape, field=field, quantity=quantity, digits=d, code=code)
-                before = time.process_time()
-                try:
-                    rows = [*_MEASURES[quantity](found, field, d)]
-                except vcjax.VcjaxError as error:
-                    rows = [dict(refused=str(error))]
-                for row in rows:
-                    yield fixed | row | dict(cpu_seconds=round(time.process_time() - before, 1))
-            jax.clear_caches()
+        for field in fields:
+            fixed = dict(shape=shape, field=field, quantity=quantity, digits=d, code=code)
+            before = time.process_time()
+            try:
+                rows = [*MEASURES[quantity](found, field, d)]
+            except vcjax.VcjaxError as error:
+                rows = [dict(refused=str(error))]
+            for row in rows:
+                yield fixed | row | dict(cpu_seconds=round(time.process_time() - before, 1))
+        jax.clear_caches()
 
 
 def _on_surface(shape: Shape, field: str, digits: int) -> Iterator[Row]:
@@ -136,13 +134,12 @@ def errors_off_surface(shape: Shape, casing, B, points, is_inside, currents):
     return errors, found.error * unit / scale
 
 
-_MEASURES = {
+MEASURES = {
     "field": _on_surface,
     "gradient": _gradient,
     "off": _off_surface,
     "off gradient": partial(_off_surface, gradient=True),
 }
-QUANTITIES = tuple(_MEASURES)
 
 
 def _row(error: float, estimate: float, digits: int) -> Row:
@@ -237,7 +234,7 @@ def _tails(B: np.ndarray, shape: Shape):
 
 @lru_cache
 def frame(name: str):
-    """Return points of the surface, their outward unit normals, and the lengths of tangents.
+    """Return the surface points at `PLACES`, their outward unit normals, and lengths of tangents.
 
     Returns
     -------

@@ -28,12 +28,12 @@ Smaller errors are negligible.
 
 
 def kept_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows of the study with the committed columns, rounded to three digits."""
+    """Return rows of the study with the committed columns, rounded to three significant digits."""
     kept = []
     for row in rows:
-        sizes = dict(zip(("quad_nphi", "quad_ntheta"), row.get("quad", ("", "")), strict=True))
-        sizes |= dict(zip(("src_nphi", "src_ntheta"), row.get("src", ("", "")), strict=True))
-        kept.append({name: _short((row | sizes).get(name, "")) for name in COLUMNS})
+        for grid in ("quad", "src"):
+            row[f"{grid}_nphi"], row[f"{grid}_ntheta"] = row.get(grid, ("", ""))
+        kept.append({name: _short(row.get(name, "")) for name in COLUMNS})
     return kept
 
 
