@@ -135,10 +135,10 @@ def _reference(given: SimpleNamespace, inputs: Any) -> Callable:
 
 
 def _status_bytes(name: str) -> int:
-    """Return the resident memory of this process from Linux: `VmRSS` now, or `VmHWM` at its peak.
+    """Return the resident memory of this process in bytes: `VmRSS` now, or `VmHWM` at the peak.
 
-    On other systems, return the peak that the system reports. On Linux, that peak would include the
-    process that started this process.
+    Only Linux reports these values. On other systems, return the peak of `getrusage`. On Linux,
+    `getrusage` would include the peak of the process that started this process.
     """
     try:
         with open("/proc/self/status") as file:

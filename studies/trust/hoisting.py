@@ -48,8 +48,7 @@ def run(options: argparse.Namespace) -> int:
                 "error, then run the study again"
             )
         found.append(comparison.processes)
-    rows = [row(number, *both) for number, both in enumerate(zip(*found, strict=True))]
-    write_rows(options.out, rows)
+    write_rows(options.out, [row(n, *both) for n, both in enumerate(zip(*found, strict=True))])
     print(options.out.read_text(), end="")
     return 0
 
