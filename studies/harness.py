@@ -113,8 +113,8 @@ def in_worker(
 ) -> None:
     """Run a function in a fresh process, and append each row to a file as soon as it is yielded.
 
-    The function is at the top level of a module, and takes `arguments`, which JSON can hold, by
-    keyword. The environment of the process is written next to the rows. For example, the
+    The function is at the top level of a module. `arguments` are its keyword arguments, and are
+    passed as JSON. The environment of the process is written next to the rows. For example, the
     environment of ``rows.csv`` is written to ``rows.environment.json``.
 
     Raises

@@ -127,7 +127,7 @@ def run(options: argparse.Namespace) -> int:
     commit, key = measured_commit(), environment_name()
     print(f"closure study of commit {commit[:10]} in {key}, {grid} grid")
     if has_changes(*MEASURED, *CASING_MEASURED):
-        print("the measured code has uncommitted changes; they are measured as the last commit")
+        print("the measured code has uncommitted changes; the records will name the last commit")
     casing_commit = measured_commit(CASING_MEASURED)
     parts = (
         (results / "cases" / commit, plan(grid), QUICK_BUDGET_SECONDS),

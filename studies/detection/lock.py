@@ -92,7 +92,7 @@ def injected_row(jax: str, name: str) -> Row:
 def equal_row(jax: str, targets: Sequence[str], count: int) -> Row:
     """Check the unchanged package `count` times, with different hash seeds, and return one row.
 
-    `targets` are the functions to check; if there are none, all functions of the lock are checked.
+    `targets` are the functions to check; if there are none, check all functions of the lock file.
     """
     found: list[Row] = []
     with temporary_folder("vcjax-lock-") as folder:

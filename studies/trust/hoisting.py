@@ -26,7 +26,7 @@ COLUMNS = 8000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
     parser.add_argument("--out", type=Path, default=RESULTS / "trust" / "hoisting.csv")
-    parser.add_argument("--processes", type=int, default=6)
+    parser.add_argument("--processes", type=int, default=6, help="processes for each comparison")
 
 
 def run(options: argparse.Namespace) -> int:

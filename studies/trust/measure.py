@@ -121,7 +121,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("step", choices=FILES)
     add("--out", type=Path, help="default: a file in results/trust")
-    add("--shares", type=Path, default=measured("trust", "shares.json"))
+    about = "file of shares from the step 'shares'; default: the committed file"
+    add("--shares", type=Path, default=measured("trust", "shares.json"), help=about)
     add("--plan", choices=PLANS, default="first", help="the pairs to measure")
     add("--pairs", type=int, help="measure only this many pairs, from the start of the plan")
     add("--processes", type=int, default=8, help="number of processes for each pair")
