@@ -13,33 +13,28 @@ from jaxmeter import JaxmeterError
 from studies.harness import StudyError, work
 
 STUDIES = {
-    "trust": ("studies.trust.measure", "false alarms and detection rates of jaxmeter compare"),
-    "verdicts": ("studies.trust.verdicts", "judge the pairs that the study trust measured"),
-    "exact": ("studies.trust.exact", "changes that jaxmeter compare finds without measuring times"),
-    "hoisting": ("studies.trust.hoisting", "compile times of a function before and after hoisting"),
+    "trust": ("trust.measure", "false alarms and detection rates of jaxmeter compare"),
+    "verdicts": ("trust.verdicts", "judge the pairs that the study trust measured"),
+    "exact": ("trust.exact", "changes that jaxmeter compare finds without measuring times"),
+    "hoisting": ("trust.hoisting", "compile times of a function before and after hoisting"),
     "situations": (
-        "studies.situations.situations",
+        "situations.situations",
         "compare jaxmeter's reports on captured arrays with the truth",
     ),
-    "detection": ("studies.detection.study", "injected regressions that a review finds"),
-    "edits": ("studies.detection.edits", "innocent-looking edits that a review finds"),
-    "timed": ("studies.detection.timed", "edits that change only the times of operations"),
-    "lock": ("studies.detection.lock", "injected regressions that jaxmeter lock --check finds"),
-    "closure": ("studies.closure.study", "the cost of closing over arrays"),
-    "compile": (
-        "studies.compile.study",
-        "slow lines that a compile profile finds; profiles of vcjax",
-    ),
-    "compare": (
-        "studies.compare.study",
-        "times of vcjax and the C++ package, cold and in the steady state",
-    ),
-    "accuracy": ("studies.accuracy.study", "errors and error estimates, by shape and digits"),
-    "patches": ("studies.accuracy.patches", "errors off the surface without patches, by distance"),
-    "fleet": ("studies.fleet.study", "size and cost of a fleet of a million records"),
-    "chunks": ("studies.chunks.study", "the best tile sizes on this machine"),
-    "docs": ("studies.docs", "rewrite the tables of docs/ from the committed rows"),
+    "detection": ("detection.study", "injected regressions that a review finds"),
+    "edits": ("detection.edits", "innocent-looking edits that a review finds"),
+    "timed": ("detection.timed", "edits that change only the times of operations"),
+    "lock": ("detection.lock", "injected regressions that jaxmeter lock --check finds"),
+    "closure": ("closure.study", "the cost of closing over arrays"),
+    "compile": ("compile.study", "slow lines that a compile profile finds; profiles of vcjax"),
+    "compare": ("compare.study", "times of vcjax and the C++ package, cold and in steady state"),
+    "accuracy": ("accuracy.study", "errors and error estimates, by shape and digits"),
+    "patches": ("accuracy.patches", "errors off the surface without patches, by distance"),
+    "fleet": ("fleet.study", "size and cost of a fleet of a million records"),
+    "chunks": ("chunks.study", "the best tile sizes on this machine"),
+    "docs": ("docs", "rewrite the tables of docs/ from the committed rows"),
 }
+"""For each study: its module in this package, and its help text."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -59,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             name, help=help_text, formatter_class=argparse.RawDescriptionHelpFormatter
         )
         if given[:1] == [name]:
-            study = importlib.import_module(module)
+            study = importlib.import_module(f"studies.{module}")
             chosen.description = study.__doc__
             study.add_arguments(chosen)
             chosen.set_defaults(run=study.run)

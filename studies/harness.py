@@ -17,14 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measuring.checkout import ROOT
-from jaxmeter import (
-    BenchmarkCase,
-    Record,
-    host_environment,
-    jax_environment,
-    run_case,
-    write_file,
-)
+from jaxmeter import host_environment, jax_environment, write_file
 
 RESULTS = ROOT / "results"
 Row = dict[str, Any]
@@ -120,8 +113,9 @@ def in_worker(
 ) -> None:
     """Run a function in a fresh process, and append each row to a file as soon as it is yielded.
 
-    The environment of the process is written next to the rows. For example, the environment of
-    ``rows.csv`` is written to ``rows.environment.json``.
+    The function is at the top level of a module. `arguments` are its keyword arguments, and are
+    passed as JSON. The environment of the process is written next to the rows. For example, the
+    environment of ``rows.csv`` is written to ``rows.environment.json``.
 
     Raises
     ------
@@ -131,10 +125,10 @@ def in_worker(
     target = f"{function.__module__}:{function.__name__}"
     command = [sys.executable, "-m", "studies", "worker", target, str(path.resolve())]
     variables = os.environ | {"JAX_ENABLE_COMPILATION_CACHE": "false"} | dict(env or {})
-    given = json.dumps(arguments).encode()
+    text = json.dumps(arguments)
     try:
         done = subprocess.run(
-            command, input=given, env=variables, cwd=ROOT, timeout=timeout_seconds
+            command, input=text, text=True, env=variables, cwd=ROOT, timeout=timeout_seconds
         )
     except subprocess.TimeoutExpired:
         raise StudyError(
@@ -163,11 +157,6 @@ def work(target: str, path: Path) -> None:
     replace_file(path.with_name(f"{path.stem}.environment.json"), text)
     for row in rows:
         append_row(path, row)
-
-
-def run_here(case: BenchmarkCase) -> Record:
-    """Run a case in a worker process that can also import from this checkout."""
-    return run_case(dataclasses.replace(case, path=(*case.path, str(ROOT))))
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) -> str:

@@ -32,19 +32,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "command",
-        nargs="?",
-        default="next",
-        choices=("next", "hint", "list", "lesson", "verify"),
-        metavar="command",
-    )
-    parser.add_argument(
-        "number",
-        nargs="?",
-        type=int,
-        help="number of hints to show, or number of the lesson to run",
-    )
+    commands = ("next", "hint", "list", "lesson", "verify")
+    parser.add_argument("command", nargs="?", default="next", choices=commands, metavar="command")
+    about = "number of hints to show, or number of the lesson to run"
+    parser.add_argument("number", nargs="?", type=int, help=about)
     options = parser.parse_args(argv)
     if options.command == "lesson":
         return _lesson(options.number)

@@ -18,18 +18,21 @@ SOLVED = FOLDER / ".solved.json"
 
 
 class Unsolved(Exception):
-    """Raised by a check if an exercise is not solved. The message says what is still wrong."""
+    """Raised by a check if an exercise is not solved.
 
-    hint: int
-    """The number of the hint that concerns this failure, counted from 0."""
+    The message says what is still wrong. `hint` is the number of the hint that helps, counted from
+    0.
+    """
+
+    def __init__(self, message: str, hint: int = 0) -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 def expect(condition: bool, message: str, *, hint: int = 0) -> None:
     """Raise `Unsolved` with a message and the number of its hint, unless the condition holds."""
     if not condition:
-        unsolved = Unsolved(message)
-        unsolved.hint = hint
-        raise unsolved
+        raise Unsolved(message, hint)
 
 
 @dataclass(frozen=True)
@@ -135,4 +138,4 @@ def all_exercises() -> tuple[Exercise, ...]:
     from workshop.checks import constants, costs, recompilation, review, timing, tracing
 
     blocks = (tracing, timing, recompilation, constants, costs, review)
-    return tuple(exercise for block in blocks for exercise in block.EXERCISES)
+    return tuple(e for block in blocks for e in vars(block).values() if isinstance(e, Exercise))

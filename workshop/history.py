@@ -71,11 +71,7 @@ def versions() -> list[tuple[str, str]]:
         source = found[-1][1]
         for old, new in replaced:
             head, arguments, tail = source.partition("def jaxmeter_arguments")
-            if old not in head:
-                raise ValueError(
-                    f"commit {subject!r} should replace {old!r}, but the version before it does "
-                    "not contain this text"
-                )
+            assert old in head, f"{subject!r} replaces {old!r}, which the previous commit lacks"
             source = head.replace(old, new) + arguments + tail
         found.append((subject, source))
     return found

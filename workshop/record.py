@@ -19,23 +19,23 @@ COMMITS, SLOWER_FROM, PROCESSES_A_COMMIT = 20, 12, 3
 
 
 def measured(name: str, *, repeat: int = 30, **params: bool) -> jaxmeter.Record:
-    """Measure `repeat` calls of an activation function in a fresh process; return the record.
+    """Measure `repeat` calls of `workshop.programs.activation` in a fresh process.
+
+    `params` are the arguments of `activation`. Return the record.
 
     Raises
     ------
     RuntimeError
         If the process fails.
     """
-    case = jaxmeter.BenchmarkCase(
-        name=name,
-        target="workshop.programs:activation",
-        params={**params},
-        repeat=repeat,
-        path=(str(ROOT),),
-    )
+    target = "workshop.programs:activation"
+    case = jaxmeter.BenchmarkCase(name, target, {**params}, repeat=repeat, path=(str(ROOT),))
     record = jaxmeter.run_case(case)
     if record.status != "ok":
-        raise RuntimeError(f"{name} could not be measured ({record.status}): {record.failure}")
+        raise RuntimeError(
+            f"{name} could not be measured ({record.status}): {record.failure}; fix this error, "
+            "then run python -m workshop.record again"
+        )
     return record
 
 
@@ -65,10 +65,8 @@ def history() -> None:
         [measured("history", repeat=200, slower=n >= SLOWER_FROM) for n in range(COMMITS)]
         for _ in range(PROCESSES_A_COMMIT)
     ]
-    medians = [
-        [statistics.median(r.samples_seconds) for r in commit]
-        for commit in zip(*rounds, strict=True)
-    ]
+    commits = zip(*rounds, strict=True)
+    medians = [[statistics.median(r.samples_seconds) for r in commit] for commit in commits]
     write("history.json", environment_of(rounds[0][0]), medians)
 
 

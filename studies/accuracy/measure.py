@@ -38,51 +38,45 @@ class Data(NamedTuple):
 
 
 def shape_rows(
-    shape: str, fields: Sequence[str], digits: Sequence[int], quantities: Sequence[str], code: str
+    shape: str, fields: Sequence[str], digits: Sequence[int], quantity: str, code: str
 ) -> Iterator[Row]:
-    """Yield the rows of a shape, for all given fields, digits and quantities.
+    """Yield the rows of a quantity on a shape, for all given fields and digits.
 
-    If vcjax refuses the digits, the row has the message of its error. `code` identifies the
-    measured code.
+    If vcjax refuses the digits, the row has the error message. `code` identifies the measured code.
     """
     jax.config.update("jax_enable_x64", True)
     found = shapes()[shape]
     for d in digits:
-        for quantity in quantities:
-            for field in fields:
-                fixed = dict(shape=shape, field=field, quantity=quantity, digits=d, code=code)
-                before = time.process_time()
-                try:
-                    rows = [*_MEASURES[quantity](found, field, d)]
-                except vcjax.VcjaxError as error:
-                    rows = [dict(refused=str(error))]
-                for row in rows:
-                    yield fixed | row | dict(cpu_seconds=round(time.process_time() - before, 1))
-            jax.clear_caches()
+        for field in fields:
+            fixed = dict(shape=shape, field=field, quantity=quantity, digits=d, code=code)
+            before = time.process_time()
+            try:
+                rows = [*MEASURES[quantity](found, field, d)]
+            except vcjax.VcjaxError as error:
+                rows = [dict(refused=str(error))]
+            for row in rows:
+                yield fixed | row | dict(cpu_seconds=round(time.process_time() - before, 1))
+        jax.clear_caches()
 
 
-def _on_surface(shape: Shape, field: str, digits: int) -> Iterator[Row]:
-    data, outside, inside = data_of(shape, field, digits + EXTRA_DIGITS["field"])
-    casing = vcjax.prepare(_rule(shape, data, digits), data.X)
+def _on_surface(shape: Shape, field: str, digits: int, gradient: bool = False) -> Iterator[Row]:
+    extra = EXTRA_DIGITS["gradient" if gradient else "field"]
+    data, outside, inside = data_of(shape, field, digits + extra)
+    grid: dict[str, Any] = dict(trg_nphi=shape.rows(TARGETS[0]), trg_ntheta=TARGETS[1])
+    rule = vcjax.choose(data.X, data.B, digits, **data.symmetry, **grid, gradient=gradient)
     targets = _grid_points(shape)
-    scale = np.linalg.norm(data.B, axis=-1).max()
-    external = np.asarray(vcjax.external_field(casing, data.B))
-    truth = problems.magnetic_field(outside, targets)
-    error = np.linalg.norm(external - truth, axis=-1).max() / scale
-    estimate = vcjax.error_estimate(casing, data.B)
-    yield _row(error, estimate, digits) | _sizes(casing.rule, data)
-
-
-def _gradient(shape: Shape, field: str, digits: int) -> Iterator[Row]:
-    data, outside, inside = data_of(shape, field, digits + EXTRA_DIGITS["gradient"])
-    casing = vcjax.prepare_gradient(_rule(shape, data, digits, gradient=True), data.X)
-    targets = _grid_points(shape)
-    truth, rest = (problems.magnetic_field_gradient(some, targets) for some in (outside, inside))
-    scale = np.abs(truth + rest).max()
-    external = np.asarray(vcjax.external_gradient(casing, data.B))
-    error = np.abs(external - truth).max() / scale
-    estimate = vcjax.error_estimate(casing, data.B)
-    yield _row(error, estimate, digits) | _sizes(casing.rule, data)
+    if gradient:
+        casing = vcjax.prepare_gradient(rule, data.X)
+        known = problems.magnetic_field_gradient
+        truth, rest = (known(some, targets) for some in (outside, inside))
+        error = np.abs(np.asarray(vcjax.external_gradient(casing, data.B)) - truth).max()
+        error /= np.abs(truth + rest).max()
+    else:
+        casing = vcjax.prepare(rule, data.X)
+        truth = problems.magnetic_field(outside, targets)
+        size = np.linalg.norm(np.asarray(vcjax.external_field(casing, data.B)) - truth, axis=-1)
+        error = size.max() / np.linalg.norm(data.B, axis=-1).max()
+    yield _row(error, vcjax.error_estimate(casing, data.B), digits) | _sizes(rule, data)
 
 
 def _off_surface(shape: Shape, field: str, digits: int, gradient: bool = False) -> Iterator[Row]:
@@ -116,11 +110,8 @@ def errors_off_surface(shape: Shape, casing, B, points, is_inside, currents):
     currents : pair of the currents outside and inside the surface.
     """
     gradient = casing.rule.gradient
-    at, known = (
-        (vcjax.gradient_at, problems.magnetic_field_gradient)
-        if gradient
-        else (vcjax.field_at, problems.magnetic_field)
-    )
+    at = vcjax.gradient_at if gradient else vcjax.field_at
+    known = problems.magnetic_field_gradient if gradient else problems.magnetic_field
     found = jax.tree.map(np.asarray, at(casing, B, points))
     scale = unit = np.linalg.norm(B, axis=-1).max()
     if gradient:
@@ -136,13 +127,12 @@ def errors_off_surface(shape: Shape, casing, B, points, is_inside, currents):
     return errors, found.error * unit / scale
 
 
-_MEASURES = {
+MEASURES = {
     "field": _on_surface,
-    "gradient": _gradient,
+    "gradient": partial(_on_surface, gradient=True),
     "off": _off_surface,
     "off gradient": partial(_off_surface, gradient=True),
 }
-QUANTITIES = tuple(_MEASURES)
 
 
 def _row(error: float, estimate: float, digits: int) -> Row:
@@ -157,12 +147,6 @@ def _sizes(rule, data: Data) -> Row:
         angular=rule.angular_count,
         src=list(data.B.shape[:2]),
     )
-
-
-def _rule(shape: Shape, data: Data, digits: int, **options):
-    rows, columns = shape.rows(TARGETS[0]), TARGETS[1]
-    grid: dict[str, Any] = dict(trg_nphi=rows, trg_ntheta=columns)
-    return vcjax.choose(data.X, data.B, digits, **data.symmetry, **grid, **options)
 
 
 def _symmetry(shape: Shape) -> dict[str, Any]:
@@ -237,7 +221,7 @@ def _tails(B: np.ndarray, shape: Shape):
 
 @lru_cache
 def frame(name: str):
-    """Return points of the surface, their outward unit normals, and the lengths of tangents.
+    """Return the surface points at `PLACES`, their outward unit normals, and lengths of tangents.
 
     Returns
     -------

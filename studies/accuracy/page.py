@@ -28,12 +28,12 @@ Smaller errors are negligible.
 
 
 def kept_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows of the study with the committed columns, rounded to three digits."""
+    """Return rows of the study with the committed columns, rounded to three significant digits."""
     kept = []
     for row in rows:
-        sizes = dict(zip(("quad_nphi", "quad_ntheta"), row.get("quad", ("", "")), strict=True))
-        sizes |= dict(zip(("src_nphi", "src_ntheta"), row.get("src", ("", "")), strict=True))
-        kept.append({name: _short((row | sizes).get(name, "")) for name in COLUMNS})
+        for grid in ("quad", "src"):
+            row[f"{grid}_nphi"], row[f"{grid}_ntheta"] = row.get(grid, ("", ""))
+        kept.append({name: _short(row.get(name, "")) for name in COLUMNS})
     return kept
 
 
@@ -52,32 +52,22 @@ def _rows() -> Any:
 
 def worst_errors(quantity: str) -> str:
     """Return a table of the largest error in units of 10^-digits, by shape and digits."""
-    rows = _rows()
-    groups = rows[rows["quantity"] == quantity].groupby("digits")
-    columns = [some.groupby("shape", sort=False)["over"].max() for _, some in groups]
-    lines = [
-        (shape, *(_number(column.get(shape)) for column in columns))
-        for shape in rows["shape"].unique()
-    ]
-    return table(("shape", *_digits_of(groups)), lines)
+    worst = _worst(quantity, "shape").reindex(_rows()["shape"].unique(), fill_value="")
+    return table(("shape", *worst), worst.itertuples())
 
 
 def by_distance(quantity: str) -> str:
     """Return a table of the largest error off the surface in units of 10^-digits, by distance."""
+    worst = _worst(quantity, ["distance", "side"]).sort_index(ascending=[False, True])
+    lines = [(f"{distance:g}", side, *line) for (distance, side), *line in worst.itertuples()]
+    return table(("distance, minor radii", "side", *worst), lines, left=2)
+
+
+def _worst(quantity: str, keys: str | list[str]) -> Any:
+    """Return the largest errors as text, by `keys`, with a column for each number of digits."""
     rows = _rows()
-    rows = rows[rows["quantity"] == quantity]
-    groups = rows.groupby("digits")
-    worst = [some.groupby(["distance", "side"])["over"].max() for _, some in groups]
-    lines = [
-        (f"{distance:g}", side, *(_number(one.get((distance, side))) for one in worst))
-        for distance in sorted(rows["distance"].unique(), reverse=True)
-        for side in ("inside", "outside")
-    ]
-    return table(("distance, minor radii", "side", *_digits_of(groups)), lines, left=2)
-
-
-def _digits_of(groups: Any) -> list[str]:
-    return [f"d = {digits}" for digits in groups.groups]
+    worst = rows[rows["quantity"] == quantity].pivot_table("over", keys, "digits", "max")
+    return worst.map(_number).rename(columns="d = {}".format)
 
 
 def estimates() -> str:
@@ -106,7 +96,7 @@ def estimates() -> str:
 
 
 def _number(value: Any) -> str:
-    return "" if value is None or pd.isna(value) else f"{value:.2g}"
+    return "" if pd.isna(value) else f"{value:.2g}"
 
 
 TABLES = {

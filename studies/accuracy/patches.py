@@ -27,6 +27,7 @@ import vcjax
 from benchmarks.measuring.checkout import code_version
 from studies.accuracy import measure
 from studies.accuracy.shapes import FIELDS, Shape, shapes
+from studies.accuracy.study import ENVIRONMENT, replaced_rows
 from studies.harness import RESULTS, Row, in_worker, measured, read_rows, table, write_rows
 from vcjax._geometry.foot import Periods, filled_count, nearest
 from vcjax._kernels.off_surface import reach_of_patches
@@ -37,6 +38,7 @@ EDGES = (0.7, 0.85, 1.0, 1.15, 1.5)
 """Edges of the columns of the table, also as shares of the reach of patches."""
 _COLUMNS = "shape", "field", "quantity", "digits", "from_share", "over", "code"
 _NO_CUTOFF = 1e-3
+"""A `cutoff` of a rule, so small that patches reach as few nodes as possible."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,8 +56,8 @@ def run(options: argparse.Namespace) -> int:
     """
     if options.save:
         rows = [{name: row[name] for name in _COLUMNS} for row in read_rows(options.out)]
-        file, newer = measured("accuracy", "patches.csv"), {_key(row) for row in rows}
-        write_rows(file, [*(row for row in read_rows(file) if _key(row) not in newer), *rows])
+        file = measured("accuracy", "patches.csv")
+        write_rows(file, replaced_rows(file, rows, _key))
         return 0
     code = code_version()
     done = {_key(row) for row in read_rows(options.out) if row["code"] == code}
@@ -63,9 +65,8 @@ def run(options: argparse.Namespace) -> int:
         digits = [d for d in options.digits if (shape, str(d)) not in done]
         if digits:
             print(f"{shape}, {digits} digits", flush=True)
-            flags = {"XLA_FLAGS": "--xla_backend_optimization_level=0", "JAX_PLATFORMS": "cpu"}
             given = dict(shape=shape, digits=digits, code=code)
-            in_worker(rows_of, options.out, given, env=flags)
+            in_worker(rows_of, options.out, given, env=ENVIRONMENT)
     return 0
 
 
@@ -81,9 +82,8 @@ def rows_of(shape: str, digits: Sequence[int], code: str) -> Iterator[Row]:
         for quantity in ("off", "off gradient"):
             for field in FIELDS:
                 fixed = dict(shape=shape, field=field, quantity=quantity, digits=d, code=code)
-                rows += [
-                    fixed | row for row in _without_patches(shapes()[shape], field, quantity, d)
-                ]
+                found = _without_patches(shapes()[shape], field, quantity, d)
+                rows += [fixed | row for row in found]
         yield from rows
         jax.clear_caches()
 

@@ -10,7 +10,6 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,8 +80,8 @@ class Shape:
         conductor = CentralConductor(0.5 * major)
         pair = (height + 2.0 * a, height + 0.5 * a)
         if field == "coils":
-            # A thin torus would need too many coils for this study, because they must be close to
-            # the surface. It has loops instead.
+            # The coils must be close to the surface, so a thin torus would need too many coils for
+            # this study. Such a torus has loops instead.
             radius = max(1.4 * float(np.hypot(r - major, z).max()), 0.2 * major)
             if radius < 0.8 * major:
                 return _coils(4 * nfp, major, radius), (self._loop(0.2 * a, 0.0),)
@@ -123,23 +122,15 @@ def _coils(count: int, major_radius: float, radius: float):
     return tuple(PoloidalCoil(current, float(a), (major_radius, 0.0), radius) for a in angles)
 
 
-def _section(
-    r: Callable[[np.ndarray], np.ndarray], z: Callable[[np.ndarray], np.ndarray]
-) -> Surface:
-    return Surface(1, lambda phi, theta: (r(theta) + 0 * phi, z(theta)))
-
-
 def _d() -> Surface:
     """Return the D shape of [1]_ with elongation 1.8, triangularity 0.45 and aspect ratio 3."""
     tilt = np.arcsin(0.45)
-    return _section(lambda t: 3 + np.cos(t + tilt * np.sin(t)), lambda t: 1.8 * np.sin(t))
+    return Surface(1, lambda _, t: (3 + np.cos(t + tilt * np.sin(t)), 1.8 * np.sin(t)))
 
 
 def _bean() -> Surface:
     """Return a torus with a bean-shaped cross-section, dented on the inboard side."""
-    return _section(
-        lambda t: 3 + np.cos(t) + 0.4 * np.cos(2 * t), lambda t: 1.6 * np.sin(t) + 0 * t
-    )
+    return Surface(1, lambda _, t: (3 + np.cos(t) + 0.4 * np.cos(2 * t), 1.6 * np.sin(t)))
 
 
 def _boundary(name: str, nfp: int) -> Surface:
@@ -166,6 +157,11 @@ def _not_symmetric() -> Surface:
     return Surface(3, shape)
 
 
+def _circle(aspect: float) -> Shape:
+    surface = problems.circular_torus(major_radius=1.0, minor_radius=1.0 / aspect)
+    return Shape(f"circle, aspect {aspect}", surface, (8, 8))
+
+
 def _ellipse(nfp: int, elongation: float, minor: float = 0.15) -> Shape:
     axes = minor / np.sqrt(elongation), minor * np.sqrt(elongation)
     surface = problems.rotating_ellipse_surface(nfp, major_radius=1.0, semi_axes=axes)
@@ -175,7 +171,7 @@ def _ellipse(nfp: int, elongation: float, minor: float = 0.15) -> Shape:
 def shapes() -> dict[str, Shape]:
     """Return the shapes of the study by name."""
     found = [
-        *(Shape(f"circle, aspect {aspect}", _torus(aspect), (8, 8)) for aspect in (1.3, 3, 10, 50)),
+        *(_circle(aspect) for aspect in (1.3, 3, 10, 50)),
         Shape("D", _d(), (4, 64), symmetric=False),
         Shape("bean", _bean(), (4, 12), symmetric=False),
         _ellipse(1, 2),
@@ -194,7 +190,3 @@ def shapes() -> dict[str, Shape]:
         Shape("not symmetric", _not_symmetric(), (8, 8), symmetric=False),
     ]
     return {shape.name: shape for shape in found}
-
-
-def _torus(aspect: float) -> Surface:
-    return problems.circular_torus(major_radius=1.0, minor_radius=1.0 / aspect)

@@ -16,23 +16,18 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from benchmarks.measuring.checkout import code_version
 from studies.accuracy import measure
 from studies.accuracy.page import in_order, kept_rows
 from studies.accuracy.shapes import FIELDS, shapes
-from studies.harness import (
-    RESULTS,
-    Row,
-    StudyError,
-    in_worker,
-    measured,
-    read_rows,
-    write_rows,
-)
+from studies.harness import RESULTS, Row, StudyError, in_worker, measured, read_rows, write_rows
 
 DIGITS = tuple(range(2, 13))
+ENVIRONMENT = {"XLA_FLAGS": "--xla_backend_optimization_level=0", "JAX_PLATFORMS": "cpu"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shapes", nargs="+", choices=tuple(shapes()), default=tuple(shapes()))
     parser.add_argument("--fields", nargs="+", choices=FIELDS, default=FIELDS)
     parser.add_argument("--digits", nargs="+", type=int, default=DIGITS)
-    kinds = measure.QUANTITIES
+    kinds = tuple(measure.MEASURES)
     parser.add_argument("--quantities", nargs="+", choices=kinds, default=kinds)
     text = "replace the committed rows by the rows in --out"
     parser.add_argument("--save", action="store_true", help=text)
@@ -53,11 +48,8 @@ def run(options: argparse.Namespace) -> int:
     With ``--save`` replace committed rows by measured rows instead.
     """
     if options.save:
-        newest = {_key(row): row["code"] for row in read_rows(options.out)}
-        rows = [row for row in read_rows(options.out) if row["code"] == newest[_key(row)]]
         file = measured("accuracy", "rows.csv")
-        before = [row for row in read_rows(file) if _key(row) not in newest]
-        write_rows(file, in_order([*before, *kept_rows(rows)]))
+        write_rows(file, in_order(replaced_rows(file, kept_rows(read_rows(options.out)), _key)))
         return 0
     code, failures = code_version(), 0
     done = {_key(row) for row in read_rows(options.out) if row["code"] == code}
@@ -72,14 +64,23 @@ def run(options: argparse.Namespace) -> int:
                 continue
             print(f"{shape}, {quantity}, {missing} digits", flush=True)
             wanted = dict(shape=shape, fields=options.fields, digits=missing, code=code)
-            flags = {"XLA_FLAGS": "--xla_backend_optimization_level=0", "JAX_PLATFORMS": "cpu"}
             try:
-                given = wanted | dict(quantities=[quantity])
-                in_worker(measure.shape_rows, options.out, given, env=flags)
+                given = wanted | dict(quantity=quantity)
+                in_worker(measure.shape_rows, options.out, given, env=ENVIRONMENT)
             except StudyError as error:
                 print(error, file=sys.stderr)
                 failures += 1
     return 1 if failures else 0
+
+
+def replaced_rows(file: Path, rows: list[Row], key: Callable[[Row], Any]) -> list[Row]:
+    """Return the rows of a file, in which new rows replace all rows with the same key.
+
+    New rows that were measured with older code than the last new row of their key are left out.
+    """
+    newest = {key(row): row["code"] for row in rows}
+    kept = [row for row in read_rows(file) if key(row) not in newest]
+    return [*kept, *(row for row in rows if row["code"] == newest[key(row)])]
 
 
 def _key(row: Row) -> tuple[str, ...]:

@@ -31,7 +31,6 @@ from jaxmeter import host_environment
 from studies.chunks import cases, tables
 from studies.harness import RESULTS, Row, StudyError, in_worker, read_rows, replace_file
 
-OPERATORS = ("B", "BOFF", "GRADB")
 GRIDS = {
     "full": ((256, 512, 1024, 2048, 4096, 8192), (80, 160, 320, 640, 1280)),
     "quick": ((512, 2048, 8192), (80, 320, 1280)),
@@ -43,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--case", default="w7x", help="problem of benchmarks.workloads.casing")
     add("--digits", type=int, help="number of digits; the default depends on the case")
-    add("--operators", nargs="+", choices=OPERATORS, default=OPERATORS)
+    add("--operators", nargs="+", choices=tables.NAMES, default=tuple(tables.NAMES))
     add("--grid", choices=tuple(GRIDS), default="full")
     about = "numbers of {} in a tile, instead of the grid's numbers"
     add("--chunk-sizes", type=int, nargs="+", help=about.format("sources"))
@@ -65,8 +64,8 @@ def run(options: argparse.Namespace) -> int:
         raise StudyError(
             f"--rounds, --repeat and each tile size must be 1 or more; got {min(numbers)}"
         )
-    chosen = {name: value for name, value in os.environ.items() if name.startswith("VCJAX_CHUNK_")}
-    if any(chosen.values()):
+    chosen = [n for n, value in os.environ.items() if n.startswith("VCJAX_CHUNK_") and value]
+    if chosen:
         raise StudyError(
             'the study must measure the tile sizes of "auto", but these environment variables '
             f"override them: {', '.join(chosen)}; unset the variables"
@@ -75,15 +74,15 @@ def run(options: argparse.Namespace) -> int:
     processes, failures = measure(options, folder / "processes.jsonl")
     if not processes:
         raise StudyError(
-            "no process could be measured; the tables were not written (see the errors above)"
+            "no process could be measured, so the tables were not written; fix the errors above, "
+            "then run the study again"
         )
     sizes, advice = tables.study_tables(processes)
     environment = host_environment()
     frames = {"chunk_study": sizes, "chunk_recommendations": advice}
     jaxmeter.tables.save(frames, folder, environment)
     replace_file(folder / "chunks.env", tables.variables(advice))
-    text = tables.page(sizes, advice, environment, options.case)
-    replace_file(folder / "chunks.md", text)
+    replace_file(folder / "chunks.md", tables.page(sizes, advice, environment, options.case))
     print(tables.advice_table(advice))
     print(
         f"tables, page and variables: {folder}\n"
@@ -107,11 +106,11 @@ def measure(options: argparse.Namespace, file: Path) -> tuple[list[Row], int]:
         for operator in options.operators
     ]
     failures = 0
+    limits: Any = {"env": WORKER_ENVIRONMENT, "timeout_seconds": options.timeout}
     for one in wanted:
         if _kept(file, [one]):
             continue
         print(f"{one['operator']}, process {one['process'] + 1}", flush=True)
-        limits: Any = {"env": WORKER_ENVIRONMENT, "timeout_seconds": options.timeout}
         try:
             in_worker(cases.process_rows, file, one, **limits)
         except StudyError as error:
@@ -121,4 +120,5 @@ def measure(options: argparse.Namespace, file: Path) -> tuple[list[Row], int]:
 
 
 def _kept(file: Path, wanted: list[Row]) -> list[Row]:
+    """Return the rows of the file that have all values of one of the wanted processes."""
     return [row for row in read_rows(file) if any(one.items() <= row.items() for one in wanted)]

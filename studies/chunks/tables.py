@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -116,15 +117,14 @@ def _chosen(ratios: Any, temp_bytes: Any) -> tuple[int, int]:
 def _advice(sizes: Any, found: Any) -> Row:
     best, auto = (sizes[sizes[name]].iloc[0] for name in ("is_recommended", "is_auto"))
     others = {f"auto_{name}": auto[name] for name in ("ratio_to_best", "temp_bytes")}
-    temp_bytes = sizes.set_index(SIZE)["temp_bytes"]
-    return {**best, **others, "held_out_ratio_to_best": _held_out(found, temp_bytes)}
+    held_out = _held_out(found, sizes.set_index(SIZE)["temp_bytes"])
+    return {**best, **others, "held_out_ratio_to_best": held_out}
 
 
 def _held_out(found: Any, temp_bytes: Any) -> float | None:
-    """Return how much longer the chosen size takes than the fastest size, as a ratio of times.
+    """Return the time of the chosen size over the time of the fastest size.
 
     Half of the processes are used to choose the size, and the other half to measure the ratio.
-
     Return None if there is a single process.
     """
     chooses = found["process"].isin(found["process"].unique()[::2])
@@ -137,9 +137,9 @@ def _held_out(found: Any, temp_bytes: Any) -> float | None:
 
 
 def page(sizes: pd.DataFrame, advice: pd.DataFrame, where: Environment, case: str) -> str:
-    """Return a Markdown page with the recommended sizes and the times of all sizes.
+    """Return a Markdown page that compares "auto" with the recommended sizes and shows all times.
 
-    The page compares the recommended sizes with "auto".
+    `where` is the environment of the measurement.
     """
     parts = [
         "# Tile sizes\n",
@@ -206,15 +206,13 @@ def _columns(columns: Mapping[str, str]) -> str:
     return table(("column", "meaning"), lines, left=2)
 
 
-def _committed(name: str) -> pd.DataFrame:
-    return pd.read_csv(measured("chunks", name))
+def _committed_map(operator: str) -> str:
+    return map_table(pd.read_csv(measured("chunks", "sizes.csv")), operator)
 
 
 TABLES = {
-    "chunks advice": lambda: advice_table(_committed("advice.csv")),
-    "chunks map B": lambda: map_table(_committed("sizes.csv"), "B"),
-    "chunks map BOFF": lambda: map_table(_committed("sizes.csv"), "BOFF"),
-    "chunks map GRADB": lambda: map_table(_committed("sizes.csv"), "GRADB"),
-    "chunks columns": lambda: _columns(COLUMNS),
-    "chunks advice columns": lambda: _columns(ADVICE_COLUMNS),
+    "chunks advice": lambda: advice_table(pd.read_csv(measured("chunks", "advice.csv"))),
+    **{f"chunks map {operator}": partial(_committed_map, operator) for operator in NAMES},
+    "chunks columns": partial(_columns, COLUMNS),
+    "chunks advice columns": partial(_columns, ADVICE_COLUMNS),
 }

@@ -1,4 +1,4 @@
-"""Estimate the memory of each case, so that cases larger than the memory are skipped.
+"""Estimate the memory that each case needs, so that cases which do not fit are skipped.
 
 The size of a simulated system determines the bytes of its arrays. A process holds several copies of
 each array. The number of copies was measured on a CPU with systems of 64 to 192 pixels a side: once
@@ -7,6 +7,7 @@ for arrays that are passed, and once for arrays that are captured and compiled.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,9 +16,8 @@ import psutil
 import jaxmeter
 from benchmarks.measuring.plan import PlannedCase
 from benchmarks.measuring.runner import RunCase
-from studies.harness import run_here
+from studies.harness import ROOT
 
-GIGABYTE = 1e9
 PROCESS_BYTES = 0.8e9
 """Memory of a process with JAX that compiles the smallest frame."""
 COPIES_OF_ARGUMENT = 2.5
@@ -59,19 +59,20 @@ def needs(cases: Sequence[PlannedCase]) -> dict[str, float]:
 
 def within_memory(
     needs: Mapping[str, float],
-    run_case: RunCase = run_here,
+    run_case: RunCase = jaxmeter.run_case,
     available: Callable[[], float] = lambda: psutil.virtual_memory().available,
 ) -> RunCase:
     """Return a function that runs a case, or skips it if it needs more than the available memory.
 
-    Cases that are not in `needs` are always run.
+    `needs` gives the bytes that a case needs, by its name. Cases that are not in `needs` are always
+    run. Their worker processes can also import from this checkout.
     """
 
     def run(case: jaxmeter.BenchmarkCase) -> jaxmeter.Record:
         need, have = needs.get(case.name, 0.0), available()
         if need <= have:
-            return run_case(case)
-        message = f"needs {need / GIGABYTE:.1f} GB, {have / GIGABYTE:.1f} GB are available"
+            return run_case(dataclasses.replace(case, path=(*case.path, str(ROOT))))
+        message = f"needs {jaxmeter.bytes_text(need)}, {jaxmeter.bytes_text(have)} are available"
         failure = jaxmeter.Failure("start", "NotEnoughMemory", message)
         return jaxmeter.Record(case.name, "skipped", case.target, dict(case.params), failure)
 

@@ -50,14 +50,12 @@ CASING_MEASURED = (
     *CASES,
     *JAXMETER,
 )
-GRIDS = ("quick", "full", "versions")
-GRID_HELP = "full: also sizes 192 and 256; versions: only the cases that compare versions of JAX"
 SMALL, LARGE = (64, 128), (192, 256)
 LARGE_VARIANTS = ("closure", "argument", "simplified", "hoisted")
 VERSION_VARIANTS = ("closure", "argument", "simplified")
 # The quick grid measures these variants of each size in `closure.ROUNDS` rounds, and all other
 # variants in `FEW_ROUNDS` rounds.
-CLOSELY = {64: ("closure", "argument"), 128: ("closure", "argument", "simplified", "hoisted")}
+CLOSELY = {64: ("closure", "argument"), 128: LARGE_VARIANTS}
 FEW_ROUNDS = {64: 1, 128: 2}
 LIKE_CLOSURE = ("cached", "simplified")
 """Variants that, like the closure, still use the old cube after the cube is changed."""
@@ -70,7 +68,9 @@ PICTURED_SIZE = 128
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
-    parser.add_argument("--grid", choices=GRIDS, default="quick", help=GRID_HELP)
+    about = "full: also sizes 192 and 256; versions: only the cases that compare versions of JAX"
+    grids = ("quick", "full", "versions")
+    parser.add_argument("--grid", choices=grids, default="quick", help=about)
     parser.add_argument("--out", type=Path, default=RESULTS / "closure")
 
 
@@ -99,8 +99,7 @@ def casing_plan(grid: str) -> list[PlannedCase]:
     """Return the cases of a grid for the virtual casing, at six digits."""
     return [
         dataclasses.replace(
-            CasingVariants().case("full", variant, 6),
-            rounds=_rounds(grid, variant, 128),
+            CasingVariants().case("full", variant, 6), rounds=_rounds(grid, variant, 128)
         )
         for variant in (() if grid == "versions" else closure.VARIANTS)
     ]
@@ -116,8 +115,8 @@ def measured_commit(paths: Sequence[str] = MEASURED) -> str:
     commit = git("log", "-1", "--format=%H", "--", *paths).decode().strip()
     if not commit:
         raise StudyError(
-            f"git has no commit of {', '.join(paths)}; run the study in a git clone of the "
-            "repository that contains these files"
+            f"git has no commit of {', '.join(paths)}; run the study in a git clone that has the "
+            "history of these files"
         )
     return commit
 
@@ -128,7 +127,7 @@ def run(options: argparse.Namespace) -> int:
     commit, key = measured_commit(), environment_name()
     print(f"closure study of commit {commit[:10]} in {key}, {grid} grid")
     if has_changes(*MEASURED, *CASING_MEASURED):
-        print("uncommitted changes to the measured code count as part of that commit")
+        print("the measured code has uncommitted changes; the records will name the last commit")
     casing_commit = measured_commit(CASING_MEASURED)
     parts = (
         (results / "cases" / commit, plan(grid), QUICK_BUDGET_SECONDS),
@@ -138,10 +137,8 @@ def run(options: argparse.Namespace) -> int:
         started = time.monotonic()
         for folder, cases, budget in parts:
             seconds = budget if grid == "quick" else None
-            run_case = within_memory(needs(cases))
-            measure_plan(
-                cases, RecordStore(folder / key), budget_seconds=seconds, run_case=run_case
-            )
+            store, run_case = RecordStore(folder / key), within_memory(needs(cases))
+            measure_plan(cases, store, budget_seconds=seconds, run_case=run_case)
         if grid != "versions":
             audit, picture = results / "audits" / commit / f"{key}.json", results / "picture.png"
             if not audit.exists():
@@ -156,7 +153,7 @@ def run(options: argparse.Namespace) -> int:
 def versions_table() -> str:
     """Return a table of compile times, as ratios of closure to argument, by version of JAX."""
     lines = []
-    for path in sorted(measured("closure", "").glob("*.csv"), key=lambda path: path.name):
+    for path in sorted(measured("closure", "").glob("*.csv")):
         for row in read_rows(path):
             if row["variant"] == "closure":
                 name = "trace_lower_compile_to_argument{}_ratio"

@@ -15,6 +15,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -70,15 +71,10 @@ def _vcjax(given: SimpleNamespace, inputs: Any) -> Callable:
     symmetry = {"nfp": given.nfp, "half_period": given.half_period}
     targets = {"trg_nphi": given.trg_nphi, "trg_ntheta": given.trg_ntheta}
 
-    def field() -> Callable:
-        rule = vcjax.choose(X, B, given.digits, **symmetry, **targets)
-        casing = jax.block_until_ready(vcjax.prepare(rule, X))
-        return lambda: np.asarray(vcjax.external_field(casing, B))
-
-    def gradient() -> Callable:
-        rule = vcjax.choose(X, B, given.digits, **symmetry, **targets, gradient=True)
-        casing = jax.block_until_ready(vcjax.prepare_gradient(rule, X))
-        return lambda: np.asarray(vcjax.external_gradient(casing, B))
+    def on_surface(prepare: Callable, evaluate: Callable, gradient: bool) -> Callable:
+        rule = vcjax.choose(X, B, given.digits, **symmetry, **targets, gradient=gradient)
+        casing = jax.block_until_ready(prepare(rule, X))
+        return lambda: np.asarray(evaluate(casing, B))
 
     def off_surface() -> Callable:
         rule = vcjax.choose_off_surface(X, B, given.digits, **symmetry)
@@ -95,8 +91,8 @@ def _vcjax(given: SimpleNamespace, inputs: Any) -> Callable:
         return lambda: np.asarray(derivative(X, B, rule))
 
     return {
-        "B": field,
-        "grad B": gradient,
+        "B": partial(on_surface, vcjax.prepare, vcjax.external_field, False),
+        "grad B": partial(on_surface, vcjax.prepare_gradient, vcjax.external_gradient, True),
         "off surface": off_surface,
         "gradient in X": gradient_in_X,
     }[given.operation]
@@ -135,10 +131,10 @@ def _reference(given: SimpleNamespace, inputs: Any) -> Callable:
 
 
 def _status_bytes(name: str) -> int:
-    """Return the resident memory of this process from Linux: `VmRSS` now, or `VmHWM` at its peak.
+    """Return the resident memory of this process in bytes: `VmRSS` now, or `VmHWM` at the peak.
 
-    On other systems, return the peak that the system reports. On Linux, that peak would include the
-    process that started this process.
+    Only Linux reports these values. On other systems, return the peak of `getrusage`. On Linux,
+    `getrusage` would include the peak of the process that started this process.
     """
     try:
         with open("/proc/self/status") as file:

@@ -44,26 +44,18 @@ POINTS, DISTANCE = 300, 0.3
 """Number of points, all inside the surface, and their distance from it in minor radii."""
 _MINOR_RADIUS = 0.5
 _NO_EXACT_RESULT = "gradient in X"
-_CACHE_LIMITS = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
-    parser.add_argument("--digits", type=int, nargs="+", default=[3, 6])
-    parser.add_argument("--operations", nargs="+", choices=OPERATIONS, default=OPERATIONS)
-    parser.add_argument(
-        "--threads", type=int, nargs="+", default=[1], help="number of CPUs for each process"
-    )
-    parser.add_argument(
-        "--rounds", type=int, default=1, help="number of processes for each program"
-    )
-    parser.add_argument(
-        "--repeat", type=int, default=3, help="steady-state evaluations in each process"
-    )
-    parser.add_argument(
-        "--timeout", type=float, default=900.0, help="time limit of each process, seconds"
-    )
-    parser.add_argument("--out", type=Path, default=RESULTS / "compare" / "rows.csv")
+    add = parser.add_argument
+    add("--digits", type=int, nargs="+", default=[3, 6])
+    add("--operations", nargs="+", choices=OPERATIONS, default=OPERATIONS)
+    add("--threads", type=int, nargs="+", default=[1], help="number of CPUs for each process")
+    add("--rounds", type=int, default=1, help="number of processes for each program")
+    add("--repeat", type=int, default=3, help="steady-state evaluations in each process")
+    add("--timeout", type=float, default=900.0, help="time limit of each process, seconds")
+    add("--out", type=Path, default=RESULTS / "compare" / "rows.csv")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -89,8 +81,7 @@ def run(options: argparse.Namespace) -> int:
             continue
         name = f"{operation}, {digits} digits, threads: {threads}, round {number + 1}"
         print(name, file=sys.stderr, flush=True)
-        rows = _compared(operation, digits, threads, options)
-        for row in rows:
+        for row in _compared(operation, digits, threads, options):
             append_row(options.out, {"round": number, **row})
     for processor, text in tables.by_processor(read_rows(options.out)).items():
         print(f"{processor}\n\n{text}")
@@ -103,41 +94,40 @@ def _compared(operation: str, digits: int, threads: int, options: argparse.Names
     points = _points(problem)
     case = {"operation": operation, "digits": digits, "threads": threads}
     with tempfile.TemporaryDirectory() as scratch:
-        files = {name: f"{scratch}/{name}" for name in ("inputs.npz", "result.npy", "cache")}
-        np.savez(files["inputs.npz"], X=problem.X, B=problem.B, points=points)
-        given = {
-            **case,
-            "nfp": problem.nfp,
-            "half_period": problem.half_period,
-            "trg_nphi": problem.trg_nphi,
-            "trg_ntheta": problem.trg_ntheta,
-            "repeat": options.repeat,
-            "inputs": files["inputs.npz"],
-            "result": files["result.npy"],
-        }
+        inputs, result = f"{scratch}/inputs.npz", f"{scratch}/result.npy"
+        np.savez(inputs, X=problem.X, B=problem.B, points=points)
+        grid = ("nfp", "half_period", "trg_nphi", "trg_ntheta")
+        given = {**case, **{name: getattr(problem, name) for name in grid}}
+        given |= {"repeat": options.repeat, "inputs": inputs, "result": result}
         rows = []
         for program in PROGRAMS[: 2 if operation == _NO_EXACT_RESULT else 3]:
-            numbers = _process({**given, "program": program}, files["cache"], options.timeout)
-            error = _error(problem, operation, np.load(files["result.npy"]), points)
+            given["program"] = program
+            numbers = _process(given, f"{scratch}/cache", options.timeout)
+            error = _error(problem, operation, np.load(result), points)
             where = {"processor": host_environment().cpu_model}
             rows.append({**case, "program": program, **numbers, "error_relative": error, **where})
     return rows
 
 
 def _process(given: dict[str, Any], cache: str, timeout_seconds: float) -> dict[str, float]:
+    """Run `studies.compare.process` with the given arguments, and return its numbers.
+
+    `cache` is the folder of the compilation cache.
+    """
     threads = given["threads"]
     counts = ONE_THREAD_ENVIRONMENT if threads == 1 else {"OMP_NUM_THREADS": str(threads)}
-    variables = os.environ | counts | {"JAX_PLATFORMS": "cpu", **_CACHE_LIMITS}
-    variables["JAX_COMPILATION_CACHE_DIR"] = cache
+    variables = os.environ | counts | {"JAX_PLATFORMS": "cpu", "JAX_COMPILATION_CACHE_DIR": cache}
+    variables["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
     command = [sys.executable, "-m", "studies.compare.process"]
     try:
         done = subprocess.run(
             command,
-            input=json.dumps(given | {"started": time.time()}).encode(),
+            input=json.dumps(given | {"started": time.time()}),
             env=variables,
             cwd=ROOT,
             timeout=timeout_seconds,
             capture_output=True,
+            text=True,
         )
     except subprocess.TimeoutExpired:
         raise StudyError(
@@ -145,10 +135,8 @@ def _process(given: dict[str, Any], cache: str, timeout_seconds: float) -> dict[
             "give a longer --timeout"
         ) from None
     if done.returncode:
-        message = done.stderr.decode().strip().splitlines()[-1:]
-        raise StudyError(
-            f"{given['program']} failed with exit code {done.returncode}: {' '.join(message)}"
-        )
+        message = done.stderr.strip().rpartition("\n")[2]
+        raise StudyError(f"{given['program']} failed with exit code {done.returncode}: {message}")
     return json.loads(done.stdout)
 
 
@@ -168,7 +156,7 @@ def _points(problem: Any) -> np.ndarray:
 def _error(problem: Any, operation: str, result: np.ndarray, points: np.ndarray) -> float | None:
     """Return the largest error, divided by the largest component of the total field or gradient.
 
-    Return None if the exact result is not known.
+    Return None for the gradient in X, because its exact result is not known.
     """
     if operation == _NO_EXACT_RESULT:
         return None

@@ -39,9 +39,10 @@ def table_of(rows: Sequence[Row]) -> str:
 
 
 def equal_errors(rows: Sequence[Row]) -> str:
-    """Return a Markdown table that compares programs at equal errors.
+    """Return a Markdown table that compares C++ with vcjax at equal errors.
 
     Each row of C++ is compared with the fewest digits at which the error of vcjax is not larger.
+    The times are ratios of C++ to vcjax.
 
     Parameters
     ----------
@@ -62,9 +63,10 @@ def equal_errors(rows: Sequence[Row]) -> str:
 
 
 def factors(rows: Sequence[Row]) -> str:
-    """Return a Markdown table: the time of a further evaluation in C++ over its time in vcjax.
+    """Return a Markdown table of factors, by processor, number of threads and operation.
 
-    Each cell has the least and the largest factor over all digits.
+    A factor is the time of a further evaluation in C++ over the time in vcjax. Each cell has the
+    least and the largest factor over all digits.
     """
     names, lines = ["B", "grad B", "off surface"], []
     for processor in dict.fromkeys(row["processor"] for row in rows):

@@ -2,21 +2,20 @@
 
 The functions are in `studies.compile.slow_lines`. Their rows are written to
 ``slow_lines_jax_VERSION.csv``, one file for each version of JAX. With ``--programs`` the study
-profiles the programs of vcjax instead. The exit code is 1 if a slow line is missed. A line is
-missed if the profile does not rank it first, or attributes less than 80 % of the time to source
-lines.
+profiles the programs of vcjax instead, and writes ``programs.csv``. The exit code is 1 if a slow
+line is missed. A line is missed if the profile does not rank it first, or attributes less than 80 %
+of the time to source lines.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import jax
 
@@ -29,7 +28,6 @@ from studies.harness import Row, in_worker, measured, read_rows
 DIGITS = 6
 LINES_COUNT = 6
 LEAST_ATTRIBUTED = 0.8
-T = TypeVar("T")
 STAGES = ("trace", "lower", "HLO passes", "constant folding", "emit", "LLVM", "other")
 
 
@@ -41,15 +39,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Profile the functions or the programs, and write the rows."""
-    mode = {"JAX_ENABLE_X64": "1"}
-    if options.programs:
-        file = options.out / "programs.csv"
-        file.unlink(missing_ok=True)
-        in_worker(program_rows, file, {}, env=mode, timeout_seconds=3600)
-        return 0
-    file = options.out / f"slow_lines_jax_{version('jax')}.csv"
+    name = "programs" if options.programs else f"slow_lines_jax_{version('jax')}"
+    measure = program_rows if options.programs else slow_line_rows
+    file = options.out / f"{name}.csv"
     file.unlink(missing_ok=True)
-    in_worker(slow_line_rows, file, {}, env=mode, timeout_seconds=3600)
+    in_worker(measure, file, {}, env={"JAX_ENABLE_X64": "1"}, timeout_seconds=3600)
+    if options.programs:
+        return 0
     found = read_rows(file)
     missed = [
         row["slow_line"]
@@ -67,9 +63,9 @@ def slow_line_rows() -> Iterator[Row]:
     jax.jit(lambda x: x + 1).lower(1.0).compile()  # the first compile also starts the compiler
     for name, (fn, args) in slow_lines.functions().items():
         lowered = jax.jit(fn).lower(*args)
-        _, plain = with_cpu_seconds(lowered.compile)
+        _, plain = _with_cpu_seconds(lowered.compile)
         profile = partial(jaxmeter.compile_profile, fn, *args)
-        found, profiled = with_cpu_seconds(profile)
+        found, profiled = _with_cpu_seconds(profile)
         # Keep the fastest of three profiles: on a busy machine a compile also waits for a core.
         found = min((found, profile(), profile()), key=lambda one: one.compile_seconds)
         line = slow_lines.slow_line(fn)
@@ -92,7 +88,7 @@ def slow_line_rows() -> Iterator[Row]:
         }
 
 
-def with_cpu_seconds(call: Callable[[], T]) -> tuple[T, float]:
+def _with_cpu_seconds(call: Callable[[], Any]) -> tuple[Any, float]:
     """Make a call; return its result and the CPU seconds of all threads during the call."""
     start = time.process_time()
     result = call()
@@ -112,14 +108,13 @@ def program_rows() -> Iterator[Row]:
             "kernels_count": len(found.kernels),
             "instructions_count": sum(k.instructions_count for k in found.kernels),
         }
-        for stage in STAGES:
-            whole[stage] = round(found.stage_seconds(stage) / found.seconds, 4)
+        whole |= {one: round(found.stage_seconds(one) / found.seconds, 4) for one in STAGES}
         yield whole
         for line in found.lines[:LINES_COUNT]:
             yield {
                 **dict.fromkeys(whole, ""),
                 "program": name,
-                "line": place(line.source),
+                "line": line.source.removeprefix(f"{ROOT}/"),
                 "seconds": round(line.seconds, 3),
                 "share": round(line.seconds / found.seconds, 3),
                 "equations_count": line.equations_count,
@@ -128,21 +123,12 @@ def program_rows() -> Iterator[Row]:
             }
 
 
-def place(source: str) -> str:
-    """Return a source line, ``file:line``, relative to the checkout if the file is in it."""
-    return os.path.relpath(source, ROOT) if source.startswith(str(ROOT)) else source
-
-
 PROGRAMS: dict[str, Callable[[], jaxmeter.Case]] = {
     "prepare": partial(operations.prepare, digits=DIGITS),
     "field": partial(operations.field, digits=DIGITS),
     "gradient": partial(operations.gradient, digits=DIGITS),
     "off-surface": partial(
-        off_surface.fields_at_distance,
-        workload="w7x",
-        digits=DIGITS,
-        distance=0.1,
-        point_count=64,
+        off_surface.fields_at_distance, workload="w7x", digits=DIGITS, distance=0.1, point_count=64
     ),
     "gradient in X": partial(operations.gradient_in_X, digits=DIGITS),
 }

@@ -31,14 +31,13 @@ from benchmarks.measuring.rounds import MeasuredSide
 from benchmarks.operations.edited import edited_lines
 from benchmarks.operations.measure import measure_operations, write_differences
 from benchmarks.operations.table import SUITE
-from studies.detection.findings import ALARMS, EQUAL, REGRESSION, reviewed
+from studies.detection.findings import EQUAL, REGRESSION, reported_changes, reviewed, shown
 from studies.harness import RESULTS, Row, StudyError, measured, read_rows, table, write_rows
 
 UNTOUCHED = ("apply_dense_operator", "self_test")
 """Operations that edits of other operations do not affect. Each edit is also measured with the
 first of these operations, or with the second if the edit affects the first.
 """
-COPIES_COUNT = 4  # unedited copies; with the commit itself they make ten pairs
 
 
 @dataclass(frozen=True)
@@ -110,18 +109,18 @@ EDITS = edits_of("edits.toml")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
-    parser.add_argument("--commit", default="HEAD", help="the commit that is edited; default HEAD")
-    parser.add_argument("--only", nargs="+", help=f"edits to measure; some of {', '.join(EDITS)}")
-    about = f"unedited copies for A/A tests; default {COPIES_COUNT}"
-    parser.add_argument("--copies", type=int, default=COPIES_COUNT, help=about)
-    parser.add_argument("--out", type=Path, default=measured("detection", "edits.csv"))
+    add = parser.add_argument
+    add("--commit", default="HEAD", help="the commit that is edited; default HEAD")
+    add("--only", nargs="+", help=f"edits to measure; some of {', '.join(EDITS)}")
+    add("--copies", type=int, default=4, help="unedited copies for A/A tests; default 4")
+    add("--out", type=Path, default=measured("detection", "edits.csv"))
 
 
 def run(options: argparse.Namespace) -> int:
     """Measure and review the copies, and write a row for each edit and A/A test.
 
-    Copies that an earlier run has measured and reviewed are not measured or reviewed again. Return
-    1 if a review misses an edit or raises a false alarm, otherwise 0.
+    Copies that an earlier run has measured or reviewed are not measured or reviewed again. Return 1
+    if a review misses an edit or raises a false alarm, otherwise 0.
     """
     names = options.only or list(EDITS)
     if unknown := [name for name in names if name not in EDITS]:
@@ -184,8 +183,7 @@ def compared(folder: Path, base: MeasuredSide, head: MeasuredSide) -> Mapping[st
 def edit_row(edit: Edit, package: Path, review: Mapping[str, Any]) -> Row:
     """Return the row of an edit: the regressions and the line that its review names."""
     own = f"{SUITE}/{edit.operation}"
-    findings = [one for one in review["findings"] if one["verdict"] in ALARMS]
-    failing = [one for one in findings if one["verdict"] == REGRESSION and one["is_gated"]]
+    failing = [r for r in review["findings"] if r["verdict"] == REGRESSION and r["is_gated"]]
     found = [one["metric"] for one in failing if one["case"] == own]
     broken = [one for one in review["not_compared"] if one["is_regression"] and one["case"] == own]
     line = re.search(r"\(line (\S+?)\)", review["judgements"]["exact"]["reason"])
@@ -196,23 +194,18 @@ def edit_row(edit: Edit, package: Path, review: Mapping[str, Any]) -> Row:
         "found_by": "; ".join([*found, *(one["failure_kind"] for one in broken)]),
         "line": line[1] if line else "",
         "line_in": edit.place(package, line[1]) if line else "",
-        "alarms": "; ".join(_alarms(one for one in findings if one["case"] != own)),
+        "alarms": shown(one for one in reported_changes(review) if one[0] != own),
     }
 
 
 def equal_row(review: Mapping[str, Any]) -> Row:
     """Return the row of an A/A test; everything that its review reports is a false alarm."""
-    findings = [one for one in review["findings"] if one["verdict"] in ALARMS]
     return {
         "edit": EQUAL,
         "operations": review["cases_count"],
         "exit_code": review["exit_code"],
-        "alarms": "; ".join(_alarms(findings)),
+        "alarms": shown(reported_changes(review)),
     }
-
-
-def _alarms(findings: Any) -> list[str]:
-    return [f"{one['case']} {one['metric']} {one['verdict']}" for one in findings]
 
 
 def _summary(row: Row) -> str:
@@ -235,10 +228,8 @@ def _table() -> str:
     ]
     equal = [row for row in rows if row["edit"] == EQUAL]
     alarms = sum(bool(row["alarms"]) for row in equal)
-    counts = {row["operations"] for row in equal}
-    lines += [
-        (f"nothing ({len(equal)} A/A tests)", f"{', '.join(counts)} operations", "–", "–", alarms)
-    ]
+    counts = ", ".join({row["operations"] for row in equal})
+    lines += [(f"nothing ({len(equal)} A/A tests)", f"{counts} operations", "–", "–", alarms)]
     return table(("edit", "operation", "found by", "line named", "other findings"), lines, left=5)
 
 

@@ -19,6 +19,7 @@ import math
 import statistics
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,7 +84,7 @@ def run_row(name: str, review: Mapping[str, Any], asv: Iterable[Sequence[str]]) 
     `name` is the injected regression, `review` the content of the run's review.json, and `asv` the
     (case, metric) pairs of the regressions that asv reports.
     """
-    findings = [(one["case"], one["metric"], one["verdict"]) for one in review["findings"]]
+    findings = reported_changes(review)
     broken = [one for one in review["not_compared"] if one["is_regression"]]
     findings += [(one["case"], one["failure_kind"], REGRESSION) for one in broken]
     of_asv = [(case, metric, REGRESSION) for case, metric in asv]
@@ -91,10 +92,21 @@ def run_row(name: str, review: Mapping[str, Any], asv: Iterable[Sequence[str]]) 
         "injected": name,
         **{key: review[key] for key in ("environment", "tested_count", "verdict")},
         "found_in": "; ".join(found_in(name, findings)),
-        "false_alarms": "; ".join(false_alarms(name, findings)),
+        "false_alarms": false_alarms(name, findings),
         "asv_found_in": "; ".join(found_in(name, of_asv)),
-        "asv_false_alarms": "; ".join(false_alarms(name, of_asv)),
+        "asv_false_alarms": false_alarms(name, of_asv),
     }
+
+
+def reported_changes(review: Mapping[str, Any]) -> list[Finding]:
+    """Return the findings of a review that report a change."""
+    every = [(one["case"], one["metric"], one["verdict"]) for one in review["findings"]]
+    return [one for one in every if one[2] in ALARMS]
+
+
+def shown(findings: Iterable[Finding]) -> str:
+    """Return findings as text, each as "case metric verdict"."""
+    return "; ".join(map(" ".join, findings))
 
 
 def found_in(name: str, findings: Iterable[Finding]) -> list[str]:
@@ -104,13 +116,9 @@ def found_in(name: str, findings: Iterable[Finding]) -> list[str]:
     return list(dict.fromkeys(case for case in found if not case.startswith(UNTOUCHED)))
 
 
-def false_alarms(name: str, findings: Iterable[Finding]) -> list[str]:
-    """Return the findings that an injected regression cannot cause, as "case metric verdict"."""
-    return [
-        f"{case} {metric} {verdict}"
-        for case, metric, verdict in findings
-        if verdict in ALARMS and not _is_explained(name, case, metric)
-    ]
+def false_alarms(name: str, findings: Iterable[Finding]) -> str:
+    """Return the findings that an injected regression cannot cause (see `shown`)."""
+    return shown(one for one in findings if not _is_explained(name, *one[:2]))
 
 
 def _is_explained(name: str, case: str, metric: str) -> bool:
@@ -152,7 +160,7 @@ def _summaries(side: Path) -> dict[str, Summary]:
 def asv_regressed(
     base: Mapping[str, Summary], head: Mapping[str, Summary]
 ) -> list[tuple[str, str]]:
-    """Return the (case, metric) pairs of tracked metrics that regressed.
+    """Return the (case, metric) pairs of tracked metrics that regressed by asv's rules.
 
     For a case that fails at `head` only, the name of its error stands in place of the metric.
     """
@@ -164,13 +172,12 @@ def asv_regressed(
     for case in sorted(base.keys() & head.keys()):
         before, after = base[case], head[case]
         names = sorted(tracked.get(case.split("/")[0], ()))
-        if before["status"] != "ok":
+        if before["status"] != "ok" or not names:
             continue
-        if after["status"] != "ok":
-            # `summarise` writes "phase: kind: message".
-            names = [after["message"].split(": ")[1]] if names else []
-        else:
+        if after["status"] == "ok":
             names = [name for name in names if _asv_regressed(before, after, name)]
+        else:
+            names = [after["message"].split(": ")[1]]  # `summarise` writes "phase: kind: message"
         found += [(case, name) for name in names]
     return found
 
@@ -200,26 +207,15 @@ def reviewed(pair: Path, page: Path) -> dict[str, Any]:
     StudyError
         If the review fails.
     """
-    command = ["reports", "review", "--pair", str(pair), "--out", str(page)]
-    done = subprocess.run(
-        [sys.executable, "-m", *command], cwd=ROOT, stdout=subprocess.DEVNULL, check=False
-    )
-    if done.returncode not in (0, 1):
+    command = [sys.executable, "-m", "reports", "review", "--pair", str(pair), "--out", str(page)]
+    if subprocess.call(command, cwd=ROOT, stdout=subprocess.DEVNULL) not in (0, 1):
         raise StudyError(f"the review of {pair} failed; see its error above")
     return json.loads((page / "review.json").read_text(encoding="utf-8"))
 
 
-def read_run(name: str, review: Path, asv: Path, *, exact: bool) -> Row:
-    """Read the row of a run from its files; if `exact`, leave out asv's verdicts on times."""
-    found = json.loads(asv.read_text(encoding="utf-8"))
-    if exact:
-        found = [one for one in found if not one[1].endswith("_seconds")]
-    return run_row(name, json.loads(review.read_text(encoding="utf-8")), found)
-
-
 def markdown(runs: Sequence[Row]) -> str:
     """Return a Markdown table of all runs, and a list of every false alarm."""
-    alarms, numbers = [], dict.fromkeys((row["injected"] for row in runs), 0)
+    alarms, numbers = [], Counter()
     for row in runs:
         name = row["injected"]
         for who, column in (("", "false_alarms"), ("asv, ", "asv_false_alarms")):
@@ -259,16 +255,11 @@ def _committed(name: str) -> str:
 
 
 def _locked() -> str:
-    rows = read_rows(measured("detection", "lock.csv"))
-    titles = {name: name.replace("_", " ") for name in ("jax", "injected", "functions", "checks")}
+    titles = {name: name for name in ("jax", "injected", "functions", "checks")}
     titles |= {"differing": "checks that differ", "quantities": "regressed quantities"}
-    return table(
-        list(titles.values()),
-        [
-            [_title(row[name]) if name == "injected" else row[name] for name in titles]
-            for row in rows
-        ],
-    )
+    rows = read_rows(measured("detection", "lock.csv"))
+    rows = [row | {"injected": _title(row["injected"])} for row in rows]
+    return table(list(titles.values()), [[row[name] for name in titles] for row in rows])
 
 
 TABLES = {

@@ -29,29 +29,24 @@ from jaxmeter.__main__ import main
 from studies.detection.findings import EQUAL, INJECTED
 from studies.harness import ROOT, Row, StudyError, in_worker, measured, read_rows, write_rows
 
-FILES = ("pyproject.toml", "jaxmeter.lock.toml")
-FIELD = ("benchmarks.cases.operations:field",)
-EVERYTHING: tuple[str, ...] = ()
+FIELD = "benchmarks.cases.operations:field"
 SEEDS = 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
-    parser.add_argument(
-        "--checks", type=int, default=100, help="number of checks of the field; default 100"
-    )
-    parser.add_argument(
-        "--all-checks", type=int, default=20, help="number of checks of all functions; default 20"
-    )
-    parser.add_argument("--out", type=Path, default=measured("detection", "lock.csv"))
+    add = parser.add_argument
+    add("--checks", type=int, default=100, help="number of checks of the field; default 100")
+    about = "number of checks of all functions; default 20"
+    add("--all-checks", type=int, default=20, help=about)
+    add("--out", type=Path, default=measured("detection", "lock.csv"))
 
 
 def run(options: argparse.Namespace) -> int:
     """Measure with the installed JAX and write the rows."""
     jax = version("jax")
     rows = [injected_row(jax, name) for name, one in INJECTED.items() if one.exact_case is not None]
-    for targets, count in ((FIELD, options.checks), (EVERYTHING, options.all_checks)):
-        rows.append(equal_row(jax, targets, count))
+    rows += [equal_row(jax, [FIELD], options.checks), equal_row(jax, [], options.all_checks)]
     others = [row for row in read_rows(options.out) if row["jax"] != jax]
     write_rows(options.out, sorted(others + rows, key=_version))
     missed = [row for row in rows if (row["injected"] == EQUAL) != (int(row["differing"]) == 0)]
@@ -68,7 +63,7 @@ def injected_row(jax: str, name: str) -> Row:
     with temporary_folder("vcjax-lock-") as folder:
         shutil.copytree(ROOT / "vcjax", folder / "vcjax")
         inject(name, folder / "vcjax")
-        for file in FILES:
+        for file in ("pyproject.toml", "jaxmeter.lock.toml"):
             shutil.copy(ROOT / file, folder)
         # The command puts its working folder first on the path, so it imports the copy.
         path = os.pathsep.join(map(str, (ROOT, ROOT / "jaxmeter" / "src")))
@@ -95,13 +90,15 @@ def injected_row(jax: str, name: str) -> Row:
 
 
 def equal_row(jax: str, targets: Sequence[str], count: int) -> Row:
-    """Check the unchanged package in processes with different hash seeds, and return one row."""
+    """Check the unchanged package `count` times, with different hash seeds, and return one row.
+
+    `targets` are the functions to check; if there are none, check all functions of the lock file.
+    """
     found: list[Row] = []
     with temporary_folder("vcjax-lock-") as folder:
         for seed in range(SEEDS):
-            part = count // SEEDS + (seed < count % SEEDS)
             file = folder / f"{seed}.csv"
-            arguments = {"targets": targets, "count": part}
+            arguments = {"targets": targets, "count": len(range(seed, count, SEEDS))}
             in_worker(equal_checks, file, arguments, env={"PYTHONHASHSEED": str(seed)})
             found += read_rows(file)
             print(f"JAX {jax}, equal: {len(found)} of {count}", flush=True)

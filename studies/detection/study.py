@@ -32,7 +32,7 @@ from pathlib import Path
 from benchmarks.measuring.checkout import commit_named
 from studies.detection import findings
 from studies.detection.findings import EQUAL, INJECTED, SMALLEST
-from studies.harness import RESULTS, ROOT, StudyError, write_rows
+from studies.harness import RESULTS, ROOT, Row, StudyError, write_rows
 
 EXACT = [name for name, regression in INJECTED.items() if regression.exact_case is not None]
 REVIEW = Path("page", "review.json")
@@ -42,24 +42,18 @@ ASV = Path("asv.json")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
     names = f"regressions to inject; some of {EQUAL} (an A/A test), {', '.join(INJECTED)}"
-    parser.add_argument("--commit", default="HEAD", help="commit to measure; default HEAD")
-    parser.add_argument(
-        "--runs", type=int, default=10, help="number of runs of each regression; default 10"
-    )
-    parser.add_argument(
-        "--equal-runs", type=int, default=20, help="number of A/A tests; default 20"
-    )
-    parser.add_argument("--only", nargs="+", help=names)
-    parser.add_argument(
-        "--exact", action="store_true", help=f"only {', '.join(EXACT)}; measure no times"
-    )
-    parser.add_argument(
-        "--minutes", type=float, default=math.inf, help="start no run after this many minutes"
-    )
-    parser.add_argument("--judge-again", action="store_true", help="review all pairs again")
-    parser.add_argument("--out", type=Path, default=RESULTS / "detection", help="folder of runs")
-    parser.add_argument("--keep", type=Path, metavar="FILE", help="write a row for each run")
-    parser.add_argument("--budget", default="270", help="seconds for all runs of the same number")
+    add = parser.add_argument
+    add("--commit", default="HEAD", help="commit to measure; default HEAD")
+    add("--runs", type=int, default=10, help="number of runs of each regression; default 10")
+    add("--equal-runs", type=int, default=20, help="number of A/A tests; default 20")
+    add("--only", nargs="+", help=names)
+    add("--exact", action="store_true", help=f"only {', '.join(EXACT)}; measure no times")
+    about = "start no run after this many minutes"
+    add("--minutes", type=float, default=math.inf, help=about)
+    add("--judge-again", action="store_true", help="review all pairs again")
+    add("--out", type=Path, default=RESULTS / "detection", help="folder of runs")
+    add("--keep", type=Path, metavar="FILE", help="write a row for each run")
+    add("--budget", default="270", help="seconds for all runs of the same number")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -95,7 +89,7 @@ def planned(options: argparse.Namespace, out: Path) -> Iterator[tuple[list[str],
     """
     counts = {n: options.equal_runs if n == EQUAL else options.runs for n in options.only}
     cases = {name: exact_case(name) if options.exact else "" for name in counts}
-    for number in range(max(counts.values(), default=0)):
+    for number in range(max(counts.values())):
         for case in dict.fromkeys(cases.values()):
             names = [name for name in counts if number < counts[name] and cases[name] == case]
             if names:
@@ -103,7 +97,7 @@ def planned(options: argparse.Namespace, out: Path) -> Iterator[tuple[list[str],
 
 
 def exact_case(name: str) -> str:
-    """Return the case that ``--exact`` measures for a regression or an A/A test."""
+    """Return the case that ``--exact`` measures for one of `EXACT` or for an A/A test."""
     return (INJECTED[name].exact_case if name in INJECTED else None) or SMALLEST
 
 
@@ -129,10 +123,18 @@ def judge(pair: Path, folder: Path) -> None:
     (folder / ASV).write_text(json.dumps(findings.asv_regressions(pair)) + "\n", encoding="utf-8")
 
 
+def read_run(name: str, folder: Path, *, exact: bool) -> Row:
+    """Read the row of a run from its folder; if `exact`, leave out asv's verdicts on times."""
+    asv = json.loads((folder / ASV).read_text(encoding="utf-8"))
+    if exact:
+        asv = [one for one in asv if not one[1].endswith("_seconds")]
+    return findings.run_row(name, json.loads((folder / REVIEW).read_text(encoding="utf-8")), asv)
+
+
 def write_table(commit: str, options: argparse.Namespace, out: Path) -> str:
     """Write the table of the runs so far, and with ``--keep`` their rows; return the table."""
     runs = [
-        findings.read_run(name, folder / name / REVIEW, folder / name / ASV, exact=options.exact)
+        read_run(name, folder / name, exact=options.exact)
         for names, folder in planned(options, out)
         for name in names
         if is_done(folder / name)

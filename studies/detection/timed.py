@@ -25,41 +25,38 @@ from benchmarks.measuring.changed import take_rounds, timed_sides
 from benchmarks.measuring.checkout import commit_named, run_lock
 from benchmarks.measuring.pair import MOST_ROUNDS, sides
 from benchmarks.operations.table import SUITE
-from studies.detection.edits import Edit, edit_package, edits_of
-from studies.detection.findings import ALARMS, EQUAL, REGRESSION, reviewed
+from studies.detection.edits import edit_package, edits_of
+from studies.detection.findings import EQUAL, REGRESSION, reported_changes, reviewed, shown
 from studies.harness import RESULTS, Row, measured, read_rows, table, write_rows
 
 EDITS = edits_of("timed.toml")
 COPIES = (f"{EQUAL}-1", f"{EQUAL}-2")
 OPERATIONS = tuple(one.operation for one in EDITS.values())
 TIME = "steady_median_seconds"
-QUIET = "quiet"
-BUDGET_SECONDS = 225.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
-    parser.add_argument("--commit", default="HEAD", help="the commit that is edited; default HEAD")
-    parser.add_argument(
-        "--runs", type=int, default=10, help="number of runs, each of all copies; default 10"
-    )
-    parser.add_argument("--busy", type=int, default=0, help="cores that are kept busy; default 0")
-    parser.add_argument("--budget", type=float, default=BUDGET_SECONDS, help="seconds for each run")
-    parser.add_argument("--judge-again", action="store_true", help="only review measured runs")
-    parser.add_argument("--out", type=Path, default=measured("detection", "timed.csv"))
+    add = parser.add_argument
+    add("--commit", default="HEAD", help="the commit that is edited; default HEAD")
+    add("--runs", type=int, default=10, help="number of runs, each of all copies; default 10")
+    add("--busy", type=int, default=0, help="cores that are kept busy; default 0")
+    add("--budget", type=float, default=225.0, help="seconds for each run")
+    add("--judge-again", action="store_true", help="only review measured runs")
+    add("--out", type=Path, default=measured("detection", "timed.csv"))
 
 
 def run(options: argparse.Namespace) -> int:
     """Measure and review the runs that have no rows in OUT; write a row for each copy of vcjax.
 
-    With ``--judge-again``, only review the measured runs again.
+    With ``--judge-again``, only review the measured runs again. Also print the table of all runs.
     """
     commit = commit_named(options.commit)
-    machine = f"{options.busy} busy" if options.busy else QUIET
+    machine = f"{options.busy} busy" if options.busy else "quiet"
     rows = read_rows(options.out)
     for number in range(options.runs):
         about = {"commit": commit[:10], "machine": machine, "run": str(number)}
-        own = [row for row in rows if all(row[name] == text for name, text in about.items())]
+        own = [row for row in rows if about.items() <= row.items()]
         folder = RESULTS / "timed" / commit[:10] / machine.replace(" ", "-") / str(number)
         if options.judge_again != bool(own):  # only measured runs are judged again
             continue
@@ -102,42 +99,24 @@ def busy(count: int) -> Iterator[None]:
 
 def row_of(name: str, review: Mapping[str, Any]) -> Row:
     """Return the row of a copy: the finding of its edit, false alarms, and the verdict on times."""
-    edit = EDITS.get(name)
-    own, alarms = {}, []
-    for one in review["findings"]:
-        if one["verdict"] not in ALARMS:
-            continue
-        if _is_found(edit, one):
-            own = one
-        elif not _is_explained(edit, one):
-            alarms.append(f"{one['case']} {one['metric']} {one['verdict']}")
+    edit, own, alarms = EDITS.get(name), {}, reported_changes(review)
+    if edit is not None:
+        slower = {"case": f"{SUITE}/{edit.operation}", "metric": TIME, "verdict": REGRESSION}
+        own = next((one for one in review["findings"] if slower.items() <= one.items()), {})
+        # An edit may also change other times of its operation, and the pooled times.
+        others = {f"{SUITE}/{name}" for name in OPERATIONS if name != edit.operation}
+        alarms = [one for one in alarms if one[0] in others]
     judged = review["judgements"]["times"]
-    numbers = {name: f"{own[name]:.4f}" for name in ("low", "high") if own}
+    numbers = {name: f"{own[name]:.4f}" if own else "" for name in ("low", "high")}
     return {
         "edit": EQUAL if edit is None else name,
         "copy": name,
         "environment": review["environment"],
         "found": f"{own['head'] / own['base']:.4f}" if own else "",
-        **{"low": "", "high": "", **numbers},
+        **numbers,
         "rounds": own.get("rounds_count", ""),
-        "alarms": "; ".join(alarms),
+        "alarms": shown(alarms),
         "times": f"{judged['outcome']}: {judged['reason']}",
-    }
-
-
-def _is_found(edit: Edit | None, finding: Mapping[str, Any]) -> bool:
-    if edit is None or finding["metric"] != TIME or finding["verdict"] != REGRESSION:
-        return False
-    return finding["case"] == f"{SUITE}/{edit.operation}"
-
-
-def _is_explained(edit: Edit | None, finding: Mapping[str, Any]) -> bool:
-    """Return whether an edit may cause a finding.
-
-    An edit may cause findings in its own operation and in the pooled times of all operations.
-    """
-    return edit is not None and finding["case"] not in {
-        f"{SUITE}/{name}" for name in OPERATIONS if name != edit.operation
     }
 
 
@@ -146,18 +125,16 @@ def markdown(rows: Sequence[Row]) -> str:
     lines = []
     for key in dict.fromkeys((row["machine"], row["edit"]) for row in rows):
         some = [row for row in rows if (row["machine"], row["edit"]) == key]
-        machine, name = key
-        edit = None if name == EQUAL else EDITS[name]
-        unjudged = sum(row["times"].startswith("not judged") for row in some)
+        machine, edit = key[0], EDITS.get(key[1])
         lines.append(
             (
                 edit.about if edit else "nothing (equal copies)",
                 edit.operation if edit else "–",
-                "quiet" if machine == QUIET else machine.replace("busy", "busy core"),
+                machine.replace("busy", "busy core"),
                 len(some),
                 sum(row["found"] != "" for row in some) if edit else "–",
                 sum(row["alarms"] != "" for row in some),
-                unjudged,
+                sum(row["times"].startswith("not judged") for row in some),
             )
         )
     header = ("edit", "operation", "machine", "runs", "found", "false alarms", "not judged")

@@ -20,6 +20,7 @@ import os
 import random
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import time
@@ -47,26 +48,18 @@ OPENED = """<script>document.title = "drawn " + Math.round(performance.now())</s
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
-    parser.add_argument("store", type=Path, help="folder of real records")
-    parser.add_argument(
-        "--projects", type=int, default=8, help="number of projects to compact; default 8"
-    )
-    parser.add_argument(
-        "--copies", type=int, default=32, help="number of copied projects; default 32"
-    )
-    parser.add_argument(
-        "--records",
-        type=int,
-        default=25_000,
-        help="number of records for each project; default 25000",
-    )
-    parser.add_argument("--out", type=Path, default=measured("fleet", "rows.csv"))
+    add = parser.add_argument
+    add("store", type=Path, help="folder of real records")
+    add("--projects", type=int, default=8, help="number of projects to compact; default 8")
+    add("--copies", type=int, default=32, help="number of copied projects; default 32")
+    about = "number of records for each project; default 25000"
+    add("--records", type=int, default=25_000, help=about)
+    add("--out", type=Path, default=measured("fleet", "rows.csv"))
 
 
 def run(options: argparse.Namespace) -> int:
     """Generate, compact and query the records, open the page, and write a row for each step."""
-    paths = sorted(options.store.rglob("*.json"))
-    found = [Record.from_json(read_file(path)) for path in paths]
+    found = [Record.from_json(read_file(path)) for path in sorted(options.store.rglob("*.json"))]
     real = [one for one in found if one.status == "ok" and one.samples_seconds and one.environment]
     if not real:
         raise StudyError(
@@ -122,12 +115,7 @@ def generated(
         factors = (noise * (1 + rng.random() / 50) for _ in itertools.count())
         text = MEASURED.sub(lambda m, by=factors: repr(float(m[0]) * next(by)), text)
         text = text.replace("MACHINE", f"host-{at % MACHINES}-{seed}").replace("STARTED", started)
-        yield f"{seed:08x}{at:032x}/{KEY}/{record_name(case)}/{number}.json", text
-
-
-def record_name(case: int) -> str:
-    """Return the name of a generated case."""
-    return f"suite/case-{case}"
+        yield f"{seed:08x}{at:032x}/{KEY}/suite/case-{case}/{number}.json", text
 
 
 def _text(real: Sequence[Record], case: int, profiled: bool) -> str:
@@ -137,7 +125,7 @@ def _text(real: Sequence[Record], case: int, profiled: bool) -> str:
     environment = dataclasses.replace(record.environment, machine="MACHINE", started_utc="STARTED")
     return dataclasses.replace(
         record,
-        name=record_name(case),
+        name=f"suite/case-{case}",
         environment=environment,
         compile_summary=record.compile_summary if profiled else None,
     ).to_json()
@@ -212,11 +200,8 @@ def history_page(real: Sequence[Record], folder: Path) -> Row:
     text = page.read_text(encoding="utf-8")
     found = re.search(r"(\d+) series over (\d+) commits", text)
     assert found is not None
-    row: Row = {
-        "series": int(found[1]),
-        "commits": int(found[2]),
-        "page_bytes": page.stat().st_size,
-    }
+    row: Row = {"series": int(found[1]), "commits": int(found[2])}
+    row["page_bytes"] = page.stat().st_size
     page.write_text(text.replace("</body>", OPENED), encoding="utf-8")
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is not None:
@@ -226,7 +211,7 @@ def history_page(real: Sequence[Record], folder: Path) -> Row:
         for _ in range(3):
             done = subprocess.run(command, capture_output=True, text=True, timeout=120)
             times += [int(ms) / 1000 for ms in re.findall(r"<title>drawn (\d+)", done.stdout)]
-        row["drawn_seconds"] = sorted(times)[len(times) // 2] if times else None
+        row["drawn_seconds"] = statistics.median_high(times) if times else None
     return {**cost, **row}
 
 

@@ -24,9 +24,8 @@ SMALL_BYTES = 32
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
-    parser.add_argument(
-        "--out", type=Path, default=measured("situations", ""), help="folder for the rows"
-    )
+    folder = measured("situations", "")
+    parser.add_argument("--out", type=Path, default=folder, help="folder for the rows")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -57,22 +56,18 @@ def rows(simplified: bool) -> Iterator[Row]:
         found = capture_situations.measured(name)
         constants, arrays = found.constants, found.audit.arrays
         embedded = [size for size in truth.embedded if not simplified or size <= SMALL_BYTES]
+        hidden = sum(truth.hidden) if simplified else 0
         marked = capture_situations.marked_lines(name).values()
+        used = {use.line for array in arrays for use in array.uses}
         yield row(
             name,
             "simplified" if simplified else "default",
             captured_bytes=(sum(truth.captured), constants.captured_bytes),
             embedded_bytes=(sum(embedded), constants.embedded_bytes),
             embedded_count=(len(embedded), constants.embedded_count),
-            hidden_argument_bytes=(
-                sum(truth.hidden) if simplified else 0,
-                constants.hidden_argument_bytes,
-            ),
+            hidden_argument_bytes=(hidden, constants.hidden_argument_bytes),
             paths=(sorted(truth.paths), sorted(array.path for array in arrays)),
-            lines=(
-                sorted(set(itertools.chain(*marked))),
-                sorted({use.line for array in arrays for use in array.uses}),
-            ),
+            lines=(sorted(set(itertools.chain(*marked))), sorted(used)),
         )
     size = held_situations.CUBE_BYTES
     for name, held in held_situations.HELD.items() if not simplified else ():
@@ -93,11 +88,10 @@ def row(situation: str, constants: str, **pairs: tuple[Any, Any]) -> Row:
     """Return a row with the (true, reported) values in `pairs`, and whether all pairs agree."""
     found: Row = {"situation": situation, "constants": constants}
     for name, (true, reported) in pairs.items():
-        found |= {f"{name}_true": text(true), f"{name}_reported": text(reported)}
+        found |= {f"{name}_true": _text(true), f"{name}_reported": _text(reported)}
     found["correct"] = "yes" if all(true == said for true, said in pairs.values()) else "no"
     return found
 
 
-def text(value: Any) -> str:
-    """Return a value as a string; the items of a list are joined by semicolons."""
+def _text(value: Any) -> str:
     return "; ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -31,22 +31,19 @@ Made = tuple[Case, tuple[Any, ...]]
 
 def captured(kind: str, seed: int, injected: bool) -> Made:
     """Return a case that captures an array of 1024 numbers if `injected`, else no array."""
-    case = plain(kind, seed)
-    values = np.random.default_rng(seed).normal(size=1024).astype("float32")
-    return (_holding(case, values) if injected else case), ()
+    return (_holding if injected else plain)(kind, seed), ()
 
 
 def revalued(kind: str, seed: int, injected: bool) -> Made:
-    """Return a case that captures an array of 1024 numbers.
+    """Return a case that captures an array; if `injected`, one number of the array is changed."""
+    return _holding(kind, seed, 1.0 if injected else 0.0), ()
 
-    If `injected`, one number of the array is changed.
-    """
+
+def _holding(kind: str, seed: int, added: float = 0.0) -> Case:
+    """Return a case that captures 1024 numbers; `added` is added to one of the numbers."""
+    case = plain(kind, seed)
     values = np.random.default_rng(seed).normal(size=1024).astype("float32")
-    values[seed % 1024] += 1.0 if injected else 0.0
-    return _holding(plain(kind, seed), values), ()
-
-
-def _holding(case: Case, values: np.ndarray) -> Case:
+    values[seed % 1024] += added
     held = jnp.asarray(values)
 
     def more(x: Any) -> Any:
@@ -88,25 +85,19 @@ def buffered(kind: str, seed: int, injected: bool) -> Made:
     return Case(function, case.args), ()
 
 
-CHANGES: dict[str, tuple[Callable[[str, int, bool], Made], str, str]] = {
-    "4096 bytes captured": (
-        captured,
-        "constants.captured_bytes",
-        "an array of 4096 bytes captured",
-    ),
-    "one captured value": (
-        revalued,
-        "constants.captured_fingerprint",
-        "another value of one number in a captured array",
-    ),
-    "one retrace": (
-        retraced,
-        "counts.traces_count",
-        "a retrace in one of five calls (by shape, dtype or keyword)",
-    ),
-    "one temporary": (buffered, "memory.temp_bytes", "one more temporary buffer"),
+CHANGES: dict[str, tuple[Callable[[str, int, bool], Made], str]] = {
+    "4096 bytes captured": (captured, "constants.captured_bytes"),
+    "one captured value": (revalued, "constants.captured_fingerprint"),
+    "one retrace": (retraced, "counts.traces_count"),
+    "one temporary": (buffered, "memory.temp_bytes"),
 }
-"""For each change: the function that makes a case, the quantity that shows the change, a title."""
+"""For each change: the function that makes a case, and the quantity that shows the change."""
+TITLES = {
+    "4096 bytes captured": "an array of 4096 bytes captured",
+    "one captured value": "another value of one number in a captured array",
+    "one retrace": "a retrace in one of five calls (by shape, dtype or keyword)",
+    "one temporary": "one more temporary buffer",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -134,7 +125,7 @@ def rows(pairs: list[tuple[str, int]]) -> Iterator[Row]:
 
 
 def _row(change: str, number: int, injected: bool) -> Row:
-    make, quantity, _ = CHANGES[change]
+    make, quantity = CHANGES[change]
     kind = list(KINDS)[number % len(KINDS)]
     made = [make(kind, number, False), make(kind, number, injected)]
     cases, calls = zip(*made, strict=True)
@@ -156,10 +147,10 @@ def found_table(path: Path) -> str:
     """Return a table with the numbers of changes that were found and of A/A pairs that differ."""
     rows = pd.read_csv(path).assign(differs=lambda row: row["differing_count"] > 0)
     lines = []
-    for change, (*_, sentence) in CHANGES.items():
+    for change, title in TITLES.items():
         sides = [
             rows.loc[(rows["change"] == change) & (rows["injected"] == injected), column]
             for injected, column in ((True, "found"), (False, "differs"))
         ]
-        lines.append((sentence, *(f"{side.sum()} of {len(side)}" for side in sides)))
+        lines.append((title, *(f"{side.sum()} of {len(side)}" for side in sides)))
     return table(("injected", "found", "A/A pairs that differ"), lines)

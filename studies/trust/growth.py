@@ -22,9 +22,7 @@ EFFECTS = (("loop", 0.10), ("loop", -0.10), ("unrolled", 0.20), ("unrolled", 0.5
 
 
 def growing_shares() -> dict[str, dict[str, float]]:
-    """Return the share of each time that grows with the length.
-
-    The share is measured by doubling the length.
+    """Return the share of each time that grows with the length, measured by doubling the length.
 
     The times are the steady-state time of each loop and the compile time of each unrolled program.
     """
@@ -36,7 +34,10 @@ def growing_shares() -> dict[str, dict[str, float]]:
 
 
 def injected_effects(shares: Shares) -> dict[str, dict[str, float]]:
-    """Return the measured ratio of times for each injected effect, by kind of function."""
+    """Return the measured ratio of times for each injected effect, by effect and kind of function.
+
+    `shares` is the result of `growing_shares`, or a part of it.
+    """
     return {
         f"{form} {effect:+g}": ratios(form, {k: effect / s for k, s in shares[form].items()})
         for form, effect in EFFECTS
@@ -64,7 +65,7 @@ def ratios(form: str, more: Mapping[str, float]) -> dict[str, float]:
 
 
 def steady_seconds(case: Case) -> float:
-    """Return the median time of a call in a block of calls.
+    """Return the median time of a call in a block of calls, in seconds.
 
     The block is long enough that the initial contents of the processor's caches do not matter.
     """
@@ -78,7 +79,7 @@ def steady_seconds(case: Case) -> float:
 
 
 def compile_seconds(case: Case) -> float:
-    """Return the time of one compilation, after JAX's caches are cleared."""
+    """Return the seconds of one compilation, without tracing and lowering; clear caches first."""
     jax.clear_caches()
     gc.collect()
     lowered = jax.jit(case.fn).trace(*case.args).lower()

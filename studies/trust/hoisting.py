@@ -26,7 +26,7 @@ COLUMNS = 8000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
     parser.add_argument("--out", type=Path, default=RESULTS / "trust" / "hoisting.csv")
-    parser.add_argument("--processes", type=int, default=6)
+    parser.add_argument("--processes", type=int, default=6, help="processes for each comparison")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -48,8 +48,7 @@ def run(options: argparse.Namespace) -> int:
                 "error, then run the study again"
             )
         found.append(comparison.processes)
-    rows = [row(number, *both) for number, both in enumerate(zip(*found, strict=True))]
-    write_rows(options.out, rows)
+    write_rows(options.out, [row(n, *both) for n, both in enumerate(zip(*found, strict=True))])
     print(options.out.read_text(), end="")
     return 0
 

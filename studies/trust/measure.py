@@ -70,6 +70,7 @@ class Pair:
 
     @property
     def key(self) -> str:
+        """The name of the pair in rows; no two pairs of the plans have the same name."""
         return f"{self.study}-{self.form}-{self.kind}-{self.effect:g}-{self.seed}"
 
 
@@ -117,19 +118,16 @@ PLANS = {"first": first_plan, "second": second_plan}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
-    parser.add_argument("step", choices=FILES)
-    parser.add_argument("--out", type=Path, help="default: a file in results/trust")
-    parser.add_argument("--shares", type=Path, default=measured("trust", "shares.json"))
-    parser.add_argument("--plan", choices=PLANS, default="first", help="the pairs to measure")
-    parser.add_argument(
-        "--pairs", type=int, help="measure only this many pairs, from the start of the plan"
-    )
-    parser.add_argument(
-        "--processes", type=int, default=8, help="number of processes for each pair"
-    )
-    parser.add_argument(
-        "--minutes", type=float, default=math.inf, help="start no process after this many minutes"
-    )
+    add = parser.add_argument
+    add("step", choices=FILES)
+    add("--out", type=Path, help="default: a file in results/trust")
+    about = "file of shares from the step 'shares'; default: the committed file"
+    add("--shares", type=Path, default=measured("trust", "shares.json"), help=about)
+    add("--plan", choices=PLANS, default="first", help="the pairs to measure")
+    add("--pairs", type=int, help="measure only this many pairs, from the start of the plan")
+    add("--processes", type=int, default=8, help="number of processes for each pair")
+    about = "start no process after this many minutes"
+    add("--minutes", type=float, default=math.inf, help=about)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -148,7 +146,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def measure(pairs: list[Pair], out: Path, shares: Shares, processes: int, minutes: float) -> None:
-    """Measure the rows that the file does not contain yet, with `CHUNK` pairs in each process."""
+    """Measure the rows that the file does not contain yet, with `CHUNK` pairs in each process.
+
+    Start no process after `minutes`.
+    """
     deadline = time.monotonic() + 60 * minutes
     chunks = [pairs[start : start + CHUNK] for start in range(0, len(pairs), CHUNK)]
     # First measure, for all pairs, the six processes that `jaxmeter.compare` uses.

@@ -56,17 +56,14 @@ def designs() -> str:
     compared.
     """
     one_side = "interleaved, all ratios on one side of 1, median beyond 3 %"
+    two = "samples, two processes"
     lines = (
         ("`jaxmeter compare`", 6, {"column": "steady_different"}),
         (one_side, 6, {"column": "steady_one_side"}),
         (one_side, 3, {"column": "steady_one_side"}),
         ("interleaved, Mann-Whitney test of the samples", 1, {"design": "samples, interleaved"}),
-        ("one function per process, Mann-Whitney test", 2, {"design": "samples, two processes"}),
-        (
-            "the same test, and medians more than 3 % apart",
-            2,
-            {"design": "samples, two processes, 3 %"},
-        ),
+        ("one function per process, Mann-Whitney test", 2, {"design": two}),
+        ("the same test, and medians more than 3 % apart", 2, {"design": f"{two}, 3 %"}),
     )
     shown = [(name, count, *equal(processes=count, **wanted)) for name, count, wanted in lines]
     return table(("design", "processes", *CONDITIONS), shown)

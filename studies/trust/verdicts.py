@@ -175,7 +175,10 @@ def verdict_rows(rounds: Sequence[Row]) -> Iterator[Row]:
 
 
 def verdict_counts(pairs: Sequence[Processes]) -> Row:
-    """Return counts of verdicts, and medians of ratios and of the half widths of intervals."""
+    """Return counts of verdicts, and medians of ratios and of half widths of intervals.
+
+    A half width is the upper end of an interval over the ratio, minus 1.
+    """
     found = [compared(pair) for pair in pairs]
     verdicts = Counter(one.verdict for one in found)
     differing = Counter(one.quantity for comparison in found for one in comparison.differences)
@@ -185,10 +188,9 @@ def verdict_counts(pairs: Sequence[Processes]) -> Row:
     names = {time: time.removesuffix("_seconds") for time in TIMES}
     counts |= {f"{name}_different": differing[time] for time, name in names.items()}
     counts["steady_one_side"] = sum(map(all_on_one_side, found))
+    every = [timing for comparison in found for timing in comparison.timings]
     for time, name in names.items():
-        timings = [
-            one for comparison in found for one in comparison.timings if one.quantity == time
-        ]
+        timings = [one for one in every if one.quantity == time]
         counts[f"{name}_ratio"] = _median([one.ratio for one in timings], 4)
         counts[f"{name}_half_width"] = _median([one.high / one.ratio - 1 for one in timings], 4)
     return counts
@@ -200,11 +202,8 @@ def _median(values: Sequence[float], digits: int) -> float | str:
 
 def compared(pair: Processes) -> Comparison:
     """Return the comparison that `jaxmeter.compare` would make from the ratios of a pair."""
-    quantities = {
-        "steady_seconds": [
-            Round(float(row["steady_ratio"]), float(row["steady_error"])) for row in pair
-        ]
-    }
+    steady = [Round(float(row["steady_ratio"]), float(row["steady_error"])) for row in pair]
+    quantities = {"steady_seconds": steady}
     for phase, column in zip(PHASES, PHASE_COLUMNS, strict=True):
         quantities[phase] = [Round(float(row[column])) for row in pair if row[column]]
     exact = ()
@@ -221,5 +220,5 @@ def all_on_one_side(found: Comparison) -> bool:
     The median must differ from 1 by more than the least effect of `CRITERIA`.
     """
     logs = [math.log(ratio) for ratio in found.timings[0].ratios]
-    same_side = all(one > 0 for one in logs) or all(one < 0 for one in logs)
+    same_side = min(logs) > 0 or max(logs) < 0
     return same_side and abs(statistics.median(logs)) > math.log1p(CRITERIA.minimum_effect)

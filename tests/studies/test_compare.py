@@ -20,14 +20,8 @@ NUMBERS = {
 
 
 def row(program, **changed):
-    return {
-        "operation": "B",
-        "digits": "3",
-        "threads": "1",
-        "program": program,
-        **NUMBERS,
-        **changed,
-    }
+    case = {"operation": "B", "digits": "3", "threads": "1", "program": program}
+    return case | NUMBERS | changed
 
 
 def test_a_row_has_medians_over_processes_and_the_largest_error_of_both_programs():
@@ -46,10 +40,8 @@ def test_a_gradient_in_X_has_no_error_and_no_row_of_the_reference():
 
 def test_each_processor_has_a_table():
     rows = [row("vcjax", processor=name, digits=d) for name, d in (("A", 3), ("B", 6), ("A", 9))]
-    assert {name: text.count("\n") for name, text in tables.by_processor(rows).items()} == {
-        "A": 4,
-        "B": 3,
-    }
+    lines = {name: text.count("\n") for name, text in tables.by_processor(rows).items()}
+    assert lines == {"A": 4, "B": 3}
 
 
 def test_programs_are_compared_at_the_fewest_digits_whose_error_is_not_larger():

@@ -96,7 +96,7 @@ def tables(tmp_path):
     return make
 
 
-def test_the_tables_count_what_each_design_calls_different(tables):
+def test_the_tables_count_the_pairs_that_each_design_calls_different(tables):
     found, samples = tables([*rows(0.0), *rows(0.1, study="injected")])
     by = {(row["study"], row["processes"]): row for row in found}
     assert (by["A/A", "6"]["same"], by["A/A", "6"]["different"]) == ("8", "0")

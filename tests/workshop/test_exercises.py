@@ -58,7 +58,7 @@ def exercise_in(folder, monkeypatch, code):
     return checks
 
 
-def test_the_next_exercise_is_shown_with_what_was_found_and_hints_on_request(
+def test_the_next_exercise_is_shown_with_its_problem_and_hints_on_request(
     tmp_path, monkeypatch, capsys
 ):
     exercise_in(tmp_path, monkeypatch, '"""Find the answer."""\nANSWER = 41\n')
@@ -70,7 +70,7 @@ def test_the_next_exercise_is_shown_with_what_was_found_and_hints_on_request(
     assert "six times seven" in capsys.readouterr().out
 
 
-def test_the_first_hint_is_that_of_the_failure(tmp_path, monkeypatch, capsys):
+def test_the_first_hint_concerns_the_failure(tmp_path, monkeypatch, capsys):
     exercise_in(tmp_path, monkeypatch, '"""Find the answer."""\nANSWER = -42\n')
     command.main(["hint"])
     shown = capsys.readouterr().out

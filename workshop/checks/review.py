@@ -109,6 +109,3 @@ def verdicts(module: ModuleType) -> None:
     steps = detect_steps([statistics.median(commit) for commit in history])
     wanted = steps[1][0]
     expect(module.STEP == wanted, f"STEP is {module.STEP!r}; give the first slower commit", hint=2)
-
-
-EXERCISES = culprits, lock, verdicts

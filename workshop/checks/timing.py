@@ -126,6 +126,3 @@ def processes(module: ModuleType) -> None:
         f"ENOUGH is {module.ENOUGH!r}, but lesson 2 shows another number",
         hint=2,
     )
-
-
-EXERCISES = clock, callbacks, processes

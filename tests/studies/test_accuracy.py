@@ -1,0 +1,37 @@
+"""The accuracy study: its currents lie where the known answers need them, and it saves new rows."""
+
+import numpy as np
+import pytest
+
+from studies.__main__ import main
+from studies.accuracy import measure, patches
+from studies.accuracy.shapes import FIELDS, shapes
+from studies.harness import append_row, read_rows, write_rows
+from vcjax.problems import CentralConductor
+
+
+@pytest.mark.parametrize("name", shapes())
+def test_currents_lie_on_the_side_that_they_are_given_for(name):
+    shape = shapes()[name]
+    for field in FIELDS:
+        for currents, expected in zip(shape.currents(field), (False, True), strict=True):
+            for source in currents:
+                if isinstance(source, CentralConductor):
+                    continue
+                points, _ = source.curve(2 * np.pi * np.arange(12) / 12)
+                found = measure.is_inside_of(shape, points, np.zeros(12, bool), np.ones(12))
+                assert (found == expected).all()
+
+
+def test_saved_rows_replace_rows_of_their_shape_and_leave_out_older_code(tmp_path, monkeypatch):
+    committed, out = tmp_path / "patches.csv", tmp_path / "patches.jsonl"
+    monkeypatch.setattr(patches, "measured", lambda study, name: committed)
+    fixed = dict(field="near", quantity="off", digits=3, from_share=1.0, over=0.1)
+    write_rows(committed, [dict(shape=shape, **fixed, code="first") for shape in ("QA", "QH")])
+    for code in ("second", "third"):
+        append_row(out, dict(shape="QA", **fixed, code=code))
+    assert main(["patches", "--save", "--out", str(out)]) == 0
+    assert [(row["shape"], row["code"]) for row in read_rows(committed)] == [
+        ("QH", "first"),
+        ("QA", "third"),
+    ]
