@@ -136,7 +136,7 @@ def test_gradients_beside_the_surface_of_a_thin_torus_lose_no_digits_to_rounding
     X = thin.points(8, 16, half_period=False)
     sources = (problems.CentralConductor(1.0),)
     B = problems.magnetic_field(sources, vcjax.surface_points(X, **grid, nphi=8, ntheta=32))
-    targets = grid | dict(nphi=2, ntheta=4)
+    targets: dict[str, Any] = grid | dict(nphi=2, ntheta=4)
     normals = unit_normals(X, **targets)
     points = (vcjax.surface_points(X, **targets) - 1e-5 * radius * normals).reshape(-1, 3)
     found = vcjax.off_surface_gradient(X, B, points, 7, **grid)
