@@ -42,11 +42,6 @@ from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.spectrum import unresolved, unresolved_at
 from vcjax._quadrature.tables import OffSurfaceTables, Tables, off_surface_tables
 
-_CHANGING = 0.02
-"""The estimated error of a gradient contains `_CHANGING` times the error of the field, divided by
-the distance from the surface. On the shapes of studies/accuracy, the estimates are then at least
-half the errors."""
-
 
 @pytree
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -360,25 +355,24 @@ def _gradient(rule: Rule, tiles: Tiles, points, nodes: Nodes, unresolved, used) 
     known = jax.vmap(jax.jacfwd(known_at))(points).swapaxes(1, 2)
     share = jnp.where(inside, 1.0, 0.0)
     violation = jnp.linalg.norm(slopes[:, :, 1] - share[:, None, None] * known, axis=(1, 2))
-    # Near the surface, a small part of the field's error varies over lengths as short as the
-    # distance of the point.
-    of_field = jnp.linalg.norm(found.values[:, 1] - share[:, None] * field, axis=1)
-    violation = violation + _CHANGING * of_field / jnp.where(foot.distance > 0, foot.distance, 1.0)
     distance = distance_from(points, nodes.surface, foot, rule, used)
     inside, on = inside[:, None, None], found.on_surface[:, None, None]
     # The part of B that its grid misses varies over the spacing of this grid. The part of B that
-    # the patches miss varies over the spacing of the nodes.
+    # the patches miss varies over the spacing of the nodes. On the grid lines through the foot,
+    # derivatives of interpolated fields jump, and the effect of a jump grows like log(1/distance).
     spacing = nodes.spacing[1]
     tail, missed = unresolved_at(foot.distance, unresolved, spacing, rule)
     source_grid = rule.src_shape[0] * rule.images, rule.src_shape[1]
     coarser = max(np.array([rule.quad_nphi, rule.quad_ntheta]) / source_grid)
-    of_B = tail / jnp.maximum(foot.distance, spacing * coarser / np.pi) + missed * np.pi / spacing
+    tail = tail / jnp.maximum(foot.distance, spacing * coarser / np.pi)
+    apart = jnp.where(foot.distance > 0, foot.distance, spacing)
+    jump = missed * np.pi / spacing * (1.0 + jnp.log1p(spacing / apart))
     return OffSurface(
         external=jnp.where(inside & ~on, slopes[:, :, 0], jnp.nan),
         internal=jnp.where(inside | on, jnp.nan, -slopes[:, :, 0]),
         inside=inside[:, 0, 0] & ~found.on_surface,
         distance=jnp.where(found.on_surface, 0.0, distance),
-        error=lax.stop_gradient(violation + of_B),
+        error=lax.stop_gradient(violation + tail + jump),
     )
 
 

@@ -102,16 +102,18 @@ def near_part(
 
     du, dv = (w - jnp.floor(w) for w in (foot.u, foot.v))
     shifted, centre = shift(windows, du, dv, rule)
-    from_foot = shifted[:, :3] - centre[:, :3, None, None]
-    # The foot's offset from itself is exactly 0: `_rings` divides its rounding by small radii.
-    at_foot = 0, 0, rule.reach_phi, rule.reach_theta
-    from_foot = lax.dynamic_update_slice(from_foot, jnp.zeros_like(x[..., None, None]), at_foot)
+    # The offset of the foot from itself is exactly 0. Its rounding would be divided by small radii.
+    p, q = (jnp.arange(n) - n // 2 for n in shifted.shape[2:])
+    is_foot = (p[:, None] == 0) & (q == 0)
+    from_foot = jnp.where(is_foot, 0.0, shifted[:, :3] - centre[:, :3, None, None])
     shifted = jnp.concatenate([from_foot, shifted[:, 3:]], axis=1)
     rings = _rings(shifted, interpolation, constants)
+    at_foot = _at_foot(from_foot, centre[:, 3:], constants, rule)
     alpha, delta, on_surface = _scales(x - centre[:, :3], foot.spacing, rings, constants, rule)
     # A point on the surface is its own foot.
     x = jnp.where(on_surface[:, None], centre[:, :3], x)
-    polar = _polar_sum(x, centre[:, :3], rings, alpha, delta, test_field_at, constants, rule)
+    on_rays = at_foot, rings
+    polar = _polar_sum(x, centre[:, :3], on_rays, alpha, delta, test_field_at, constants, rule)
     total = polar + _grid_sum(x, windows, (du, dv), alpha, test_field_at, punctured, rule)
     return NearPart(
         jnp.einsum("tij,tkj->tki", turn, total / (4 * np.pi), precision="highest"),
@@ -141,6 +143,29 @@ def _rings(shifted, interpolation, constants: OffSurfaceTables):
     polar = polar.reshape(4, t, c, radii.size, -1).transpose(1, 2, 3, 0, 4)
     divisor = jnp.where(jnp.arange(c)[:, None] < 3, radii, 1.0)
     return polar.reshape(t, c, radii.size, -1) / divisor[:, :, None]
+
+
+def _at_foot(from_foot, values, constants: OffSurfaceTables, rule: Rule):
+    """Return the values at the foot in the form of `_rings`, as on a ring of radius 0.
+
+    There, the quotients of offsets and radius are derivatives along the rays, and all other values
+    are the same for all rays. Interpolation along the rays keeps this. Without these values, the
+    rays would disagree at the foot by the error of the interpolation, and gradients at points close
+    to the surface would contain this error divided by the distance.
+
+    Parameters
+    ----------
+    from_foot : (t, 3, p, q) offsets of the grids around the feet.
+    values : (t, c) other values at the feet.
+
+    Returns
+    -------
+    (t, 3 + c, node)
+    """
+    lines = from_foot[..., rule.reach_theta], from_foot[:, :, rule.reach_phi]
+    along = jnp.concatenate(lines, axis=2) @ constants.foot_slopes
+    same = jnp.broadcast_to(values[..., None], (*values.shape, along.shape[2]))
+    return jnp.concatenate([along, same], axis=1)
 
 
 def _scales(offset, spacing, rings, constants: OffSurfaceTables, rule: Rule):
@@ -178,17 +203,18 @@ def _scales(offset, spacing, rings, constants: OffSurfaceTables, rule: Rule):
 
 
 def _polar_sum(
-    x, foot, rings, alpha, delta, test_field_at, constants: OffSurfaceTables, rule: Rule
+    x, foot, on_rays, alpha, delta, test_field_at, constants: OffSurfaceTables, rule: Rule
 ):
     """Return the polar integrals of the near kernel with the field and the test field, (t, 2, 3).
 
     Parameters
     ----------
     x, foot : (t, 3) points and their feet.
-    rings, alpha, delta : from `_rings` and `_scales`.
+    on_rays : pair of arrays, from `_at_foot` and `_rings`.
+    alpha, delta : from `_scales`.
     test_field_at : function of points (t, 3, ...) that returns the test field there.
     """
-    rho, weights, values = _along_rays(rings, delta[:, None], constants, rule)
+    rho, weights, values = _along_rays(on_rays, delta[:, None], constants, rule)
     step = 2 * np.pi / rule.angular_count * rule.patch_phi * rule.patch_theta
     from_foot = rho[:, None, :, None] * values[:, :3]
     r = (x - foot)[:, :, None, None] - from_foot
@@ -199,7 +225,7 @@ def _polar_sum(
     return _combined(values[:, 3:], test_field_at(foot[:, :, None, None] + from_foot), r, factor)
 
 
-def _along_rays(rings, delta, constants: OffSurfaceTables, rule: Rule):
+def _along_rays(on_rays, delta, constants: OffSurfaceTables, rule: Rule):
     """Return the nodes along the rays of each point, with their weights and values.
 
     Outside the core of the patch, the nodes lie on the rings. Inside the core, the radii of the
@@ -210,6 +236,7 @@ def _along_rays(rings, delta, constants: OffSurfaceTables, rule: Rule):
     radii, weights : (t, s) each.
     values : (t, c, s, node).
     """
+    at_foot, rings = on_rays
     # asinh and sinh are written out for positive arguments. The library's functions take several
     # times as many instructions.
     ratio = CORE / delta
@@ -219,8 +246,9 @@ def _along_rays(rings, delta, constants: OffSurfaceTables, rule: Rule):
     core = delta * sinh
     core_weights = constants.core_weights * delta * width * jnp.sqrt(sinh * sinh + 1.0)
     count = rule.core_count
-    interpolation = _legendre(2 * core / CORE - 1, count) @ constants.core_modes
-    inner = jnp.einsum("tsr,tcrn->tcsn", interpolation, rings[:, :, :count])
+    interpolation = _legendre(2 * core / CORE - 1, count + 1) @ constants.core_modes
+    inner = jnp.einsum("tsr,tcrn->tcsn", interpolation[..., 1:], rings[:, :, :count])
+    inner = inner + interpolation[:, None, :, :1] * at_foot[:, :, None]
     outer = (jnp.broadcast_to(v[count:], (delta.shape[0], v.size - count)) for v in constants.rings)
     return (
         *(jnp.concatenate(pair, axis=1) for pair in zip((core, core_weights), outer, strict=True)),

@@ -100,15 +100,18 @@ class OffSurfaceTables:
     field : `Tables` of the rule.
     rings : radii of the rings of polar nodes, relative to the radius of the patch, and their
         weights.
-    core_modes : (core, core) matrix from values on the rings of the core to the coefficients of
-        Legendre polynomials along the radius.
+    foot_slopes : (p + q, ray) matrix from values on the two grid lines through the foot, along phi
+        and along theta, to the derivatives along each ray at the foot, per patch radius.
+    core_modes : (core + 1, core + 1) matrix from values at the foot and on the rings of the core
+        to the coefficients of Legendre polynomials along the radius.
     core_nodes, core_weights : (node,) nodes and weights of the Gauss-Legendre rule on [0, 1]; for
         each point they are mapped to the part of a ray in the core.
     """
 
     field: Tables
     rings: tuple[Float[Array, " ring"], Float[Array, " ring"]]
-    core_modes: Float[Array, "core core"]
+    foot_slopes: Float[Array, "line ray"]
+    core_modes: Float[Array, "degree degree"]
     core_nodes: Float[Array, " node"]
     core_weights: Float[Array, " node"]
 
@@ -204,11 +207,25 @@ def _off_surface_tables(rule: Rule) -> dict:
     degrees = np.arange(rule.core_count)
     rings, weights = gauss_legendre(rule.core_count)
     legendre = np.polynomial.legendre.legvander(2 * rings - 1, rule.core_count - 1)
+    modes = np.zeros((rule.core_count + 1, rule.core_count + 1))
+    modes[:-1, 1:] = (2 * degrees[:, None] + 1) * (legendre * weights[:, None]).T
+    # The polynomial of the next degree vanishes on the rings, and is 1 or -1 at the foot.
+    sign = (-1.0) ** rule.core_count
+    modes[-1] = sign * np.append(1.0, -((-1.0) ** degrees) @ modes[:-1, 1:])
+    angles = 2 * np.pi * (np.arange(rule.angular_count // 4) + 0.5) / rule.angular_count
+    quadrant = np.stack([rule.patch_phi * np.cos(angles), rule.patch_theta * np.sin(angles)])
+    quadrants = [np.array([[i], [j]]) * quadrant for i in (1, -1) for j in (1, -1)]
+    reaches = rule.reach_phi, rule.reach_theta
+    along_lines = zip(reaches, rule.stencil_counts, np.concatenate(quadrants, axis=1), strict=True)
     per_cutoff = _CORE_NODES_OF_GRADIENTS if rule.gradient else _CORE_NODES
     core_nodes, core_weights = gauss_legendre(int(np.ceil(per_cutoff * rule.cutoff)))
     return dict(
         rings=radii(rule),
-        core_modes=(2 * degrees[:, None] + 1) * (legendre * weights[:, None]).T,
+        # The derivatives from the right and from the left differ slightly. Their mean is used.
+        foot_slopes=np.concatenate(
+            [np.outer(centre_slopes(n, k).mean(axis=0), steps) for n, k, steps in along_lines]
+        ),
+        core_modes=modes,
         core_nodes=core_nodes,
         core_weights=core_weights,
     )

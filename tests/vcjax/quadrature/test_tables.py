@@ -109,6 +109,23 @@ def test_patch_interpolation_and_its_transpose_equal_the_plain_products(rule):
     np.testing.assert_allclose(interpolation.from_nodes(jnp.asarray(values)), expected, atol=1e-11)
 
 
+@pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="needs extended precision")
+@pytest.mark.parametrize("count", [1, 2, 21, 76, 200])
+def test_gauss_legendre_weights_are_accurate_next_to_the_ends(count):
+    nodes, weights = polar.gauss_legendre(count)
+    assert (np.diff(nodes) > 0).all()
+    x = 1 - 2 * nodes.astype(np.longdouble)
+    before, value, total = np.ones_like(x), x, np.ones_like(x)
+    for k in range(1, count):
+        total += (2 * k + 1) * value**2
+        before, value = value, ((2 * k + 1) * x * value - k * before) / (k + 1)
+    # A weight is the inverse of the sum of the squares of orthonormal polynomials at its node.
+    lower = nodes <= 0.5  # distances from 0 have small relative errors
+    np.testing.assert_allclose((weights * total)[lower].astype(float), 1.0, rtol=2e-14)
+    np.testing.assert_allclose(weights, weights[::-1], rtol=1e-15)
+    np.testing.assert_allclose(nodes, 1 - nodes[::-1], atol=1e-15)
+
+
 @pytest.mark.parametrize("count", [50, 100, 200])
 def test_spread_radii_are_as_accurate_and_less_clustered(count):
     nodes, weights = np.polynomial.legendre.leggauss(count)
