@@ -14,7 +14,8 @@ _LEAST_SLOPE = 1.8
 error. A smaller slope lowers rounding errors too little to make up for this error."""
 _LEAST_CONVERGENCE = 40.0
 """Least exponent c in the error exp(-c) that mapped radii may cause; see `_spread`."""
-_NEWTON_STEPS = 5
+_NEWTON_STEPS = 4
+"""Number of Newton steps to the roots of a Legendre polynomial, enough for hundreds of nodes."""
 
 
 def radii(rule: Rule) -> tuple[np.ndarray, np.ndarray]:
@@ -64,25 +65,35 @@ def gauss_legendre(count: int, first: float = 0.0, last: float = 1.0):
 
     The weights, and the distances of the nodes from the nearer end of the interval, have relative
     errors of about 1e-15. The weights of ``numpy.polynomial.legendre.leggauss`` have relative
-    errors of up to 5e-12 for 100 nodes, which would limit the digits of gradients. Newton's method
-    is applied to t = 1 - x, and Legendre polynomials P_k(x) are summed from their differences
-
-        P_{k+1} - P_k = (k (P_k - P_{k-1}) - (2k + 1) t P_k) / (k + 1).
+    errors of up to 5e-12 for 100 nodes, which would limit the digits of gradients.
     """
     half = (count + 1) // 2
     t = 2 * np.sin(np.pi * (np.arange(half) + 0.75) / (2 * count + 1)) ** 2
     for _ in range(_NEWTON_STEPS):
-        value, difference = 1 - t, -t
-        for k in range(1, count):
-            difference = (k * difference - (2 * k + 1) * t * value) / (k + 1)
-            value = value + difference
-        slope = count * (t * value - difference) / (t * (2 - t))
+        value, slope = _legendre_polynomial(count, t)
         t = t + value / slope
+    _, slope = _legendre_polynomial(count, t)
     weights = 2 / (t * (2 - t) * slope**2)
     mirrored = slice(None, None, -1) if count % 2 == 0 else slice(-2, None, -1)
     length = 0.5 * (last - first)
     nodes = np.concatenate([first + length * t, last - length * t[mirrored]])
     return nodes, length * np.concatenate([weights, weights[mirrored]])
+
+
+def _legendre_polynomial(degree: int, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the Legendre polynomial P_n(x) and its derivative at x = 1 - t.
+
+    The polynomials are summed from their differences,
+
+        P_{k+1} - P_k = (k (P_k - P_{k-1}) - (2k + 1) t P_k) / (k + 1),
+
+    so that the relative errors of t, not of x, determine the errors next to x = 1.
+    """
+    value, difference = 1 - t, -t
+    for k in range(1, degree):
+        difference = (k * difference - (2 * k + 1) * t * value) / (k + 1)
+        value = value + difference
+    return value, degree * (t * value - difference) / (t * (2 - t))
 
 
 def polar_quadrant(rule: Rule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

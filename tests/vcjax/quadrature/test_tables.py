@@ -109,7 +109,7 @@ def test_patch_interpolation_and_its_transpose_equal_the_plain_products(rule):
     np.testing.assert_allclose(interpolation.from_nodes(jnp.asarray(values)), expected, atol=1e-11)
 
 
-@pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="needs extended precision")
+@pytest.mark.skipif(bool(np.finfo(np.longdouble).eps > 1e-18), reason="needs extended precision")
 @pytest.mark.parametrize("count", [1, 2, 21, 76, 200])
 def test_gauss_legendre_weights_are_accurate_next_to_the_ends(count):
     nodes, weights = polar.gauss_legendre(count)
