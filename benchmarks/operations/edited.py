@@ -36,8 +36,8 @@ class EditedLine:
 def edited_lines(base: Path, head: Path) -> tuple[EditedLine, ...]:
     """Return the lines of code in which two versions of a package differ.
 
-    `base` and `head` are the folders of the two versions. Changes of comments and docstrings are
-    ignored.
+    `base` and `head` are the folders of the two versions. Changes of docstrings, of blank lines
+    and of lines that are only comments are ignored.
     """
     names = {path.relative_to(side) for side in (base, head) for path in side.rglob("*.py")}
     return tuple(one for name in sorted(names) for one in _of_file(base, head, name))

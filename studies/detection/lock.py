@@ -75,7 +75,11 @@ def injected_row(jax: str, name: str) -> Row:
             text=True,
         )
     if done.returncode not in (0, 1):
-        raise StudyError(f"jaxmeter lock --check failed for {name}: {done.stderr.strip()[-300:]}")
+        raise StudyError(
+            f"jaxmeter lock --check gave exit code {done.returncode} on a copy of vcjax with the "
+            f"regression {name!r}; fix this error, then run the study again: "
+            f"{done.stderr.strip()[-300:]}"
+        )
     changes = LockCheck.from_json(done.stdout).changes
     regressed = Counter(one.quantity for one in changes if one.verdict == "regression")
     print(f"JAX {jax}, {name}: {', '.join(regressed) or 'not found'}", flush=True)

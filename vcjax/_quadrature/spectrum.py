@@ -261,9 +261,10 @@ def unresolved(samples: Any, rule: Rule, xp: Any):
 def unresolved_at(distance: Float[Array, " n"], unresolved, spacing, rule: Rule):
     """Return the effect of the errors from `unresolved` at n distances from the surface.
 
-    Around a cylinder of radius a, the field of the m-th mode decays like (1 + d/a)^-m with the
-    distance d. Here 2 pi a is `spacing` times the number of nodes along phi or theta. The near
-    kernel of a patch decays like exp(-(alpha d)^2) up to the end of its range.
+    Around a cylinder of radius a, the field of mode m decays like (1 + d/a)^-m with the distance d.
+    Here m is the lower of the last two modes of the grid of B, and 2 pi a is `spacing` times the
+    number of nodes along phi or theta. The near kernel of a patch decays like exp(-(alpha d)^2),
+    with its cut-off rate alpha (`vcjax._kernels.near`), and is 0 beyond the radius of the patch.
 
     Parameters
     ----------

@@ -145,9 +145,10 @@ class SurfaceSetup:
             raise VcjaxError(
                 "rule got a traced surface, which cannot determine array sizes. If the surface "
                 "does not change, call setup outside jit and grad. If the surface must be traced, "
-                "call setup and plan_precision() with a typical surface, outside jit and grad. "
-                "Inside, call setup with the traced surface, and evaluate fields on the surface "
-                "with precision=rule, where rule is the result of plan_precision()."
+                "use VirtualCasingJAX: call setup and plan_precision() with a typical surface, "
+                "outside jit and grad. Inside, call setup with the traced surface, and evaluate "
+                "fields on the surface with precision=rule, where rule is the result of "
+                "plan_precision()."
             )
         if B is None or not B.any():
             with made_up_data():

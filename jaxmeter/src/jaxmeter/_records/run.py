@@ -155,7 +155,11 @@ class RunProcess:
 
 @dataclass(frozen=True)
 class Saving:
-    """A change of the program, and the seconds that it would save."""
+    """A way to spend less time on compiling, and the seconds that it would save.
+
+    The persistent cache saves time in later runs only. The other kinds save time in this run, and
+    no two of these savings include the same compile.
+    """
 
     kind: Literal["compiled again", "outside of jit", "persistent cache"]
     what: str

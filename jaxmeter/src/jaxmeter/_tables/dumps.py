@@ -243,8 +243,9 @@ def _items(tables: Mapping[str, pd.DataFrame]) -> dict[tuple[str, str], dict[str
     """Return the items of a dump: a dictionary from (``what``, ``item``) to an item's properties.
 
     ``what`` and ``item`` are columns of the table ``dump_diff``. A size has a count or bytes. Every
-    other item combines all rows of a table with the same key. The item has the total count and the
-    total bytes of these rows, and the shape of the first row.
+    other item combines the rows of a table that have the same key, without the rows of the program
+    before optimisation. The item has the total count and the total bytes of these rows, and the
+    shape of the first row.
     """
     (total,) = tables["dump"].to_dict("records")
     found: dict[tuple[str, str], dict[str, Any]] = {
