@@ -106,7 +106,7 @@ def chosen(problem: Problem, quantity: Quantity = FIELD) -> tuple[vcjax.Rule, di
 
 
 def choose(problem: Problem, quantity: Quantity = FIELD) -> vcjax.Rule:
-    """Return the rule for a problem, with the target grid of the problem."""
+    """Return the rule that vcjax chooses for a problem and the problem's target grid."""
     return vcjax.choose(
         problem.X,
         problem.B,

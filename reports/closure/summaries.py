@@ -143,7 +143,7 @@ def slope(size_bytes: Any, seconds: Any) -> float:
 
 
 def published() -> pd.DataFrame:
-    """Return a row for each published variant, with the column names of `variants`."""
+    """Return a row for each published variant, with columns of `variants` and a column `source`."""
     found = []
     for variant, (*times, captured) in PUBLISHED.items():
         row = {"source": "published, one GPU", "size": PUBLISHED_SIZE, "variant": variant}

@@ -177,7 +177,8 @@ def _map(cases: Any, column: str, units: tuple[Unit, ...], title: str) -> Drawin
 def _level(value: float, values: Any) -> float:
     """Return the position of a value on a logarithmic scale from minimum (0) to maximum (1).
 
-    If the maximum is less than twice the minimum, the scale ends at twice the minimum.
+    If the maximum is less than twice the minimum, the scale ends at twice the minimum. If the
+    minimum is not positive, the scale is linear, from 0 to the maximum.
     """
     low, high = values.min(), values.max()
     if low <= 0:

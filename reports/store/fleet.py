@@ -168,7 +168,7 @@ def read_any(root: str | Path) -> Store:
     projects = sorted(one.name for one in root.glob(f"{PARTITIONS[0]}*"))
     if len(projects) > 1:
         raise ReportError(
-            f"{root} has {len(projects)} projects; give the folder of one "
+            f"read_any: {root} is a fleet of {len(projects)} projects; give the folder of one "
             f"project, such as {root / projects[0]}"
         )
     duckdb, files = _duckdb(), _quoted(root / "**" / FILE)

@@ -219,7 +219,10 @@ def _in_class(place: Holder) -> Iterator[Holder]:
 
 
 def _classes(cls: type) -> Iterator[Holder]:
-    """Yield a class and its base classes, whose methods and attributes may hold arrays."""
+    """Yield a class and its base classes, but no classes of libraries such as JAX.
+
+    Methods and attributes of these classes may hold arrays.
+    """
     for base in cls.__mro__:
         if not _is_library(base.__module__):
             yield Holder(base, base.__name__, Root("class", base.__name__))

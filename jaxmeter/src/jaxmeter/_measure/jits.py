@@ -96,9 +96,9 @@ class KnownJit:
         except _Left as left:
             return left.args[0]
         raise JaxmeterError(
-            f"{self.__name__}: got a function jitted by {type(self.owner).__module__}, but a call "
-            "of this function did not reach jax.jit; give jaxmeter the function without the jit of "
-            f"{type(self.owner).__module__}"
+            f"jaxmeter got {self.__name__}, a function jitted by {type(self.owner).__module__}, "
+            "but a call of this function did not reach jax.jit; give jaxmeter the function without "
+            "this jit"
         )
 
     def call_with(self, jit: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping) -> Any:
