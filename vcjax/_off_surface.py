@@ -335,13 +335,13 @@ def _field(rule: Rule, tiles: Tiles, points, nodes: Nodes, unresolved, used) -> 
     zero = _no_slope(points, nodes.surface.nodes, found.on_surface)
     T = T + zero[:, None]
     distance = distance_from(points, nodes.surface, foot, rule, used)
-    of_B = unresolved_at(foot.distance, unresolved, nodes.spacing[1], rule)
+    of_grid, of_patches = unresolved_at(foot.distance, unresolved, nodes.spacing[1], rule)
     return OffSurface(
         external=jnp.where(inside[:, None] | on, half + T, jnp.nan),
         internal=jnp.where(inside[:, None] & ~on, jnp.nan, half - T),
         inside=inside & ~found.on_surface,
         distance=jnp.where(found.on_surface, zero, distance),
-        error=lax.stop_gradient(violation + sum(of_B)),
+        error=lax.stop_gradient(violation + of_grid.max(axis=1) + of_patches),
     )
 
 
@@ -357,14 +357,16 @@ def _gradient(rule: Rule, tiles: Tiles, points, nodes: Nodes, unresolved, used) 
     violation = jnp.linalg.norm(slopes[:, :, 1] - share[:, None, None] * known, axis=(1, 2))
     distance = distance_from(points, nodes.surface, foot, rule, used)
     inside, on = inside[:, None, None], found.on_surface[:, None, None]
-    # The part of B that its grid misses varies over the spacing of this grid. The part of B that
-    # the patches miss varies over the spacing of the nodes. On the grid lines through the foot,
-    # derivatives of interpolated fields jump, and the effect of a jump grows like log(1/distance).
+    # The part of B that its grid misses varies over the spacing of this grid, which differs along
+    # phi and theta. The part of B that the patches miss varies over the spacing of the nodes. On
+    # the grid lines through the foot, derivatives of interpolated fields jump, and the effect of a
+    # jump grows like log(1/distance).
     spacing = nodes.spacing[1]
-    tail, missed = unresolved_at(foot.distance, unresolved, spacing, rule)
+    tails, missed = unresolved_at(foot.distance, unresolved, spacing, rule)
     source_grid = rule.src_shape[0] * rule.images, rule.src_shape[1]
-    coarser = max(np.array([rule.quad_nphi, rule.quad_ntheta]) / source_grid)
-    tail = tail / jnp.maximum(foot.distance, spacing * coarser / np.pi)
+    coarser = np.array([rule.quad_nphi, rule.quad_ntheta]) / source_grid
+    lengths = spacing * coarser / np.pi
+    tail = (tails / jnp.maximum(foot.distance[:, None], lengths)).max(axis=1)
     apart = jnp.where(foot.distance > 0, foot.distance, spacing)
     jump = missed * np.pi / spacing * (1.0 + jnp.log1p(spacing / apart))
     return OffSurface(

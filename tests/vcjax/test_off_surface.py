@@ -146,6 +146,17 @@ def test_gradients_beside_the_surface_of_a_thin_torus_lose_no_digits_to_rounding
     assert error / 2 <= found.error.max() * np.abs(B).max() <= 20 * error
 
 
+@pytest.mark.filterwarnings("ignore::vcjax.VcjaxWarning")
+def test_estimates_of_gradients_hold_where_the_grid_of_B_is_coarse_along_phi():
+    problem = problems.axisymmetric(2, minor_radius=0.3)
+    points = points_near(problem, (5, 31), [(1, k) for k in range(0, 31, 3)], (3e-3, 3e-5))
+    flat = points.reshape(-1, 3)
+    found = vcjax.off_surface_gradient(problem.X, problem.B, flat, 2, **symmetry(problem))
+    found = on_grid(found, points)
+    missed = np.nanmax(errors(problem, points, found, problems.magnetic_field_gradient), axis=0)
+    assert (missed < 2 * found.error).all()
+
+
 GRADIENT_DIGITS, GRADIENT_DISTANCES = 4, (5e-2, 5e-3, 1e-6, 0.0)
 
 

@@ -274,7 +274,8 @@ def unresolved_at(distance: Float[Array, " n"], unresolved, spacing, rule: Rule)
 
     Returns
     -------
-    Two (n,) errors relative to max |B|: of the grid of B, and of the interpolation on patches.
+    of_grid : (n, 2) errors that the grid of B causes along phi and theta, relative to max |B|.
+    of_patches : (n,) errors that the interpolation on patches causes, relative to max |B|.
     """
     tails, missed = unresolved
     grid = np.array([rule.src_shape[0] * rule.images, rule.src_shape[1]])
@@ -283,7 +284,7 @@ def unresolved_at(distance: Float[Array, " n"], unresolved, spacing, rule: Rule)
     fading = (1 + 2 * np.pi * distance[:, None] / lengths) ** -modes
     near = distance / (spacing * (rule.cutoff**2 / np.pi))
     patches = jnp.where(near < 1, jnp.exp(-((rule.cutoff * near) ** 2)), 0.0)
-    return (tails * fading).max(axis=1), missed * patches
+    return tails * fading, missed * patches
 
 
 def quadrature_digits(digits: int, gradient: bool) -> float:

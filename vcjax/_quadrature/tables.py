@@ -93,7 +93,8 @@ class OffSurfaceTables:
 
     The core is the inner part of a patch, where the kernel of points near the surface is nearly
     singular. Rays start at the centre of the patch. Each point off the surface has its own nodes on
-    the rays in the core. Values are interpolated to these nodes from the rings of the core.
+    the rays in the core. Values are interpolated to these nodes from the rings of the core and from
+    the foot.
 
     Attributes
     ----------
