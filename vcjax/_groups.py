@@ -34,6 +34,7 @@ _SETTINGS = (
     "disable_jit",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
+    "threefry_partitionable",
 )
 """Settings of JAX that hold in the calling thread only, if a context manager makes them. JAX would
 compile a program again in a thread with other settings."""
@@ -60,9 +61,7 @@ def in_groups(evaluate: Callable, points: np.ndarray) -> Any:
         filled = np.pad(group, ((0, _GROUP - len(group)), (0, 0)), mode="edge")
         return evaluate(filled, used=np.asarray(len(group)))
 
-    # NaN is the documented result where the data do not determine a field.
-    with jax.debug_nans(False):
-        return _joined(one_group, count, most, processors)
+    return _joined(one_group, count, most, processors)
 
 
 class RowGroups(NamedTuple):

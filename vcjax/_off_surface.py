@@ -284,13 +284,15 @@ def _evaluate(call: str, quantity: Callable, casing, B, points, sizes) -> OffSur
     tiles = resolve_tiles(call, "BOFF", *sizes)
     if quantity is _gradient:
         warn_of_field_rule(call, casing.rule, "vcjax.choose_off_surface")
-    # Inside a traced function, JAX must evaluate concrete arguments, too.
-    if casing.devices is None and not is_tracing() and on_host(casing, B, points):
-        missed = _missed(casing.rule, np.asarray(B), np)
-        evaluate = partial(_at_points, quantity, tiles, casing, B, missed=missed)
-        return in_groups(evaluate, np.asarray(points))
-    everywhere = copied(operands((B, points)), casing.devices)
-    return _at_points(quantity, tiles, casing, *everywhere)
+    # NaN is the documented result where the data do not determine a field.
+    with jax.debug_nans(False):
+        # Inside a traced function, JAX must evaluate concrete arguments, too.
+        if casing.devices is None and not is_tracing() and on_host(casing, B, points):
+            missed = _missed(casing.rule, np.asarray(B), np)
+            evaluate = partial(_at_points, quantity, tiles, casing, B, missed=missed)
+            return in_groups(evaluate, np.asarray(points))
+        everywhere = copied(operands((B, points)), casing.devices)
+        return _at_points(quantity, tiles, casing, *everywhere)
 
 
 @compiled(ONE_THREAD, static_argnums=(0, 1))

@@ -157,6 +157,17 @@ def test_estimates_of_gradients_hold_where_the_grid_of_B_is_coarse_along_phi():
     assert (missed < 2 * found.error).all()
 
 
+@pytest.mark.parametrize("digits", [1, 2])
+def test_gradients_of_few_digits_hold_at_tiny_distances(digits):
+    problem = problems.rotating_ellipse(digits)
+    points = points_near(problem, (8, 12), [(1, 2), (3, 7), (5, 5)], (1e-7, 1e-9, 1e-10))
+    flat = points.reshape(-1, 3)
+    found = vcjax.off_surface_gradient(problem.X, problem.B, flat, digits, **symmetry(problem))
+    missed = errors(problem, points, on_grid(found, points), problems.magnetic_field_gradient)
+    largest = np.abs(problem.grad_B_ext + problem.grad_B_int).max() / np.abs(problem.B).max()
+    assert np.nanmax(missed, axis=0).max() < 10.0**-digits * largest
+
+
 GRADIENT_DIGITS, GRADIENT_DISTANCES = 4, (5e-2, 5e-3, 1e-6, 0.0)
 
 

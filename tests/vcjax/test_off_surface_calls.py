@@ -165,5 +165,7 @@ def test_unusable_arguments_are_named(casing, choose, problem, no_shape_checks):
 
 
 def test_a_direct_call_keeps_its_results_where_jax_looks_for_nan(casing, problem, found):
+    divided = vcjax.prepare_off_surface(casing.rule, problem.X, devices=jax.devices()[:1])
     with jax.debug_nans(True):
-        assert_same(vcjax.field_at(casing, problem.B, POINTS), found)
+        for each in (casing, divided):
+            assert_same(vcjax.field_at(each, problem.B, POINTS), found)

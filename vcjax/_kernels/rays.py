@@ -3,10 +3,10 @@
 The rays start at the foot of a point, which is the nearest point of the surface. The foot lies
 between nodes, and is the centre of the point's patch. Values at the nodes are first interpolated to
 a grid of the same spacing around the foot, and then to polar nodes. These polar nodes are the same
-for every point. In the core of the patch, the values at the polar nodes are interpolated along each
-ray to further nodes. For a point closer to the surface, these nodes lie closer to the foot. Let d
-be the distance of the point from the surface, R the radius of the patch, c = `CORE`, and delta =
-d/R. In units of R, the radii of the further nodes are
+for every point. In the core of the patch, the values at the foot and at the polar nodes are
+interpolated along each ray to further nodes. For a point closer to the surface, these nodes lie
+closer to the foot. Let d be the distance of the point from the surface, R the radius of the patch,
+c = `CORE`, and delta = d/R. In units of R, the radii of the further nodes are
 
     rho = delta sinh(s asinh(c/delta)),   s in [0, 1].
 
@@ -108,11 +108,10 @@ def near_part(
     from_foot = jnp.where(is_foot, 0.0, shifted[:, :3] - centre[:, :3, None, None])
     shifted = jnp.concatenate([from_foot, shifted[:, 3:]], axis=1)
     rings = _rings(shifted, interpolation, constants)
-    at_foot = _at_foot(from_foot, centre[:, 3:], constants, rule)
     alpha, delta, on_surface = _scales(x - centre[:, :3], foot.spacing, rings, constants, rule)
     # A point on the surface is its own foot.
     x = jnp.where(on_surface[:, None], centre[:, :3], x)
-    on_rays = at_foot, rings
+    on_rays = _at_foot(from_foot, centre[:, 3:], constants, rule), rings
     polar = _polar_sum(x, centre[:, :3], on_rays, alpha, delta, test_field_at, constants, rule)
     total = polar + _grid_sum(x, windows, (du, dv), alpha, test_field_at, punctured, rule)
     return NearPart(
@@ -229,7 +228,8 @@ def _along_rays(on_rays, delta, constants: OffSurfaceTables, rule: Rule):
     """Return the nodes along the rays of each point, with their weights and values.
 
     Outside the core of the patch, the nodes lie on the rings. Inside the core, the radii of the
-    nodes depend on the distance of the point from the surface.
+    nodes depend on the distance of the point from the surface, and their values are interpolated
+    from the foot and the rings of the core.
 
     Returns
     -------

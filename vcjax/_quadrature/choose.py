@@ -81,9 +81,9 @@ from vcjax._quadrature.spectrum import (
     quadrature_digits,
 )
 
-# For gradients off the surface: points added to the Lagrange interpolation, and the factor by which
-# the number of radii in the core is larger.
-_EXTRA_POINTS, _CORE_OF_GRADIENTS = 12, 1.5
+# For gradients off the surface: points added to the Lagrange interpolation, the factor by which the
+# number of radii in the core is larger, and the least number of angles.
+_EXTRA_POINTS, _CORE_OF_GRADIENTS, _LEAST_ANGLES = 12, 1.5, 48
 MAX_DIGITS = 13
 _GRADIENT_DIGITS = 10
 """Number of digits up to which rounding does not limit gradients: see docs/accuracy.md."""
@@ -326,7 +326,7 @@ def _warn_of_rounding(call: str, rule: Rule) -> None:
 
 
 def _agreeing_rays(rule: Rule) -> Rule:
-    """Return the rule for gradients off the surface: more Lagrange points, and more radii.
+    """Return the rule for gradients off the surface: more Lagrange points, radii and angles.
 
     Polar nodes on different rays around the centre of a patch have different interpolation errors.
     A gradient contains the difference of these errors, divided by the distance from the surface.
@@ -335,8 +335,13 @@ def _agreeing_rays(rule: Rule) -> Rule:
     patch, quad = (rule.patch_phi, rule.patch_theta), (rule.quad_nphi, rule.quad_ntheta)
     room = min((n - 1) // 2 - p for n, p in zip(quad, patch, strict=True))
     margin = min(max(count // 2 - min(patch), rule.margin), room)
-    core_count = int(np.ceil(_CORE_OF_GRADIENTS * rule.core_count))
-    return replace(rule, lagrange_count=count, margin=margin, core_count=core_count)
+    return replace(
+        rule,
+        lagrange_count=count,
+        margin=margin,
+        core_count=int(np.ceil(_CORE_OF_GRADIENTS * rule.core_count)),
+        angular_count=max(rule.angular_count, _LEAST_ANGLES),
+    )
 
 
 def resolves(rule: Rule, X: np.ndarray, B: np.ndarray, digits: int) -> bool:

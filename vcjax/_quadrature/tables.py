@@ -22,6 +22,9 @@ _CORE_NODES, _CORE_NODES_OF_GRADIENTS = 8, 16
 """Numbers of nodes on each ray in the core, divided by the rule's cut-off, for fields and for their
 gradients. With 8, a field is accurate at points as close as 1e-10 patch radii. A gradient needs
 more: at a distance of 1e-5 minor radii, its error with 8 was 1000 times the error with 16."""
+_LEAST_CORE_NODES_OF_GRADIENTS = 60
+"""Least number of nodes on each ray in the core for gradients. At a distance of 1e-9 minor radii,
+the error of a gradient of 2 digits was 0.9 of max |grad B| with 39 nodes, and 0.0033 with 60."""
 
 
 @pytree
@@ -219,10 +222,13 @@ def _off_surface_tables(rule: Rule) -> dict:
     reaches = rule.reach_phi, rule.reach_theta
     along_lines = zip(reaches, rule.stencil_counts, np.concatenate(quadrants, axis=1), strict=True)
     per_cutoff = _CORE_NODES_OF_GRADIENTS if rule.gradient else _CORE_NODES
-    core_nodes, core_weights = gauss_legendre(int(np.ceil(per_cutoff * rule.cutoff)))
+    least = _LEAST_CORE_NODES_OF_GRADIENTS if rule.gradient else 0
+    count = max(int(np.ceil(per_cutoff * rule.cutoff)), least)
+    core_nodes, core_weights = gauss_legendre(count)
     return dict(
         rings=radii(rule),
-        # The derivatives from the right and from the left differ slightly. Their mean is used.
+        # The derivatives from the right and from the left differ slightly. With their mean, the
+        # tangents of all rays span a plane.
         foot_slopes=np.concatenate(
             [np.outer(centre_slopes(n, k).mean(axis=0), steps) for n, k, steps in along_lines]
         ),
