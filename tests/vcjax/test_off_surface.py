@@ -157,6 +157,7 @@ def test_estimates_of_gradients_hold_where_the_grid_of_B_is_coarse_along_phi():
     assert (missed < 2 * found.error).all()
 
 
+@pytest.mark.filterwarnings("ignore::vcjax.UnresolvedWarning")
 @pytest.mark.parametrize("digits", [1, 2])
 def test_gradients_of_few_digits_hold_at_tiny_distances(digits):
     problem = problems.rotating_ellipse(digits)

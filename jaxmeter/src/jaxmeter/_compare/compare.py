@@ -145,7 +145,7 @@ def compare_processes(
     """
     processes = tuple(processes)
     if not processes:
-        raise JaxmeterError("compare_processes: got no processes; give at least one")
+        raise JaxmeterError("compare_processes: got no processes; give at least one process")
     a, b = (tuple(getattr(process, side) for process in processes) for side in "ab")
     exact: tuple[Exact, ...] = ()
     timings: tuple[Timing, ...] = ()
