@@ -6,8 +6,10 @@ and all participants see the same numbers.
 
 from __future__ import annotations
 
+import argparse
 import json
 import statistics
+from collections.abc import Sequence
 from pathlib import Path
 
 import jaxmeter
@@ -88,8 +90,9 @@ def comparisons() -> None:
         (FOLDER / f"comparison_{name}.json").write_text(found.to_json() + "\n")
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Make all measurements."""
+    argparse.ArgumentParser(prog="python -m workshop.record", description=__doc__).parse_args(argv)
     FOLDER.mkdir(exist_ok=True)
     identical()
     history()

@@ -10,6 +10,7 @@ import json
 import pytest
 
 import jaxmeter
+from workshop import record
 from workshop.history import versions
 from workshop.lessons import FOLDER, lesson_files, source_of
 
@@ -116,3 +117,12 @@ def test_the_recorded_measurements_name_their_machine_and_version():
     for name in ("equal", "slower"):
         comparison = jaxmeter.Comparison.from_json((folder / f"comparison_{name}.json").read_text())
         assert len(comparison.processes) == 6
+
+
+def test_the_help_of_the_recording_command_measures_nothing(monkeypatch, capsys):
+    for step in ("identical", "history", "comparisons"):
+        monkeypatch.delattr(record, step)
+    with pytest.raises(SystemExit) as ended:
+        record.main(["--help"])
+    assert ended.value.code == 0
+    assert "The measurements take about five minutes" in capsys.readouterr().out
