@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 import warnings
 from collections.abc import Sequence
@@ -59,10 +60,11 @@ def _next(hints: int) -> int:
         for hint in exercise.hints_for(problem)[:hints]:
             print("Hint:", hint)
         if hints < len(exercise.hints):
-            print(f"For a hint: {_shown(Path(sys.executable))} -m workshop hint {hints + 1}")
+            python = shlex.quote(_shown(Path(sys.executable)))
+            print(f"For a hint: {python} -m workshop hint {hints + 1}")
         return 0
     print(f"All {len(exercises)} exercises are solved. Now audit a function of your own:")
-    print("  .venv/bin/jaxmeter audit step.py:step --arg f32[500]")
+    print("  .venv/bin/jaxmeter audit step.py:step --arg 'f32[500]'")
     return 0
 
 

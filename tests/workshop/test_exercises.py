@@ -70,6 +70,16 @@ def test_the_next_exercise_is_shown_with_its_problem_and_hints_on_request(
     assert "six times seven" in capsys.readouterr().out
 
 
+def test_printed_commands_are_quoted_for_a_shell(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "executable", "/a folder/python")
+    exercise_in(tmp_path, monkeypatch, '"""Find the answer."""\nANSWER = 41\n')
+    command.main([])
+    assert "For a hint: '/a folder/python' -m workshop hint 1\n" in capsys.readouterr().out
+    (tmp_path / "only.py").write_text('"""Find the answer."""\nANSWER = 42\n')
+    command.main([])
+    assert "--arg 'f32[500]'\n" in capsys.readouterr().out
+
+
 def test_the_first_hint_concerns_the_failure(tmp_path, monkeypatch, capsys):
     exercise_in(tmp_path, monkeypatch, '"""Find the answer."""\nANSWER = -42\n')
     command.main(["hint"])
