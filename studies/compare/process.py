@@ -37,10 +37,10 @@ def main() -> None:
     inputs = np.load(given.inputs)
     program = _reference if given.program == "C++" else _vcjax
     set_up, imported = timed(lambda: program(given, inputs))
-    before = _status_bytes("VmRSS")
+    before = status_bytes("VmRSS")
     evaluate, cold_set_up = timed(set_up)
     result, cold_evaluation = timed(evaluate)
-    peak = _status_bytes("VmHWM") - before
+    peak = status_bytes("VmHWM") - before
     whole = clock() - (0.0 if given.threads == 1 else given.started)
     evaluate, steady_set_up = timed(set_up)
     _, first_evaluation = timed(evaluate)
@@ -130,7 +130,7 @@ def _reference(given: SimpleNamespace, inputs: Any) -> Callable:
     return set_up
 
 
-def _status_bytes(name: str) -> int:
+def status_bytes(name: str) -> int:
     """Return the resident memory of this process in bytes: `VmRSS` now, or `VmHWM` at the peak.
 
     Only Linux reports these values. On other systems, return the peak of `getrusage`. On Linux,

@@ -44,6 +44,17 @@ WHERE "case" = 'suite/case-7' AND machine LIKE 'host-1-3-%' GROUP BY ALL"""
 # This script is added to the end of the page. It runs after the page's own script has drawn
 # everything, and writes the time into the title.
 OPENED = """<script>document.title = "drawn " + Math.round(performance.now())</script></body>"""
+# This code runs a command of reports, then writes its peak memory to a file. On Linux,
+# the peak that `getrusage` returns for child processes would include the memory of this process.
+COMMAND = """
+import pathlib, runpy, sys
+from studies.compare.process import status_bytes
+peak = pathlib.Path(sys.argv.pop(1))
+try:
+    runpy.run_module("reports", run_name="__main__")
+finally:
+    peak.write_text(str(status_bytes("VmHWM")))
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -143,16 +154,19 @@ def write_store(root: Path, records: Iterator[tuple[str, str]]) -> int:
 
 def reports(*arguments: str | Path) -> Row:
     """Run a command of reports, and return its elapsed time, CPU time and peak memory."""
-    started = time.monotonic()
-    child = subprocess.Popen([sys.executable, "-m", "reports", *map(str, arguments)], cwd=ROOT)
-    _, status, usage = os.wait4(child.pid, 0)
-    if status:
-        raise StudyError(f"python -m reports {arguments[0]} failed; see its error above")
-    return {
-        "seconds": round(time.monotonic() - started, 1),
-        "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 1),
-        "peak_bytes": usage.ru_maxrss * 1024,
-    }
+    with temporary_folder("vcjax-fleet-") as folder:
+        peak = folder / "peak"
+        command = [sys.executable, "-c", COMMAND, str(peak), *map(str, arguments)]
+        before = os.times()
+        done = subprocess.run(command, cwd=ROOT)
+        after = os.times()
+        if done.returncode:
+            raise StudyError(f"python -m reports {arguments[0]} failed; see its error above")
+        return {
+            "seconds": round(after.elapsed - before.elapsed, 1),
+            "cpu_seconds": round(sum(after[2:4]) - sum(before[2:4]), 1),  # of child processes
+            "peak_bytes": int(peak.read_text()),
+        }
 
 
 def copy_project(fleet: Path, source: int, number: int) -> None:

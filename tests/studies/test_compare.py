@@ -86,6 +86,6 @@ def test_rows_without_threads_are_refused(tmp_path):
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_the_peak_of_a_process_leaves_out_the_process_that_started_it():
     large = bytearray(300 * 2**20)
-    code = "from studies.compare import process; print(process._status_bytes('VmHWM'))"
+    code = "from studies.compare import process; print(process.status_bytes('VmHWM'))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert 2**20 < int(done.stdout) < len(large)

@@ -1,6 +1,7 @@
 """The fleet study: its records are made from real records, and its rows meet the targets."""
 
 import dataclasses
+import sys
 
 import pytest
 
@@ -22,6 +23,17 @@ def test_generated_records_are_read_and_no_two_are_alike():
     ratio = records[0].samples_seconds[0] / real[0].samples_seconds[0]
     assert ratio == pytest.approx(1.0, abs=0.2) and ratio != 1.0
     assert records[0].program == real[0].program
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_the_peak_of_a_command_leaves_out_the_study():
+    large = bytearray(400 * 2**20)
+    assert 2**20 < study.reports("--help")["peak_bytes"] < len(large)
+
+
+def test_a_command_that_fails_ends_the_study():
+    with pytest.raises(study.StudyError, match="reports no-command failed"):
+        study.reports("no-command")
 
 
 def test_the_committed_fleet_has_a_million_records_and_reaches_its_aims():
