@@ -65,18 +65,17 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         If an option has an invalid value, or is not an option of this script.
     """
     parser = scripting.parser_of(__doc__, target="package.module:function that makes a Case")
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "--vary",
         action="append",
         default=[],
         metavar="NAME=VALUE,VALUE",
         help="values of a parameter; use this option again to combine them with other parameters",
     )
-    parser.add_argument("--rounds", type=int, default=1, help="number of processes for each choice")
-    parser.add_argument("--repeat", type=int, default=5, help="steady-state runs in each process")
-    parser.add_argument(
-        "--timeout", type=float, default=300.0, help="time limit of each process, seconds"
-    )
+    add("--rounds", type=scripting.count, default=1, help="number of processes for each choice")
+    add("--repeat", type=scripting.count, default=5, help="steady-state runs in each process")
+    add("--timeout", type=float, default=300.0, help="time limit of each process, seconds")
     options = parser.parse_args(argv)
     if options.arg or options.npz or options.pickle:
         raise JaxmeterError(
@@ -85,10 +84,6 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         )
     if not is_target(options.target):
         raise JaxmeterError(f"got target={options.target!r}; give 'package.module:function'")
-    if options.rounds < 1 or options.repeat < 1:
-        raise JaxmeterError(
-            f"got --rounds {options.rounds}, --repeat {options.repeat}; give 1 or more for each"
-        )
     return options
 
 

@@ -35,7 +35,8 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """Return the command-line options."""
     parser = scripting.parser_of(__doc__, target="a .nsys-rep or .sqlite file of nsys")
     parser.add_argument("--nsys", help="path of the program nsys; by default, nsys on the PATH")
-    parser.add_argument("--repeat", type=int, default=3, help="captured runs after the first run")
+    about = "captured runs after the first run"
+    parser.add_argument("--repeat", type=scripting.count, default=3, help=about)
     parser.add_argument(
         "--hlo", type=Path, nargs="*", default=[], help="HLO files, for the scopes of a capture"
     )

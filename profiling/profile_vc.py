@@ -50,6 +50,7 @@ from jaxmeter import (
     measure,
     table,
 )
+from scripting import count
 from vcjax.problems import Problem, magnetic_field, magnetic_field_gradient
 
 
@@ -168,7 +169,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--case", choices=CASES, default="case_vc", help="the problem; default: case_vc")
     add("--op", choices=OPERATIONS, default="B", help="the operation; default: B")
     add("--jit", action="store_true", help="jit the operation and time its phases")
-    add("--repeat", type=_count, default=5, help="steady-state runs to time")
+    add("--repeat", type=count, default=5, help="steady-state runs to time")
     add("--digits", type=int, help="number of digits; the default depends on the case")
     add("--half-period", action=argparse.BooleanOptionalAction, help="cover half a field period")
     add("--chunk-size", type=_size, default="auto", help='sources in a tile, or "auto"')
@@ -180,15 +181,15 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     add("--near-block-size", type=_size, help='targets in a block of near weights, or "auto"')
     add("--far-dtype", choices=("float64", "float32", "auto"), help="precision of the far field")
-    add("--points", type=_count, dest="point_count", help="points off the surface; default: 64")
+    add("--points", type=count, dest="point_count", help="points off the surface; default: 64")
     add(
         "--distance",
         type=float,
         help="distance of the points from the surface, in the unit of X; default: 0.1",
     )
-    add("--count-multiple", type=_count, help="pad the points to a multiple of this number")
+    add("--count-multiple", type=count, help="pad the points to a multiple of this number")
     add("--device", choices=("cpu", "gpu"), help="where to run; by default JAX chooses")
-    add("--devices", type=_count, help="number of devices that share the targets or points")
+    add("--devices", type=count, help="number of devices that share the targets or points")
     add("--trace-dir", type=Path, help="write a JAX trace into this folder")
     add("--json", type=Path, help="file for the record; by default in results/profile")
     options = parser.parse_args(argv)
@@ -206,12 +207,6 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     if options.trace_dir is not None and options.trace_dir.is_file():
         raise JaxmeterError(f"--trace-dir {options.trace_dir} is a file; give a folder")
     return options
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"got {text!r}; give a whole number, 1 or more")
-    return int(text)
 
 
 def _size(text: str) -> int | str:

@@ -70,6 +70,13 @@ def _rows(text: str) -> int:
     return int(text)
 
 
+def count(text: str) -> int:
+    """Return the value of an option that is a whole number, 1 or more."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"got {text!r}; give a whole number, 1 or more")
+    return int(text)
+
+
 def run(name: str, work: Callable[[], bool]) -> int:
     """Run the work of a script, with the current folder on the import path; return the exit code.
 

@@ -34,7 +34,7 @@ SHOWN = {
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """Return the command-line options."""
     parser = scripting.parser_of(__doc__, target="a trace folder, an .xplane.pb file")
-    parser.add_argument("--repeat", type=int, default=3, help="runs in the trace")
+    parser.add_argument("--repeat", type=scripting.count, default=3, help="runs in the trace")
     parser.add_argument("--cold", action="store_true", help="trace compiling and the first run too")
     parser.add_argument(
         "--trace-dir", type=Path, help="folder for the trace; by default the folder of --out"
