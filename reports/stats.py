@@ -101,6 +101,15 @@ def magnitude(ratio: float) -> float:
     return abs(math.log(ratio)) if 0 < ratio < math.inf else math.inf
 
 
+def is_busy(load: Any, cpus: Any) -> bool:
+    """Return whether a load means that other programs ran; False if a number is missing.
+
+    A measurement alone uses one CPU, so only other programs raise the load above the number of
+    CPUs.
+    """
+    return not (pd.isna(load) or pd.isna(cpus)) and load > cpus
+
+
 def by_round(case: pd.DataFrame, quantity: str) -> dict[int, float]:
     """Return the values of a column that are not missing, by round."""
     found = case[quantity].dropna()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from jaxmeter import MIN_ROUNDS_COUNT
 
 from ..document.section import Judgement, Outcome
-from ..stats import magnitude
+from ..stats import is_busy, magnitude
 from ..units import counted, listed
 from .findings import Finding
 from .sections import change_words
@@ -79,21 +79,16 @@ def _why_not(review: Review) -> str:
 
 
 def _busy_load(review: Review) -> float | None:
-    """Return the largest load before a timed process if it exceeds the number of CPUs, else None.
-
-    Such a load means that other programs ran, because a measurement alone uses one CPU.
-    """
-    rows = [
-        row
+    """Return the largest load before a timed process that means a busy machine, else None."""
+    loads = [
+        row["load_1min_before"]
         for commit in (review.commits.base, review.commits.head)
         for case in commit.cases.values()
         for row in case.good.values()
         if row.get("steady_median_seconds") is not None
+        and is_busy(row.get("load_1min_before"), row.get("cpus_available_count"))
     ]
-    loads = [row["load_1min_before"] for row in rows if row.get("load_1min_before") is not None]
-    cpus = max((row.get("cpus_available_count") or 1 for row in rows), default=1)
-    load = max(loads, default=0.0)
-    return load if load > cpus else None
+    return max(loads, default=None)
 
 
 def _outcome(is_worse: bool, is_better: bool) -> Outcome:

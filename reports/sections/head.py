@@ -7,6 +7,7 @@ import pandas as pd
 
 from ..document.section import Fact
 from ..quantities import Row
+from ..stats import is_busy
 from ..tables import rows
 
 VERSIONS = ("jaxlib", "Python", "numpy")
@@ -55,10 +56,9 @@ def _load(environment: Row) -> tuple[str, str]:
     load, cpus = environment["load_1min_before_highest"], environment["cpus_available_count"]
     if pd.isna(load):
         return "unknown", ""
-    is_busy = not pd.isna(cpus) and load > cpus + 1
     note = (
         "other programs were running: expect noise"
-        if is_busy
+        if is_busy(load, cpus)
         else "one-minute load before a process"
     )
     return f"up to {load:.1f}", note

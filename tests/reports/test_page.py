@@ -50,6 +50,18 @@ def test_the_head_names_commit_machine_versions_and_processes(html):
         assert fact in head
 
 
+@pytest.mark.parametrize(
+    ("load", "note"), [(2.1, "other programs were running"), (2.0, "one-minute load before")]
+)
+def test_the_head_says_so_if_the_load_exceeds_the_number_of_cpus(load, note, tmp_path):
+    environment = made_up.environment(load_1min_before=load)  # of two CPUs
+    made_up.write(
+        tmp_path, dataclasses.replace(made_up.casing_case("closure", 3), environment=environment)
+    )
+    facts = {fact.name: fact for fact in make_report(tmp_path).document.facts}
+    assert facts["Load"].note.startswith(note)
+
+
 SECTIONS = "closure chunks accuracy reference gradient_reference preparation problems"
 
 

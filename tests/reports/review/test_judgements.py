@@ -39,7 +39,7 @@ def test_a_longer_and_a_shorter_time_are_mixed(pair):
     assert outcome == "mixed" and "steady-state median 1.4" in reason and CLOSURE in reason
 
 
-@pytest.mark.parametrize("load, said", [(7.8, "load 7.8; "), (0.9, "")])
+@pytest.mark.parametrize("load, said", [(7.8, "load 7.8; "), (2.1, "load 2.1; "), (2.0, "")])
 def test_times_that_are_not_judged_have_a_reason_and_the_load(pair, load, said):
     commits = read_pair(pair.write(rounds=2))
     for case in commits.head.cases.values():
