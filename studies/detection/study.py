@@ -68,12 +68,13 @@ def run(options: argparse.Namespace) -> int:
     out = options.out / (commit[:10] + ("-exact" if options.exact else ""))
     started = time.monotonic()
     for names, folder in planned(options, out):
-        missing = [name for name in names if not is_done(folder / name)]
+        done = [name for name in names if is_done(folder / name)]
+        missing = [name for name in names if name not in done]
+        if time.monotonic() - started >= 60 * options.minutes:
+            missing = []
         if missing:
-            if time.monotonic() - started >= 60 * options.minutes:
-                break
             measure(commit, names, folder, options)
-        for name in names if options.judge_again else missing:
+        for name in [*missing, *(done if options.judge_again else ())]:
             # `benchmarks.measuring.pair` adds a folder for each of several runs.
             judge(folder / "pair" / (name if len(names) > 1 else ""), folder / name)
         if missing:

@@ -158,6 +158,19 @@ def test_runs_of_one_number_are_measured_together_and_none_twice(command, capsys
     assert "| nothing (A/A test) | 4 |" in capsys.readouterr().out
 
 
+def test_all_measured_runs_are_judged_again_even_if_earlier_runs_are_not_measured(
+    command, tmp_path
+):
+    command()
+    pages = sorted(tmp_path.rglob("review.json"))
+    assert len(pages) == 4
+    pages[0].unlink()
+    for page in pages[1:]:
+        page.write_text("before")
+    assert command("--minutes", "0", "--judge-again")[0] == 0
+    assert not pages[0].exists() and all(page.read_text() != "before" for page in pages[1:])
+
+
 def test_exact_runs_are_measured_together_if_they_share_a_case(tmp_path, monkeypatch):
     seen = []
     monkeypatch.setattr(study, "measure", lambda commit, names, folder, options: None)
