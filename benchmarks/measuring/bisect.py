@@ -4,7 +4,8 @@ The command measures an exact metric of one case, such as ``temp_bytes`` of
 ``operations/external_field``. It measures BASE and HEAD first. Then it repeatedly measures the
 commit in the middle of the remaining range. For n commits it needs about log2(n) measurements. An
 exact metric needs only one process for each commit, even on a busy machine. Measurements are kept
-in ``results/bisect``, so an interrupted command resumes when it is run again.
+in ``results/bisect``, so an interrupted command resumes when it is run again. Measurements that
+failed are repeated.
 
 Exit codes: 0 if the commit is found, 2 if it is not found, 130 if the command is interrupted.
 """
@@ -15,6 +16,7 @@ import argparse
 import dataclasses
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import jaxmeter
 from benchmarks.measuring.checkout import (
@@ -37,6 +39,8 @@ ERROR_FACTOR = 1.25  # errors that differ by a smaller factor count as equal
 
 Value = float | str | None
 """Value of a metric: a number, the kind of a failure, or None if a commit cannot be measured."""
+FAILURES = ("WrongAnswer", "RetraceError")
+"""Kinds of failures that are values of a metric."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -146,7 +150,7 @@ def shown_value(commit: str, case: str, metric: str) -> Value:
 
 
 def measured(commit: str, case: str) -> jaxmeter.Record:
-    """Return the record of a case at a commit; measure the case if the store has no record.
+    """Return the record of a case at a commit; measure the case if the store has no result.
 
     Raises
     ------
@@ -155,7 +159,7 @@ def measured(commit: str, case: str) -> jaxmeter.Record:
     """
     store = RecordStore(STORE / commit / environment_name())
     path = store.path(case, 0)
-    if not path.exists():
+    if not path.exists() or not has_result(_read(path)):
         with jaxmeter.temporary_folder("vcjax-bisect-") as folder:
             package = unpacked_package(commit, folder / "source")
             workers = Workers(store, folder, jaxmeter.run_case, package=package)
@@ -169,7 +173,17 @@ def measured(commit: str, case: str) -> jaxmeter.Record:
             f"there is no case {case}; give a case of the quick grid, such as "
             "memory_sweep/field-cauto-tauto, or an operation, such as operations/external_field"
         )
+    return _read(path)
+
+
+def _read(path: Path) -> jaxmeter.Record:
     return jaxmeter.Record.from_json(jaxmeter.read_file(path))
+
+
+def has_result(record: jaxmeter.Record) -> bool:
+    """Return whether a case succeeded, or has one of the `FAILURES`."""
+    kind = record.failure.kind if record.failure else None
+    return record.status == "ok" or kind in FAILURES
 
 
 def value_in(record: jaxmeter.Record, metric: str) -> Value:
@@ -178,9 +192,10 @@ def value_in(record: jaxmeter.Record, metric: str) -> Value:
     If the answer was wrong or the function was traced again, the result is the kind of the failure.
     After any other failure, or if the record does not have the metric, the result is None.
     """
-    if record.status != "ok":
-        kind = record.failure.kind if record.failure else None
-        return kind if kind in ("WrongAnswer", "RetraceError") else None
+    if not has_result(record):
+        return None
+    if record.failure:
+        return record.failure.kind
     sections = (record.constants, record.counts, record.program, record.memory)
     known = {k: v for part in sections for k, v in dataclasses.asdict(part).items()}
     value = {**known, **record.checks, **record.extras}.get(metric)

@@ -9,7 +9,7 @@ from benchmarks.measuring import bisect
 from benchmarks.measuring.checkout import CheckoutError
 from benchmarks.measuring.store import RecordStore
 from jaxmeter import Failure, Memory, Record
-from tests.benchmarks.common import planned
+from tests.benchmarks.common import Worker, planned, unpacked, write_record
 
 
 @pytest.mark.parametrize("changed_at", [1, 37, 64, 99])
@@ -60,3 +60,18 @@ def test_a_record_that_is_kept_is_not_measured_again(tmp_path, monkeypatch):
     record = Record(case.name, "ok", target=case.target)
     RecordStore(tmp_path / "c" / bisect.environment_name()).write(case, 0, record)
     assert bisect.measured("c", case.name) == record
+
+
+@pytest.mark.parametrize("kind, repeated", [("Timeout", True), ("WrongAnswer", False)])
+def test_a_failed_measurement_is_repeated_unless_the_failure_is_a_value(
+    kind, repeated, tmp_path, monkeypatch
+):
+    case = planned("suite/a")
+    monkeypatch.setattr(bisect, "STORE", tmp_path)
+    monkeypatch.setattr(bisect, "unpacked_package", unpacked)
+    monkeypatch.setattr(bisect, "planned_cases", lambda grid: {case.name: case})
+    monkeypatch.setattr(bisect.jaxmeter, "run_case", Worker())
+    failure = Failure("run", kind, "")
+    store = RecordStore(tmp_path / "c" / bisect.environment_name())
+    write_record(store, case, status="failed", failure=failure)
+    assert bisect.measured("c", case.name).status == ("ok" if repeated else "failed")
