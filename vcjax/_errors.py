@@ -7,7 +7,7 @@ With "error" in place of "ignore", the warning is raised as an exception.
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -42,7 +42,7 @@ class AccuracyWarning(VcjaxWarning):
     """Warns that an estimated error is too large, or that rounding limits the number of digits."""
 
 
-_caller: ContextVar[str | None] = ContextVar("_caller", default=None)
+_caller: ContextVar[tuple[str, Mapping[str, str]] | None] = ContextVar("_caller", default=None)
 _silent: ContextVar[bool] = ContextVar("_silent", default=False)
 # Files that do not belong to the user: this package, and jaxtyping and beartype, which may wrap the
 # calls of this package.
@@ -50,18 +50,26 @@ _WITHIN = (str(Path(__file__).parent), str(Path(jaxtyping.__file__).parent), "<@
 
 
 @contextmanager
-def errors_named(call: str) -> Iterator[None]:
+def errors_named(call: str, arguments: Mapping[str, str] | None = None) -> Iterator[None]:
     """Name `call`, the call that the user made, in errors and warnings from inside the block.
 
-    `call` replaces the first word of an error. In nested blocks, the outermost call is named.
+    `call` replaces the first word of an error. `arguments` maps names of arguments to the names
+    that the user gave. In nested blocks, the outermost call is named.
     """
-    token = _caller.set(_caller.get() or call)
+    given = arguments or {}
+    token = _caller.set(_caller.get() or (call, given))
     try:
         yield
     except VcjaxError as error:
-        raise VcjaxError(f"{call} {str(error).partition(' ')[2]}") from None
+        raise VcjaxError(f"{call} {_renamed(str(error).partition(' ')[2], given)}") from None
     finally:
         _caller.reset(token)
+
+
+def _renamed(message: str, arguments: Mapping[str, str]) -> str:
+    for name, given in arguments.items():
+        message = message.replace(name, given)
+    return message
 
 
 @contextmanager
@@ -77,7 +85,7 @@ def made_up_data() -> Iterator[None]:
 def warn(call: str, message: str, category: type[Warning], *, about_data: bool = True) -> None:
     """Issue the warning "call message" at the line of the user's code that made the call.
 
-    Inside `errors_named`, the user's call is named instead of `call`. Inside `made_up_data`, only
+    Inside `errors_named`, the user's call and arguments are named. Inside `made_up_data`, only
     warnings that are not about data are issued.
     """
     if about_data and _silent.get():
@@ -85,4 +93,5 @@ def warn(call: str, message: str, category: type[Warning], *, about_data: bool =
     level, frame = 2, sys._getframe(1)
     while frame.f_back and frame.f_code.co_filename.startswith(_WITHIN):
         level, frame = level + 1, frame.f_back
-    warnings.warn(f"{_caller.get() or call} {message}", category, stacklevel=level)
+    call, arguments = _caller.get() or (call, {})
+    warnings.warn(f"{call} {_renamed(message, arguments)}", category, stacklevel=level)

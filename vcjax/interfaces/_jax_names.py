@@ -15,7 +15,7 @@ import numpy as np
 import vcjax
 from vcjax import Rule, VcjaxError
 from vcjax._errors import errors_named
-from vcjax.interfaces._knobs import Knobs, read_knobs
+from vcjax.interfaces._knobs import CAPS, Knobs, read_knobs
 from vcjax.interfaces._surface_setup import (
     SurfaceSetup,
     check_shape,
@@ -83,7 +83,7 @@ def _off_surface(part: str, evaluate: Callable, kind: str) -> Callable:
         setup, options = self._begin(call, kind, knobs)
         B = point_major(call, "B0", B0, setup.src_shape)
         points = point_major(call, "X_trg", X_trg)[0]
-        with errors_named(call):
+        with errors_named(call, CAPS):
             found = evaluate(setup.casing(kind, B, **options.casing), B, points, **options.chunks)
         values = _TURNED[kind](getattr(found, part.split("_")[0]))
         return (values, found.error) if options.return_estimate else values

@@ -13,6 +13,8 @@ _MAX_LEVELS = 30
 # Keywords that are accepted and ignored: vcjax neither extrapolates nor refines, and it bounds its
 # memory without these keywords.
 _IGNORED = ("pou_dtype", "remat", "hedgehog_order", "levels", "max_levels", "adaptive")
+CAPS = {"max_nphi": "max_Nt", "max_ntheta": "max_Np"}
+"""For each cap of `vcjax.choose_off_surface`, the keyword that the user gives."""
 _REFUSED = {
     "quad_nt": "the quadrature follows from digits and field",
     "quad_np": "the quadrature follows from digits and field",
@@ -134,9 +136,8 @@ def _rule(call: str, known: dict[str, Any]) -> Rule | None:
 
 
 def _caps(call: str, known: dict[str, Any]) -> dict[str, Any]:
-    """Return the caps for `vcjax.choose_off_surface`, translated from ``max_Nt`` and ``max_Np``."""
-    names = {"max_Nt": "max_nphi", "max_Np": "max_ntheta"}
-    caps = {ours: _cap(call, name, known.pop(name, -1)) for name, ours in names.items()}
+    """Return the `CAPS` for `vcjax.choose_off_surface`, translated from the keywords in `known`."""
+    caps = {ours: _cap(call, name, known.pop(name, -1)) for ours, name in CAPS.items()}
     return {name: cap for name, cap in caps.items() if cap != _NO_LIMIT}
 
 

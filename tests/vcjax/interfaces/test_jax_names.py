@@ -9,7 +9,7 @@ import pytest
 
 from tests.vcjax.common import flat, surface
 from tests.vcjax.interfaces.common import DIGITS, set_up
-from vcjax import VcjaxError, problems
+from vcjax import UnresolvedWarning, VcjaxError, problems
 from vcjax.interfaces import VirtualCasingJAX, build_offsurface_levels
 
 
@@ -167,8 +167,11 @@ def test_max_Nt_and_max_Np_cap_the_off_surface_grid(named, points, B):
     """Check only that caps are passed on; other tests check the rules of `choose_off_surface`."""
     with pytest.raises(VcjaxError, match="compute_external_B_offsurf got max_Np=0"):
         named.compute_external_B_offsurf(B, X_trg=points.T, max_Np=0)
-    with pytest.raises(VcjaxError, match="compute_external_B_offsurf got max_nphi=24"):
+    said = "compute_external_B_offsurf got max_Nt={}, max_Np=None"
+    with pytest.raises(VcjaxError, match=said.format(24)):
         named.compute_external_B_offsurf(B, X_trg=points.T, max_Nt=24, max_Np=-1)
+    with pytest.warns(UnresolvedWarning, match=said.format(80)):
+        named.compute_external_B_offsurf(B, X_trg=points.T, max_Nt=80)
 
 
 @pytest.mark.parametrize(
