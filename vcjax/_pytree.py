@@ -49,9 +49,11 @@ def versioned(cls):
         missing = {f.name for f in dataclasses.fields(self)} ^ set(fields)
         if made_by != VERSION or missing:
             other = f"; these attributes differ: {', '.join(sorted(missing))}" if missing else ""
+            # Builds between two releases have the same version.
+            reader = "this build of vcjax" if made_by == VERSION else f"vcjax {VERSION}"
             raise VcjaxError(
-                f"Unpickling got a {type(self).__name__} of vcjax {made_by}, which vcjax {VERSION} "
-                f"cannot read{other}. Choose the rule and prepare the surface again."
+                f"Unpickling got a {type(self).__name__} of vcjax {made_by}, which {reader} cannot "
+                f"read{other}. Choose the rule and prepare the surface again."
             )
         self.__dict__.update(
             (name, value.mesh if isinstance(value, _Devices) else value)
