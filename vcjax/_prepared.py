@@ -41,8 +41,9 @@ class Prepared:
     turns : rotations about the z axis by 0 .. nfp - 1 field periods.
     nodes : (6, row, column) points and outward normals on the continued nodes
         (`vcjax._geometry.nodes`), in laboratory components. The length of a normal is the area of
-        its node. For gradients of 10 digits and more, three more components contain the digits of
-        the points that are lost in rounding. These components are 0 if X was traced.
+        its node. For gradients of many digits (`Rule.is_near_rounding`), three more components
+        contain the digits of the points that are lost in rounding. These components are 0 if X was
+        traced.
     devices : the mesh over which targets or points are divided, or None; static.
     """
 

@@ -42,14 +42,15 @@ class Nodes(NamedTuple):
 
     Attributes
     ----------
-    continued : (9, row, column) points, outward normals and the field on the continued nodes (see
-        `vcjax._geometry.nodes`), in laboratory components. The length of a normal is the area that
-        its node stands for.
+    continued : (part, row, column) points, outward normals and the field on the continued nodes
+        (see `vcjax._geometry.nodes`), in laboratory components. The length of a normal is the area
+        that its node stands for. For gradients of many digits (`Rule.is_near_rounding`), three more
+        components contain the digits of the points that are lost in rounding.
     spacing : (2,) least and largest spacing of the nodes; see `OffSurfaceCasing`.
     constants : tables of the rule.
     """
 
-    continued: Float[Array, "9 row column"]
+    continued: Float[Array, "part row column"]
     spacing: Float[Array, " 2"]
     constants: OffSurfaceTables
 
@@ -93,7 +94,7 @@ def transforms(
         points are evaluated.
     """
     punctured = (_PUNCTURE * nodes.spacing[0]) ** 2
-    sources, normals, field = jnp.split(one_period(nodes.continued, rule), 3)
+    sources, normals, field = jnp.split(one_period(nodes.continued[:9], rule), 3)
     test_field = partial(known_field, sources)
 
     def far(values):

@@ -81,8 +81,7 @@ def near_part(
     ----------
     x : (t, 3) points, laboratory components.
     foot : feet of the points.
-    continued : (9, row, column) points, outward normals and field on the continued nodes; the
-        length of a normal is the area that its node stands for.
+    continued : (part, row, column), see `vcjax._kernels.off_surface.Nodes`.
     turns : (nfp, 3, 3) rotations by 0 .. nfp - 1 periods.
     test_field : function of points (3, ...) that returns a field (3, ...), symmetric about the z
         axis.
@@ -94,8 +93,13 @@ def near_part(
     # errors, and a gradient contains these errors divided by the distance.
     below = tuple(n // 2 - 1 for n in windows.shape[2:])
     origin = windows[:, :3, below[0], below[1], None, None]
-    windows = jnp.concatenate([windows[:, :3] - origin, windows[:, 3:]], axis=1)
     x = jnp.einsum("ti,tij->tj", x, turn, precision="highest") - origin[..., 0, 0]
+    offsets = windows[:, :3] - origin
+    if windows.shape[1] > 9:
+        lost = windows[:, 9:]
+        lost_origin = lost[:, :, below[0], below[1], None, None]
+        offsets, x = offsets + (lost - lost_origin), x - lost_origin[..., 0, 0]
+    windows = jnp.concatenate([offsets, windows[:, 3:9]], axis=1)
 
     def test_field_at(points):
         return jnp.moveaxis(test_field(jnp.moveaxis(points + origin, 1, 0)), 0, 1)

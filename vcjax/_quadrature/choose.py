@@ -81,9 +81,9 @@ from vcjax._quadrature.spectrum import (
     quadrature_digits,
 )
 
-# For gradients off the surface: points added to the Lagrange interpolation, the factor by which the
-# number of radii in the core is larger, and the least number of angles.
-_EXTRA_POINTS, _CORE_OF_GRADIENTS, _LEAST_ANGLES = 12, 1.5, 48
+# For gradients off the surface: points added to the Lagrange interpolation, and the least number of
+# angles.
+_EXTRA_POINTS, _LEAST_ANGLES = 12, 48
 MAX_DIGITS = 13
 _GRADIENT_DIGITS = 10
 """Number of digits up to which rounding does not limit gradients: see docs/accuracy.md."""
@@ -326,7 +326,7 @@ def _warn_of_rounding(call: str, rule: Rule) -> None:
 
 
 def _agreeing_rays(rule: Rule) -> Rule:
-    """Return the rule for gradients off the surface: more Lagrange points, radii and angles.
+    """Return the rule for gradients off the surface: more Lagrange points and angles.
 
     Polar nodes on different rays around the centre of a patch have different interpolation errors.
     A gradient contains the difference of these errors, divided by the distance from the surface.
@@ -339,7 +339,6 @@ def _agreeing_rays(rule: Rule) -> Rule:
         rule,
         lagrange_count=count,
         margin=margin,
-        core_count=int(np.ceil(_CORE_OF_GRADIENTS * rule.core_count)),
         angular_count=max(rule.angular_count, _LEAST_ANGLES),
     )
 

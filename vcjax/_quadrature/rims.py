@@ -27,6 +27,12 @@ class Rims:
     R^2 = A - 2 d s + d^2. The accuracy depends on R^4 / (R^2 - d^2) (see `vcjax._kernels.rays`).
     This quotient is least near d = s/2, where it is about A - s^2 / 2.
 
+    From outside, the nodes of a convex surface are seen farther apart than they are. Around a
+    circle of n nodes, let beta be the angle of a patch radius of R/h nodes. The exponent of the
+    error of the trapezoidal rule, (pi R / h)^2 / T^2, is then smaller by the factor
+    1 - beta^2 / 12, to leading order. Off the surface, R^2 must therefore be larger by the factor
+    1 + beta^2 / 12.
+
     Parameters
     ----------
     samples : (3, n, m) co-rotating points of one period, from `resample.surface_period`.
@@ -48,7 +54,7 @@ class Rims:
         both_sides: bool,
         symmetric: bool,
     ):
-        self.metric = metric
+        self.metric, self._both_sides = metric, both_sides
         n, m = samples.shape[1:]
         spectrum = np.fft.fft2(samples, axes=(1, 2), norm="forward")
         phi_modes, theta_modes = nfp * np.fft.fftfreq(n, 1 / n), np.fft.fftfreq(m, 1 / m)
@@ -114,7 +120,11 @@ class Rims:
         square = (to**2).sum(axis=1) - (to * self._half_normal[:, rows]).sum(axis=1) ** 2
         square = square.reshape(*moves.shape[:2], *square.shape[1:])
         least = radius_in_nodes**2 * square[:, _POINTS:].max(axis=1)
-        return (square[:, :_POINTS].min(axis=1) / least).min(axis=2)
+        room = (square[:, :_POINTS].min(axis=1) / least).min(axis=2)
+        if self._both_sides:
+            angle = 2 * np.pi * radius_in_nodes / quad[1]
+            room /= (1 + angle**2 / 12)[:, None]
+        return room
 
     def _moved(self, by: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
         """Return the sample points (k, 3, row, column), moved by k pairs of angles.
