@@ -23,9 +23,9 @@ _LEAST_GROUP = 64
 _GROUP = 1024
 """Number of points in one call of the program, except on many devices and inside a transformation
 of JAX."""
-_GROUP_BYTES = 2**22
+_GROUP_BYTES = 2**24
 """Largest size in bytes that the result of a group should have. The result stays in memory until it
-has been copied."""
+has been copied. Each group costs a few milliseconds if two processors evaluate groups."""
 _SETTINGS = (
     "debug_infs",
     "debug_nans",
@@ -94,7 +94,9 @@ def row_groups(rule: Rule, devices: Any, *values: Any, row_bytes: int = 0) -> Ro
     rows, processors = rule.trg_shape[0], processor_count()
     each = -(-rows // processors)
     if processors > 1 and row_bytes:
-        each = min(each, max(1, _GROUP_BYTES // row_bytes))
+        most = min(each, max(1, _GROUP_BYTES // row_bytes))
+        # Of all sizes with which no processor evaluates more rows than necessary, take the largest.
+        each = min(range(most, 0, -1), key=lambda n: -(-rows // (n * processors)) * n)
     return RowGroups(rows, each)
 
 

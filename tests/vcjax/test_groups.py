@@ -85,12 +85,15 @@ def test_each_group_is_evaluated_once(monkeypatch, processors):
     np.testing.assert_array_equal(found, points[:, 0])
 
 
-def test_rows_with_large_results_are_groups_of_their_own(casings, monkeypatch):
+def test_rows_with_large_results_are_in_smaller_groups_that_share_the_work(casings, monkeypatch):
+    """With groups of two, a processor would evaluate four of the five rows, not three."""
     use_processors(monkeypatch, 2)
     rule = casings["float64"].rule
-    for row_bytes, each in ((0, 3), (_groups._GROUP_BYTES // 2, 2), (2 * _groups._GROUP_BYTES, 1)):
+    for rows_in_a_group, each in ((5, 3), (3, 3), (2, 1), (0.5, 1)):
+        row_bytes = int(_groups._GROUP_BYTES / rows_in_a_group)
         groups = _groups.row_groups(rule, None, row_bytes=row_bytes)
-        assert groups == (rule.trg_shape[0], each)
+        assert groups == (5, each)
+    assert _groups.row_groups(rule, None) == (5, 3)
 
 
 def test_rows_are_divided_outside_transformations_only(casings, problem, monkeypatch):
