@@ -32,7 +32,9 @@ class Crossing(NamedTuple):
 
     Attributes
     ----------
-    current : root mean square of n . curl B, relative to max |B| / (minor radius).
+    current : approximate root mean square of n . curl B, relative to max |B| / (minor radius): the
+        root mean square of n . curl B |X_phi x X_theta|, divided by max |B| and by the root mean
+        square of |X_phi|.
     flux : net flux of B, relative to the integral of |B|; 0 for half periods, by symmetry.
     """
 

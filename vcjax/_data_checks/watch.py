@@ -2,9 +2,9 @@
 
 `choose` checks X and B, and stores the properties of the surface. Evaluations on a casing of this
 surface use these properties to check their fields. Nothing is traced or compiled. A field is not
-checked if it is traced, or if its casing went through `jit`, `jax.tree.map` or a file. If fields
-are in the memory of an accelerator, only the first field of each casing is copied to the host and
-checked.
+checked if it is traced, or if its casing went through `jit`, `jax.tree.map` or a file. A field in
+the memory of an accelerator is copied to the host and checked only if no other field was checked
+before with the same rule and surface, by `choose` or an evaluation.
 """
 
 from collections import OrderedDict
@@ -77,7 +77,7 @@ def check_evaluated(call: str, watched: Any, B, *, first_only: bool = False) -> 
     call : the call that the warnings name.
     watched : a casing, or an object given to `watch_alike`.
     B : (..., nphi, ntheta, 3) one field or a batch.
-    first_only : check nothing if any field of this casing or object was checked before.
+    first_only : check nothing if any field was checked before on the surface of `watched`.
     """
     surface = None if isinstance(B, Tracer) else _watched.get(watched)
     if surface is None or (surface.checked and (first_only or not in_host_memory(B))):

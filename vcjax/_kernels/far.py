@@ -174,7 +174,8 @@ def _turned_tiles(targets: Float[Array, "t 3"], turns, largest: int):
     (k, 3, n * nfp) for k tiles of n targets.
     """
     count, nfp = targets.shape[0], turns.shape[0]
-    # XLA removes a loop over a single tile, and the slow program of `_tiled_sum` would remain.
+    # XLA removes a loop over a single tile. It would then fuse the slice of a block into the loop
+    # that reads it, which is slow (see `_tiled_sum`).
     tiles = max(-(-count // max(1, largest // nfp)), min(count, 2))
     each = -(-count // tiles)
     padded = jnp.pad(targets, ((0, tiles * each - count), (0, 0)), mode="edge")

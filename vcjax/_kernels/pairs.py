@@ -98,8 +98,8 @@ def pair_product(w: Float[Array, "t n"], moments: Float[Array, "k n"]) -> Float[
 @pair_product.defjvp
 def _pair_product_jvp(at, along):
     (w, moments), (dw, dmoments) = at, along
-    # The transpose of this product reads w in stored order, unless XLA folds the transposition into
-    # it: the product would then take twice as long.
+    # In reverse mode this product reads w in stored order. If XLA folded the transposition into the
+    # product, the product would take twice as long; the barrier prevents this.
     turned = lax.optimization_barrier(_product(dmoments, w, 1, 1)).T
     return pair_product(w, moments), _product(dw, moments, 1, 1) + turned
 

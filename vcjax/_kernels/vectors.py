@@ -30,7 +30,7 @@ def stacked(parts: Sequence[Array], axis: int = 0) -> Array:
     parts = [jnp.expand_dims(part, axis) for part in parts]
     shape = [1] * parts[0].ndim
     shape[axis] = len(parts)
-    # One comparison makes all masks: each further comparison would be a kernel ahead of the loop.
+    # One comparison makes all masks: each further comparison would be one more loop.
     square = len(parts), len(parts)
     masks = lax.broadcasted_iota(int, square, 0) == lax.broadcasted_iota(int, square, 1)
     result = parts[0]

@@ -128,8 +128,8 @@ class Rule:
     def is_near_rounding(self) -> bool:
         """Whether rounding would limit gradients at the digits of this rule.
 
-        Positions of nodes then have extended precision. On the surface, radii are also not too
-        close to the centre.
+        Positions of nodes then have extended precision. For targets on the surface, the polar rule
+        also has no radii very close to the centre of a patch.
         """
         least = _ROUNDED_DIGITS_OFF_SURFACE if self.core_count else _ROUNDED_DIGITS
         return self.gradient and self.digits >= least

@@ -24,7 +24,7 @@ from vcjax._geometry import resample
 _SHEETS, _CROSSINGS = (16, 72), (24, 120)
 # Two points lie on different sheets if their values of theta differ by more than this angle.
 _OTHER_SHEET = 1.0
-# Radii of balls with a smaller relative difference are equal.
+# Radii of balls with a smaller relative difference are treated as equal.
 _TIE = 1e-9
 # Between points that are closer in theta than this angle, the surface bends too much to be replaced
 # by tangent planes.

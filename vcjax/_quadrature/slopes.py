@@ -14,7 +14,7 @@ from vcjax._quadrature.spectrum import enough_nodes, lagrange_errors, midway, si
 _UNIFORM = 10.0
 """Limit of max |B| / (max |grad B| times the radius of the torus); see `Slopes.steepest`."""
 _MOST_DIGITS = 12
-"""Largest number of digits of a gradient. Rounding errors do not allow more digits."""
+"""Largest number of digits that `Slopes.nodes` aims at. Rounding errors do not allow more."""
 
 
 @dataclass(frozen=True, eq=False)
