@@ -49,9 +49,9 @@ ONE_THREAD = LESS_OPTIMISED | _options(xla_cpu_multi_thread_eigen=False)
 """Compiler options with which one processor runs the whole program. Programs of many small loops
 then take less time to run."""
 ONE_MODULE = _options(xla_backend_optimization_level=1, xla_cpu_use_fusion_emitters=False)
-"""Compiler options with which XLA also compiles all kernels of a program in one module, if JAX has
-this option. Evaluations on the surface then take at most 5 % longer to run. Other programs would
-take up to 40 % longer to run."""
+"""The options `LESS_OPTIMISED`, and up to JAX 0.10 an option with which XLA compiles all kernels of
+a program in one module. Evaluations on the surface then take at most 5 % longer to run. Other
+programs would take up to 40 % longer to run."""
 
 
 def compiled(

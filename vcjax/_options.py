@@ -34,9 +34,10 @@ Operator = Literal["B", "BOFF", "GRADB"]
 # (sources, targets) of a tile on the surface in direct calls on CPUs, where one processor computes
 # a tile. Tiles that fit into the cache of a processor take least time.
 _GROUPED = 512, 256
-# (sources, targets) of a tile in other calls. All processors share a tile, and tiles of about a
-# thousand targets take 15 to 20 % less time than tiles of a few hundred (docs/chunks.md). Sizes for
-# other devices are not measured; they are large enough to occupy a whole device.
+# (sources, targets) of a tile in other calls. On the surface, all processors share a tile. Tiles of
+# about a thousand targets then take 15 to 20 % less time than tiles of a few hundred
+# (docs/chunks.md). Sizes for other devices are not measured; they are large enough to occupy a
+# whole device.
 _AUTO: dict[str, dict[Operator, tuple[int, int]]] = {
     "cpu": {"B": (512, 1280), "BOFF": (2048, 320), "GRADB": (1024, 1280)},
     "gpu": {"B": (16384, 1024), "BOFF": (16384, 1024), "GRADB": (1024, 8192)},
@@ -71,7 +72,8 @@ class Config:
     """The tile sizes that ``"auto"`` stands for in the current environment.
 
     `print` shows the sizes as a table. On CPUs they are the sizes of calls outside ``jit`` and
-    other transformations. Inside, tiles on the surface have more targets; see ``docs/chunks.md``.
+    other transformations, without ``devices``. In other calls, tiles on the surface are larger; see
+    ``docs/chunks.md``.
 
     Attributes
     ----------

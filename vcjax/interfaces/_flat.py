@@ -34,7 +34,8 @@ class VirtualCasing:
     order of arrays are the same. Results are NumPy arrays, not lists. The quadrature is chosen for
     the first field, so `setup` is fast and the first evaluation takes longer. Invalid arguments
     raise `VcjaxError`. A field with an estimated error of more than ten times 10^-digits causes an
-    `AccuracyWarning`. Additional methods return the internal gradient and the normals.
+    `AccuracyWarning`; errors of gradients are not estimated. Additional methods return the internal
+    gradient and the normals.
 
     Examples
     --------

@@ -169,7 +169,7 @@ class VirtualCasingJAX:
         self._setup = SurfaceSetup(digits, nfp, half_period, surface, src, trg)
 
     def plan_precision(self, *, digits: int | None = None, B0: Any = None) -> Rule:
-        """Return the rule for fields on a traced surface, to be passed as ``precision=``.
+        """Choose a rule for fields, to be passed as ``precision=`` where the surface is traced.
 
         Parameters
         ----------

@@ -47,7 +47,7 @@ class SurfaceSetup:
 
     The packages that `vcjax.interfaces` replaces fix their quadrature before a field is given. This
     class prepares a casing for the first field. It prepares another casing only for a field that
-    the first casing does not resolve. Every casing resolves a field that is zero.
+    the casings it has kept do not resolve. Every casing resolves a field that is zero.
 
     Attributes
     ----------
@@ -279,13 +279,14 @@ def point_major(
     VcjaxError : if the values are not real, or have another shape or order.
     """
     values = real_array(call, name, values)
+    wanted = None if shape else ["(3, n)", "(3 n,)"][flat_only:]
     shape = shape or (1, max(1, values.size // 3))
     flat, full = (3 * shape[0] * shape[1],), (3, *shape)
     allowed = [flat] if flat_only else [full, flat, *([full[::2]] if shape[0] == 1 else [])]
     if values.shape not in allowed:
         raise VcjaxError(
             f"{call} got {name} of shape {values.shape}; give "
-            f"{' or '.join(map(str, allowed[:2]))}, component first."
+            f"{' or '.join(wanted or map(str, allowed[:2]))}, component first."
         )
     if values.shape == flat and shape[0] > 1 and not isinstance(values, Tracer):
         _check_order(call, name, np.asarray(values), shape)

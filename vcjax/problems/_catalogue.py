@@ -1,8 +1,8 @@
 """Define problems that are as hard to resolve as the tests of the ``virtual_casing`` package.
 
-For W7-X and the rotating ellipse, the currents have suitable distances from the surface. With these
-distances, interpolation from the source grid has the same error as with the fields of that package,
-for each number of digits. The tests of vcjax compare these errors.
+For W7-X and the rotating ellipse, the distances of the currents from the surface are chosen so that
+the field needs about as many Fourier modes for each number of digits as the field of that package.
+The tests of vcjax compare the numbers of modes.
 """
 
 import functools

@@ -64,12 +64,12 @@ class Problem:
 
     @cached_property
     def grad_B_ext(self) -> Float[np.ndarray, "trg_nphi trg_ntheta 3 3"]:
-        """Gradient [..., i, k] = d_i B_k of the external field at the targets, computed once."""
+        """Return the gradient [..., i, k] = d_i B_k of the external field, at the targets."""
         return self._gradient(self.outside)
 
     @cached_property
     def grad_B_int(self) -> Float[np.ndarray, "trg_nphi trg_ntheta 3 3"]:
-        """Gradient [..., i, k] = d_i B_k of the internal field at the targets, computed once."""
+        """Return the gradient [..., i, k] = d_i B_k of the internal field, at the targets."""
         return self._gradient(self.inside)
 
     def external_error(self, B_external) -> float:

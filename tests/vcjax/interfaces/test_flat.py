@@ -132,7 +132,7 @@ def test_bad_fields_and_calls_before_setup_are_refused(no_shape_checks, problem,
         ("compute_external_B", [[[1.0, 2.0], [3.0]]], "got B_total that is not an array"),
         ("compute_external_B", [np.nan * B], "got B with NaN"),
         ("compute_internal_B_offsurf", [B, [1.0, 2.0, 3.0, 4.0]], "got Xt of shape"),
-        ("compute_external_B_offsurf", [B, 3.0], r"got Xt of shape \(\)"),
+        ("compute_external_B_offsurf", [B, 3.0], r"got Xt of shape \(\); give \(3 n,\), component"),
     ):
         with pytest.raises(VcjaxError, match=f"{call} {said}"):
             getattr(casing, call)(*arguments)

@@ -159,6 +159,8 @@ def test_keywords_that_could_silently_change_a_result_are_refused(named, B, knob
 def test_arrays_with_components_last_are_refused(problem, named):
     with pytest.raises(VcjaxError, match=r"B0 of shape \(15, 75, 3\); give \(3, 15, 75\)"):
         named.compute_external_B(problem.B)
+    with pytest.raises(VcjaxError, match=r"X_trg of shape \(5, 3\); give \(3, n\) or \(3 n,\)"):
+        named.compute_external_B_offsurf(flat(problem.B), X_trg=np.zeros((5, 3)))
     with pytest.raises(VcjaxError, match="compute_external_B got no surface yet"):
         VirtualCasingJAX().compute_external_B(problem.B)
 
