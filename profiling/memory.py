@@ -64,7 +64,8 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     JaxmeterError
         If an option has an invalid value, or is not an option of this script.
     """
-    parser = scripting.parser_of(__doc__, target="package.module:function that makes a Case")
+    target = "package.module:function or file.py:function; the function must return a jaxmeter.Case"
+    parser = scripting.parser_of(__doc__, target=target)
     add = parser.add_argument
     add(
         "--vary",
@@ -77,10 +78,10 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--repeat", type=scripting.count, default=5, help="steady-state runs in each process")
     add("--timeout", type=float, default=300.0, help="time limit of each process, seconds")
     options = parser.parse_args(argv)
-    if options.arg or options.npz or options.pickle:
+    if options.arg or options.npz or options.pickle or options.no_args or options.static:
         raise JaxmeterError(
-            "got --arg, --npz or --pickle, which this script does not use; name a function that "
-            "makes a Case, and give its parameters with -p"
+            "got --arg, --npz, --pickle, --no-args or --static, which this script does not use; "
+            "name a function that makes a Case, and give its parameters with -p"
         )
     if not is_target(options.target):
         raise JaxmeterError(f"got target={options.target!r}; give 'package.module:function'")

@@ -33,7 +33,9 @@ SHOWN = {
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """Return the command-line options."""
-    parser = scripting.parser_of(__doc__, target="a .nsys-rep or .sqlite file of nsys")
+    parser = scripting.parser_of(
+        __doc__, target=f"a .nsys-rep or .sqlite file of nsys{scripting.OR_FUNCTION}"
+    )
     parser.add_argument("--nsys", help="path of the program nsys; by default, nsys on the PATH")
     about = "captured runs after the first run"
     parser.add_argument("--repeat", type=scripting.count, default=3, help=about)

@@ -1,4 +1,4 @@
-r"""Profile one operation of vcjax on one benchmark case.
+r"""Profile one operation of vcjax on one problem with a known answer.
 
 The record has the constants, the memory, the error of the result, and the times of all phases.
 Without --jit, the constants, the memory and the phases of the compile are not measured. A trace is
@@ -187,7 +187,6 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         type=float,
         help="distance of the points from the surface, in the unit of X; default: 0.1",
     )
-    add("--count-multiple", type=count, help="pad the points to a multiple of this number")
     add("--device", choices=("cpu", "gpu"), help="where to run; by default JAX chooses")
     add("--devices", type=count, help="number of devices that share the targets or points")
     add("--trace-dir", type=Path, help="write a JAX trace into this folder")

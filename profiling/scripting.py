@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 RESULTS = Path("results/profile")
+OR_FUNCTION = f", or {jaxmeter.TARGET_HELP}"
+"""End of the help text of a positional argument that may name a function."""
 _EXIT_CODES = (
     "exit codes: 0 done; 1 done, but the trace, capture or measurement lacks results; 2 bad usage, "
     "or a file that cannot be read; 3 the function failed; 130 interrupted"
@@ -42,8 +44,9 @@ _INSTALL = (
 def parser_of(description: str | None, *, target: str | None = None) -> argparse.ArgumentParser:
     """Return an argument parser that raises a `JaxmeterError` for bad usage.
 
-    `target` is the help text of a positional argument that names a function. If it is given, this
-    argument is added, with the options for the function's arguments and for the script's tables.
+    `target` is the help text of a positional argument that names a function (`OR_FUNCTION`) or a
+    file. If it is given, this argument is added, with the options for the function's arguments and
+    for the script's tables.
     """
     parser = argparse.ArgumentParser(
         description=description,
@@ -52,7 +55,7 @@ def parser_of(description: str | None, *, target: str | None = None) -> argparse
     )
     parser.error = _usage_error  # type: ignore[method-assign]
     if target is not None:
-        jaxmeter.add_target_options(parser, help=f"{target}, or {jaxmeter.TARGET_HELP}")
+        jaxmeter.add_target_options(parser, help=target)
         parser.add_argument(
             "--out", type=Path, help=f"folder for the tables; by default in {RESULTS}"
         )

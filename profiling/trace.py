@@ -33,7 +33,9 @@ SHOWN = {
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """Return the command-line options."""
-    parser = scripting.parser_of(__doc__, target="a trace folder, an .xplane.pb file")
+    parser = scripting.parser_of(
+        __doc__, target=f"a trace folder, an .xplane.pb file{scripting.OR_FUNCTION}"
+    )
     parser.add_argument("--repeat", type=scripting.count, default=3, help="runs in the trace")
     parser.add_argument("--cold", action="store_true", help="trace compiling and the first run too")
     parser.add_argument(

@@ -35,7 +35,7 @@ SHOWN = {
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """Return the command-line options."""
-    parser = scripting.parser_of(__doc__, target="a folder of an XLA dump")
+    parser = scripting.parser_of(__doc__, target=f"a folder of an XLA dump{scripting.OR_FUNCTION}")
     parser.add_argument("--module", help="name of the program, if a folder has several")
     parser.add_argument("--by-pass", action="store_true", help="also dump after each pass")
     parser.add_argument(

@@ -53,7 +53,7 @@ def test_the_record_and_the_trace_are_written_to_the_given_paths(tmp_path, capsy
         ("B", ["--chunk-size", "8", "--target-chunk-size", "4", "--far-dtype", "float32"]),
         ("B_int", ["--near-weights", "streamed", "--near-block-size", "4", "--digits", "3"]),
         ("GradB", ["--near-weights", "float32", "--near-block-size", "2", "--digits", "3"]),
-        ("BOFF", ["--points", "5", "--distance", "0.2", "--count-multiple", "4"]),
+        ("BOFF", ["--points", "5", "--distance", "0.2", "--chunk-size", "8"]),
         ("GradBOFF", ["--points", "3", "--distance", "0.3"]),
         ("GradX", ["--chunk-size", "16", "--no-half-period"]),
     ],
