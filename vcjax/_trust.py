@@ -8,6 +8,7 @@ quadrature. The part of the user's field that its grid misses is estimated separ
 
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from vcjax._casing import Casing, casing_operator
@@ -88,10 +89,17 @@ def error_estimate(
         - The first argument is not a casing with targets on the surface.
         - B is invalid or zero everywhere.
         - B is uniform, and the casing is a `GradientCasing`.
+        - A value is traced, because the call is inside ``jit``, ``grad`` or ``vmap``.
         - JAX runs in 32-bit mode.
     """
     with errors_named("error_estimate"):
-        violation = float(self_test(casing).max())
+        violation = self_test(casing).max()
+    if isinstance(violation, Tracer):
+        raise VcjaxError(
+            "error_estimate was called inside jit, grad or vmap, but must return a number. Call it "
+            "outside. Inside, vcjax.self_test returns the error of the quadrature."
+        )
+    violation = float(violation)
     rule = casing.rule
     field = check_concrete("error_estimate", "B", B, rule.src_shape)
     samples = resample.field_period(field, rule.nfp, rule.half_period)

@@ -239,6 +239,12 @@ def test_a_zero_field_has_zero_parts(torus, casing, gradient_casing):
         vcjax.error_estimate(casing, 0 * torus.B)
 
 
+def test_error_estimate_is_refused_inside_jit(torus, casing):
+    for inside in (vcjax.error_estimate, lambda casing, B: vcjax.error_estimate(casing, torus.B)):
+        with pytest.raises(VcjaxError, match="^error_estimate was called inside jit"):
+            jax.eval_shape(inside, casing, torus.B)
+
+
 _SIZES = [0, -1, 2.5, float("nan"), "all", "", None, True, 2**31, np.array([3, 4])]
 
 
