@@ -71,8 +71,9 @@ def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str 
     ``tree`` is the syntax tree of the cell, and ``names`` maps the notebook's names to their
     values. The module imports the modules that the cell uses, contains the source of the functions
     and loads all other values from a pickle. JAX's option for 64-bit numbers is set as in the
-    notebook. An object is left out if its source is not known and it cannot be pickled. If the
-    module needs such an object, it raises a NameError.
+    notebook. An object is left out if its source is not known and its pickle cannot be made or
+    refers to the notebook, such as an instance of a class of the notebook. If the module needs such
+    an object, it raises a NameError.
     """
     sources: list[str] = []
     values: dict[str, Any] = {}

@@ -2,8 +2,9 @@
 
 If an operation depends only on captured arrays, the compiler evaluates it once, at compile time.
 This is called constant folding. XLA folds with an interpreter that takes thousands of times as long
-as the compiled program would. A sort of 128 x 128 captured numbers takes 5 s, and a sort of
-1024 x 1024 numbers takes three minutes.
+as the compiled program would. With JAX 0.10.2, folding a sort of 128 x 128 numbers took 2 to 5 s,
+and a sort of 1024 x 1024 numbers took three to four minutes. The estimates are right to the order
+of magnitude.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ def _on_constants(
 
     ``given`` contains the inputs of ``jaxpr`` that can be computed from embedded arrays alone.
     ``caller`` is the line that calls the surrounding jitted function. This line is used for all
-    equations inside the function, because the lines that JAX reports belong to its first trace.
+    equations inside the function, because the lines that JAX reports belong to the first trace of
+    the function.
     """
     body = inner(jaxpr)
     captured = {variable for variable, array in closed_over(jaxpr) if identity(array) in embedded}

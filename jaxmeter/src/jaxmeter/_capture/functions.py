@@ -1,4 +1,4 @@
-"""Find the function inside a wrapper, closure variables, defaults, parameters and used names."""
+"""Find the function inside a wrapper, and its closure variables, defaults, parameters and names."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def code_names(code: types.CodeType) -> Iterator[str]:
 
 
 def parameters(fn: Any) -> list[inspect.Parameter]:
-    """Return the parameters that a call of a callable can fill; an empty list if not known.
+    """Return the parameters that a call of a callable can fill; [] if they are not known.
 
     The ``self`` of a bound method is left out, and also parameters that a partial fills by
     position.

@@ -18,10 +18,9 @@ _DECORATORS_LINES_COUNT_LIMIT = 50
 def uses_of(closed_jaxpr: Any, wanted: Collection[Hashable]) -> dict[Hashable, tuple[Use, ...]]:
     """Return the lines that use each captured array, in the order of the program.
 
-    ``wanted`` contains the `identity` of each array. In the result, the key of the lines of an
-    array is the identity of the array. Arrays that are never used are left out. If an array is
-    passed into a loop, a branch or a rematerialised function, the inner line that uses the array is
-    returned.
+    ``wanted`` contains the `identity` of each array. The result maps these identities to lines.
+    Arrays that are never used are left out. If an array is passed into a loop, a branch or a
+    rematerialised function, the inner line that uses the array is returned.
     """
     found: dict[Hashable, dict[Use, None]] = {}
     for key, use in _walk(closed_jaxpr, {}, wanted, set()):

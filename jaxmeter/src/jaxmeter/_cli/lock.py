@@ -1,6 +1,6 @@
 """Write the exact quantities of functions to jaxmeter.lock.toml, or compare them with the file.
 The quantities are traces, compiles, captured and embedded bytes, equations, instructions, fusions
-and temporaries. Each function is compiled and called twice. The file has a section for each
+and temporaries. Each function is compiled, and called three times. The file has a section for each
 version of JAX and each backend.
 
 exit codes: 0 the file was written, or nothing differs; 1 a regression, an improvement that is not

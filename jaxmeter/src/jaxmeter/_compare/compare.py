@@ -75,8 +75,8 @@ def compare(
         The arguments of both functions. They are pickled. Each `jax.ShapeDtypeStruct` is replaced
         by an array of ones.
     processes : int
-        Number of fresh processes. With an even number, each function is measured first equally
-        often. With fewer than four processes, only large differences of times are found.
+        Number of fresh processes, at least 2. With an even number, each function is measured first
+        equally often. With fewer than four processes, only large differences of times are found.
     criteria : Criteria
         The limits that decide whether times are different and whether answers are the same.
     effort : Effort

@@ -84,10 +84,10 @@ class Kernels:
 
         XLA leaves some instructions without a source line, such as the parts of a cumulative sum.
         If at most half of the kernel's instructions have no line, these instructions are not
-        counted. Otherwise they all get the first origin that is found. The search begins in this
-        kernel. The next kernels are the kernels that this kernel reads, the kernels that read this
-        kernel, and then the neighbours of all these kernels. An origin is found from an instruction
-        with a line, or from an opcode that had only one origin before optimisation.
+        counted. Otherwise they all get the first origin that is found, from an instruction with a
+        line, or from an opcode that had only one origin before optimisation. The search begins in
+        this kernel, and continues in the kernels that it reads, in the kernels that read it, and in
+        the neighbours of these kernels.
         """
         counts = Counter(map(self.origin, self.inside(kernel)))
         unknown = sum(count for origin, count in counts.items() if not origin.source)

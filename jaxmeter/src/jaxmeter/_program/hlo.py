@@ -200,7 +200,7 @@ def named_instructions(text: str) -> dict[str, Instruction]:
 
 
 def _named_part(body: Iterable[Instruction]) -> Instruction | None:
-    """Return the instruction of a computation whose `op_name` is used for the computation's caller.
+    """Return the instruction of a computation that gives the computation's caller its `op_name`.
 
     Return None if no instruction of the computation has an `op_name`.
     """

@@ -46,7 +46,7 @@ def memory(fn: Case | Callable[..., Any], *args: Any, run: bool = True, **kwargs
         The arguments of the function. If any leaf of the arguments is a `jax.ShapeDtypeStruct`, the
         function is not run.
     run : bool
-        Whether to run the function once to measure its peak memory.
+        Whether to run the function to measure its peak memory.
 
     Returns
     -------
@@ -188,7 +188,7 @@ def pareto_front(sizes: Sequence[tuple[float, int | None]]) -> Iterator[tuple[in
     """Yield the position of each pair (seconds, bytes) and whether the pair is best.
 
     The fastest pair is first. A pair is best if it has fewer bytes than all pairs yielded before,
-    or if it is the fastest. Pairs with unknown bytes are compared by their seconds only.
+    or if it is the fastest. A pair with unknown bytes is best only if it is the fastest.
     """
     known = [(time, math.inf if size is None else size) for time, size in sizes]
     smallest = math.inf
