@@ -5,6 +5,7 @@ import json
 import pytest
 
 from jaxmeter import table
+from jaxmeter._watch.doctor import _reason
 from jaxmeter._watch.read import read_run
 
 START = {
@@ -74,6 +75,24 @@ def test_a_trace_without_a_compile_is_not_counted_and_an_overlap_is_noted(tmp_pa
     assert (again.compiles_count, again.seconds) == (2 - 1, 4)
     assert (cache.compiles_count, run.compiles_count) == (3, 3)
     assert "the times of all compiles add up to 10 s" in table(run)
+
+
+def test_a_miss_in_the_cache_says_that_the_first_run_did_not_write_the_program(tmp_path):
+    def compiled(outcome, reason="", parts=None):
+        cache = {"outcome": outcome, "reason": reason, "parts": parts or {}}
+        return read(tmp_path, START, event("compile", "f", 101, 102, cache=cache)).compiles[0]
+
+    now = compiled("written", parts={"computation": "1", "XLA flags": "2"})
+    before = compiled("not written", "it took < 1.00 seconds", now.cache_key_parts)
+    assert _reason(before, now).endswith(
+        "did not write this program to the cache: it took < 1.00 seconds"
+    )
+    assert _reason(now, now) == "not known: no part of the cache key changed"
+    assert _reason(compiled("written"), now).startswith("not known: this version of JAX")
+    before = compiled(
+        "not written", "it took < 1.00 seconds", {"computation": "1", "XLA flags": "3"}
+    )
+    assert _reason(before, now) == "the cache key changed in these parts: XLA flags"
 
 
 def test_an_event_that_was_cut_off_is_reported_and_the_rest_is_kept(tmp_path):

@@ -98,6 +98,10 @@ def _reason(old: RunCompile | None, new: RunCompile | None) -> str:
         return "the first run did not compile this program"
     parts, others = old.cache_key_parts, new.cache_key_parts
     changed = [name for name in parts if others.get(name, parts[name]) != parts[name]]
+    if not changed and old.cache in ("off", "not written"):
+        return f"the first run did not write this program to the cache: {old.cache_reason}"
+    if not changed and parts:
+        return "not known: no part of the cache key changed"
     if not changed:
         return "not known: this version of JAX does not show the parts of the cache key"
     if changed == ["computation"]:
