@@ -211,7 +211,7 @@ class Comparison(Result):
     def verdict(self) -> Literal["same", "different", "inconclusive", "failed"]:
         """The verdict on all quantities, in this order of precedence:
 
-        - ``failed`` if a measurement did not succeed;
+        - ``failed`` if a measurement did not succeed, or nothing could be compared;
         - ``different`` if any quantity differs;
         - ``inconclusive`` if a decisive quantity is inconclusive;
         - ``same`` otherwise.

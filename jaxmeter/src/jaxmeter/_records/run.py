@@ -90,8 +90,8 @@ class RunCompile:
     captured_bytes: int | None
     captured_count: int | None
     captured: tuple[RunCapture, ...]
-    """The largest captured arrays. They are listed only if all captured arrays together have 1 MB
-    or more, and only in the function's first compile with this total size."""
+    """The largest captured arrays, at most five. They are listed only if all captured arrays
+    together have 1 MB or more, and only in the function's first compile with this total size."""
 
     @property
     def is_jax(self) -> bool:
@@ -141,7 +141,8 @@ class RunProcess:
     executable: str
     python: str
     jax: str
-    """The version of JAX; empty if the process did not import it."""
+    """The version of JAX; empty if the process did not import it; ``of its parent`` if a forked
+    process compiled with the JAX that its parent had imported."""
     start_seconds: float
     end_seconds: float
     """The time when the process ended, or the time of its last event if it ended without notice."""

@@ -135,7 +135,7 @@ def _embedded(arrays: list[AuditedArray]) -> int:
 
 
 def _short(path: str) -> str:
-    """Return a path; leave out the middle of a long path: ``self.layers...[3].weight``."""
+    """Return a path; leave out the middle of a long path: ``self...blocks[3].weight``."""
     if len(path) <= _PATH_CHARACTERS:
         return path
     ends = [match.start() for match in re.finditer(r"[.\[]", path)]

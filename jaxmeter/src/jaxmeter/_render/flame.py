@@ -34,8 +34,8 @@ rect {{ stroke: Canvas; stroke-width: 0.5; }}
 </style></head><body>
 <h1>{title}</h1>
 <p>{headline} The width of a box shows its time. The boxes below a box are its parts. From top to
-bottom the boxes show stage, calls, source line, primitive and kernel. Point at a box to see its
-name and time.</p>
+bottom the boxes show stage, calls, source line, named scopes, primitive and kernel. Point at a box
+to see its name and time.</p>
 <svg role="img" aria-label="{title}">
 {boxes}
 </svg></body></html>
@@ -104,7 +104,10 @@ def speedscope(profile: CompileProfile) -> str:
 
 
 def stacked(profile: CompileProfile) -> dict[tuple[str, ...], float]:
-    """Return the seconds of each stack of frames: stage, calls, source line, primitive, kernel."""
+    """Return the seconds of each stack of frames.
+
+    The frames are stage, calls, source line, named scopes, primitive and kernel.
+    """
     found: dict[tuple[str, ...], float] = defaultdict(float)
     for row in profile.rows:
         if row.seconds > 0:

@@ -106,8 +106,8 @@ schema(
     "of result.",
     dtype="XLA's name of the type: `f64`, `f32`, `s32`, `pred`",
     scope="named scopes",
-    count="number of instructions, including instructions in fusions; parameters, tuples, tuple "
-    "elements and bitcasts are not counted",
+    count="number of instructions, including instructions in fusions; parameters, tuple elements, "
+    "bitcasts and instructions with a tuple as result are not counted",
     result_bytes="size of the results of instructions outside fusions, bytes",
 )
 schema(

@@ -35,10 +35,10 @@ def run_case(case: BenchmarkCase) -> Record:
     when its time limit expires, or when this process is interrupted. On Linux every descendant is
     killed. On other systems only the process group is killed.
 
-    The target runs in the process that measures it. The output of the target is never mistaken
-    for a record. But a target that changes jaxmeter or the clock in the memory of this process can
-    falsify its measurement. A target that kills the parent of its process can leave processes
-    behind.
+    The worker process runs the target and also measures it. The output of the target is never
+    mistaken for a record. But a target that changes jaxmeter or the clock in the memory of the
+    worker process can falsify its measurement. A target that kills the parent of its process can
+    leave processes behind.
     """
     if not isinstance(case, BenchmarkCase):
         raise JaxmeterError(

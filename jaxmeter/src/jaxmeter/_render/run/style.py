@@ -50,9 +50,9 @@ ul {{ padding-left: 1.2rem; margin: .3rem 0; }}
 <div class="numbers">{numbers}</div>
 <ul>{notes}</ul>
 <h2>Avoidable time</h2>
-<p class="quiet">The row about the persistent cache shows the time that later runs can save. In the
-other rows, each compile is counted at most once. Each time is the sum of tracing, lowering and
-compiling. If another compile began during this time, its time is not included.</p>
+<p class="quiet">The row about the persistent cache shows the compile time that later runs can save.
+In the other rows, each compile is counted at most once. Its time is the sum of tracing, lowering
+and compiling, without the time of other compiles that began meanwhile.</p>
 <table><thead><tr><th>time</th><th>compiles</th><th>kind</th><th>cause</th><th>what to do</th></tr>
 </thead><tbody>{savings}</tbody></table>
 <h2>Timeline</h2>
