@@ -20,6 +20,7 @@ from benchmarks.cases.quantities import FIELD, GRADIENT
 from benchmarks.workloads.casing import problem_named
 from jaxmeter import Case, tables
 from studies.harness import Row
+from vcjax._options import Operator, resolve_tiles
 from vcjax.problems import Problem
 
 FAR = {"B": "far_field", "BOFF": "far_field", "GRADB": "far_gradient"}
@@ -27,7 +28,7 @@ POINTS_COUNT = 800
 
 
 def process_rows(
-    operator: str,
+    operator: Operator,
     process: int,
     case: str,
     digits: int | None,
@@ -43,8 +44,8 @@ def process_rows(
     arguments = dict(locals())
     evaluation = _evaluation(operator, problem_named(case, digits=digits))
     inputs = evaluation.args
-    chunks = vcjax.config().chunks
-    auto = tuple(chunks[f"VCJAX_CHUNK_{operator}_{side}"].value for side in ("SRC", "TRG"))
+    # The sizes of "auto" inside `jit`: on CPUs, calls outside `jit` have other sizes.
+    auto = resolve_tiles("studies chunks", operator, "auto", "auto")[:2]
     found: dict[tuple[int, ...], Row] = {}
     runs = {}
     for pair in dict.fromkeys([auto, *map(tuple, sizes)]):

@@ -2,6 +2,7 @@
 
 import subprocess
 
+import jax
 import numpy as np
 import pytest
 
@@ -9,6 +10,7 @@ from jaxmeter import host_environment
 from studies.__main__ import main
 from studies.chunks import cases, study, tables
 from studies.harness import StudyError, append_row
+from vcjax._options import _AUTO
 
 SIZES = {(256, 80): (1.02, 10), (1024, 80): (1.0, 50), (4096, 320): (2.0, 5)}
 
@@ -131,3 +133,8 @@ def test_the_first_process_measures_all_sizes_with_memory_and_the_share_of_the_f
 def test_further_processes_do_not_trace():
     (row,) = cases.process_rows("B", 1, "case_vc", 1, 1, [], "code")
     assert not {"far_fraction", "largest_temp_bytes"} & set(row["found"][0])
+
+
+def test_auto_is_the_tile_size_inside_jit():
+    (row,) = cases.process_rows("B", 1, "case_vc", 1, 1, [], "code")
+    assert row["auto"] == list(_AUTO[jax.default_backend()]["B"])
