@@ -30,7 +30,8 @@ from benchmarks.measuring.plan import (
 if TYPE_CHECKING:
     from benchmarks.summary import Summary
 
-# asv ends a method setup_cache if it prints nothing for this time. Each case has a shorter limit.
+# asv stops a `setup_cache` that prints nothing for this time. Every round has a shorter limit,
+# and prints a line when it ends.
 SUITE_TIMEOUT_SECONDS = 1800
 
 W7X = {"workload": "w7x", "half_period": True}

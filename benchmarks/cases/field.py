@@ -20,7 +20,7 @@ from jaxmeter import Case
 LARGEST_ERROR = 0.1
 
 SMALL_ARRAYS = ("field_phi", "field_theta")
-"""Names of the two smallest arrays of a casing, which are interpolation matrices.
+"""Names of two small arrays of a casing: the matrices that interpolate a field to the nodes.
 
 The variant "cached" closes over these arrays only.
 """
@@ -120,7 +120,7 @@ def _divided(workload: str, digits: int, half_period: bool, device_count: int) -
 
 
 def _cached(program: Program) -> Program:
-    """Return a program that captures the casing's small arrays.
+    """Return a program that captures the arrays `SMALL_ARRAYS` of the casing.
 
     The other arrays, which have nearly all of the bytes, are arguments.
     """

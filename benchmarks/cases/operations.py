@@ -1,8 +1,9 @@
 """Cases of vcjax's operations, for profiles of compiles and for the lock file.
 
 The casings of these cases have shapes and types but no values. The lock file ``jaxmeter.lock.toml``
-has the exact quantities of these operations for W7-X at three digits. ``jaxmeter lock --check``
-compiles the operations within some seconds and compares their quantities with the file.
+has the exact quantities of `prepare`, `field` and `gradient` for W7-X at three digits. ``jaxmeter
+lock --check`` compiles these operations in a few seconds and compares their quantities with the
+file.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ exact metric needs only one process for each commit, even on a busy machine. Mea
 in ``results/bisect``, so an interrupted command resumes when it is run again. Measurements that
 failed are repeated.
 
-Exit codes: 0 if the commit is found, 2 if it is not found, 130 if the command is interrupted.
+Exit codes: 0 if the commit is found, 2 if it cannot be found, 130 if the command is interrupted.
 """
 
 from __future__ import annotations
@@ -95,10 +95,10 @@ def commits_between(base: str, head: str) -> list[str]:
 
 
 def first_change(commits: Sequence[str], value_of: Callable[[str], Value]) -> tuple[int, int]:
-    """Return the indices of the two commits before and after a change of the value.
+    """Return the indices of the last commit with BASE's value, and of the next measured commit.
 
-    The first is the last commit with BASE's value. The second is the next commit that can be
-    measured. If the value changes several times, the result is one of the changes.
+    Commits between these two commits cannot be measured. If the value changes several times, the
+    result is one of the changes.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def has_result(record: jaxmeter.Record) -> bool:
 def value_in(record: jaxmeter.Record, metric: str) -> Value:
     """Return the value of a metric in a record.
 
-    If the answer was wrong or the function was traced again, the result is the kind of the failure.
+    If the answer was wrong or the function was retraced, the result is the kind of the failure.
     After any other failure, or if the record does not have the metric, the result is None.
     """
     if not has_result(record):

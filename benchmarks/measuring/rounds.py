@@ -154,7 +154,7 @@ def say_not_judged(
     command such as "increase --budget by 40 s".
     """
     print(
-        f"{ENOUGH_ROUNDS} rounds of every {kind} take about {needed_seconds:.0f} s more here, but "
+        f"{ENOUGH_ROUNDS} rounds of every {kind} take about {needed_seconds:.0f} s more, but "
         f"{max(left_seconds, 0):.0f} s are left. "
         f"The times of {rest} will not be judged; {advice} to judge these times too",
         flush=True,

@@ -62,8 +62,8 @@ class Workers:
     def measure(self, case: PlannedCase, round_index: int) -> jaxmeter.Record:
         """Measure a round of a case in one process, and return its record.
 
-        A preparation of the case runs before, but only once in all rounds of all cases. If the
-        measurement fails or is skipped, the status of the record is not "ok".
+        The preparation of the case runs first, once for all rounds of all cases. If the measurement
+        fails or is skipped, the status of the record is not "ok".
         """
         for module, package in case.requires.items():
             if importlib.util.find_spec(module) is None:

@@ -27,7 +27,8 @@ from studies.closure import break_even, pictures
 from studies.closure.memory import needs, within_memory
 from studies.harness import RESULTS, StudyError, measured, read_rows, replace_file, table
 
-# The files that records depend on. All other files of jaxmeter draw, compare or audit.
+# The main files of jaxmeter that measure. After a change of any other file of jaxmeter, existing
+# records are kept.
 JAXMETER = tuple(
     f"jaxmeter/src/jaxmeter/{name}.py"
     for name in ("_workers/worker", "_workers/run", "_workers/processes", "_workers/supervisor")
@@ -58,7 +59,7 @@ VERSION_VARIANTS = ("closure", "argument", "simplified")
 CLOSELY = {64: ("closure", "argument"), 128: LARGE_VARIANTS}
 FEW_ROUNDS = {64: 1, 128: 2}
 LIKE_CLOSURE = ("cached", "simplified")
-"""Variants that, like the closure, still use the old cube after the cube is changed."""
+"""Variants that capture the cube, or values computed from it, as the variant "closure" does."""
 # Twenty minutes, minus the time to make the environment and the page. The first round of each case
 # always runs.
 QUICK_BUDGET_SECONDS, QUICK_CASING_BUDGET_SECONDS = 880.0, 170.0

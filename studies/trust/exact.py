@@ -1,7 +1,7 @@
 """Inject changes that `jaxmeter compare` finds without measuring times: docs/trust.md.
 
 Each of four changes is injected into the second function of a hundred pairs. The functions are of
-seven kinds and several sizes. Two changes concern captured arrays: a captured array of 4096 bytes,
+seven kinds. Two changes concern captured arrays: a captured array of 4096 bytes,
 and another value in an array that both functions capture. The other two changes are a call that
 retraces and one more temporary buffer. For each changed pair the study also measures an A/A pair:
 two equal functions. Rerun to resume.

@@ -55,8 +55,8 @@ class Pair:
     """Two functions to compare.
 
     In ``A/A`` pairs both functions are equal. In ``injected`` pairs the second loop takes longer,
-    or shorter, by a known share of its time. In ``compile`` pairs the second program has more of
-    the same operations, so it takes longer to trace, lower and compile.
+    or shorter, by a known share of the first loop's time. In ``compile`` pairs the second program
+    has more of the same operations, so it takes longer to trace, lower and compile.
     """
 
     study: str

@@ -103,7 +103,7 @@ def test_a_budget_that_is_too_small_is_reported_with_the_needed_time(measure, ca
     ticks = itertools.count(step=10)
     measure(budget=20, clock=lambda: float(next(ticks)))
     out = capsys.readouterr().out
-    assert "3 rounds of every case take about 40 s more here, but 20 s are left" in out
+    assert "3 rounds of every case take about 40 s more, but 20 s are left" in out
     assert "The times of suite/b will not be judged; increase --budget by 40 s" in out
 
 

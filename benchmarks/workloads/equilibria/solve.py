@@ -116,10 +116,7 @@ def free_boundary(mpol: int, surfaces: int):
 
 
 def coil_field(r, phi, z):
-    """Return the field (B_R, B_phi, B_Z) of the coils at points given in cylindrical coordinates.
-
-    The solver calls this function.
-    """
+    """Return the field (B_R, B_phi, B_Z) of the coils at points in cylindrical coordinates."""
     from vcjax.problems import magnetic_field, tokamak_coils
 
     r, phi, z = np.broadcast_arrays(r, phi, z)
