@@ -63,7 +63,7 @@ def ordered_commits(
 def known_commits(repository: Path, hashes: Iterable[str]) -> list[Commit]:
     """Return the repository's commits that have these hashes, in topological order.
 
-    Return an empty list if git cannot be run.
+    Return an empty list if `repository` is not a git clone, or if git cannot be run.
     """
     # Pass only full hashes: git could read any other name as a branch and return another commit.
     names = {name for name in hashes if FULL_NAME.fullmatch(name)}

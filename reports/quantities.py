@@ -86,7 +86,7 @@ KNOWN = (
     Metric("compile_peak_rss_bytes", "noisy", "peak resident set up to the end of compiling"),
     Metric("peak_rss_bytes", "noisy", "peak resident set up to the last steady-state call"),
     Metric("captured_bytes", "exact", "arrays that the function closes over"),
-    Metric("embedded_bytes", "exact", "constants in the compiled program"),
+    Metric("embedded_bytes", "exact", "constants in the program that the compiler receives"),
     Metric("hidden_argument_bytes", "exact", "captured arrays that JAX passes as arguments"),
     Metric("argument_bytes", "exact"),
     Metric("output_bytes", "exact"),

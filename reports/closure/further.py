@@ -29,9 +29,9 @@ LEAST_AUDITED_BYTES = 1000
 def spread(cases: pd.DataFrame, runs: pd.DataFrame, script: pd.DataFrame) -> Section:
     """Return the section on the reasons why standard deviations differ.
 
-    `cases` is the result of `summaries.variants`, and `script` of `summaries.script_calls`. `runs`
-    has the seconds of every recorded run in the processes that computed frames. Run 0 is the first
-    call after compiling.
+    `cases` is from `summaries.variants`, and `script` is from `summaries.script_calls`. `runs` has
+    the seconds of every recorded run in the processes that computed frames. Run 0 is the first call
+    after compiling.
     """
     runs, script = (_at_largest_size(found) for found in (runs, script))
     drawn = () if runs.empty else (figures.runs_in_order(runs),)
@@ -44,8 +44,8 @@ def spread(cases: pd.DataFrame, runs: pd.DataFrame, script: pd.DataFrame) -> Sec
         tuple(_script_sentences(script)),
         (
             "If one of n otherwise equal runs takes a time d longer, the standard deviation is "
-            "about d / √n. For twenty runs and 28 ms this is about 6.2 ms, and the median is "
-            "unchanged. The value published for the closure is also 6.2 ms. The first call after "
+            "about d / √n. For twenty runs and 28 ms this is about 6.3 ms, and the median is "
+            "unchanged. The value published for the closure is 6.2 ms. The first call after "
             "compiling can be such a slow run: JAX sets up its fast path during this call, and "
             "uses the memory of the results for the first time. The standard deviation of the "
             "steady state excludes this call. The figures show whether this call took longer.",
@@ -141,7 +141,7 @@ def change(cases: pd.DataFrame) -> Section | None:
 def break_even(curve: pd.DataFrame, cases: pd.DataFrame) -> Section | None:
     """Return the section on the array sizes for which capture is fine; None if `curve` is empty.
 
-    `curve` is the result of `summaries.curve`, and `cases` of `summaries.variants`.
+    `curve` is from `summaries.curve`, and `cases` is from `summaries.variants`.
     """
     if curve.empty:
         return None

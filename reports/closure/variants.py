@@ -90,7 +90,7 @@ def _tables(
 ) -> Iterator[Table]:
     made = cases
     if with_published:
-        # The smallest size last, as in the published table.
+        # The largest size comes first, next to the published rows.
         made = cases.sort_values("size", ascending=False, kind="stable")
         made = pd.concat([published(), made.assign(source="measured here")])
     by = [column for column in ("source", *PROBLEM) if column in made]

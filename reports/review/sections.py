@@ -20,8 +20,8 @@ MAX_TIMES_SHOWN = 40
 NUMBERS = ("Base", "Head", "Change")
 LINES_LEAD = (
     "Source lines of the cases whose compile time or program changed. The times come from one "
-    "profile of each commit. They are scaled so that their total is the median time of "
-    "trace, lower and compile."
+    "profile of each case at each commit. They are scaled so that their total is the median time "
+    "of trace, lower and compile."
 )
 FORMATS = {
     "seconds": seconds,
@@ -99,8 +99,8 @@ def sections(review: Review) -> Iterator[Section]:
         notes = _untested(review)
         yield Section("times", "Times", lead, notes, figures=figures, tables=(table,))
     if review.inconclusive:
-        lead = "The processes of a commit give different values of these numbers."
-        caption = "Exact metrics and errors that vary"
+        lead = "These numbers vary between the processes of a commit, or are NaN at both commits."
+        caption = "Exact metrics and errors without a verdict"
         table = _findings_table(review.inconclusive, "inconclusive", caption)
         yield Section("inconclusive", "Inconclusive", lead, tables=(table,))
     yield from _not_compared(review)

@@ -103,7 +103,7 @@ class Review:
 
     @property
     def inconclusive(self) -> tuple[Finding, ...]:
-        """Exact metrics and errors in which the processes of a commit disagree."""
+        """Exact metrics that vary between processes, and errors that are NaN at both commits."""
         return tuple(f for f in self.of("inconclusive") if f.metric.kind != "noisy")
 
     @property
@@ -166,7 +166,7 @@ class Review:
             (once, "time", "with one round, not tested"),
             (len(self.untested) - unpaired - once, "time", "with too few rounds, not tested"),
             (unpaired, "time", "without paired rounds, not tested"),
-            (len(self.inconclusive), "exact metric", "inconclusive"),
+            (len(self.inconclusive), "number", "inconclusive"),
             (len(self.lost) - len(self.broken), "case", "not compared"),
             (len(self.flaky), "case", "with failed processes"),
             (len(elsewhere), "environment", "left out"),

@@ -1,1 +1,1 @@
-"""Make the sections of the report; each file has a summary, figure, table and sentences."""
+"""Make the sections of the report, one in each file, and the head of a page."""

@@ -21,9 +21,9 @@ AUTO = "auto"
 def summary(measured: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each problem and pair of chunk sizes.
 
-    The column `is_fastest` marks the smallest steady-state median. The columns
-    `steady_to_fastest_*` have the ratio to the time of this pair, and the interval of the ratio: a
-    pair differs significantly from the fastest pair if its interval does not contain 1.
+    The column `is_fastest` marks the pair with the smallest steady-state median. The columns
+    `steady_to_fastest_*` have the ratio of a pair's time to the time of the fastest pair, and the
+    interval of this ratio. If the interval does not contain 1, the times differ significantly.
     """
     pair = ["chunk_size", "target_chunk_size"]
     found = []

@@ -172,7 +172,7 @@ def sentences(problems: pd.DataFrame) -> list[str]:
         if not pd.isna(repaid):
             tail = f"which is repaid after {counted(int(repaid), 'evaluation')}"
         compiled = seconds(row["all_compile_median_seconds"])
-        said.append(f"{problem_name(row)}: tracing and compiling took {compiled}, {tail}.")
+        said.append(f"{problem_name(row)}: the compile time is {compiled}, {tail}.")
     # Add a sentence if a package used more or less than one processor.
     highest = problems[[f"{load}_highest_ratio" for load in LOADS]].max(axis=None)
     lowest = problems[[f"{load}_lowest_ratio" for load in LOADS]].min(axis=None)

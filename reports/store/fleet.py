@@ -185,8 +185,8 @@ def read_any(root: str | Path) -> Store:
         ).fetchall()
     except duckdb.Error as error:
         raise ReportError(
-            f"{root} cannot be read as a fleet: {error}; if a file is damaged, restore it, "
-            "or delete it and add its records again with python -m reports compact"
+            f"read_any: {root} cannot be read as a fleet: {error}; if a file is damaged, restore "
+            "it, or delete it and add its records again with python -m reports compact"
         ) from error
     return Store(root, tuple(_stored(root, rows)), tuple(_skipped(loud)))
 
