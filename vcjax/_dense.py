@@ -144,7 +144,8 @@ def dense_operator(
 
 @jax.jit
 def _apply(operator: DenseOperator, B):
-    flat = B.reshape(*B.shape[:-3], -1) @ operator.matrix.T
+    # For a single field, XLA would copy the transpose of the matrix.
+    flat = jnp.einsum("...s,ts->...t", B.reshape(*B.shape[:-3], -1), operator.matrix)
     return flat.reshape(*B.shape[:-3], *operator.trg_shape, 3)
 
 
