@@ -155,8 +155,8 @@ def chosen_place(
     if chosen.empty:
         held = ", ".join(f"{r['commit']} in {r['environment_key']}" for r in rows(environments))
         raise ReportError(
-            f"make_report: nothing measured for commit {commit or 'any'!r} in environment "
-            f"{environment or 'any'!r}; give the beginning of a commit hash and of an environment "
+            f"nothing measured for commit {commit or '(any)'} in environment "
+            f"{environment or '(any)'}; give the beginning of a commit hash and of an environment "
             f"key; the store has {held}"
         )
     newest = chosen.sort_values("last_started_utc", na_position="first").iloc[-1]["commit"]

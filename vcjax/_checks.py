@@ -162,11 +162,12 @@ def check_casing(call: str, casing, kind: type, prepare: str) -> None:
         )
     for path, leaf in jax.tree.leaves_with_path(casing):
         # `near_weights="float32"` is an option of `prepare`.
-        rounded = getattr(leaf, "dtype", np.float64) != np.float64
-        if rounded and path[0] != jax.tree_util.GetAttrKey("near_weights"):
+        is_weights = path[0] == jax.tree_util.GetAttrKey("near_weights")
+        allowed = ("float64", "float32") if is_weights else ("float64",)
+        if str(getattr(leaf, "dtype", "float64")) not in allowed:
             raise VcjaxError(
-                f"{call} got a casing with arrays of dtype {leaf.dtype}; do not change the float64 "
-                f"arrays that {prepare} made."
+                f"{call} got a casing with arrays of dtype {leaf.dtype}; do not change the dtypes "
+                f"of the arrays that {prepare} made."
             )
     for name, expected in _shapes(casing).items():
         shape = getattr(casing, name).shape

@@ -72,7 +72,9 @@ def compiled(
             leaves = jax.tree.leaves((args, kwargs))
             is_traced = any(isinstance(leaf, Tracer) for leaf in leaves) or is_tracing()
             program = nested if is_traced or jax.default_backend() != "cpu" else direct
-            return program(*args, **kwargs)
+            # The functions of vcjax combine arrays of different ranks.
+            with jax.numpy_rank_promotion("allow"):
+                return program(*args, **kwargs)
 
         return call
 

@@ -6,7 +6,6 @@ ellipse), plus compile time. Applying the matrix takes one matrix product.
 """
 
 from dataclasses import dataclass, field
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +15,7 @@ from jaxtyping import Array, Float
 
 from vcjax._casing import Casing
 from vcjax._checks import check_casing, check_jax, check_vectors
-from vcjax._compiled import operands
+from vcjax._compiled import compiled, operands
 from vcjax._data_checks.watch import check_evaluated, watch_alike
 from vcjax._errors import VcjaxError
 from vcjax._geometry.nodes import one_period
@@ -149,7 +148,7 @@ def _apply(operator: DenseOperator, B):
     return flat.reshape(*B.shape[:-3], *operator.trg_shape, 3)
 
 
-@partial(jax.jit, static_argnums=(1, 2))
+@compiled({}, static_argnums=(1, 2))
 def _matrix(casing: Casing, tiles: Tiles, sign: float):
     rule = casing.rule
     count = rule.target_count

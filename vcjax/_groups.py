@@ -33,7 +33,6 @@ _SETTINGS = (
     "default_matmul_precision",
     "disable_jit",
     "numpy_dtype_promotion",
-    "numpy_rank_promotion",
     "threefry_partitionable",
 )
 """Settings of JAX that hold in the calling thread only, if a context manager makes them. JAX would

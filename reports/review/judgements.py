@@ -79,16 +79,22 @@ def _why_not(review: Review) -> str:
 
 
 def _busy_load(review: Review) -> float | None:
-    """Return the largest load before a timed process that means a busy machine, else None."""
-    loads = [
-        row["load_1min_before"]
+    """Return the largest load before a timed process if it means a busy machine, else None.
+
+    Some cases run on one CPU. The machine has as many CPUs as the case with the most CPUs.
+    """
+    timed = [
+        row
         for commit in (review.commits.base, review.commits.head)
         for case in commit.cases.values()
         for row in case.good.values()
         if row.get("steady_median_seconds") is not None
-        and is_busy(row.get("load_1min_before"), row.get("cpus_available_count"))
     ]
-    return max(loads, default=None)
+    load, cpus = (
+        max((row[name] for row in timed if row.get(name) is not None), default=None)
+        for name in ("load_1min_before", "cpus_available_count")
+    )
+    return load if is_busy(load, cpus) else None
 
 
 def _outcome(is_worse: bool, is_better: bool) -> Outcome:

@@ -12,6 +12,7 @@ from ..document.markdown import escaped, escaped_html, fact_line, markdown_table
 from ..document.section import Document, Section
 from ..document.table import Table
 from ..document.write import write_whole
+from ..units import counted
 from .causes import changed_lines
 from .findings import REPORTED, Finding
 from .judgements import judgements
@@ -126,7 +127,7 @@ def review_markdown(review: Review) -> str:
         else:
             text += part
     if left:
-        text += f"\nToo long for a comment: {left} further parts are on the page.\n"
+        text += f"\nToo long for a comment: {counted(left, 'further part')} on the page.\n"
     return text
 
 

@@ -322,7 +322,7 @@ def test_an_unreadable_study_is_an_error_and_an_unreadable_audit_has_a_section(
 ):
     assert main(["closure", "--study", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
     assert "measure first" in capsys.readouterr().err
-    with pytest.raises(ReportError, match="nothing measured for commit 'abc'"):
+    with pytest.raises(ReportError, match="nothing measured for commit abc"):
         make_closure_report(study, commit="abc")
     for path in (study / "audits").rglob("*.json"):
         cut = tmp_path / path.relative_to(study)

@@ -44,6 +44,17 @@ def test_long_vectors_are_asked_for_with_avx512_only(monkeypatch, avx512):
     np.testing.assert_array_equal(program(X), X**2)
 
 
+def test_results_do_not_depend_on_the_rank_promotion_of_the_caller():
+    problem = small_torus()
+    casing = casing_of(problem, 2)
+    with jax.numpy_rank_promotion("raise"):
+        field = vcjax.external_field(casing, problem.B)
+        matrix = vcjax.dense_operator(casing)
+        gradient = jax.grad(lambda B: vcjax.external_field(casing, B).sum())(problem.B)
+    np.testing.assert_allclose(matrix.apply(problem.B), field, atol=1e-13)
+    np.testing.assert_allclose((gradient * problem.B).sum(), field.sum(), rtol=1e-12)
+
+
 def test_xla_does_not_compute_with_captured_arrays_while_it_compiles():
     surface = problems.circular_torus(major_radius=1.0, minor_radius=0.3)
     x = surface.points(6, 24, half_period=False)

@@ -109,7 +109,8 @@ SETTINGS = {
     "none": contextlib.nullcontext,
     "device": lambda: jax.default_device(jax.devices()[0]),
     "precision": lambda: jax.default_matmul_precision("float32"),
-    "promotion": lambda: jax.numpy_dtype_promotion("standard"),
+    "dtype promotion": lambda: jax.numpy_dtype_promotion("standard"),
+    "rank promotion": lambda: jax.numpy_rank_promotion("raise"),
 }
 
 

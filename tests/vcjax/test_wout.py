@@ -126,9 +126,9 @@ def test_a_missing_file_or_a_folder_is_refused(tmp_path):
 
 def test_files_of_other_kinds_are_refused(tmp_path):
     path = tmp_path / "wout.nc"
-    for content in (b"", b"&INDATA\n  LASYM = F\n/\n"):
+    for content in (b"", b"&INDATA\n  LASYM = F\n/\n", b"CDF\x05" + bytes(100)):
         path.write_bytes(content)
-        assert "not a NetCDF file" in refusal(path)
+        assert "not a NetCDF-3 file" in refusal(path)
     path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
     assert "nccopy" in refusal(path)
 

@@ -71,8 +71,9 @@ def _content(call: str, path: Path, kind: str) -> bytes:
             f"{call} got {path}, a NetCDF-4 (HDF5) file, but reads NetCDF-3 only. "
             "Convert the file with: nccopy -k classic in.nc out.nc"
         )
-    if head[:3] != b"CDF":
+    if head not in (b"CDF\x01", b"CDF\x02"):
         raise VcjaxError(
-            f"{call} got {path}, which is not a NetCDF file (it starts with {head!r}); give {kind}."
+            f"{call} got {path}, which is not a NetCDF-3 file (it starts with {head!r}); give "
+            f"{kind}."
         )
     return content

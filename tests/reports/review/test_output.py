@@ -73,7 +73,7 @@ def test_a_review_too_long_for_a_comment_leaves_whole_parts_to_the_page(pair):
     (cause,) = review.causes
     many = [dataclasses.replace(cause, title=f"Cause {i} {'x' * 900}") for i in range(200)]
     text = review_markdown(dataclasses.replace(review, causes=tuple(many)))
-    assert len(text) < 65_536 and "further parts are on the page" in text
+    assert len(text) < 65_536 and "further parts on the page" in text
     assert text.count("<details>") == text.count("</details>")
 
 

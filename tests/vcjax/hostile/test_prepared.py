@@ -87,6 +87,7 @@ def test_a_casing_mapped_to_something_else_is_refused(torus, casing, gradient_ca
     "change, message",
     [
         (lambda c: dict(field_theta=c.field_theta.astype(np.float32)), "arrays of dtype float32"),
+        (lambda c: dict(near_weights=c.near_weights.astype(np.float16)), "arrays of dtype float16"),
         (lambda c: dict(near_weights=c.near_weights[..., 1:]), "near_weights .* its rule needs"),
         (lambda c: dict(near_weights=c.near_weights[:, :, 1:]), "near_weights .* its rule needs"),
         # The sources fit both rules.
