@@ -142,14 +142,14 @@ def _untested(review: Review) -> tuple[str, ...]:
     notes = []
     if unpaired:
         notes.append(
-            f"{counted(unpaired, 'time')} could not be tested: the rounds of BASE and HEAD were not "
-            "interleaved, so machine noise may explain any difference. To interleave them, run "
+            f"{counted(unpaired, 'time')} could not be tested: the rounds of BASE and HEAD were "
+            "not interleaved, so machine noise may explain any difference. To interleave them, run "
             "python -m benchmarks.measuring.pair."
         )
     if few:
         notes.append(
-            f"{counted(few, 'time')} could not be tested, with fewer than {MIN_ROUNDS_COUNT} paired "
-            "rounds."
+            f"{counted(few, 'time')} could not be tested, with fewer than {MIN_ROUNDS_COUNT} "
+            "paired rounds."
         )
     return tuple(notes)
 
