@@ -136,7 +136,8 @@ def case_of(name: str, options: argparse.Namespace) -> jaxmeter.Case:
     Raises
     ------
     JaxmeterError
-        If there is no such module, or no such function in it.
+        If there is no such module or no such function in it, or if the arguments or other options
+        cannot be used.
     Exception
         Any exception that the import of the module or the making of the case raises.
     """

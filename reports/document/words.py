@@ -15,7 +15,7 @@ from ..units import counted, ratio, significant
 
 
 def processes(table: pd.DataFrame) -> str:
-    """Return the number of processes of each row, such as `6 processes` or `5 to 6 processes`."""
+    """Return the number of processes per row as a phrase: `6 processes` or `5 to 6 processes`."""
     counts = sorted(int(count) for count in table["processes_count"])
     if counts[0] == counts[-1]:
         return counted(counts[0], "process")

@@ -1,10 +1,11 @@
 """Measure the cost of closing over arrays, with the installed Python and JAX: docs/closure.md.
 
-Each record is a file, ``results/closure/cases/<commit>/<environment>/<case>/<round>.json``. The
-commit is the last commit that changed the measured code, and the environment names the versions of
-Python and JAX. The study can run in several environments: ``python -m reports closure`` writes a
-page that shows all environments next to each other. The study also writes an audit for each
-environment and an image of the coronagraph. Rerun to resume.
+Each record is a file, ``results/closure/<part>/<commit>/<environment>/<case>/<round>.json``. The
+part is ``cases``, or ``casing`` for the virtual casing. The commit is the last commit that changed
+the code that the part measures, and the environment names the versions of Python and JAX. The study
+can run in several environments: ``python -m reports closure`` writes a page that shows all
+environments next to each other. The study also writes an audit for each environment and an image of
+the coronagraph. Rerun to resume.
 """
 
 from __future__ import annotations

@@ -49,7 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Measure and review the runs that have no rows in OUT; write a row for each copy of vcjax.
 
-    With ``--judge-again``, only review the measured runs again. Also print the table of all runs.
+    Then print how often each edit was found in all runs. With ``--judge-again``, measure nothing,
+    and only review the measured runs again.
     """
     commit = commit_named(options.commit)
     machine = f"{options.busy} busy" if options.busy else "quiet"

@@ -115,8 +115,8 @@ def build_offsurface_levels(
     fitting = tuple(level for level in levels if level[0] <= most[0] and level[1] <= most[1])
     if not fitting:
         raise VcjaxError(
-            f"{call} got a first grid {first} above max_Nt={max_Nt}, max_Np={max_Np}; start with "
-            "a coarser grid, or raise max_Nt and max_Np."
+            f"{call} got a first grid {first} above the limits max_Nt={max_Nt}, max_Np={max_Np} "
+            "(-1 means no limit); start with a coarser grid, or raise the limit that is exceeded."
         )
     return fitting
 

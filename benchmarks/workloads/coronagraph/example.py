@@ -25,8 +25,8 @@ ARCSECOND = np.pi / 648000.0
 def system(size: int) -> System:
     """Return the example system, with images of `size` x `size` pixels and float32 arrays.
 
-    A star like the sun is at a distance of 4 parsec. It has three giant planets within 0.3
-    astronomical units and a ring of dust. The telescope has a diameter of 39 metres.
+    A star like the sun is at a distance of 4 parsec. It has a ring of dust and three giant planets,
+    with semi-major axes below 0.3 astronomical units. The telescope has a diameter of 39 metres.
     """
     return _system(build(Instrument(size=size)), kepler_table(), size)
 

@@ -180,7 +180,7 @@ def test_max_Nt_and_max_Np_cap_the_off_surface_grid(named, points, B):
     "arguments, said",
     [
         ((0, -1), "got nt0=0"),
-        ((10, 20, 5), r"got a first grid \(10, 20\) above max_Nt=5"),
+        ((10, 20, 5), r"got a first grid \(10, 20\) above the limits max_Nt=5"),
         ((10, 20, 0), "got max_Nt=0"),
         ((10, 20, -1, -1, 0), "got max_levels=0"),
     ],

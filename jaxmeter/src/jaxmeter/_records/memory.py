@@ -96,6 +96,9 @@ class Tradeoff(Result):
         return tuple(point for point in self.points if point.is_best)
 
     def best(self, temp_bytes: float) -> TradeoffPoint | None:
-        """Return the fastest choice with at most ``temp_bytes`` of temporaries, or None."""
+        """Return the fastest choice with at most ``temp_bytes`` of temporaries, or None.
+
+        If the temporaries of the fastest choice are not known, they count as 0 bytes.
+        """
         fitting = (point for point in self.front if (point.temp_bytes or 0) <= temp_bytes)
         return next(fitting, None)

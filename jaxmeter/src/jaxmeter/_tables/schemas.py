@@ -110,12 +110,15 @@ def frame(name: str, rows: Any) -> pd.DataFrame:
         values = pd.Series(found, index=given.index)
         try:
             if kind == _TEXT and is_numeric_dtype(values) and values.notna().any():
-                raise TypeError("the name of a column of numbers must end in a unit")
+                raise TypeError(
+                    "the name of a column of numbers must end in a unit, such as _seconds, and the "
+                    "name of a column of booleans must begin with is_"
+                )
             table[column] = values.astype(kind)  # type: ignore[call-overload]
         except (TypeError, ValueError, OverflowError) as error:
             raise JaxmeterError(
                 f"frame: got values of {name}.{column} that are not {kind} ({error}); convert the "
-                "values"
+                "values or rename the column"
             ) from error
     return pd.DataFrame(table).reset_index(drop=True)
 
