@@ -3,8 +3,9 @@
 In `measurements`, each row is one process. Only the steady-state samples of a process are
 summarised, for example as a median and a standard deviation. The column names end in units.
 
-The tables contain every commit and every environment of the store. Summaries group the
-rows by commit and environment: numbers of two machines or two JAX versions are never pooled.
+The tables contain every commit and every environment of the store. Summaries group the rows by
+commit and by the name of the environment's folder. The name contains the version of JAX. It also
+tells machines apart if ``python -m reports merge`` wrote the store.
 """
 
 import json

@@ -146,7 +146,10 @@ def make_history(store: Store, *, repository: Path | None = None) -> History:
 
 
 def _all_series(table: pd.DataFrame) -> Iterator[Series]:
-    """Yield, for each case, a series for each measured metric, in the order of `metrics_of`."""
+    """Yield, for each case, a series for each measured metric, in the order of `metrics_of`.
+
+    An error that is NaN in every process has no series.
+    """
     metrics = metrics_of(table.dropna(axis="columns", how="all").columns)
     for key, case in groups(table.sort_values(["position", "round_index"]), ["case"]):
         at = case["position"].to_numpy()
