@@ -26,6 +26,8 @@ of JAX."""
 _GROUP_BYTES = 2**24
 """Largest size in bytes that the result of a group should have. The result stays in memory until it
 has been copied. Each group costs a few milliseconds if two processors evaluate groups."""
+_UNEQUAL = 1.05
+"""Largest ratio of the rows that a processor evaluates to its equal share."""
 _SETTINGS = (
     "debug_infs",
     "debug_nans",
@@ -94,8 +96,10 @@ def row_groups(rule: Rule, devices: Any, *values: Any, row_bytes: int = 0) -> Ro
     each = -(-rows // processors)
     if processors > 1 and row_bytes:
         most = min(each, max(1, _GROUP_BYTES // row_bytes))
-        # Of all sizes with which no processor evaluates more rows than necessary, take the largest.
-        each = min(range(most, 0, -1), key=lambda n: -(-rows // (n * processors)) * n)
+        # Take the largest size with which no processor evaluates many more rows than necessary.
+        each = next(
+            n for n in range(most, 0, -1) if -(-rows // (n * processors)) * n <= _UNEQUAL * each
+        )
     return RowGroups(rows, each)
 
 

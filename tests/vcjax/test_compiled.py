@@ -1,12 +1,14 @@
 """Compiler options of the programs that public calls run."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import vcjax
-from tests.vcjax.common import casing_of, small_torus, toroidal_field
+from tests.vcjax.common import casing_of, rule_of, small_torus, toroidal_field
 from vcjax import _compiled, problems
 
 X = np.linspace(0.0, 1.0, 3)
@@ -47,10 +49,12 @@ def test_long_vectors_are_asked_for_with_avx512_only(monkeypatch, avx512):
 def test_results_do_not_depend_on_the_rank_promotion_of_the_caller():
     problem = small_torus()
     casing = casing_of(problem, 2)
+    rule = rule_of(problem, 2, gradient=True)
     with jax.numpy_rank_promotion("raise"):
         field = vcjax.external_field(casing, problem.B)
         matrix = vcjax.dense_operator(casing)
         gradient = jax.grad(lambda B: vcjax.external_field(casing, B).sum())(problem.B)
+        jax.eval_shape(partial(vcjax.prepare_gradient, rule), problem.X)
     np.testing.assert_allclose(matrix.apply(problem.B), field, atol=1e-13)
     np.testing.assert_allclose((gradient * problem.B).sum(), field.sum(), rtol=1e-12)
 

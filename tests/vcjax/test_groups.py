@@ -1,6 +1,7 @@
 """Groups of target rows that direct calls on CPUs evaluate in parallel."""
 
 import contextlib
+import dataclasses
 import subprocess
 import sys
 
@@ -88,12 +89,16 @@ def test_each_group_is_evaluated_once(monkeypatch, processors):
 def test_rows_with_large_results_are_in_smaller_groups_that_share_the_work(casings, monkeypatch):
     """With groups of two, a processor would evaluate four of the five rows, not three."""
     use_processors(monkeypatch, 2)
-    rule = casings["float64"].rule
-    for rows_in_a_group, each in ((5, 3), (3, 3), (2, 1), (0.5, 1)):
+    few = casings["float64"].rule
+    many = dataclasses.replace(few, trg_shape=(46, few.trg_shape[1]), quad_nphi=46 * few.nfp * 4)
+    for rule, rows_in_a_group, each in (
+        *((few, 5, 3), (few, 3, 3), (few, 2, 1), (few, 0.5, 1)),
+        *((many, 23, 23), (many, 10, 8), (many, 3, 3), (many, 2, 2)),
+    ):
         row_bytes = int(_groups._GROUP_BYTES / rows_in_a_group)
         groups = _groups.row_groups(rule, None, row_bytes=row_bytes)
-        assert groups == (5, each)
-    assert _groups.row_groups(rule, None) == (5, 3)
+        assert groups == (rule.trg_shape[0], each)
+    assert _groups.row_groups(few, None) == (5, 3)
 
 
 def test_rows_are_divided_outside_transformations_only(casings, problem, monkeypatch):

@@ -146,8 +146,8 @@ def test_gradients_beside_the_surface_of_a_thin_torus_lose_no_digits_to_rounding
     assert error / 2 <= found.error.max() * np.abs(B).max() <= 20 * error
 
 
-def vacuum_gradients_off(X, distance, digits, **grid):
-    """Return the largest error of gradients off a surface, relative to the largest gradient.
+def vacuum_error(X, distance, digits, gradient, **grid):
+    """Return the largest error of fields or gradients off a surface, relative to the largest value.
 
     The field is that of a current on the z axis. The points are inside if the distance is negative.
     """
@@ -155,8 +155,10 @@ def vacuum_gradients_off(X, distance, digits, **grid):
     points = vcjax.surface_points(X, **targets) + distance * unit_normals(X, **targets)
     points, sources = points.reshape(-1, 3), (problems.CentralConductor(1.0),)
     B = problems.magnetic_field(sources, vcjax.surface_points(X, **grid, nphi=22, ntheta=46))
-    found = vcjax.off_surface_gradient(X, B, points, digits, **grid)
-    truth = problems.magnetic_field_gradient(sources, points)
+    evaluate = vcjax.off_surface_gradient if gradient else vcjax.off_surface_field
+    found = evaluate(X, B, points, digits, **grid)
+    known = problems.magnetic_field_gradient if gradient else problems.magnetic_field
+    truth = known(sources, points)
     missed = truth - found.external if distance < 0 else found.internal
     return np.abs(missed).max() / np.abs(truth).max()
 
@@ -165,14 +167,15 @@ def vacuum_gradients_off(X, distance, digits, **grid):
 def test_gradients_beside_a_thin_section_need_the_digits_of_points_that_are_lost_in_rounding():
     thin = problems.rotating_ellipse_surface(10, semi_axes=(0.0212, 0.1697), major_radius=1.0)
     X = thin.points(8, 8, half_period=True)
-    assert vacuum_gradients_off(X, -6e-7, 9, nfp=10, half_period=True) < 1e-9
+    assert vacuum_error(X, -6e-7, 9, gradient=True, nfp=10, half_period=True) < 1e-9
 
 
-def test_gradients_outside_a_section_of_few_nodes_have_a_tenth_of_the_allowed_error():
+@pytest.mark.parametrize("gradient", [False, True])
+def test_points_outside_a_section_of_few_nodes_have_a_tenth_of_the_allowed_error(gradient):
     """From outside, the nodes of the section are seen farther apart than they are."""
     ring = problems.rotating_ellipse_surface(1, semi_axes=(0.1, 0.1), major_radius=1.0)
     X = ring.points(4, 8, half_period=True)
-    assert vacuum_gradients_off(X, 0.03, 8, nfp=1, half_period=True) < 1e-9
+    assert vacuum_error(X, 0.03, 8, gradient, nfp=1, half_period=True) < 1e-9
 
 
 @pytest.mark.filterwarnings("ignore::vcjax.VcjaxWarning")

@@ -6,7 +6,6 @@ target are then a slice of the array, and no vector has to be rotated.
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import jax
@@ -16,7 +15,7 @@ from jax import lax
 from jax.core import Tracer
 from jaxtyping import Array, Float, Int
 
-from vcjax._compiled import operands
+from vcjax._compiled import compiled, operands
 from vcjax._errors import VcjaxError, errors_named
 from vcjax._geometry.resample import as_rows, resampled
 from vcjax._quadrature.rule import Rule
@@ -90,7 +89,7 @@ def on_host(*values: Any) -> bool:
     )
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@compiled({}, static_argnums=(0, 1))
 def _traced(function: Callable, rule: Rule, *values: Any) -> Any:
     return function(rule, *values, jnp)
 

@@ -70,7 +70,7 @@ def _inverse_power(square, power: int):
 @jax.custom_jvp
 def _squares(x, y):
     """Return the squares of the distances of all targets from all sources, (t, n)."""
-    r = [x[i][:, None] - y[i] for i in range(3)]
+    r = [x[i][:, None] - y[i][None] for i in range(3)]
     return r[0] ** 2 + r[1] ** 2 + r[2] ** 2
 
 

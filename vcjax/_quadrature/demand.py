@@ -23,6 +23,9 @@ _GRADIENT_RADII = 1.5
 # the shapes of studies/accuracy.
 _GRADIENT_MARGIN = 0.8
 _GRADIENT_EXTRA = 1.5
+# Values of `Demand.bending` off the surface. Patches of gradients are larger in any case, by
+# `_GRADIENT_EXTRA`, so the smaller value is enough for them.
+_BENDING, _BENDING_OF_GRADIENTS = 5 / 24, 1 / 12
 # If at least `_MANY_DIGITS` digits are requested, the near kernel at the rim may be larger by
 # `_FIELD_RIM_DIGITS` digits for fields, and by `_GRADIENT_MARGIN` digits for gradients
 # (`Demand.wide_cutoff`).
@@ -51,6 +54,7 @@ class Demand:
     radius_in_nodes : least radius of a patch, in node spacings.
     least_radial_count : least number of radii of the polar rule.
     lagrange_count : number of points of the Lagrange interpolation to polar nodes.
+    bending : how much larger patches are off the surface where a section has few nodes (`Rims`).
     """
 
     epsilon: float
@@ -62,12 +66,15 @@ class Demand:
     radius_in_nodes: float
     least_radial_count: int
     lagrange_count: int
+    bending: float = 0.0
 
     @classmethod
     def of(cls, digits: float, *, off_surface: bool) -> "Demand":
         """Return the demands for a field with an error of 10^-digits, relative to max |B|."""
         margin = max(1.0, 0.5 + digits / 6) + (_OFF_SURFACE_MARGIN if off_surface else 0.0)
-        return cls._of(digits, margin, 0.0)._widened(digits, digits + margin - _FIELD_RIM_DIGITS)
+        demand = cls._of(digits, margin, 0.0)
+        demand = demand._widened(digits, digits + margin - _FIELD_RIM_DIGITS)
+        return replace(demand, bending=_BENDING if off_surface else 0.0)
 
     @classmethod
     def of_gradient(
@@ -99,6 +106,7 @@ class Demand:
             demand,
             angular_epsilon=demand.epsilon * 10.0**-angular_digits,
             radial_reach=_GRADIENT_RADII * demand.reach,
+            bending=_BENDING_OF_GRADIENTS if off_surface else 0.0,
         )
 
     @classmethod

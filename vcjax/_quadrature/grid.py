@@ -143,7 +143,8 @@ def _cheapest_of(
         sizes, cost = sizes_and_costs(quad, patch, angular_count)
         order = np.argsort(cost, kind="stable")
         order = order[(low < cost[order]) & (cost[order] <= high)]
-        first = rims.first_clear(quad[:, order], semi_axes[:, order], demand.bent_radius_in_nodes)
+        sizes_in_order = quad[:, order], semi_axes[:, order]
+        first = rims.first_clear(*sizes_in_order, demand.bent_radius_in_nodes, demand.bending)
         if first is not None:
             names = "quad_nphi quad_ntheta patch_phi patch_theta radial_count angular_count"
             at = order[first]

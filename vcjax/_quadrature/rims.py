@@ -27,11 +27,12 @@ class Rims:
     R^2 = A - 2 d s + d^2. The accuracy depends on R^4 / (R^2 - d^2) (see `vcjax._kernels.rays`).
     This quotient is least near d = s/2, where it is about A - s^2 / 2.
 
-    From outside, the nodes of a convex surface are seen farther apart than they are. Around a
-    circle of n nodes, let beta be the angle of a patch radius of R/h nodes. The exponent of the
-    error of the trapezoidal rule, (pi R / h)^2 / T^2, is then smaller by the factor
-    1 - beta^2 / 12, to leading order. Off the surface, R^2 must therefore be larger by the factor
-    1 + beta^2 / 12.
+    The trapezoidal rule around a circle has a larger error than on a line, and from outside, the
+    nodes of a circle are seen farther apart than they are. Let beta be the angle of a patch radius
+    of R/h nodes. To leading order, the exponent of the error, (pi R / h)^2 / T^2, is smaller by the
+    factor 1 - beta^2 / 12 for a point on the circle. If the rim along phi is the closest, the
+    factor is least at the height beta^2 / 4 times the radius of the circle, where it is
+    1 - 5 beta^2 / 24. Off the surface, R^2 must therefore be larger (`Demand.bending`).
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ class Rims:
         both_sides: bool,
         symmetric: bool,
     ):
-        self.metric, self._both_sides = metric, both_sides
+        self.metric = metric
         n, m = samples.shape[1:]
         spectrum = np.fft.fft2(samples, axes=(1, 2), norm="forward")
         phi_modes, theta_modes = nfp * np.fft.fftfreq(n, 1 / n), np.fft.fftfreq(m, 1 / m)
@@ -75,7 +76,9 @@ class Rims:
         self._half_normal = np.sqrt(0.5) * both_sides * normal / np.linalg.norm(normal, axis=0)
         self._hardest = slice(0, 1)
 
-    def first_clear(self, quad, semi_axes, radius_in_nodes: float) -> int | None:
+    def first_clear(
+        self, quad, semi_axes, radius_in_nodes: float, bending: float = 0.0
+    ) -> int | None:
         """Return the index of the first patch that is wide enough at all sample points.
 
         At each sample point, the rim of the patch must be far enough from this point. Return None
@@ -86,10 +89,13 @@ class Rims:
         quad : (2, k) numbers of nodes of the grids along phi (whole torus) and theta.
         semi_axes : (2, k) semi-axes of the patches as angles in phi and theta.
         radius_in_nodes : required distance, in node spacings at the sample point.
+        bending : c in the factor 1 + c beta^2, by which the square of this distance is larger.
         """
+        angle = 2 * np.pi * radius_in_nodes / quad[1]
+        radius = radius_in_nodes * np.sqrt(1 + bending * angle**2)
 
         def room(which, rows):
-            return self._room(quad[:, which], semi_axes[:, which], radius_in_nodes, rows)
+            return self._room(quad[:, which], semi_axes[:, which], radius[which], rows)
 
         count = quad.shape[1]
         # Often one of the first patches passes. If they all fail, many more patches may fail.
@@ -105,11 +111,12 @@ class Rims:
                 left = left[1:]
         return None
 
-    def _room(self, quad, semi_axes, radius_in_nodes: float, rows: slice) -> np.ndarray:
+    def _room(self, quad, semi_axes, radius: np.ndarray, rows: slice) -> np.ndarray:
         """Return (least distance from the rims / required distance)^2, shape (k, row).
 
         Parameters
         ----------
+        radius : (k,) required distances, in node spacings.
         rows : rows of sample points to compute; the other parameters are those of `first_clear`.
         """
         angle = 2 * np.pi * np.arange(_POINTS) / _POINTS
@@ -119,12 +126,8 @@ class Rims:
         to = self._moved(moves.reshape(-1, 2), rows) - self._x[:, :, rows]
         square = (to**2).sum(axis=1) - (to * self._half_normal[:, rows]).sum(axis=1) ** 2
         square = square.reshape(*moves.shape[:2], *square.shape[1:])
-        least = radius_in_nodes**2 * square[:, _POINTS:].max(axis=1)
-        room = (square[:, :_POINTS].min(axis=1) / least).min(axis=2)
-        if self._both_sides:
-            angle = 2 * np.pi * radius_in_nodes / quad[1]
-            room /= (1 + angle**2 / 12)[:, None]
-        return room
+        least = radius[:, None, None] ** 2 * square[:, _POINTS:].max(axis=1)
+        return (square[:, :_POINTS].min(axis=1) / least).min(axis=2)
 
     def _moved(self, by: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
         """Return the sample points (k, 3, row, column), moved by k pairs of angles.
