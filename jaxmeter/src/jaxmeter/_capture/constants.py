@@ -160,7 +160,7 @@ class EmbeddedConstant:
         parts = [kind.element_type]
         if hasattr(parts[0], "element_type"):  # a complex number has two parts of one type
             parts = 2 * [parts[0].element_type]
-        # An element narrower than a byte takes a whole byte, as in the array.
+        # An element of less than 8 bits is counted as a whole byte, as in numpy.
         return math.prod(kind.shape) * sum(math.ceil(part.width / 8) for part in parts)
 
     def digest(self) -> bytes:

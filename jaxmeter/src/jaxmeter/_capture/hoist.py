@@ -46,8 +46,8 @@ def hoist(
         ``fn`` donates.
     constants : dict
         The captured arrays of one dimension or more. The keys are the paths that `jaxmeter.audit`
-        shows. Arrays without a path are named ``"constant 0"``, ``"constant 1"``, ... A number is
-        added to a path that an earlier array has: ``"host 0"``.
+        shows. Arrays without a path are named ``"constant 0"``, ``"constant 1"``, ... If
+        an earlier array has the same path, a number is added to the path: ``"host 0"``.
 
     Raises
     ------

@@ -144,7 +144,7 @@ class _Walk:
         if wrapped is not None:
             yield place.member(wrapped)
         for name, value in cells(fn):
-            if in_library and callable(value):  # a variable of the transformation
+            if in_library and callable(value):  # the function inside a wrapper
                 yield place.member(value)
                 continue
             path = f"closure of {owner}: {name}" if owner else name

@@ -56,8 +56,8 @@ def _walk(
         for sub, operands in passed_operands(equation):
             if equation.primitive.name == "jit":
                 # For an array that is passed to a jitted function, report the line that passes the
-                # array. The lines inside the function belong to its first trace, perhaps for
-                # another call.
+                # array. The lines inside the function belong to its first trace, which another
+                # call may have caused.
                 operands = range(0)
             passed = {
                 variable: used[index]

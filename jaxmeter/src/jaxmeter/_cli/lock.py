@@ -110,6 +110,6 @@ def _quantities(target: str, case: Case) -> dict[str, int]:
 
     from jaxmeter._pytest.metered import Metered
 
-    jax.clear_caches()  # no function reuses another function's traces
+    jax.clear_caches()  # so that no function reuses another function's traces
     with doing(f"measuring {target}"):
         return Metered(case).locked()

@@ -76,7 +76,8 @@ def compare(
         by an array of ones.
     processes : int
         Number of fresh processes, at least 2. With an even number, each function is measured first
-        equally often. With fewer than four processes, only large differences of times are found.
+        in half of the processes. With fewer than four processes, only large differences of times
+        are found.
     criteria : Criteria
         The limits that decide whether times are different and whether answers are the same.
     effort : Effort

@@ -101,8 +101,8 @@ def measure_compared(
 ) -> dict[str, Any]:
     """Measure two functions as `measure_pair` does, and write the results to their records.
 
-    Return the other fields of `ComparedProcess`. If a function raises an exception, the exception
-    is written to the function's record and raised again.
+    Return the fields of `ComparedProcess` for the compiles and the answers. If a function raises an
+    exception, the exception is written to the function's record and raised again.
     """
     order = (1, 0) if swapped else (0, 1)
     shares = _share_traces(pair)

@@ -86,7 +86,8 @@ def _repeated_bodies(jaxpr: Any, spent: Spent, equations: Equations) -> Iterator
         seconds = sum(spent[source] for source in inside)
         text = (
             f"{len(branches)} branches have the same operations, and each branch is compiled: use "
-            "one body that reads the values that differ from an array, such as table[index]"
+            "one body, and read the values that vary between the branches from an array, such as "
+            "table[index]"
         )
         source = max(inside, key=lambda source: spent[source])
         yield CompileAdvice(

@@ -200,9 +200,10 @@ def named_instructions(text: str) -> dict[str, Instruction]:
 
 
 def _named_part(body: Iterable[Instruction]) -> Instruction | None:
-    """Return the instruction of a computation that gives the computation's caller its `op_name`.
+    """Return the instruction of a computation that names the caller of the computation.
 
-    Return None if no instruction of the computation has an `op_name`.
+    The caller gets the `op_name` of this instruction. Return None if no instruction of the
+    computation has an `op_name`.
     """
     named = [part for part in body if part.op_name]
     if not named:

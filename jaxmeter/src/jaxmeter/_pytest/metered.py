@@ -184,7 +184,7 @@ class Metered:
         return signature(self._case.fn, args, kwargs, self._static)
 
     def _run_once(self) -> None:
-        # The error is shown with the count that exceeds its limit.
+        # `_explain` shows the error with the number of traces or compiles.
         with contextlib.suppress(RetraceError):
             _ = self.record
 

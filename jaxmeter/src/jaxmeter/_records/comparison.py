@@ -155,7 +155,7 @@ class Task(PlainData):
     b: Side
     effort: Effort
     swapped: bool
-    """Whether the second function goes first."""
+    """Whether the second function is measured first."""
     path: tuple[str, ...]
     """Entries to put in front of ``sys.path``."""
 
@@ -172,7 +172,7 @@ class ComparedProcess(PlainData):
     """Recompiles of the first function, interleaved with the recompiles of the second."""
     b_compiles: tuple[Phases, ...] = ()
     swapped: bool = False
-    """Whether the second function went first."""
+    """Whether the second function was measured first."""
     answers: Answers | None = None
     """The difference of the answers, from one call of each function with the arguments of its
     case."""

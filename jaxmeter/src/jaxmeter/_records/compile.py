@@ -150,7 +150,7 @@ class CompileProfile(Result):
     advice: tuple[CompileAdvice, ...]
     """The suggested changes, the largest effect first."""
     unpaired_kernels_count: int = 0
-    """The number of kernels with an LLVM time that the compiler's events do not show."""
+    """The number of kernels for which the compiler's events show no LLVM time."""
 
     @property
     def seconds(self) -> float:

@@ -23,7 +23,7 @@ class Constants:
 
     ``captured`` arrays are closed over: they are the distinct constant arrays in the jaxpr and all
     its sub-jaxprs. ``embedded`` arrays are constants in the StableHLO that the compiler gets. Each
-    occurrence is counted, but constants with equal elements only are left out.
+    occurrence is counted. Constants whose elements are all equal are left out.
     ``hidden_argument`` arrays are passed by JAX as additional arguments if
     JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS is set.
     """

@@ -26,7 +26,7 @@ class Buffer:
     """The name of the instruction in the HLO."""
     offset_bytes: int | None
     """The position of a temporary within the memory of all temporaries. Temporaries that overlap
-    are never live at the same time. None for other buffers, or if the position is not known."""
+    are never in use at the same time. None for other buffers, or if the position is not known."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Tradeoff(Result):
 
     @property
     def front(self) -> tuple[TradeoffPoint, ...]:
-        """The choices for which every faster choice needs more memory, the fastest first."""
+        """The best choices, the fastest first."""
         return tuple(point for point in self.points if point.is_best)
 
     def best(self, temp_bytes: float) -> TradeoffPoint | None:

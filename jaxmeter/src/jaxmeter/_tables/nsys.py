@@ -48,7 +48,7 @@ _TABLES = {
 _TEXTS = {"NVTX_EVENTS": ("text",)}
 _METADATA = ("META_DATA_EXPORT", "EXPORT_META_DATA")  # the names since nsys 2023 and before
 _FILE_BYTES = 2**31
-_MOST_COPIED_BYTES = 2**50  # in one copy; sums of larger copies would not fit into 64 bits
+_MOST_COPIED_BYTES = 2**50  # in one copy; no memory is larger
 _MOST_ROWS_COUNT = 4_000_000
 _TEXT_BYTES = 2**20
 # SQLite calls back after _STEPS_COUNT of its instructions, and stops after _MOST_CALLS_COUNT calls.

@@ -25,7 +25,7 @@ from jaxmeter.errors import JaxmeterError
 
 # Marks that thread pools write about their own work: two for each task, without duration.
 _MARKS = ("ThreadpoolListener::", "end: ")
-# Lines of devices that repeat the events of other lines, in older and newer versions of JAX.
+# Lines with these names repeat the events of other lines. Versions of JAX use different names.
 _DERIVED = {"Steps", "XLA Modules", "Framework Ops", "Framework Name Scope", "Source code"}
 # Since this version of JAX, `ProfileData` raises an error for a file that is not a trace. Older
 # versions abort the process.

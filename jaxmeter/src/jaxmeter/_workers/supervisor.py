@@ -30,7 +30,7 @@ def fork_supervised() -> None:
 
     When the child ends or SIGTERM arrives, the supervisor ends the child. On Linux, it also ends
     every process that the child has started. Linux sends SIGTERM when the parent of the supervisor
-    dies.
+    ends.
     """
     _prctl(_SET_CHILD_SUBREAPER, 1)
     _prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
@@ -67,7 +67,10 @@ def _exit_code_of(child: int) -> int:
 
 
 def _end_children(child: int) -> None:
-    """Kill the child and all other children of this process, until no child is left."""
+    """Kill the child and all other children of this process.
+
+    Repeat this until no child is left, or until `_ENDING_SECONDS` have passed.
+    """
     listed = Path(f"/proc/self/task/{os.getpid()}/children")
     with contextlib.suppress(ProcessLookupError):
         os.kill(child, signal.SIGKILL)

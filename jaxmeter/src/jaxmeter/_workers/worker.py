@@ -31,7 +31,7 @@ def run_worker(task_type: type[PlainData], work: Callable[..., PlainData]) -> No
     """Read a task, work on it and send the answer. This is the whole run of a worker process.
 
     ``work(task, report)`` returns the answer. It may call ``report`` with an unfinished answer,
-    which becomes the answer if the process dies. `processes.in_worker` starts this process.
+    which becomes the answer if the process ends early. `processes.in_worker` starts this process.
     """
     answers = int(sys.argv.pop())
     os.set_inheritable(answers, False)
