@@ -86,7 +86,8 @@ MEANINGS = {
     ),
 }
 UNITS = {"seconds": "seconds", "bytes": "bytes", "count": "1", "relative": "1"}
-# If the meaning of a quantity changes, increase its version by hand: asv does not hash helpers.
+# If the meaning of a quantity changes, increase its version by hand. asv computes versions from the
+# source of the benchmarks only, which does not show such a change.
 VERSIONS = {"compile_seconds": "2"}
 
 
@@ -122,7 +123,7 @@ class CaseSuite(ABC):
     """Names of the measured quantities; each gets a ``track_`` method."""
     timeout = 60
     quick_budget_seconds: float = 240.0
-    """On the small and quick grids, only the first rounds of cases start after this time."""
+    """Limit on the small and quick grids; after this time only first rounds of cases start."""
 
     def __init_subclass__(cls) -> None:
         """Add a ``track_`` method for each quantity."""

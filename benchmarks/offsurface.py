@@ -12,8 +12,8 @@ class OffSurface(common.CaseSuite):
     """Cost and error of the external and internal field near the W7-X boundary, by distance.
 
     The boundary is half a period with a minor radius of 0.5 metres. Points lie on both sides of the
-    boundary, at the same distance, given in metres. There are two aims at nine digits. The error is
-    at most 1e-8. Points at any distance take at most three times as long as the farthest points.
+    boundary, at the same distance, given in metres. There are two aims at nine digits: the error is
+    at most 1e-8; points at any distance take at most three times as long as the farthest points.
     """
 
     suite = "off_surface"

@@ -72,7 +72,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         action="append",
         default=[],
         metavar="NAME=VALUE,VALUE",
-        help="values of a parameter; use this option again to combine them with other parameters",
+        help="values of a parameter; repeat for other parameters: all combinations are measured",
     )
     add("--rounds", type=scripting.count, default=1, help="number of processes for each choice")
     add("--repeat", type=scripting.count, default=5, help="steady-state runs in each process")

@@ -37,10 +37,10 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         __doc__, target=f"a .nsys-rep or .sqlite file of nsys{scripting.OR_FUNCTION}"
     )
     parser.add_argument("--nsys", help="path of the program nsys; by default, nsys on the PATH")
-    about = "captured runs after the first run"
+    about = "number of captured runs after the first run"
     parser.add_argument("--repeat", type=scripting.count, default=3, help=about)
     parser.add_argument(
-        "--hlo", type=Path, nargs="*", default=[], help="HLO files, for the scopes of a capture"
+        "--hlo", type=Path, nargs="*", default=[], help="HLO files with the scopes of the kernels"
     )
     parser.add_argument("--only-run", action="store_true", help="run the function, then stop")
     return parser.parse_args(argv)

@@ -125,7 +125,7 @@ def existing(target: str) -> Path | None:
     if jaxmeter.is_target(target):
         return None
     raise JaxmeterError(
-        f"got target={target!r}, which is not an existing file or folder, nor a function; give "
+        f"got target={target!r}, which is not an existing file or folder and not a function; give "
         "the path of a file or folder, or 'package.module:function' or 'file.py:function'"
     )
 

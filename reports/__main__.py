@@ -248,9 +248,10 @@ def _parser() -> argparse.ArgumentParser:
     option("head", nargs="?", help="another commit, named in the same way")
     about = "folder written by benchmarks.measuring.pair, to review instead of the store"
     option("--pair", type=Path, help=about)
-    option("--environment", help="beginning of the name of one environment of both commits")
+    about = "beginning of an environment's name, if both commits have several environments"
+    option("--environment", help=about)
     option("--gate-times", action="store_true", help="fail the review also if times regressed")
-    about = "ignore smaller relative changes of times (default: 0.05)"
+    about = "smallest relative change of a time that counts (default: 0.05)"
     option("--minimum-effect", type=float, help=about)
     option(
         "--significance",

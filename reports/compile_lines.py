@@ -14,9 +14,9 @@ from jaxmeter import CompileSummary
 from .units import counted, seconds
 
 MOST_LINES = 4
-# Smaller changes of a line are left out. The limits are shares of the longer compile time, first
-# for lines with changed counts, then for other lines. Two profiles of equal programs differ by a
-# few percent.
+# Smaller changes of a line are left out. Both limits are shares of the longer of the two compile
+# times. The first limit is for lines with changed counts, the second for other lines, because the
+# times in two profiles of equal programs differ by a few percent.
 EXACT_SHARE, NOISY_SHARE = 0.01, 0.03
 
 

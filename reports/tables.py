@@ -4,8 +4,8 @@ In `measurements`, each row is one process. Only the steady-state samples of a p
 summarised, for example as a median and a standard deviation. The column names end in units.
 
 The tables contain every commit and every environment of the store. Summaries group the rows by
-commit and by the name of the environment's folder. The name contains the version of JAX. It also
-tells machines apart if ``python -m reports merge`` wrote the store.
+commit and by the name of the environment's folder. The name contains the version of JAX. In a store
+that ``python -m reports merge`` wrote, the name also contains the machine.
 """
 
 import json

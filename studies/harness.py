@@ -70,7 +70,7 @@ def append_row(path: Path, row: Row) -> None:
     Raises
     ------
     StudyError
-        If the columns of the CSV file are not those of the row.
+        If the CSV file has other columns than the row.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab+") as file:

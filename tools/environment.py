@@ -96,7 +96,7 @@ def installed():
 
 
 def check_names(extras, jax):
-    """Raise `EnvironmentProblem` if an extra is no name, or `jax` is no version.
+    """Raise `EnvironmentProblem` if an extra is not a name, or `jax` is not a version.
 
     pip could take such an argument for an option or for the address of a package.
     """

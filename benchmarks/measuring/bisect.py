@@ -133,8 +133,8 @@ def first_change(commits: Sequence[str], value_of: Callable[[str], Value]) -> tu
 def is_same(one: Value, other: Value) -> bool:
     """Return whether two values are equal.
 
-    Numbers between 0 and 1 are errors of an answer. Two errors count as equal if they differ by at
-    most the factor `ERROR_FACTOR`.
+    Numbers between 0 and 1 are assumed to be errors of an answer. Two errors count as equal if
+    they differ by at most the factor `ERROR_FACTOR`.
     """
     if isinstance(one, float) and isinstance(other, float):
         small, large = sorted((abs(one), abs(other)))

@@ -66,10 +66,10 @@ TIMED = (
     "casing_variants/w7x-argument-d6",
 )
 MOST_ROUNDS = 12
-# Timed cases have many calls, because the level of machine noise does not change during a few calls
-# of milliseconds. Some processes compile several times, because the time of a single compile varies
-# by a tenth. The other processes take their program from the compilation cache, and need a fraction
-# of the time.
+# Timed cases have many calls, so that noise that lasts for a few milliseconds does not affect their
+# median. Some processes compile several times, because the time of a single compile varies by a
+# tenth. The other processes take their program from the compilation cache, and need a fraction of
+# the time.
 TIMED_EFFORT = {"repeat": 30, "max_seconds": 1.0, "compiles": 3, "builds": 4}
 OPERATIONS = f"{SUITE}/"
 KEPT = ROOT / "results" / "operations"

@@ -171,7 +171,7 @@ class Progress:
         """One line for each round that did not succeed."""
 
     def end(self, case: str, round_index: int, status: str, message: str = "") -> None:
-        """Note that a round has ended.
+        """Report the end of a round.
 
         `status` is the status of the round's record, or "kept" if an earlier run made the record.
         """
@@ -182,7 +182,7 @@ class Progress:
         self.write(f"[{self.done}/{self.total}] {case}, process {round_index + 1}: {status}{note}")
 
     def end_plan(self, left_out: int, seconds: float) -> None:
-        """Note that a plan has ended; `left_out` rounds did not fit its time budget."""
+        """Report the end of a plan; `left_out` rounds did not fit its time budget."""
         self.done += left_out
         note = f"; {left_out} rounds left out to stay within the time budget" if left_out else ""
         note += f"; {len(self.failures)} failed" if self.failures else ""

@@ -87,8 +87,8 @@ def gradient_slope_in_the_surface() -> Program:
 def _in_the_points(value: Callable[..., Any], given: Any, constants: Any, degree: int) -> Program:
     """Return the program that differentiates a scalar with respect to points.
 
-    `given` is X, the surface points, or a pair: points off the surface, and X. The check returns
-    the errors of two identities. First, the scalar is a homogeneous function of all these points,
+    `given` is the surface points X, or the pair (points off the surface, X). The check returns the
+    errors of two identities. First, the scalar is a homogeneous function of all points in `given`,
     of degree `degree`. Euler's theorem therefore holds up to the error of the quadrature. Second,
     the gradient is a quadratic function of the field B: if B is multiplied by 3, the gradient is
     multiplied by 9.

@@ -193,9 +193,9 @@ def _break_even_lead(curve: pd.DataFrame, cases: pd.DataFrame) -> str:
         return f"{said}."
     typical = frame["trace_lower_compile_median_seconds"]
     return (
-        f"{said}. Compiling the smallest frame takes {seconds(typical)}. It takes a tenth longer "
-        f"with {bytes_(NOTICED * typical / cost * 1e6)} captured. Closing over fewer bytes is fine "
-        "if the array never changes."
+        f"{said}. Compiling the smallest frame takes {seconds(typical)}. The compile takes a tenth "
+        f"longer with {bytes_(NOTICED * typical / cost * 1e6)} captured. Closing over fewer bytes "
+        "is fine if the array never changes."
     )
 
 

@@ -95,8 +95,8 @@ def _environment(
 def _numbers(series: Series, at: tuple[int, ...]) -> list[Any]:
     """Return commits, values, samples, change points and the threshold in percent.
 
-    A 0 replaces the commits if the series has every commit of the environment, and the samples if
-    the series has no samples.
+    If the series has every commit of the environment, 0 replaces the commits. If the series has no
+    samples, 0 replaces the samples.
     """
 
     def rounded(values: Iterable[float]) -> list[float | int | str]:

@@ -24,7 +24,7 @@ from .series import Environment, History
 
 FOLDER = "reviews"
 MADE_OF = ".made_of"  # file in the folder of a review, with the digest of the review's inputs
-MOST = 100  # reviews of an environment; for older commits the page shows a command instead
+MOST = 100  # limit for reviews of an environment; for older commits the page shows a command
 CODE = (".py", ".jinja", ".css", ".js")
 
 Reviews = dict[tuple[str, str, str], str]

@@ -125,9 +125,9 @@ def _by_ruptures(values: Sequence[float]) -> list[int]:
     """Return the change points that ruptures finds; [] if it is not installed or a value is <= 0.
 
     ruptures gets the logarithms of the values, divided by their noise. The noise is estimated from
-    the median difference of neighbours, which a few jumps do not change. In the BIC criterion, a
-    change point adds two parameters, a mean and a position, and costs 2 ln(n) noise variances. The
-    penalty is twice this cost, because times have heavy tails.
+    the median difference of neighbours, which a few jumps do not change. A change point adds two
+    parameters, a mean and a position. By the Bayesian information criterion, it costs 2 ln(n) noise
+    variances. The penalty is twice this cost, because times have heavy tails.
     """
     if ruptures is None or min(values) <= 0:
         return []

@@ -56,9 +56,9 @@ class Finding:
     ----------
     base, head : float
         The maximum over processes of an exact metric or an error. For a noisy metric, `base` is the
-        median over processes, and so is `head` if the metric was not tested. If the metric was
-        tested, `head` is `base` times the ratio of the test. For pooled times, `base` is the sum of
-        the medians of the cases.
+        median over processes. If the metric was tested, `head` is `base` times the ratio of the
+        test; otherwise, `head` is also the median. For pooled times, `base` is the sum of the
+        medians of the cases.
     note : str
         The reason for the verdict.
     low, high : float
@@ -163,9 +163,9 @@ def _largest(values: list[float]) -> float:
 def _exact(metric: Metric, base: list[float], head: list[float]) -> tuple[Verdict, str]:
     """Compare the largest values of both commits, and return the verdict and its reason.
 
-    The verdict is inconclusive in two cases. In the first case, the values of BASE vary from
-    process to process, and both commits have different values in overlapping ranges. In the second
-    case, the largest values agree, but some processes of HEAD have a smaller value.
+    The verdict is inconclusive in two cases. First: the values of BASE vary from process to
+    process, the ranges of BASE and HEAD overlap, and the values differ between BASE and HEAD.
+    Second: the largest values agree, but some processes of HEAD have a smaller value.
     """
     low, high = max(base), max(head)
     if min(base) < low and min(base) <= high and min(head) <= low:

@@ -81,7 +81,8 @@ def _why_not(review: Review) -> str:
 def _busy_load(review: Review) -> float | None:
     """Return the largest load before a timed process if it means a busy machine, else None.
 
-    Some cases run on one CPU. The machine has as many CPUs as the case with the most CPUs.
+    A process that is bound to one CPU records only this CPU. Therefore the largest number of CPUs
+    that any process recorded is used.
     """
     timed = [
         row

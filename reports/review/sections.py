@@ -161,7 +161,7 @@ def cause_name(index: int, cause: Cause) -> str:
 def _table(
     name: str, caption: str, titles: Sequence[str], rows: Sequence[tuple[Cell, ...]]
 ) -> Table:
-    """Return a table whose rows consist of cells already."""
+    """Return a table from rows of cells."""
     columns = (Column(text, lambda found: [], is_text=text not in NUMBERS) for text in titles)
     return Table(name, caption, tuple(columns), tuple(rows))
 

@@ -27,7 +27,7 @@ def summary(measured: pd.DataFrame) -> pd.DataFrame:
     """
     pair = ["chunk_size", "target_chunk_size"]
     found = []
-    # Other suites vary tile sizes too, but no column separates their quantities.
+    # Other suites vary tile sizes too. Their fields and gradients would be mixed here.
     swept = succeeded(measured, *pair, suite=SUITE)
     for problem, group in groups(swept, PROBLEM):
         cases = {tuple(key.values()): case for key, case in groups(group, pair)}

@@ -237,7 +237,7 @@ def is_commit(name: str) -> bool:
 
 
 def _check_usable(record: Record) -> None:
-    """Raise ValueError for a record whose values, texts or lengths do not fit the tables."""
+    """Raise ValueError if values, texts or lengths of a record do not fit the tables."""
     profile = record.compile_summary
     parts = () if profile is None else (profile, *profile.lines, *profile.kernels)
     held = vars(record) | {

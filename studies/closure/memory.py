@@ -64,8 +64,8 @@ def within_memory(
 ) -> RunCase:
     """Return a function that runs a case, or skips it if it needs more than the available memory.
 
-    `needs` gives the bytes that a case needs, by its name. Cases that are not in `needs` are always
-    run. Their worker processes can also import from this checkout.
+    `needs` has the bytes that each case needs, by the case's name. Cases that are not in `needs`
+    are always run. The worker processes of all cases can also import from this checkout.
     """
 
     def run(case: jaxmeter.BenchmarkCase) -> jaxmeter.Record:

@@ -31,7 +31,7 @@ def table_of(rows: Sequence[Row]) -> str:
 
     Parameters
     ----------
-    rows : measured on one processor.
+    rows : the rows of one processor.
     """
     cases = _numbers(rows).groupby(list(_CASE), sort=False)
     lines = [[*case, *_cells(numbers.droplevel(_CASE))] for case, numbers in cases]
@@ -46,7 +46,7 @@ def equal_errors(rows: Sequence[Row]) -> str:
 
     Parameters
     ----------
-    rows : measured on one processor.
+    rows : the rows of one processor.
     """
     numbers, lines = _numbers(rows), []
     ours, reference = (numbers.xs(program, level="program") for program in ("vcjax", "C++"))

@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     if unknown:
         raise StudyError(f"got --only {unknown[0]}; give one or more of {', '.join(known)}")
     commit = commit_named(options.commit)
-    # Runs of different commits have different folders, and so have runs with and without times.
+    # Each commit has a folder for runs with times and another folder for runs without times.
     out = options.out / (commit[:10] + ("-exact" if options.exact else ""))
     started = time.monotonic()
     for names, folder in planned(options, out):

@@ -177,7 +177,7 @@ def verdict_rows(rounds: Sequence[Row]) -> Iterator[Row]:
 def verdict_counts(pairs: Sequence[Processes]) -> Row:
     """Return counts of verdicts, and medians of ratios and of half widths of intervals.
 
-    A half width is the upper end of an interval over the ratio, minus 1.
+    The half width of an interval is its upper end divided by the ratio, minus 1.
     """
     found = [compared(pair) for pair in pairs]
     verdicts = Counter(one.verdict for one in found)
