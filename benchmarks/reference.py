@@ -56,7 +56,7 @@ class AgainstReference(common.CaseSuite):
     def value(self, cache, quantity, point):
         """Return the value of a quantity.
 
-        In records, the quantity ``error_relative`` has the name that `error` gives.
+        In records, the quantity ``error_relative`` has the name in the attribute `error`.
         """
         return super().value(cache, quantity.replace("error_relative", self.error), point)
 

@@ -3,9 +3,9 @@
     python -m tools.review BASE HEAD [--out FOLDER] [--cases PATTERN ...] [--gate-times]
 
 HEAD is compared with the commit where HEAD branched off from BASE, so that only the commits of a
-pull request are reviewed. The records, a page and ``review.md`` are written to FOLDER. A gated
-regression is a regression that fails the review. Exit codes: 0 without a gated regression, 1 with a
-gated regression, 2 if the commits could not be measured or compared.
+pull request are reviewed. The records, a page and ``review.md`` are written to FOLDER. Exit codes:
+0 if the review passes; 1 if it fails; 2 if the commits could not be measured or compared, or if
+--gate-times is given and there is no verdict on times.
 """
 
 import argparse

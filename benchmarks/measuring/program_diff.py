@@ -1,8 +1,8 @@
 """Write the differences between the programs of two measured commits, for a review.
 
-If the optimised programs of a case differ, ``write_diffs`` starts a worker for each commit. A
-worker is ``python -m benchmarks.measuring.program_diff CASE OUT``. It compiles the case given by
-the JSON string CASE, and writes an inventory of the program to the file OUT.
+If the optimised programs of a case differ, ``write_diffs`` starts a worker for each commit. The
+worker runs ``python -m benchmarks.measuring.program_diff CASE OUT``. This command compiles the case
+given by the JSON string CASE, and writes an inventory of the program to the file OUT.
 """
 
 from __future__ import annotations

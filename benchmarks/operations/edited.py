@@ -96,7 +96,7 @@ def nearest(edits: Sequence[EditedLine], seen: Sequence[Place]) -> EditedLine | 
     `seen` are the places where the program changed, the largest change first. An edit on a line
     where the program changed is nearest. Edits in the same function come next, then edits in the
     same file. If all edits are in other files, the result depends on the number of edits. With at
-    most `MAX_FAR` edits it is the first edited line, with more edits it is None.
+    most `MAX_FAR` edits it is the first edited line; with more edits it is None.
     """
 
     def distance(edit: EditedLine) -> tuple[int, int]:

@@ -90,8 +90,8 @@ def measured(
 ) -> tuple[jaxmeter.Record, jaxmeter.Inventory | jaxmeter.Watched | None]:
     """Measure an operation; return its record, and a description of the compiled programs.
 
-    The description is the inventory of a program or a report of watched calls. If the operation
-    failed or is timed, the description is None. The record of a timed operation has only samples.
+    The description is the inventory of a program or a report of watched calls. It is None if the
+    operation failed, or if only times are measured. A record of times has only samples.
     """
     host = dataclasses.replace(jaxmeter.host_environment(), **jaxmeter.jax_environment())
     record = jaxmeter.Record(f"{SUITE}/{one.name}", "ok", target=one.target, environment=host)
