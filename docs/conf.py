@@ -34,7 +34,7 @@ html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {
     "show_toc_level": 2,
-    # The sidebar has a search button. By default, an otherwise empty bar would have one too.
+    # The sidebar has a search button. By default, the bar at the top would have a second button.
     "navbar_persistent": [],
     "use_download_button": False,
     "use_fullscreen_button": False,

@@ -101,7 +101,7 @@ def prepare(
 
     Warns
     -----
-    UnresolvedWarning : if the rule was chosen for a smoother surface.
+    UnresolvedWarning : if the rule was chosen for another surface, and is too coarse for X.
     AccuracyWarning : if weights in "float32" do not keep the digits of the rule.
     """
     check_preparation("prepare", rule, X)
@@ -171,7 +171,7 @@ def internal_field(
 ) -> Float[Array, "trg_nphi trg_ntheta 3"]:
     """Return the field of the currents inside the surface, B_int = B/2 - T[B], at the targets.
 
-    Parameters, shapes, units, errors and warnings are those of `external_field`.
+    Parameters, shapes, units, errors and warnings are the same as for `external_field`.
     """
     return _separate("internal_field", casing, B, (chunk_size, target_chunk_size), far_dtype, -1.0)
 

@@ -27,7 +27,7 @@ _GROUP_BYTES = 2**24
 """Largest size in bytes that the result of a group should have. The result stays in memory until it
 has been copied. Each group costs a few milliseconds if two processors evaluate groups."""
 _UNEQUAL = 1.05
-"""Largest ratio of the rows that a processor evaluates to its equal share."""
+"""Largest number of rows that a processor evaluates, divided by an equal share of the rows."""
 _SETTINGS = (
     "debug_infs",
     "debug_nans",
@@ -37,8 +37,8 @@ _SETTINGS = (
     "numpy_dtype_promotion",
     "threefry_partitionable",
 )
-"""Settings of JAX that hold in the calling thread only, if a context manager makes them. JAX would
-compile a program again in a thread with other settings."""
+"""Settings of JAX that a context manager changes in the calling thread only. The other threads need
+the same settings, because JAX would compile a program again for other settings."""
 
 
 def in_groups(evaluate: Callable, points: np.ndarray) -> Any:

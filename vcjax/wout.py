@@ -79,7 +79,7 @@ class Equilibrium:
     ) -> Float[np.ndarray, "nphi ntheta 3"]:
         """Return the total field B^theta dX/dtheta + B^phi dX/dphi at the points X of `boundary`.
 
-        Parameters and errors are those of `boundary`.
+        Parameters and errors are the same as for `boundary`.
 
         Returns
         -------
@@ -96,7 +96,7 @@ class Equilibrium:
     ) -> Float[np.ndarray, "nphi ntheta 3"]:
         """Return outward unit normals at the points of `boundary`.
 
-        Parameters and errors are those of `boundary`.
+        Parameters and errors are the same as for `boundary`.
 
         Returns
         -------
@@ -110,7 +110,7 @@ class Equilibrium:
     ) -> tuple[Float[np.ndarray, "nphi ntheta 3"], Float[np.ndarray, "nphi ntheta 3"]]:
         """Return dX/dphi and dX/dtheta at the points of `boundary`, in m per radian.
 
-        Parameters and errors are those of `boundary`.
+        Parameters and errors are the same as for `boundary`.
 
         Returns
         -------

@@ -77,7 +77,7 @@ def _onto_rows(count: int, nfp: int, half_period: bool, rows: int) -> np.ndarray
     """Return two matrices for samples along phi, with the shape (2, 1, row, n).
 
     The first matrix interpolates the samples to the rows, and the second matrix gives the phi
-    derivatives of the samples at the rows. The rows are those of `resample.field_period`.
+    derivatives of the samples at the rows. `resample.field_angles` gives the angles of the rows.
     """
     angles = resample.equispaced(*resample.field_angles(rows, nfp, half_period), rows)
     matrices = resample.interpolation_matrices(count, 0.0, 2 * np.pi / nfp, angles)
@@ -125,7 +125,7 @@ def _resolved(n: int, m: int) -> tuple[tuple, np.ndarray, np.ndarray, np.ndarray
     modes_phi, modes_theta = np.fft.fftfreq(n, 1 / n), np.arange(m // 2 + 1)
 
     def lowest(modes, count: int):
-        # The highest mode of an even count has no derivative.
+        # The derivative of the highest mode of an even count is not known.
         size = np.abs(modes)
         return np.flatnonzero((size <= max(1, _RESOLVED * count / 2)) & (2 * size < count))
 

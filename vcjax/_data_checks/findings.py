@@ -17,8 +17,8 @@ from vcjax._errors import ContradictionWarning, NoiseWarning, UnresolvedWarning,
 from vcjax._quadrature.rule import Rule
 
 _MARGIN = 3.0
-"""Limit of the estimated part of a field that its grid misses, divided by 10^-digits. Estimates are
-up to 2.3 times too large."""
+"""A field is unresolved if its grid misses more than `_MARGIN` times 10^-digits of it, according to
+an estimate. Estimates are up to 2.3 times too large."""
 _LARGEST_MISSED = 0.1
 """Largest share of max |B| that a grid may miss, for any number of requested digits."""
 _CURRENT, _FLUX = 5e-3, 1e-3

@@ -62,7 +62,7 @@ def _patch_radius(rule: Rule, samples: np.ndarray) -> float:
     a, b = a * rule.patch_phi, b * rule.patch_theta
     A, C, D = ((v * w).sum(axis=0) for v, w in ((a, a), (b, b), (a, b)))
     least = 0.5 * (A + C) - np.sqrt(0.25 * (A - C) ** 2 + D**2)
-    # The caller divides by the result.
+    # The caller divides by the result, so it must not be 0.
     return float((np.sqrt(np.maximum(least, 0.0)) / node).min()) + 1e-300
 
 

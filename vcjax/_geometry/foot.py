@@ -137,8 +137,8 @@ def distance_from(
 
     The distances are differentiable in points and surface. Their derivatives are exact although
     the feet are fixed: a foot moves along the surface, at right angles to the line from the foot to
-    the point. If `used`, the number of points that `nearest` processed, is given, the caller needs
-    no derivatives. The function then returns the distances that `nearest` found.
+    the point. `used` is the number of points that `nearest` processed. It is given only if the
+    caller needs no derivatives. The function then returns the distances that `nearest` found.
     """
     if used is not None:
         return foot.distance

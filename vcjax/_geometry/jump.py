@@ -49,7 +49,7 @@ def total_gradient(basis, slopes):
 
 
 def symmetric_traceless(gradient):
-    """Return the symmetric part of a gradient (3, 3, n, m), less its trace.
+    """Return the symmetric and traceless part of a gradient (3, 3, n, m).
 
     The gradient of a field without divergence and curl is symmetric and traceless. The other
     parts of a computed gradient are errors.

@@ -225,7 +225,7 @@ def tangents(samples, phi, theta):
 def tangents_at(samples: np.ndarray, nfp: int, angles: np.ndarray, ntheta: int):
     """Return points and tangents of a surface at given toroidal angles, in equal steps of theta.
 
-    The results are those of `tangents`.
+    The results are the same as for `tangents`.
 
     Parameters
     ----------
@@ -312,7 +312,7 @@ def laboratory_matrices(value: np.ndarray, slope: np.ndarray, angles, given):
     """
     turn, quarter = np.subtract.outer(angles, given), 0.5 * np.pi
     turned = rotation(turn)
-    # The derivative of a rotation is the rotation by a quarter turn more, except along z.
+    # The derivative of rotation(a) is rotation(a + pi/2), but with 0 instead of 1 along z.
     turning = rotation(turn + quarter) * np.array([1.0, 1.0, 0.0])[:, None, None, None]
     return tuple(
         matrix.transpose(0, 2, 3, 1).reshape(3, turn.shape[0], -1)

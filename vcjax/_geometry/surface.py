@@ -39,7 +39,7 @@ def surface_tangents(
 ) -> tuple[Float[np.ndarray, "a b 3"], Float[np.ndarray, "a b 3"]]:
     """Return the tangents dX/dphi and dX/dtheta of the smooth surface through X, on another grid.
 
-    The parameters and errors are those of `surface_points`.
+    The parameters and errors are the same as for `surface_points`.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def surface_frame(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return points and both tangents of a surface on a grid, as arrays (nphi, ntheta, 3).
 
-    Errors name `call` as their origin; the other parameters are those of `surface_points`.
+    Errors begin with `call`. The other parameters are the same as for `surface_points`.
     """
     nfp, half_period = check_symmetry(call, nfp, half_period)
     nphi, ntheta = check_grid(call, "nphi", nphi), check_grid(call, "ntheta", ntheta)

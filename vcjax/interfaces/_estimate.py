@@ -19,13 +19,13 @@ def warn_of_estimate(call: str, estimate: float, digits: int) -> None:
         warn(
             call,
             f"has an estimated error of {estimate:.1g} of max |B|, but {digits} digits were asked "
-            "for. Give B on more points, or ask for more digits.",
+            "for. Give B on more points, or ask for more digits to get a finer quadrature.",
             AccuracyWarning,
         )
 
 
 def verify_quadrature(call: str, setup: SurfaceSetup, casing: Any, evaluate: Callable) -> None:
-    """Evaluate a field known to be external, once for each casing, and warn if its error is large.
+    """Separate a field known to be external, once for each casing; warn if the error is large.
 
     The known field is the sum of the field of a conductor on the z axis and a uniform vertical
     field. `evaluate` is the function that also evaluates the user's field, so that no other program

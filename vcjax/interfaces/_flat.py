@@ -104,7 +104,7 @@ class VirtualCasing:
     def compute_internal_B(self, B_total: Flat) -> Float[np.ndarray, " flat"]:
         """Return the field of the currents inside the surface, at the targets.
 
-        Parameters, shapes, units and errors are those of `compute_external_B`.
+        Parameters, shapes, units and errors are the same as for `compute_external_B`.
         """
         return self._field("compute_internal_B", internal_field, B_total)
 
@@ -130,7 +130,7 @@ class VirtualCasing:
     def compute_internal_B_offsurf(self, B_total: Flat, Xt: Flat) -> Float[np.ndarray, " flat"]:
         """Return the field of the currents inside the surface, at points outside it.
 
-        The result is NaN at points inside. Parameters, shapes, units and errors are those of
+        The result is NaN at points inside. Parameters, shapes, units and errors are the same as for
         `compute_external_B_offsurf`.
         """
         return _flat(self._at("compute_internal_B_offsurf", B_total, Xt).internal)
@@ -138,19 +138,19 @@ class VirtualCasing:
     def compute_external_gradB(self, B_total: Flat) -> Float[np.ndarray, " flat"]:
         """Return the gradient of the field of the currents outside the surface, at the targets.
 
-        Parameters and errors are those of `compute_external_B`.
+        Parameters and errors are the same as for `compute_external_B`.
 
         Returns
         -------
         (9 trg_Nt trg_Np,) numbers d_i B_k, in the unit of B_total over the unit of X. The slowest
-        index is k, then follow i and the points.
+        index is k, followed by i and the points.
         """
         return self._gradient("compute_external_gradB", external_gradient, B_total)
 
     def compute_internal_gradB(self, B_total: Flat) -> Float[np.ndarray, " flat"]:
         """Return the gradient of the field of the currents inside the surface, at the targets.
 
-        The C++ package has no such method. Parameters, shapes, units and errors are those of
+        The C++ package has no such method. Parameters, shapes, units and errors are the same as for
         `compute_external_gradB`.
         """
         return self._gradient("compute_internal_gradB", internal_gradient, B_total)

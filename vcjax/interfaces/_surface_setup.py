@@ -28,7 +28,7 @@ def _concrete() -> AbstractContextManager:
 
     Raises
     ------
-    VcjaxError : if JAX is tracing and its version has no such context for loops.
+    VcjaxError : if JAX is tracing, and its version cannot run loops in such a context.
     """
     if not is_tracing():
         return nullcontext()

@@ -1,8 +1,8 @@
 """Define problems that are as hard to resolve as the tests of the ``virtual_casing`` package.
 
 For W7-X and the rotating ellipse, the distances of the currents from the surface are chosen so that
-the field needs about as many Fourier modes for each number of digits as the field of that package.
-The tests of vcjax compare the numbers of modes.
+the field needs about as many Fourier modes as the test field of that package, for each number of
+digits. The tests of vcjax compare the numbers of modes.
 """
 
 import functools

@@ -225,7 +225,7 @@ def biot_savart_gradient(
 ) -> Float[np.ndarray, "m 3 3"]:
     """Return the gradient of the field of closed filaments: (m, 3, 3) with [:, i, k] = d_i B_k.
 
-    The parameters are those of `biot_savart`. With r = x - y, the kernel is the symmetric matrix
+    See `biot_savart` for the parameters. With r = x - y, the kernel is the symmetric matrix
     K_im = delta_im / |r|^3 - 3 r_i r_m / |r|^5. This kernel has one more power of the distance than
     the kernel of the field. Therefore the error of the trapezoidal rule is larger by a factor of
     about the number of points. A sixth more points multiplies the error by exp(-6), which

@@ -156,7 +156,7 @@ def magnetic_field_gradient(
 ) -> Float[np.ndarray, "*shape 3 3"]:
     """Return the gradient of the magnetic field of currents, accurate to rounding.
 
-    Parameters and errors are those of `magnetic_field`.
+    Parameters and errors are the same as for `magnetic_field`.
 
     Returns
     -------
