@@ -184,10 +184,8 @@ def _shapes(casing) -> dict[str, tuple[int, ...]]:
     rule = casing.rule
     images, (rows, columns) = 2 if rule.half_period else 1, rule.continued_shape
     is_gradient = hasattr(casing, "dual_basis")
-    with_lost_digits = rule.is_near_rounding and (is_gradient or rule.core_count > 0)
     shapes: dict[str, tuple[int, ...]] = {
-        # See `vcjax._geometry.extended.with_lost_digits`.
-        "nodes": (9 if with_lost_digits else 6, rows, columns),
+        "nodes": (6, rows, columns),
         "field_phi": (3, rows, rule.src_shape[0] * 3 * images),
         "field_theta": (images, columns, rule.src_shape[1]),
         "turns": (rule.nfp, 3, 3),

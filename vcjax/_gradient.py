@@ -28,12 +28,16 @@ from vcjax._checks import check_constants
 from vcjax._compiled import operands
 from vcjax._data_checks.watch import watch
 from vcjax._devices import Devices, copied, device_mesh
-from vcjax._geometry.extended import with_lost_digits
 from vcjax._geometry.jump import dual_basis, symmetric_traceless, total_gradient
 from vcjax._geometry.nodes import at_targets, one_period, set_up, surface_nodes
 from vcjax._geometry.resample import as_rows, resampled
 from vcjax._groups import by_rows, row_groups
-from vcjax._kernels.gradient import GRADIENT, combine_gradient, gradient_weights_at
+from vcjax._kernels.gradient import (
+    GRADIENT,
+    combine_gradient,
+    gradient_puncture,
+    gradient_weights_at,
+)
 from vcjax._options import Tiles, resolve_near, resolve_tiles
 from vcjax._prepared import (
     Kernels,
@@ -53,7 +57,7 @@ from vcjax._pytree import pytree
 from vcjax._quadrature.rule import GRADIENT_PARTS, Rule
 from vcjax._quadrature.tables import GradientTables, Tables, gradient_tables
 
-_KERNELS = Kernels(GRADIENT, gradient_weights_at, combine_gradient)
+_KERNELS = Kernels(GRADIENT, gradient_weights_at, combine_gradient, gradient_puncture)
 
 
 @pytree
@@ -111,7 +115,8 @@ def prepare_gradient(
 
     Warns
     -----
-    UnresolvedWarning : if the rule was chosen for fields, or for a smoother surface.
+    UnresolvedWarning : if the rule was chosen for fields, or for another surface, and is too
+        coarse for X.
     AccuracyWarning : if weights in "float32" do not keep the digits of the rule.
     """
     call = "prepare_gradient"
@@ -139,8 +144,6 @@ def prepare_gradient(
 def _nodes_and_basis(rule: Rule, X, constants: Tables, xp: Any):
     nodes, *tangents = surface_nodes(rule, X, constants, xp)
     x_phi, x_theta = (at_targets(one_period(v, rule), rule) for v in tangents)
-    if rule.is_near_rounding:
-        nodes = with_lost_digits(rule, X, constants, nodes, xp)
     return nodes, dual_basis(x_phi, x_theta, xp)
 
 
@@ -160,9 +163,8 @@ def external_gradient(
     ----------
     casing : made by `prepare_gradient`.
     B : (src_nphi, src_ntheta, 3) total field on the grid that the rule was chosen for, any unit.
-    chunk_size, target_chunk_size : see `external_field`. A tile has at most 1024 sources, and fewer
-        for rules of more than 7 digits, because rounding errors grow with the number of sources.
-        It may then have more targets; see ``docs/parameters.md``.
+    chunk_size, target_chunk_size : see `external_field`. A tile has at most 1024 sources, because
+        rounding errors grow with the number of sources.
 
     Returns
     -------

@@ -23,7 +23,6 @@ from vcjax._data_checks.watch import watch
 from vcjax._devices import Devices, copied, device_mesh, over_targets
 from vcjax._errors import errors_named
 from vcjax._geometry import resample
-from vcjax._geometry.extended import with_lost_digits
 from vcjax._geometry.foot import distance_from, filled_count, nearest
 from vcjax._geometry.nodes import on_host, one_period, set_up, surface_nodes
 from vcjax._groups import in_groups
@@ -98,7 +97,7 @@ def prepare_off_surface(
 
     Warns
     -----
-    UnresolvedWarning : if the rule was chosen for a smoother surface.
+    UnresolvedWarning : if the rule was chosen for another surface, and is too coarse for X.
     """
     call = "prepare_off_surface"
     check_preparation(call, rule, X, "vcjax.choose_off_surface")
@@ -123,8 +122,6 @@ def _nodes_and_spacing(rule: Rule, X, constants: Tables, xp: Any):
         for step, tangent in zip(rule.spacing, tangents, strict=True)
     ]
     spacing = xp.maximum(*squares)
-    if rule.is_near_rounding:
-        nodes = with_lost_digits(rule, X, constants, nodes, xp)
     return nodes, xp.sqrt(xp.stack([spacing.min(), spacing.max()]))
 
 
@@ -304,8 +301,7 @@ def _at_points(
 ):
     rule = casing.rule
     missed = _missed(rule, B, jnp) if missed is None else missed
-    points_and_normals, lost = casing.nodes[:6], casing.nodes[6:]
-    continued = jnp.concatenate([points_and_normals, on_nodes(casing, B), lost])
+    continued = jnp.concatenate([casing.nodes, on_nodes(casing, B)])
     nodes = Nodes(continued, casing.spacing, casing.constants)
     everywhere = nodes, missed
 

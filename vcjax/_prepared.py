@@ -24,7 +24,7 @@ from vcjax._geometry.nodes import at_targets, one_period, target_rows
 from vcjax._geometry.resample import as_rows, resampled
 from vcjax._groups import RowGroups, by_rows, row_groups
 from vcjax._kernels.far import Kernel, far_sum
-from vcjax._kernels.near import apply_weights, stored_weights
+from vcjax._kernels.near import apply_weights, punctured_squares, stored_weights, target_spacing
 from vcjax._options import NearOptions, Tiles, weights_bytes
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import Tables
@@ -41,9 +41,7 @@ class Prepared:
     turns : rotations about the z axis by 0 .. nfp - 1 field periods.
     nodes : (6, row, column) points and outward normals on the continued nodes
         (`vcjax._geometry.nodes`), in laboratory components. The length of a normal is the area of
-        its node. For gradients of many digits (`Rule.is_near_rounding`), three more components
-        contain the digits of the points that are lost in rounding. These components are 0 if X was
-        traced.
+        its node.
     devices : the mesh over which targets or points are divided, or None; static.
     """
 
@@ -99,11 +97,13 @@ class Kernels(NamedTuple):
     far : kernel of the sum over all sources.
     weights_at : maps nodes and tables to a function that returns the near weights of targets.
     combine : maps near weights and the field on patches to values at the targets.
+    puncture : function of a rule; see `vcjax._kernels.near.split_weights`.
     """
 
     far: Kernel
     weights_at: Callable
     combine: Callable
+    puncture: Callable = lambda rule: 0.0
 
 
 def check_preparation(call: str, rule, X, choose: str = "vcjax.choose") -> None:
@@ -214,9 +214,18 @@ def apply_operator(
     """
     rule, rank = casing.rule, kernels.far.rank
     targets = on_rows(at_targets(casing.sources, rule), rows).reshape(3, -1).T
-    far_part = partial(far_sum, kernels.far, rule, tiles)
+    puncture, punctured = kernels.puncture(rule), None
+    if puncture:
+        spacing = on_rows(target_spacing(casing.nodes, rule)[None], rows).ravel()
+        punctured = punctured_squares(puncture, spacing)
+
+    def far_part(given, *sources):
+        targets, punctured = given
+        return far_sum(kernels.far, rule, tiles, targets, *sources, punctured)
+
     sources = casing.sources, casing.area_normals, one_period(B, rule), casing.turns
-    far = over_targets(far_part, casing.devices, targets, *sources, count=len(targets), axis=rank)
+    given = targets, punctured
+    far = over_targets(far_part, casing.devices, given, *sources, count=len(targets), axis=rank)
 
     def near_part(given, B, nodes, *recipe):
         rows, weights = given

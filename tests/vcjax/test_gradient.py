@@ -39,7 +39,6 @@ def test_known_gradients_are_symmetric_and_free_of_divergence():
         assert np.abs(gradient - gradient.swapaxes(2, 3)).max() < scale
 
 
-@pytest.mark.filterwarnings("ignore:choose got digits=12 for a gradient")
 @pytest.mark.parametrize(
     "digits, external_limit, internal_limit", [(3, 5e-3, 1.2e-2), (6, 5e-6, 3e-5), (12, None, 1e-9)]
 )
@@ -141,18 +140,13 @@ def test_a_uniform_field_has_no_gradient_to_compare_an_error_with(gradients, cir
         vcjax.error_estimate(gradients, uniform)
 
 
-def test_many_digits_need_the_digits_of_points_that_are_lost_in_rounding():
-    """A traced surface has no such digits; its casing has the same shape."""
+def test_gradients_of_twelve_digits_are_not_limited_by_rounding():
+    """The exact sum of the near weights and the punctured far sum keep rounding errors small.
+
+    Without both, the violation was 8e-11.
+    """
     problem = problems.rotating_ellipse(10, half_period=False)
-    rule = rule_of(problem, 10, gradient=True, trg_nphi=2, trg_ntheta=4)
+    rule = rule_of(problem, 12, gradient=True, trg_nphi=2, trg_ntheta=4)
     constants = vcjax.gradient_tables(rule)
     casing = vcjax.prepare_gradient(rule, problem.X, constants=constants)
-    traced = jax.jit(lambda X, c: vcjax.prepare_gradient(rule, X, constants=c))(
-        problem.X, constants
-    )
-    assert casing.nodes.shape == traced.nodes.shape == (9, *rule.continued_shape)
-    assert 0 < np.abs(casing.nodes[6:]).max() < 2.0**-53 * 2
-    assert not traced.nodes[6:].any()
-    np.testing.assert_allclose(casing.nodes[:6], traced.nodes[:6], atol=1e-14)
-    exact, rounded = (vcjax.self_test(c).max() for c in (casing, traced))
-    assert exact < rounded < 1e-8
+    assert vcjax.self_test(casing).max() < 4e-12

@@ -187,8 +187,11 @@ def interpolation_matrices(count: int, start: float, period: float, points: np.n
     weights = np.where(modes == 0, 1.0, 2.0)
     if count % 2 == 0:
         modes, weights = np.append(modes, count // 2), np.append(weights, 1.0)
-    at = np.outer(points - start, modes) * scale
-    nodes = np.outer(np.arange(count), modes) * (2 * np.pi / count)
+    # Derivatives multiply rounding errors of phases by the modes. Whole turns are subtracted in
+    # extended precision, where the platform has it.
+    turns = np.outer((np.asarray(points, np.longdouble) - start) / period, modes)
+    at = (2 * np.pi) * (turns - np.rint(turns)).astype(float)
+    nodes = (np.outer(np.arange(count), modes) % count) * (2 * np.pi / count)
     cosine, sine = np.cos(nodes) * (weights / count), np.sin(nodes) * (weights / count)
     value = np.cos(at) @ cosine.T + np.sin(at) @ sine.T
     derivative = (np.cos(at) * modes) @ sine.T - (np.sin(at) * modes) @ cosine.T

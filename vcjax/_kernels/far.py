@@ -50,8 +50,7 @@ class Kernel(NamedTuple):
         moments, (k, t). It returns the independent components of the values, (c, t).
     expand : function from the independent components, (c, t), to the values, (3, ..., t).
     rank : number of component axes of the values: 1 for a field, 2 for a gradient.
-    block_limit : function from a number of digits to the largest number of sources in a block; None
-        for no limit.
+    largest_block : largest number of sources in a block; None for no limit.
     """
 
     name: str
@@ -60,7 +59,7 @@ class Kernel(NamedTuple):
     combine: Callable
     expand: Callable
     rank: int
-    block_limit: Callable[[int], int] | None = None
+    largest_block: int | None = None
 
 
 def far_sum(
@@ -72,7 +71,7 @@ def far_sum(
     area_normals: Float[Array, "3 row column"],
     B: Float[Array, "3 row column"],
     turns: Float[Array, "nfp 3 3"],
-    punctured: Float[Array, ""] | None = None,
+    punctured: Float[Array, ""] | Float[Array, " t"] | None = None,
     used: Any = None,
 ) -> Float[Array, "*components t"]:
     """Return a kernel divided by 4 pi, summed over all sources but the target itself.
@@ -81,16 +80,14 @@ def far_sum(
 
     Parameters
     ----------
-    tiles : largest sizes of tiles, and the dtype in which they are computed. If the rule's digits
-        need blocks of sources that are k times smaller than for a single digit, tiles have k times
-        as many targets.
+    tiles : largest sizes of tiles, and the dtype in which they are computed.
     targets : (t, 3) laboratory components. A target that is also a source must have exactly the
         coordinates of the source.
     sources, area_normals, B : (3, row, column) laboratory components at the nodes of one period;
         the length of a normal is the area that its node stands for.
     turns : (nfp, 3, 3) rotations by 0 .. nfp - 1 periods.
-    punctured : square of the distance from the target below which sources are left out; None leaves
-        out the target only.
+    punctured : square of the distance from a target below which sources are left out: a scalar, or
+        (t,) values of the targets. None leaves out the target only.
     used : number of targets to evaluate, counted from the first; it may be traced. If None, all
         targets are evaluated. See `map_tiles`.
 
@@ -98,17 +95,15 @@ def far_sum(
     -------
     (3, t) for a kernel of rank 1, (3, 3, t) for rank 2.
     """
-    largest, most_targets = tiles.sources, tiles.targets
-    if kernel.block_limit:
-        usual = min(largest, kernel.block_limit(1))
-        largest = min(largest, kernel.block_limit(rule.digits))
-        # The number of pairs in a tile stays the same, because small tiles would take more time.
-        most_targets *= usual // largest
+    largest = min(tiles.sources, kernel.largest_block or tiles.sources)
     if tiles.dtype == "float32":
         largest = min(largest, _LARGEST_FLOAT32_BLOCK)
     with jax.named_scope(kernel.name):
         blocks = _source_blocks(sources, area_normals, B, largest, rule)
-        parts = _turned_tiles(targets, turns, most_targets)
+        if punctured is not None and punctured.ndim:
+            # The square of each target is a fourth component, which is not rotated.
+            targets = jnp.concatenate([targets, punctured[:, None]], axis=1)
+        parts = _turned_tiles(targets, turns, tiles.targets)
         used_tiles = None if used is None else -(-used * rule.nfp // parts.shape[2])
         summed = kernel.expand(
             _tiled_sum(kernel, parts, used_tiles, blocks, punctured, tiles.dtype)
@@ -162,16 +157,20 @@ def block_shape(grid: tuple[int, int], largest: int, aspect: float) -> tuple[int
     return -(-rows // -(-rows // high)), -(-columns // -(-columns // wide))
 
 
-def _turned_tiles(targets: Float[Array, "t 3"], turns, largest: int):
+def _turned_tiles(targets: Float[Array, "t part"], turns, largest: int):
     """Divide targets into tiles of equal size, and rotate each target back by every rotation.
 
     The rotations `turns` give `nfp` images of each target. All images of a target are in the same
     tile. A tile has at most `largest` points, but always at least one target. If there are two
     targets or more, there are at least two tiles. The last tile is padded with the last target.
 
+    Parameters
+    ----------
+    targets : (t, 3 + m) laboratory components, followed by m components that are not rotated.
+
     Returns
     -------
-    (k, 3, n * nfp) for k tiles of n targets.
+    (k, 3 + m, n * nfp) for k tiles of n targets.
     """
     count, nfp = targets.shape[0], turns.shape[0]
     # XLA removes a loop over a single tile. It would then fuse the slice of a block into the loop
@@ -181,12 +180,14 @@ def _turned_tiles(targets: Float[Array, "t 3"], turns, largest: int):
     padded = jnp.pad(targets, ((0, tiles * each - count), (0, 0)), mode="edge")
     # The first turn is the identity and exact, so a target that is a source keeps its coordinates.
     by_turn = turns.transpose(1, 2, 0).reshape(3, 3 * nfp)
-    points = jnp.matmul(padded, by_turn, precision="highest").reshape(tiles, each, 3, nfp)
-    return points.swapaxes(1, 2).reshape(tiles, 3, each * nfp)
+    points = jnp.matmul(padded[:, :3], by_turn, precision="highest").reshape(tiles, each, 3, nfp)
+    points = points.swapaxes(1, 2).reshape(tiles, 3, each * nfp)
+    rest = jnp.repeat(padded[:, 3:].reshape(tiles, each, -1).swapaxes(1, 2), nfp, axis=2)
+    return jnp.concatenate([points, rest], axis=1)
 
 
 def _tiled_sum(
-    kernel: Kernel, tiles: Float[Array, "k 3 each"], used, blocks, punctured, dtype: str
+    kernel: Kernel, tiles: Float[Array, "k part each"], used, blocks, punctured, dtype: str
 ) -> Float[Array, "c t"]:
     """Sum a kernel over all blocks of sources (outer loop) for all tiles of targets (inner loop).
 
@@ -200,13 +201,14 @@ def _tiled_sum(
 
     Parameters
     ----------
-    tiles : (k, 3, each) targets from `_turned_tiles`.
+    tiles : (k, part, each) targets from `_turned_tiles`. If there is a fourth component, it is the
+        square of the distance below which sources are left out.
     used : number of tiles to evaluate, or None for all.
     blocks : from `_source_blocks`.
     punctured : as for `far_sum`.
     dtype : dtype in which pairs are computed.
     """
-    points = tiles.swapaxes(0, 1).reshape(3, -1)
+    points = tiles[:, :3].swapaxes(0, 1).reshape(3, -1)
     if punctured is None:
         # Points closer than this distance coincide. It is far below any node spacing, and far
         # above rounding errors.
@@ -215,9 +217,10 @@ def _tiled_sum(
 
     @jax.checkpoint
     def weighted_moments(x, centre, y, moments):
+        least = punctured if len(x) == 3 else lax.stop_gradient(x[3, :, None].astype(dtype))
         # Offsets from the centre are rounded instead of positions, because offsets are far shorter.
-        x = (x - centre).astype(dtype)
-        return pair_product(pair_weights(kernel.power, x, y, punctured), moments)
+        x = (x[:3] - centre).astype(dtype)
+        return pair_product(pair_weights(kernel.power, x, y, least), moments)
 
     ready_moments, combine = jax.checkpoint(kernel.moments), jax.checkpoint(kernel.combine)
 

@@ -43,12 +43,21 @@ w = n x r, the other term is -q r_i {B x w - (n.r) B}_k. Its symmetric traceless
 because the antisymmetric part of r_i w_k belongs to the vector r x w = r^2 n - (n.r) r. Therefore
 each node of a patch has eight weights: five components of S, with rows S_i, and three of v.
 
-The integral is Hadamard's finite part. At the radius rho of a ray from the target, the integrand is
-a/rho^2 + b/rho + .... Here a is the kernel of the tangent plane, and the term with b cancels
-against the same term of the opposite ray. For the integral of 1/rho^2 from 0 to 1, the radial rule
-gives a sum R, but the finite part is -1. Therefore (-1 - R) times the tangent plane's kernel is
-added at the centre of each patch. The far sum leaves out the target. There the smooth far kernel
-K - K_near is a multiple of the identity, and would add nothing.
+The integral is Hadamard's finite part. Its value for a constant B is known. Let
+g = erfc(alpha r)/r, so that K_im = -d_i d_m g. The integral of n x K_i is 0, because n x grad is a
+derivative along the surface, and g is negligible at the rim of the patch. For the same reason, the
+integral of n.K_i is minus the integral of n_i lap(g). With
+lap(g) = 4 alpha^3 exp(-(alpha r)^2)/sqrt(pi) it follows that
+
+    the integral of S is 0,  the integral of v is the integral of n lap(g).
+
+The weights of the target itself are chosen such that the sums of all weights have these values. The
+other weights are integrals of the kernel times a function that vanishes at the target, so they have
+a finite integrand and small rounding errors.
+
+For many digits, the far sum leaves out the nodes next to the target (`gradient_puncture`), because
+the matrix product above would have large rounding errors there. At these nodes the near part has
+the whole kernel minus its near part, instead of minus its near part.
 """
 
 from collections.abc import Callable, Sequence
@@ -57,16 +66,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from vcjax._geometry.resample import equispaced
 from vcjax._kernels.far import Kernel
 from vcjax._kernels.near import field_split, split_weights, weights_at
 from vcjax._kernels.vectors import AXES, components, cross, dot, stacked
-from vcjax._quadrature.polar import radii
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import GradientTables
 
-_LARGEST_BLOCK = 1024
-"""Largest number of nodes in a block up to 7 digits; see `_block_limit`."""
+_PUNCTURE = 3.1
+"""Value of `gradient_puncture` for many digits. On a rotating ellipse of 8 : 1, it reduced errors
+at 12 digits from 43e-12 to 3e-12 of max |grad B|."""
+_MANY_DIGITS = 8
 
 
 def _moments(y: Float[Array, "3 n"], densities: Float[Array, "4 n"]) -> Float[Array, "17 n"]:
@@ -118,25 +127,19 @@ def _matrix(five: Sequence[Array]) -> list[list[Array]]:
     return [[xx, xy, xz], [xy, yy, yz], [xz, yz, -xx - yy]]
 
 
-def _block_limit(digits: int) -> int:
-    """Return the largest number of nodes in a block, for gradients with this number of digits.
-
-    The result is 1024 up to 7 digits, then 512, 128, 64, and 32 from 11 digits. On a rotating
-    ellipse of 8 : 1, blocks of 1024, 512, 128 and 64 nodes added rounding errors of 7e-9, 2.5e-9,
-    1.5e-10 and 6e-11, relative to max |grad B|. Smaller blocks take more time: on W7-X, 128 nodes
-    take 1.2 times as long as 1024 nodes, and 64 nodes take 1.4 times as long as 1024 nodes.
-    """
-    if digits >= 11:
-        return 32
-    blocks = int(_LARGEST_BLOCK * 10.0 ** ((7.5 - digits) / 2)) // 64
-    return 64 * min(max(blocks, 1), _LARGEST_BLOCK // 64)
-
-
-GRADIENT = Kernel("far_gradient", 5, _moments, _combine, _expand, rank=2, block_limit=_block_limit)
+GRADIENT = Kernel(
+    name="far_gradient",
+    power=5,
+    moments=_moments,
+    combine=_combine,
+    expand=_expand,
+    rank=2,
+    largest_block=1024,  # rounding errors grow with the size of blocks
+)
 
 
 def gradient_weights_at(
-    nodes: Float[Array, "part row column"], constants: GradientTables, rule: Rule
+    nodes: Float[Array, "6 row column"], constants: GradientTables, rule: Rule
 ) -> Callable:
     """Return a function that computes the near weights of the gradient for a block of targets.
 
@@ -146,18 +149,23 @@ def gradient_weights_at(
     Parameters
     ----------
     nodes : (6, row, column) points and outward normals on the continued nodes; the length of a
-        normal is the area that its node stands for. Three more components, if given, are the
-        digits lost in rounding (`vcjax._geometry.extended.with_lost_digits`).
+        normal is the area that its node stands for.
     """
 
-    def patch_weights(patch, interpolation, polar_weights, rule):
-        patch, lost = patch[:, :6], patch[:, 6:]
-        exact = patch.at[:, :3].add(lost) if lost.shape[1] else patch
-        weights = split_weights(_near_kernel, patch, interpolation, polar_weights, rule, exact)
-        centre = _finite_part(exact, constants, rule)
-        return weights.at[:, :, weights.shape[2] // 2].add(centre) / (4 * np.pi)
+    def patch_weights(*recipe):
+        more = dict(of_constant=_of_constant, puncture=gradient_puncture(rule))
+        return split_weights(_near_kernel, *recipe, **more) / (4 * np.pi)
 
     return weights_at(nodes, constants.field, rule, patch_weights)
+
+
+def gradient_puncture(rule: Rule) -> float:
+    """Return the distance from a target within which the far sum leaves out nodes.
+
+    The distance is divided by the spacing of the nodes at the target. It is 0 for few digits: other
+    sheets of the surface may then be as close, and their nodes do not lie on the patch.
+    """
+    return _PUNCTURE if rule.gradient and rule.digits >= _MANY_DIGITS else 0.0
 
 
 def combine_gradient(
@@ -184,52 +192,35 @@ def _near_kernel(nodes, weights, alpha, axis: int):
     alpha : cut-off rates, broadcast against the nodes.
     """
     offset, normal = jnp.split(nodes, 2, axis=axis)
-    r = components(offset, axis)
-    square = jnp.where(weights == 0, 1.0, dot(r, r))
-    distance = jnp.sqrt(square)
-    t = alpha * distance
+    r, n = components(offset, axis), components(normal, axis)
+    distance, t = _distances(r, weights, alpha)
     split = field_split(t) + (4 / (3 * np.sqrt(np.pi))) * t**3 * jnp.exp(-t * t)
-    return _eight(r, components(normal, axis), 3 * weights * split / (square**2 * distance), axis)
+    q = 3 * weights * split / distance**5
+    along, square = dot(n, r), dot(r, r)
+    v = [1.5 * along * a - 0.5 * square * b for a, b in zip(r, n, strict=True)]
+    return jnp.stack([q * value for value in (*_five(_product(r, cross(r, n))), *v)], axis)
 
 
-def _eight(r: Sequence[Array], normal: Sequence[Array], q, axis: int):
-    """Return the five components of S and the three components of v, stacked along `axis`.
+def _distances(r: Sequence[Array], weights, alpha):
+    """Return the distances of nodes with the offsets r, and t = alpha r.
 
-    The module's docstring defines q, S and v.
+    A distance is 1 where the weight is 0.
     """
-    along, square = dot(normal, r), dot(r, r)
-    v = [1.5 * along * a - 0.5 * square * n for a, n in zip(r, normal, strict=True)]
-    return jnp.stack([q * value for value in (*_five(_product(r, cross(r, normal))), *v)], axis)
+    distance = jnp.sqrt(jnp.where(weights == 0, 1.0, dot(r, r)))
+    return distance, alpha * distance
 
 
-def _finite_part(patch, constants: GradientTables, rule: Rule) -> Float[Array, "ttheta 8"]:
-    """Return (-1 - R) times the tangent plane's kernel, summed over the angles of the polar rule.
-
-    The module's docstring defines R. The tangent plane is spanned by the derivatives of the patch
-    interpolation, because the polar nodes use the same interpolation. With derivatives of the
-    surface, the rounding error would be ten times as large.
+def _of_constant(nodes: Float[Array, "4 t 6 node"], weights, alpha) -> Float[Array, "t 8"]:
+    """Return the integrals of S and v over patches; see the module's docstring.
 
     Parameters
     ----------
-    patch : (t, 6, p, q) offsets from the targets, then normals.
+    nodes : polar nodes of the four quadrants: offsets from the targets, then normals.
+    weights : (node,) weights of the nodes.
+    alpha : (t, 1) cut-off rates.
     """
-    i, j = rule.reach_phi, rule.reach_theta
-    slope_phi = jnp.einsum("sp,tkp->stk", constants.centre_phi, patch[:, :3, :, j])
-    slope_theta = jnp.einsum("sq,tkq->stk", constants.centre_theta, patch[:, :3, i, :])
-    quarter = rule.angular_count // 4
-    step = 2 * np.pi / rule.angular_count
-    angle = equispaced(0.5 * step, step, quarter, jnp)
-    signs = equispaced(1.0, -2.0, 2, jnp)
-    cosine = rule.patch_phi * jnp.cos(angle) * signs[:, None]
-    sine = rule.patch_theta * jnp.sin(angle) * signs[:, None]
-    # Axes: target, component, right or left, upper or lower, angle within the quadrant.
-    phi_part = jnp.einsum("stk,sa->tksa", slope_phi, cosine)
-    theta_part = jnp.einsum("stk,sa->tksa", slope_theta, sine)
-    ray = phi_part[:, :, :, None] + theta_part[:, :, None]
-    square = (ray**2).sum(axis=1)
-    normal = patch[:, 3:, i, j, None, None, None]
-    q = 3 / (square**2 * jnp.sqrt(square))
-    plane = _eight(components(ray, 1), components(normal, 1), q, axis=1).sum(axis=(2, 3, 4))
-    rho, weights = radii(rule)
-    missing = -1.0 - float((weights / rho**2).sum())
-    return missing * step * rule.patch_phi * rule.patch_theta * plane
+    r, n = (components(part, 2) for part in jnp.split(nodes, 2, axis=2))
+    _, t = _distances(r, weights, alpha)
+    factor = (4 / np.sqrt(np.pi)) * weights * alpha**3 * jnp.exp(-t * t)
+    v = jnp.stack([(factor * part).sum(axis=(0, 2)) for part in n], axis=1)
+    return jnp.pad(v, ((0, 0), (5, 0)))

@@ -30,7 +30,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from vcjax._geometry.nodes import windows
+from vcjax._geometry.nodes import at_targets, one_period, windows
 from vcjax._geometry.patch import PatchInterpolation
 from vcjax._kernels.vectors import AXES, components, cross, dot, stacked
 from vcjax._quadrature.polar import radii, rim_nodes
@@ -136,7 +136,7 @@ def field_weights_at(
 
 
 def weights_at(
-    nodes: Float[Array, "part row column"], constants: Tables, rule: Rule, patch_weights: Callable
+    nodes: Float[Array, "6 row column"], constants: Tables, rule: Rule, patch_weights: Callable
 ) -> Callable:
     """Return a function that applies `patch_weights` to the patches of a block of targets.
 
@@ -144,11 +144,9 @@ def weights_at(
 
     Parameters
     ----------
-    nodes : (6, row, column) as for `field_weights_at`, or (9, row, column) from
-        `vcjax._geometry.extended.with_lost_digits`.
+    nodes : (6, row, column) as for `field_weights_at`.
     patch_weights : called as ``patch_weights(patch, interpolation, polar_weights, rule)``. `patch`,
-        (t, k, p, q), contains offsets from the targets, then normals. If the nodes have nine
-        components, `patch` then contains the digits that the offsets lost in rounding.
+        (t, 6, p, q), contains offsets from the targets, then normals.
     """
     interpolation = PatchInterpolation(constants, rule)
 
@@ -156,7 +154,7 @@ def weights_at(
     def one_block(row, columns):
         patch = patches(nodes, rule, row, columns)
         i, j = rule.reach_phi, rule.reach_theta
-        is_point = jnp.arange(len(nodes))[:, None, None] % 6 < 3
+        is_point = jnp.arange(len(nodes))[:, None, None] < 3
         patch = patch - jnp.where(is_point, patch[:, :, i : i + 1, j : j + 1], 0.0)
         return patch_weights(patch, interpolation, constants.polar_weights, rule)
 
@@ -167,18 +165,24 @@ def _field_weights(patch, interpolation, polar_weights, rule: Rule):
     return split_weights(_kernel, patch, interpolation, polar_weights, rule) / (4 * np.pi)
 
 
-def split_weights(kernel, patch, interpolation, polar_weights, rule: Rule, exact=None):
+def split_weights(
+    kernel, patch, interpolation, polar_weights, rule: Rule, of_constant=None, puncture=0.0
+):
     """Return the near weights: the polar integral of a near kernel, minus its grid sum.
 
-    The grid sum leaves out the target.
+    The grid sum leaves out the target. If the far sum leaves out more nodes, the near weights add
+    the whole kernel at these nodes. The far sum would have larger rounding errors there.
 
     Parameters
     ----------
     kernel : called as ``kernel(nodes, weights, alpha, axis)``. `nodes` has six components along
         `axis`: offsets, then normals. The kernel returns k values along `axis`.
-    patch : (t, 6, p, q) offsets from the targets, then normals. The grid sum must use the rounded
-        points of the far sum.
-    exact : the patch to interpolate to polar nodes, with exact offsets; `patch` if None.
+    patch : (t, 6, p, q) offsets from the targets, then normals.
+    of_constant : called as ``of_constant(nodes, weights, alpha)``. It returns the integrals (t, k)
+        of the near kernel over the patches. If given, the weights of the targets are chosen such
+        that the weights of each patch have these sums.
+    puncture : distance from a target within which the far sum leaves out nodes, divided by the
+        spacing of the nodes at the target.
 
     Returns
     -------
@@ -186,19 +190,30 @@ def split_weights(kernel, patch, interpolation, polar_weights, rule: Rule, exact
     """
     nodes = (2 * rule.reach_phi + 1) * (2 * rule.reach_theta + 1)
     count = patch.shape[0]
-    exact = patch if exact is None else exact
-    polar = interpolation.to_nodes(exact.reshape(count * 6, *patch.shape[2:]))
+    polar = interpolation.to_nodes(patch.reshape(count * 6, *patch.shape[2:]))
     polar = polar.reshape(4, count, 6, -1)
-    alpha = _cutoff_rates(polar[:, :, :3], patch, rule)
+    spacing = _spacing(patch, rule)
+    alpha = _cutoff_rates(polar[:, :, :3], spacing, rule)
     singular = kernel(polar, polar_weights, alpha, axis=2)
     parts = singular.shape[2]
     singular = interpolation.from_nodes(singular.reshape(4, count * parts, -1))
+    singular = singular.reshape(count, parts, nodes)
+    if of_constant is not None:
+        total = of_constant(polar, polar_weights, alpha)
+        is_beside = np.arange(nodes) != nodes // 2
+        beside = jnp.where(is_beside, singular, 0.0)
+        singular = jnp.where(is_beside, singular, (total - beside.sum(axis=2))[:, :, None])
     i, j = (jnp.arange(-n, n + 1, dtype=patch.dtype) for n in (rule.reach_phi, rule.reach_theta))
     square = square_radii(i, j, rule).ravel()
     around = (0.0 < square) & (square <= 1.0)
     around = around.astype(patch.dtype)
-    punctured = kernel(patch.reshape(count, 6, nodes), around, alpha, axis=1)
-    return singular.reshape(count, parts, nodes) - punctured
+    patch = patch.reshape(count, 6, nodes)
+    punctured = kernel(patch, around, alpha, axis=1)
+    if puncture:
+        close = (patch[:, :3] ** 2).sum(axis=1) <= punctured_squares(puncture, spacing)[:, None]
+        # With the rate 0, the near kernel is the whole kernel.
+        punctured = punctured - kernel(patch, jnp.where(close, around, 0.0), 0.0, axis=1)
+    return singular - punctured
 
 
 def square_radii(u: Float[Array, "*t p"], v: Float[Array, "*t q"], rule: Rule):
@@ -215,28 +230,55 @@ def square_radii(u: Float[Array, "*t p"], v: Float[Array, "*t q"], rule: Rule):
     return (u[..., None] / rule.patch_phi) ** 2 + (v[..., None, :] / rule.patch_theta) ** 2
 
 
-def _cutoff_rates(polar_points, patch, rule: Rule):
+def _spacing(patch, rule: Rule):
+    """Return the largest distance of each target to its four neighbouring nodes, (t,).
+
+    With neighbours on both sides, a symmetric surface has symmetric distances.
+
+    Parameters
+    ----------
+    patch : (t, 6, p, q) offsets from the targets, then normals.
+    """
+    i, j = rule.reach_phi, rule.reach_theta
+    beside = patch[:, :3, i - 1 : i + 2 : 2, j], patch[:, :3, i, j - 1 : j + 2 : 2]
+    steps = (jnp.concatenate(beside, axis=2) ** 2).sum(axis=1)
+    return jnp.sqrt(steps.max(axis=1))
+
+
+def _cutoff_rates(polar_points, spacing, rule: Rule):
     """Return the cut-off rate alpha of each target, (t, 1).
 
-    Let R be the least distance from the target to the rim of its patch, and h the largest distance
-    to its four neighbouring nodes. The rate alpha is cutoff / R, or sqrt(pi / (R h)) if this is
-    less. With a larger rate, the nodes would not resolve the kernel. Neither R nor h is
-    differentiated, because results depend on alpha only through the discretisation error.
+    Let R be the least distance from the target to the rim of its patch, and h the spacing of the
+    nodes. The rate alpha is cutoff / R, or sqrt(pi / (R h)) if this is less. With a larger rate,
+    the nodes would not resolve the kernel. Neither R nor h is differentiated, because results
+    depend on alpha only through the discretisation error.
 
     Parameters
     ----------
     polar_points : (4, t, 3, node) polar nodes relative to the targets.
-    patch : (t, 6, p, q) offsets from the targets, then normals.
+    spacing : (t,) from `_spacing`.
     """
     rim = (polar_points[..., rim_nodes(rule)] ** 2).sum(axis=2).min(axis=(0, 2))
     radius = jnp.sqrt(rim) / radii(rule)[0][-1]
-    i, j = rule.reach_phi, rule.reach_theta
-    # Neighbours on both sides, so that a symmetric surface has symmetric rates.
-    beside = patch[:, :3, i - 1 : i + 2 : 2, j], patch[:, :3, i, j - 1 : j + 2 : 2]
-    steps = (jnp.concatenate(beside, axis=2) ** 2).sum(axis=1)
-    spacing = jnp.sqrt(steps.max(axis=1))
     alpha = jnp.minimum(rule.cutoff, jnp.sqrt(np.pi * radius / spacing)) / radius
     return lax.stop_gradient(alpha)[:, None]
+
+
+def punctured_squares(puncture: float, spacing):
+    """Return the squares of the distances from targets below which the far sum leaves out nodes.
+
+    The squares are not differentiated, because results do not depend on them.
+    """
+    return lax.stop_gradient((puncture * spacing) ** 2)
+
+
+def target_spacing(nodes: Float[Array, "6 row column"], rule: Rule):
+    """Return the largest distance of each target to its four neighbouring nodes, (tphi, ttheta)."""
+    points = nodes[:3]
+    beside = [jnp.roll(points, k, axis) for axis in (1, 2) for k in (1, -1)]
+    squares = [((neighbour - points) ** 2).sum(axis=0) for neighbour in beside]
+    largest = functools.reduce(jnp.maximum, squares)[None]
+    return jnp.sqrt(at_targets(one_period(largest, rule), rule)[0])
 
 
 def _kernel(nodes, weights, alpha, axis: int):

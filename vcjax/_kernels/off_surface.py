@@ -6,7 +6,6 @@ too near to the surface for the far sum get a patch of their own (`vcjax._kernel
 which no point needs a patch are skipped.
 """
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -21,7 +20,7 @@ from vcjax._geometry.jump import symmetric_traceless
 from vcjax._geometry.nodes import one_period
 from vcjax._geometry.patch import PatchInterpolation
 from vcjax._kernels.far import FIELD, far_sum
-from vcjax._kernels.rays import NearPart, near_part
+from vcjax._kernels.rays import NearPart, TestField, near_part
 from vcjax._loops import by_tiles
 from vcjax._options import Tiles
 from vcjax._quadrature.rule import Rule
@@ -44,8 +43,7 @@ class Nodes(NamedTuple):
     ----------
     continued : (part, row, column) points, outward normals and the field on the continued nodes
         (see `vcjax._geometry.nodes`), in laboratory components. The length of a normal is the area
-        that its node stands for. For gradients of many digits (`Rule.is_near_rounding`), three more
-        components contain the digits of the points that are lost in rounding.
+        that its node stands for.
     spacing : (2,) least and largest spacing of the nodes; see `OffSurfaceCasing`.
     constants : tables of the rule.
     """
@@ -95,7 +93,7 @@ def transforms(
     """
     punctured = (_PUNCTURE * nodes.spacing[0]) ** 2
     sources, normals, field = jnp.split(one_period(nodes.continued[:9], rule), 3)
-    test_field = partial(known_field, sources)
+    test_field = TestField(partial(known_field, sources), partial(known_change, sources))
 
     def far(values):
         given = points, sources, normals, values, nodes.turns
@@ -105,7 +103,7 @@ def transforms(
     if used is not None:
         needed = needed & (jnp.arange(len(points)) < used)
     near = _near_parts(rule, nodes, points, foot, needed, test_field, punctured, used)
-    both = jnp.stack([field, test_field(sources)])
+    both = jnp.stack([field, test_field.at(sources)])
     values = jax.vmap(far)(both).transpose(2, 0, 1) + near.fields
     return Transforms(values, near.at_foot, near.on_surface > 0)
 
@@ -173,9 +171,31 @@ def known_field(
     return jnp.sqrt(0.5) * jnp.stack([-y * toroidal, x * toroidal, jnp.ones_like(z)])
 
 
+def known_change(
+    sources: Float[Array, "3 row column"],
+    points: Float[Array, "3 ..."],
+    offsets: Float[Array, "3 ..."],
+) -> Float[Array, "3 ..."]:
+    """Return the change of the test field from points to the points plus offsets.
+
+    Both must be at least as far from the z axis as the nearest source, but for rounding.
+
+    Parameters
+    ----------
+    sources : as for `known_field`.
+    points, offsets : (3, ...) laboratory components, which broadcast against each other.
+    """
+    least = lax.stop_gradient((sources[:2] ** 2).sum(axis=0).min())
+    (x, y, _), (dx, dy, dz) = points, offsets
+    after = (x + dx) ** 2 + (y + dy) ** 2
+    change = -(dx * (2 * x + dx) + dy * (2 * y + dy)) / ((x * x + y * y) * after)
+    along_x, along_y = (a * change + da / after for a, da in ((x, dx), (y, dy)))
+    return jnp.sqrt(0.5 * least) * jnp.stack([-along_y, along_x, jnp.zeros_like(dz)])
+
+
 @jax.named_scope("near_field")
 def _near_parts(
-    rule: Rule, nodes: Nodes, points, foot: Foot, needed, test_field: Callable, punctured, used
+    rule: Rule, nodes: Nodes, points, foot: Foot, needed, test_field: TestField, punctured, used
 ) -> NearPart:
     """Return the near part at points (n, 3), tile by tile, and skip tiles that need no patch.
 

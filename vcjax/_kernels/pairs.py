@@ -36,9 +36,15 @@ _COLUMNS = 16
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
 def pair_weights(
-    power: int, x: Float[Array, "3 t"], y: Float[Array, "3 n"], punctured: Float[Array, ""]
+    power: int,
+    x: Float[Array, "3 t"],
+    y: Float[Array, "3 n"],
+    punctured: Float[Array, ""] | Float[Array, "t 1"],
 ) -> Float[Array, "t n"]:
-    """Return 1/r^power for targets x and sources y, but 0 where r^2 is at most `punctured`."""
+    """Return 1/r^power for targets x and sources y, but 0 where r^2 is at most `punctured`.
+
+    `punctured` is a scalar, or (t, 1) values of the targets.
+    """
     square = _squares(x, y)
     # The inverse power is infinite at distance 0, where it is not selected. `_pair_weights_jvp`
     # does not differentiate it. Only `jax_debug_infs` without `jit` reports it.

@@ -3,10 +3,10 @@
 The rays start at the foot of a point, which is the nearest point of the surface. The foot lies
 between nodes, and is the centre of the point's patch. Values at the nodes are first interpolated to
 a grid of the same spacing around the foot, and then to polar nodes. These polar nodes are the same
-for every point. In the core of the patch, the values at the foot and at the polar nodes are
-interpolated along each ray to further nodes. For a point closer to the surface, these nodes lie
-closer to the foot. Let d be the distance of the point from the surface, R the radius of the patch,
-c = `CORE`, and delta = d/R. In units of R, the radii of the further nodes are
+for every point. In the core of the patch, the values at the polar nodes are interpolated along each
+ray to further nodes. For a point closer to the surface, these nodes lie closer to the foot. Let d
+be the distance of the point from the surface, R the radius of the patch, c = `CORE`, and
+delta = d/R. In units of R, the radii of the further nodes are
 
     rho = delta sinh(s asinh(c/delta)),   s in [0, 1].
 
@@ -23,11 +23,18 @@ kernel:
         + (sum over the patch of the far kernel, or of minus the near kernel).
 
 A point on the surface is its own foot, and its polar integral is the principal value.
+
+Next to the surface, the derivative of the kernel grows like 1/d^3, and the derivative of the polar
+integral would have rounding and quadrature errors that grow like 1/d. Therefore the field B is
+written as its value at the foot plus the change from this value. The change is interpolated with
+small relative errors. For the constant value, the derivative of the integral is known
+(`vcjax._kernels.gradient`): it is the integral of a smooth function.
 """
 
 from collections.abc import Callable
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -44,6 +51,20 @@ CLOSEST = 1e-10
 """Distance, in patch radii, below which a point counts as lying on the surface."""
 _SERIES = 18
 """Number of terms in the series of the far kernel."""
+
+
+class TestField(NamedTuple):
+    """A field that is given by functions of points with components along the first axis.
+
+    Attributes
+    ----------
+    at : function of points (3, ...) that returns the field (3, ...) there.
+    change : function of points and offsets (3, ...) that returns the change of the field from the
+        points to the points plus offsets. The change has a small relative rounding error.
+    """
+
+    at: Callable
+    change: Callable
 
 
 class NearPart(NamedTuple):
@@ -69,7 +90,7 @@ def near_part(
     foot: Foot,
     continued,
     turns,
-    test_field: Callable,
+    test_field: TestField,
     punctured,
     interpolation: PatchInterpolation,
     constants: OffSurfaceTables,
@@ -83,92 +104,78 @@ def near_part(
     foot : feet of the points.
     continued : (part, row, column), see `vcjax._kernels.off_surface.Nodes`.
     turns : (nfp, 3, 3) rotations by 0 .. nfp - 1 periods.
-    test_field : function of points (3, ...) that returns a field (3, ...), symmetric about the z
-        axis.
+    test_field : a field that is symmetric about the z axis.
     punctured : square of the distance below which the far sum leaves out nodes.
     """
     turn, row, column = place(foot.u, foot.v, turns, rule)
     windows = cut(continued, row, column, rule)
-    # Points are relative to the node just below the foot. Larger coordinates have larger rounding
-    # errors, and a gradient contains these errors divided by the distance.
+    # Points and fields are relative to the node just below the foot. Larger numbers have larger
+    # rounding errors.
     below = tuple(n // 2 - 1 for n in windows.shape[2:])
-    origin = windows[:, :3, below[0], below[1], None, None]
+    is_normal = np.arange(9)[:, None, None] // 3 == 1
+    base = jnp.where(is_normal, 0.0, windows[:, :, below[0], below[1], None, None])
+    windows = windows - base
+    origin, B_below = base[:, :3], base[:, 6:]
     x = jnp.einsum("ti,tij->tj", x, turn, precision="highest") - origin[..., 0, 0]
-    offsets = windows[:, :3] - origin
-    if windows.shape[1] > 9:
-        lost = windows[:, 9:]
-        lost_origin = lost[:, :, below[0], below[1], None, None]
-        offsets, x = offsets + (lost - lost_origin), x - lost_origin[..., 0, 0]
-    windows = jnp.concatenate([offsets, windows[:, 3:9]], axis=1)
 
     def test_field_at(points):
-        return jnp.moveaxis(test_field(jnp.moveaxis(points + origin, 1, 0)), 0, 1)
+        return _by_component(test_field.at, points + origin)
+
+    def test_change(points, offsets):
+        return _by_component(test_field.change, points + origin, offsets)
 
     du, dv = (w - jnp.floor(w) for w in (foot.u, foot.v))
     shifted, centre = shift(windows, du, dv, rule)
-    # The offset of the foot from itself is exactly 0. Its rounding would be divided by small radii.
+    centre = centre[:, :, None, None]
+    # The difference of the foot from itself is exactly 0. A rounding error would be divided by
+    # small radii.
     p, q = (jnp.arange(n) - n // 2 for n in shifted.shape[2:])
     is_foot = (p[:, None] == 0) & (q == 0)
-    from_foot = jnp.where(is_foot, 0.0, shifted[:, :3] - centre[:, :3, None, None])
-    shifted = jnp.concatenate([from_foot, shifted[:, 3:]], axis=1)
-    rings = _rings(shifted, interpolation, constants)
-    alpha, delta, on_surface = _scales(x - centre[:, :3], foot.spacing, rings, constants, rule)
+    from_foot = jnp.where(is_normal, shifted, jnp.where(is_foot, 0.0, shifted - centre))
+    rings = _rings(from_foot, interpolation, constants)
+    x_foot = centre[:, :3, 0, 0]
+    alpha, delta, on_surface = _scales(x - x_foot, foot.spacing, rings, constants, rule)
     # A point on the surface is its own foot.
-    x = jnp.where(on_surface[:, None], centre[:, :3], x)
-    on_rays = _at_foot(from_foot, centre[:, 3:], constants, rule), rings
-    polar = _polar_sum(x, centre[:, :3], on_rays, alpha, delta, test_field_at, constants, rule)
+    x = jnp.where(on_surface[:, None], x_foot, x)
+    B_foot = (centre[:, 6:] + B_below)[..., 0, 0]
+    fields_foot = jnp.stack([B_foot, test_field_at(centre[:, :3])[..., 0, 0]], axis=1)
+    given = x, x_foot, fields_foot, rings, alpha, delta
+    polar = _polar_sum(*given, test_change, constants, rule)
+    windows = jnp.concatenate([windows[:, :6], windows[:, 6:] + B_below], axis=1)
     total = polar + _grid_sum(x, windows, (du, dv), alpha, test_field_at, punctured, rule)
     return NearPart(
         jnp.einsum("tij,tkj->tki", turn, total / (4 * np.pi), precision="highest"),
-        jnp.einsum("tij,tj->ti", turn, centre[:, 6:], precision="highest"),
+        jnp.einsum("tij,tj->ti", turn, B_foot, precision="highest"),
         on_surface.astype(x.dtype),
     )
 
 
-def _rings(shifted, interpolation, constants: OffSurfaceTables):
+def _by_component(function: Callable, *points):
+    """Call a function of points (3, t, ...) with points (t, 3, ...)."""
+    return jnp.moveaxis(function(*(jnp.moveaxis(v, 1, 0) for v in points)), 0, 1)
+
+
+def _rings(from_foot, interpolation, constants: OffSurfaceTables):
     """Return the values at the polar nodes, arranged by rings of equal radius.
 
-    The first three components, offsets from the foot, are divided by the radius of their ring. An
-    offset vanishes with the radius, and only the quotient has the relative accuracy that points
-    close to the surface need.
+    Offsets and changes of the field are divided by the radius of their ring. They vanish with the
+    radius, and only the quotients have the relative accuracy that points close to the surface need.
 
     Parameters
     ----------
-    shifted : (t, c, p, q) offsets and other values on the grids around the feet.
+    from_foot : (t, 9, p, q) values on the grids around the feet: offsets from the foot, normals,
+        and changes of the field from its value at the foot.
 
     Returns
     -------
-    (t, c, ring, node)
+    (t, 9, ring, node)
     """
-    t, c = shifted.shape[:2]
+    t, c = from_foot.shape[:2]
     radii = constants.rings[0]
-    polar = interpolation.to_nodes(shifted.reshape(t * c, *shifted.shape[2:]))
+    polar = interpolation.to_nodes(from_foot.reshape(t * c, *from_foot.shape[2:]))
     polar = polar.reshape(4, t, c, radii.size, -1).transpose(1, 2, 3, 0, 4)
-    divisor = jnp.where(jnp.arange(c)[:, None] < 3, radii, 1.0)
+    divisor = jnp.where(np.arange(c)[:, None] // 3 == 1, 1.0, radii)
     return polar.reshape(t, c, radii.size, -1) / divisor[:, :, None]
-
-
-def _at_foot(from_foot, values, constants: OffSurfaceTables, rule: Rule):
-    """Return the values at the foot in the form of `_rings`, as on a ring of radius 0.
-
-    There, the quotients of offsets and radius are derivatives along the rays, and all other values
-    are the same for all rays. Interpolation along the rays keeps this. Without these values, the
-    rays would disagree at the foot by the error of the interpolation, and gradients at points close
-    to the surface would contain this error divided by the distance.
-
-    Parameters
-    ----------
-    from_foot : (t, 3, p, q) offsets of the grids around the feet.
-    values : (t, c) other values at the feet.
-
-    Returns
-    -------
-    (t, 3 + c, node)
-    """
-    lines = from_foot[..., rule.reach_theta], from_foot[:, :, rule.reach_phi]
-    along = jnp.concatenate(lines, axis=2) @ constants.foot_slopes
-    same = jnp.broadcast_to(values[..., None], (*values.shape, along.shape[2]))
-    return jnp.concatenate([along, same], axis=1)
 
 
 def _scales(offset, spacing, rings, constants: OffSurfaceTables, rule: Rule):
@@ -206,41 +213,92 @@ def _scales(offset, spacing, rings, constants: OffSurfaceTables, rule: Rule):
 
 
 def _polar_sum(
-    x, foot, on_rays, alpha, delta, test_field_at, constants: OffSurfaceTables, rule: Rule
+    x,
+    foot,
+    fields_foot,
+    rings,
+    alpha,
+    delta,
+    test_change,
+    constants: OffSurfaceTables,
+    rule: Rule,
 ):
     """Return the polar integrals of the near kernel with the field and the test field, (t, 2, 3).
+
+    The fields are the sum of their constant value at the foot and of their changes.
 
     Parameters
     ----------
     x, foot : (t, 3) points and their feet.
-    on_rays : pair of arrays, from `_at_foot` and `_rings`.
+    fields_foot : (t, 2, 3) the field and the test field at the feet.
+    rings : from `_rings`.
     alpha, delta : from `_scales`.
-    test_field_at : function of points (t, 3, ...) that returns the test field there.
+    test_change : function of points and offsets (t, 3, ...) that returns the change of the test
+        field from the points to the points plus offsets.
     """
-    rho, weights, values = _along_rays(on_rays, delta[:, None], constants, rule)
+    rho, weights, values = _along_rays(rings, delta[:, None], constants, rule)
     step = 2 * np.pi / rule.angular_count * rule.patch_phi * rule.patch_theta
-    from_foot = rho[:, None, :, None] * values[:, :3]
+    from_foot, normals, change = jnp.split(values, 3, axis=1)
+    from_foot, change = (rho[:, None, :, None] * v for v in (from_foot, change))
+    area = (step * weights * rho)[:, :, None]
+    normals = normals * area[:, None]
+
+    def near(x):
+        r = (x - foot)[:, :, None, None] - from_foot
+        square = (r**2).sum(axis=1)
+        distance = jnp.sqrt(square)
+        return r, field_split(alpha[:, None, None] * distance) / (square * distance)
+
+    tested = test_change(foot[:, :, None, None], from_foot)
+    of_changes = _combined(jnp.concatenate([normals, change], axis=1), tested, *near(x))
+    r, factor = near(lax.stop_gradient(x))
+    curl = (jnp.cross(normals, r, axis=1) * factor[:, None]).sum(axis=(2, 3))
+    flux = ((normals * r).sum(axis=1) * factor).sum(axis=(1, 2))
+    flux = flux + _slope_of_flux(x, foot, from_foot, normals, alpha)
+    return of_changes + jnp.cross(fields_foot, curl[:, None]) - flux[:, None, None] * fields_foot
+
+
+@jax.custom_jvp
+def _slope_of_flux(x, foot, from_foot, normals, alpha):
+    """Return 0 at each of t points, with the derivative in x of the flux of the near kernel.
+
+    The flux is the integral of n.r N1(alpha r) / r^3 over a patch. As shown in
+    `vcjax._kernels.gradient`, its derivative is minus the integral of n lap(g), a smooth function.
+    The derivative of the sum over nodes would contain rounding errors divided by the distance from
+    the surface. The derivative of the integral of n x r N1(alpha r) / r^3 is 0.
+
+    Parameters
+    ----------
+    x, foot : (t, 3) points and their feet.
+    from_foot, normals : (t, 3, s, node) offsets of nodes from the foot, and their normals. The
+        length of a normal is the weight of its node.
+    alpha : (t,) cut-off rates.
+    """
+    return jnp.zeros(len(x))
+
+
+@_slope_of_flux.defjvp
+def _(primals, tangents):
+    x, foot, from_foot, normals, alpha = primals
     r = (x - foot)[:, :, None, None] - from_foot
-    square = (r**2).sum(axis=1)
-    distance = jnp.sqrt(square)
-    near = field_split(alpha[:, None, None] * distance) / (square * distance)
-    factor = (step * weights * rho)[:, :, None] * near
-    return _combined(values[:, 3:], test_field_at(foot[:, :, None, None] + from_foot), r, factor)
+    gauss = jnp.exp(-(alpha[:, None, None] ** 2) * (r**2).sum(axis=1))
+    total = (normals * gauss[:, None]).sum(axis=(2, 3))
+    slope = (-4 / np.sqrt(np.pi)) * alpha**3 * (total * tangents[0]).sum(axis=1)
+    return _slope_of_flux(*primals), slope
 
 
-def _along_rays(on_rays, delta, constants: OffSurfaceTables, rule: Rule):
+def _along_rays(rings, delta, constants: OffSurfaceTables, rule: Rule):
     """Return the nodes along the rays of each point, with their weights and values.
 
     Outside the core of the patch, the nodes lie on the rings. Inside the core, the radii of the
     nodes depend on the distance of the point from the surface, and their values are interpolated
-    from the foot and the rings of the core.
+    from the rings of the core.
 
     Returns
     -------
     radii, weights : (t, s) each.
     values : (t, c, s, node).
     """
-    at_foot, rings = on_rays
     # asinh and sinh are written out for positive arguments. The library's functions take several
     # times as many instructions.
     ratio = CORE / delta
@@ -250,9 +308,8 @@ def _along_rays(on_rays, delta, constants: OffSurfaceTables, rule: Rule):
     core = delta * sinh
     core_weights = constants.core_weights * delta * width * jnp.sqrt(sinh * sinh + 1.0)
     count = rule.core_count
-    interpolation = _legendre(2 * core / CORE - 1, count + 1) @ constants.core_modes
-    inner = jnp.einsum("tsr,tcrn->tcsn", interpolation[..., 1:], rings[:, :, :count])
-    inner = inner + interpolation[:, None, :, :1] * at_foot[:, :, None]
+    interpolation = _legendre(2 * core / CORE - 1, count) @ constants.core_modes
+    inner = jnp.einsum("tsr,tcrn->tcsn", interpolation, rings[:, :, :count])
     outer = (jnp.broadcast_to(v[count:], (delta.shape[0], v.size - count)) for v in constants.rings)
     return (
         *(jnp.concatenate(pair, axis=1) for pair in zip((core, core_weights), outer, strict=True)),

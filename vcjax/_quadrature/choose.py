@@ -81,12 +81,14 @@ from vcjax._quadrature.spectrum import (
     quadrature_digits,
 )
 
-# For gradients off the surface: points added to the Lagrange interpolation, and the least number of
-# angles.
-_EXTRA_POINTS, _LEAST_ANGLES = 12, 48
+_EXTRA_POINTS = 12
+"""Points added to the Lagrange interpolation for gradients off the surface."""
 MAX_DIGITS = 13
 _GRADIENT_DIGITS = 10
-"""Number of digits up to which rounding does not limit gradients: see docs/accuracy.md."""
+"""Number of digits up to which rounding does not limit gradients off the surface.
+
+See docs/accuracy.md.
+"""
 _LARGEST = 2**31 - 1
 
 
@@ -116,8 +118,7 @@ def choose(
     trg_nphi, trg_ntheta : numbers of points of the target grid; the default is the grid of B.
     gradient : whether the rule is for `prepare_gradient`. The error is then relative to
         max |grad B|. The grid of B must resolve the derivatives of B as well. If the grid resolves
-        B to d digits only, the gradient has one or two digits fewer. Rounding limits gradients to
-        about 10 digits.
+        B to d digits only, the gradient has one or two digits fewer.
 
     Returns
     -------
@@ -138,14 +139,12 @@ def choose(
     -----
     ContradictionWarning, UnresolvedWarning, NoiseWarning : if X and B cannot give the requested
         digits; see ``docs/data.md``.
-    AccuracyWarning : if more than 10 digits are requested for a gradient.
     UserWarning : if the near weights of all targets need more memory than the device has.
     """
     targets: dict[str, Any] = dict(trg_nphi=trg_nphi, trg_ntheta=trg_ntheta)
     rule, samples, spectrum = _rule(
         X, B, digits, nfp=nfp, half_period=half_period, **targets, gradient=gradient
     )
-    _warn_of_rounding("choose", rule)
     check_chosen("choose", rule, X, B, samples, spectrum)
     return rule
 
@@ -306,41 +305,30 @@ def choose_off_surface(
         # Only a part of each ray lies outside the core.
         radial_count=int(np.ceil((1 - CORE) * rule.radial_count)),
     )
-    rule = _agreeing_rays(rule) if gradient else rule
-    _warn_of_rounding(call, rule)
+    if gradient and digits > _GRADIENT_DIGITS:
+        warn(
+            call,
+            f"got digits={digits} for a gradient, but rounding limits gradients off the surface "
+            f"to about {_GRADIENT_DIGITS} digits. The errors in the results show how many digits a "
+            "gradient has.",
+            AccuracyWarning,
+            about_data=False,
+        )
+    rule = _finer_interpolation(rule) if gradient else rule
     check_chosen(call, rule, X, B, samples, spectrum)
     return rule
 
 
-def _warn_of_rounding(call: str, rule: Rule) -> None:
-    """Warn if a rule for gradients was chosen for more digits than rounding errors allow."""
-    if rule.gradient and rule.digits > _GRADIENT_DIGITS:
-        warn(
-            call,
-            f"got digits={rule.digits} for a gradient, but rounding limits gradients to about "
-            f"{_GRADIENT_DIGITS} digits. The error estimates of evaluations show how many digits "
-            "a gradient has.",
-            AccuracyWarning,
-            about_data=False,
-        )
+def _finer_interpolation(rule: Rule) -> Rule:
+    """Return the rule with more Lagrange points, for gradients off the surface.
 
-
-def _agreeing_rays(rule: Rule) -> Rule:
-    """Return the rule for gradients off the surface: more Lagrange points and angles.
-
-    Polar nodes on different rays around the centre of a patch have different interpolation errors.
-    A gradient contains the difference of these errors, divided by the distance from the surface.
+    Next to the surface, a gradient contains the slopes of interpolation errors.
     """
     count = rule.lagrange_count + _EXTRA_POINTS
     patch, quad = (rule.patch_phi, rule.patch_theta), (rule.quad_nphi, rule.quad_ntheta)
     room = min((n - 1) // 2 - p for n, p in zip(quad, patch, strict=True))
     margin = min(max(count // 2 - min(patch), rule.margin), room)
-    return replace(
-        rule,
-        lagrange_count=count,
-        margin=margin,
-        angular_count=max(rule.angular_count, _LEAST_ANGLES),
-    )
+    return replace(rule, lagrange_count=count, margin=margin)
 
 
 def resolves(rule: Rule, X: np.ndarray, B: np.ndarray, digits: int) -> bool:

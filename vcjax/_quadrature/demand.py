@@ -13,9 +13,8 @@ RIM_KERNEL = 0.02
 _REACH_DIGITS = 0.9
 # Digits by which the error of the quadrature of a field must be smaller off the surface than on it.
 _OFF_SURFACE_MARGIN = 0.3
-# Digits that are added for gradients when the number of angles is chosen. Off the surface, too few
-# angles cause an error of gradients that grows like 1/distance.
-_ANGULAR_DIGITS, _ANGULAR_DIGITS_OFF_SURFACE = 1.0, 5.0
+# Digits that are added for gradients when the number of angles is chosen.
+_ANGULAR_DIGITS = 1.0
 # Factor by which gradients need more radii than fields if other sheets lie inside a patch.
 _GRADIENT_RADII = 1.5
 # For gradients, the near kernel at the rim must be below the requested error by `_GRADIENT_MARGIN`
@@ -26,13 +25,11 @@ _GRADIENT_EXTRA = 1.5
 # Values of `Demand.bending` off the surface. Patches of gradients are larger in any case, by
 # `_GRADIENT_EXTRA`, so the smaller value is enough for them.
 _BENDING, _BENDING_OF_GRADIENTS = 5 / 24, 1 / 12
-# If at least `_MANY_DIGITS` digits are requested, the near kernel at the rim may be larger by
-# `_FIELD_RIM_DIGITS` digits for fields, and by `_GRADIENT_MARGIN` digits for gradients
-# (`Demand.wide_cutoff`).
-_MANY_DIGITS, _FIELD_RIM_DIGITS = 10, 1.0
-# The quadrature of a gradient has at most the first number of digits. On the surface, it may have
-# as many digits as requested plus the second number, if this is more. With more digits, the error
-# of a gradient is mostly rounding, which grows as nodes get closer.
+# If at least `_MANY_DIGITS` digits are requested, the near kernel at the rim may be larger by these
+# numbers of digits for fields and for gradients (`Demand.wide_cutoff`).
+_MANY_DIGITS, _FIELD_RIM_DIGITS, _GRADIENT_RIM_DIGITS = 10, 1.0, 0.4
+# The quadrature of a gradient has at most the first number of digits, or as many digits as
+# requested plus the second number, whichever is larger.
 _MOST_QUADRATURE_DIGITS, _MOST_MORE_DIGITS = 13.0, 3.0
 
 
@@ -97,14 +94,14 @@ class Demand:
         spacing : `least_spacing` of a grid, in the unit of `length`.
         """
         lost = np.log10(2 * np.pi * length / spacing)
-        more = 0.0 if off_surface else digits + _MOST_MORE_DIGITS
-        enough = float(min(digits + lost, max(_MOST_QUADRATURE_DIGITS, more)))
+        most = max(_MOST_QUADRATURE_DIGITS, digits + _MOST_MORE_DIGITS)
+        enough = float(min(digits + lost, most))
         demand = cls._of(enough, _GRADIENT_MARGIN, _GRADIENT_EXTRA)
-        demand = demand._widened(float(digits), float(digits + lost))
-        angular_digits = _ANGULAR_DIGITS_OFF_SURFACE if off_surface else _ANGULAR_DIGITS
+        rim_digits = float(digits + lost + _GRADIENT_MARGIN - _GRADIENT_RIM_DIGITS)
+        demand = demand._widened(float(digits), rim_digits)
         return replace(
             demand,
-            angular_epsilon=demand.epsilon * 10.0**-angular_digits,
+            angular_epsilon=demand.epsilon * 10.0**-_ANGULAR_DIGITS,
             radial_reach=_GRADIENT_RADII * demand.reach,
             bending=_BENDING_OF_GRADIENTS if off_surface else 0.0,
         )

@@ -7,13 +7,6 @@ from vcjax._quadrature.rule import Rule
 CORE = 0.15
 """Radius of the core of a patch, relative to the radius of the patch. In the core, the kernel of
 points near the surface is nearly singular."""
-_CLUSTERED = 36
-"""Number of Gauss-Legendre radii for which rounding near the centre is acceptable."""
-_LEAST_SLOPE = 1.8
-"""Least slope of the map in `_spread` with which the map is used. With few radii, the map causes an
-error. A smaller slope lowers rounding errors too little to make up for this error."""
-_LEAST_CONVERGENCE = 40.0
-"""Least exponent c in the error exp(-c) that mapped radii may cause; see `_spread`."""
 _NEWTON_STEPS = 4
 """Number of Newton steps to the roots of a Legendre polynomial, enough for hundreds of nodes."""
 
@@ -21,43 +14,15 @@ _NEWTON_STEPS = 4
 def radii(rule: Rule) -> tuple[np.ndarray, np.ndarray]:
     """Return the radii of polar nodes and their weights: Gauss-Legendre nodes on [0, 1].
 
-    A rule with a core has Gauss-Legendre nodes on [0, CORE], followed by nodes on [CORE, 1]. For
-    gradients of many digits, `_spread` moves large numbers of nodes away from the centre. A ray and
-    the opposite ray are not joined to one interval [-1, 1], because the near kernel has a |rho|^3
-    term.
+    A rule with a core has Gauss-Legendre nodes on [0, CORE], followed by nodes on [CORE, 1]. A ray
+    and the opposite ray are not joined to one interval [-1, 1], because the near kernel has a
+    |rho|^3 term.
     """
     if not rule.core_count:
-        found = gauss_legendre(rule.radial_count)
-        if rule.is_near_rounding:
-            return _spread(*found)
-        return found
+        return gauss_legendre(rule.radial_count)
     core = gauss_legendre(rule.core_count, 0.0, CORE)
     outer = gauss_legendre(rule.radial_count, CORE)
     return np.concatenate([core[0], outer[0]]), np.concatenate([core[1], outer[1]])
-
-
-def _spread(nodes: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Move many Gauss-Legendre nodes on [0, 1] away from 0.
-
-    The least of N nodes is proportional to 1/N^2, and the kernel of a gradient multiplies relative
-    rounding errors by 1/rho^2. The map
-
-        rho = (sqrt(s + delta) - sqrt(delta)) / (sqrt(1 + delta) - sqrt(delta))
-
-    multiplies nodes s close to 0 by its slope at 0. The slope is chosen so that the least node is
-    about as large as the least of `_CLUSTERED` nodes. The singularity of the map at -delta causes
-    an error of about exp(-4 N asinh(sqrt(delta))), which must be negligible.
-    """
-    count = nodes.size
-    slope = (count / _CLUSTERED) ** 2
-    if slope < _LEAST_SLOPE:
-        return nodes, weights
-    # The slope at 0 is (1 + sqrt(1 + 1/delta)) / 2.
-    by_slope = 0.5 / np.sqrt(slope * (slope - 1))
-    root = max(by_slope, np.sinh(_LEAST_CONVERGENCE / (4 * count)))
-    width = np.sqrt(1 + root**2) - root
-    moved = np.sqrt(nodes + root**2)
-    return nodes / ((moved + root) * width), weights / (2 * moved * width)
 
 
 def gauss_legendre(count: int, first: float = 0.0, last: float = 1.0):

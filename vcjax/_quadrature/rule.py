@@ -12,8 +12,6 @@ _LEAST = dict(
     radial_count=1, angular_count=4, lagrange_count=2, core_count=0, digits=1,
 )  # fmt: skip
 _LARGEST_CUTOFF = 10.0
-# Numbers of digits of gradients from which rounding matters, on and off the surface.
-_ROUNDED_DIGITS, _ROUNDED_DIGITS_OFF_SURFACE = 10, 8
 FIELD_PARTS, GRADIENT_PARTS = 4, 8
 """Number of near weights for each node of a patch, for fields and for gradients."""
 
@@ -123,16 +121,6 @@ class Rule:
                 and self.lagrange_count >= 2 * cutoff
             ),
         }
-
-    @property
-    def is_near_rounding(self) -> bool:
-        """Whether rounding would limit gradients at the digits of this rule.
-
-        Positions of nodes then have extended precision. For targets on the surface, the polar rule
-        also has no radii very close to the centre of a patch.
-        """
-        least = _ROUNDED_DIGITS_OFF_SURFACE if self.core_count else _ROUNDED_DIGITS
-        return self.gradient and self.digits >= least
 
     @property
     def target_count(self) -> int:

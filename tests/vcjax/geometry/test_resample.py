@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vcjax import surface_points, surface_tangents
-from vcjax._geometry import extended, resample
+from vcjax._geometry import resample
 
 
 def _torus(phi, theta, nfp):
@@ -102,15 +102,3 @@ def test_interpolation_matrices_are_exact_for_modes_below_nyquist(count):
         np.testing.assert_allclose(
             derivative @ np.sin(wave * nodes), wave * np.cos(wave * points), atol=1e-12
         )
-
-
-@pytest.mark.parametrize("shape", [(7, 9), (8, 10)])
-def test_extended_points_agree_with_resampled_points_to_rounding(shape):
-    nfp = 3
-    X = _torus(*_grid(shape, nfp, False), nfp)
-    samples = resample.surface_period(np.moveaxis(X, -1, 0), nfp, False)
-    turns = [np.arange(n, dtype=np.longdouble) / n for n in (39, 17)]
-    points = extended.extended_points(samples, nfp, turns[0][:13], turns[1])
-    assert points.dtype == np.longdouble
-    expected = surface_points(X, nfp=nfp, half_period=False, nphi=13, ntheta=17)
-    np.testing.assert_allclose(np.moveaxis(points, 0, -1).astype(float), expected, atol=1e-14)

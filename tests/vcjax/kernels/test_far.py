@@ -1,6 +1,5 @@
 """The far sum: its tiles, blocks and derivatives against plain formulas."""
 
-from dataclasses import replace
 from functools import partial
 
 import jax
@@ -85,20 +84,29 @@ def test_blocks_hold_no_more_nodes_than_allowed(largest, aspect):
         assert high * wide <= largest
 
 
-@pytest.mark.parametrize("digits, most", [(1, 6), (7, 6), (9, 24)])
-def test_a_tile_has_more_targets_where_digits_need_smaller_blocks(monkeypatch, digits, most):
+def test_a_kernel_can_limit_the_size_of_blocks(monkeypatch):
     seen = []
-    turned_tiles = far._turned_tiles
+    source_blocks = far._source_blocks
     monkeypatch.setattr(
-        far, "_turned_tiles", lambda *given: seen.append(given[2]) or turned_tiles(*given)
+        far, "_source_blocks", lambda *given: seen.append(given[3]) or source_blocks(*given)
     )
-    limited = FIELD._replace(block_limit=lambda digits: 40 if digits < 8 else 10)
     rng = np.random.default_rng(5)
-    targets, grids = rng.normal(size=(4, 3)), rng.normal(size=(3, 3, 5, 10))
-    rule = replace(RULE, digits=digits)
-    given = (jnp.asarray(v) for v in (targets, *grids, TURNS))
-    far_sum(limited, rule, Tiles(2**31 - 1, 6), *given)
-    assert seen == [most]
+    given = [jnp.asarray(v) for v in (rng.normal(size=(4, 3)), *rng.normal(size=(3, 3, 5, 10)))]
+    for sources in (2**31 - 1, 20):
+        limited = FIELD._replace(largest_block=40)
+        far_sum(limited, RULE, Tiles(sources, 6), *given, jnp.asarray(TURNS))
+    assert seen == [40, 20]
+
+
+def test_each_target_can_leave_out_its_own_sources():
+    rng = np.random.default_rng(6)
+    targets, grids = rng.normal(size=(7, 3)), rng.normal(size=(3, 3, 5, 10))
+    squares = rng.uniform(0.1, 3.0, size=7)
+    given = [jnp.asarray(v) for v in (targets, *grids, TURNS)]
+    together = far_sum(GRADIENT, RULE, Tiles(16, 12), *given, jnp.asarray(squares))
+    for k, square in enumerate(squares):
+        alone = far_sum(GRADIENT, RULE, Tiles(16, 12), *given, jnp.asarray(square))
+        np.testing.assert_allclose(together[..., k], alone[..., k], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("count, tiles", [(1, 1), (2, 2), (7, 2)])

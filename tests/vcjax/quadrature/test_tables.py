@@ -78,14 +78,6 @@ def test_rim_nodes_lie_on_the_largest_radius(rule):
     assert polar.rim_nodes(rule).size == rule.angular_count // 4
 
 
-def test_the_slope_at_the_centre_is_the_slope_of_the_interpolation():
-    slopes = tables.centre_slopes(8, 10)
-    for side, step in zip(slopes, (1e-6, -1e-6), strict=True):
-        rows = tables.lagrange_rows(np.array([step, 2 * step]), 8, 10)
-        difference = (4 * rows[0] - rows[1] - 3 * np.eye(17)[8]) / (2 * step)
-        np.testing.assert_allclose(side, difference, atol=1e-8)
-
-
 def _plain_matrix(rule):
     """Return the patch interpolation of all quadrants as a plain matrix (4, node, patch)."""
     u, v, _ = polar.polar_quadrant(rule)
@@ -124,22 +116,3 @@ def test_gauss_legendre_weights_are_accurate_next_to_the_ends(count):
     np.testing.assert_allclose((weights * total)[lower].astype(float), 1.0, rtol=2e-14)
     np.testing.assert_allclose(weights, weights[::-1], rtol=1e-15)
     np.testing.assert_allclose(nodes, 1 - nodes[::-1], atol=1e-15)
-
-
-@pytest.mark.parametrize("count", [50, 100, 200])
-def test_spread_radii_are_as_accurate_and_less_clustered(count):
-    nodes, weights = np.polynomial.legendre.leggauss(count)
-    given = 0.5 * (1 + nodes), 0.5 * weights
-    rho, spread = polar._spread(*given)
-    assert rho[0] > 1.5 * given[0][0]
-    assert (spread / rho**2).sum() < 0.6 * (given[1] / given[0] ** 2).sum()
-    for wave in (1.0, 0.3 * count):
-        found = (spread * np.cos(wave * rho)).sum()
-        assert found == pytest.approx(np.sin(wave) / wave, abs=1e-13)
-
-
-def test_few_radii_are_not_moved():
-    nodes, weights = np.polynomial.legendre.leggauss(30)
-    rho, spread = polar._spread(nodes, weights)
-    assert rho is nodes
-    assert spread is weights
