@@ -1,14 +1,17 @@
 """Off the surface: known answers at any distance, and NaN where the data determine no field."""
 
+from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import vcjax
 from tests.vcjax.common import determined, small_torus, surface, symmetry, unit_normals
 from vcjax import problems
+from vcjax._kernels.off_surface import known_change, known_field
 
 DIGITS = 6
 DISTANCES = (5e-2, 2e-2, 5e-3, 1e-3, 1e-4, 1e-6, 0.0)
@@ -145,6 +148,18 @@ def vacuum_errors(X, distance, digits, gradient, **grid):
     missed = truth - found.external if distance < 0 else found.internal
     estimate = found.error.max() * np.linalg.norm(B, axis=-1).max()
     return np.abs(missed).max() / np.abs(truth).max(), estimate / np.abs(truth).max()
+
+
+def test_small_changes_of_the_test_field_have_small_relative_errors():
+    rng = np.random.default_rng(0)
+    sources = jnp.asarray(rng.uniform(1.0, 2.0, size=(3, 4, 5)))
+    points, offsets = sources[:, 0], jnp.asarray(rng.uniform(0.1, 1.0, size=(3, 5)))
+    field = partial(known_field, sources)
+    expected = field(points + offsets) - field(points)
+    np.testing.assert_allclose(known_change(sources, points, offsets), expected, atol=1e-14)
+    _, slope = jax.jvp(field, (points,), (offsets,))
+    found = known_change(sources, points, 1e-12 * offsets)
+    np.testing.assert_allclose(1e12 * found, slope, rtol=1e-10, atol=1e-11)
 
 
 @pytest.mark.parametrize("distance", [-2e-7, -2e-9])
