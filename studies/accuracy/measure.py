@@ -9,24 +9,30 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from scipy.spatial import KDTree
 
 import vcjax
 from studies.accuracy.shapes import Shape, shapes
 from studies.harness import Row
 from vcjax import problems
+from vcjax.problems import Filament
 
 DISTANCES = (0.5, 0.1, 0.03, 1e-3, 1e-5)
 """Distances between the surface and the points off it, in minor radii."""
-TARGETS = (8, 24)
-"""Size (nphi, ntheta) of the target grid over a whole field period."""
+_GRID = (8, 24)
+"""Size (nphi, ntheta) of a grid of surface points over a whole field period."""
 PLACES = [(i, j) for i in range(4) for j in range(3 * (i % 2), 24, 5)]
 """Indices of points in a grid of 4 x 24 on the surface.
 
-The points off the surface lie on the normals of the surface at these points.
+The points off the surface lie on the normals of the surface at these points. For fields, there are
+more such points: see `facing`.
 """
+_FINE = (64, 96)
+"""Size of the grid in which the points that face the currents are found."""
 EXTRA_DIGITS = {"field": 2, "off": 2, "gradient": 4, "off gradient": 4}
 """Digits that the grid of B resolves in addition to the requested digits."""
-_FINEST = 1e-13
+_FINEST = 1e-14
+"""Least part of max |B| that the grid of B may miss. Rounding errors of B are about 1e-15."""
 
 
 class Data(NamedTuple):
@@ -62,9 +68,10 @@ def shape_rows(
 def _on_surface(shape: Shape, field: str, digits: int, gradient: bool = False) -> Iterator[Row]:
     extra = EXTRA_DIGITS["gradient" if gradient else "field"]
     data, outside, inside = data_of(shape, field, digits + extra)
-    grid: dict[str, Any] = dict(trg_nphi=shape.rows(TARGETS[0]), trg_ntheta=TARGETS[1])
+    size = targets_of(shape)
+    grid: dict[str, Any] = dict(trg_nphi=shape.rows(size[0]), trg_ntheta=size[1])
     rule = vcjax.choose(data.X, data.B, digits, **data.symmetry, **grid, gradient=gradient)
-    targets = _grid_points(shape)
+    targets = _grid_points(shape, size)
     if gradient:
         casing = vcjax.prepare_gradient(rule, data.X)
         known = problems.magnetic_field_gradient
@@ -84,8 +91,9 @@ def _off_surface(shape: Shape, field: str, digits: int, gradient: bool = False) 
     data, outside, inside = data_of(shape, field, digits + extra)
     rule = vcjax.choose_off_surface(data.X, data.B, digits, **data.symmetry, gradient=gradient)
     casing = vcjax.prepare_off_surface(rule, data.X)
-    points, distances, is_inside = points_off(shape, DISTANCES)
     currents = outside, inside
+    also = () if gradient else facing(shape, currents)
+    points, distances, is_inside = points_off(shape, DISTANCES, also)
     errors, estimates = errors_off_surface(shape, casing, data.B, points, is_inside, currents)
     for distance in DISTANCES:
         for side in ("inside", "outside"):
@@ -153,7 +161,7 @@ def _symmetry(shape: Shape) -> dict[str, Any]:
     return dict(nfp=shape.surface.nfp, half_period=shape.symmetric)
 
 
-def _grid_points(shape: Shape, grid: Sequence[int] = TARGETS):
+def _grid_points(shape: Shape, grid: Sequence[int] = _GRID):
     """Return the surface points of a grid with `grid` points (nphi, ntheta) in a whole period."""
     options: dict[str, Any] = _symmetry(shape) | dict(nphi=shape.rows(grid[0]), ntheta=grid[1])
     return vcjax.surface_points(shape.points(), **options)
@@ -219,9 +227,40 @@ def _tails(B: np.ndarray, shape: Shape):
     return tails[0], tails[1]
 
 
+def targets_of(shape: Shape) -> tuple[int, int]:
+    """Return the size (nphi, ntheta) of the target grid over a whole field period.
+
+    With this size, one row of targets faces a coil if the currents are those of ``coils``.
+    """
+    return (12, 24) if shape.symmetric else (8, 24)
+
+
+def facing(shape: Shape, currents) -> list[tuple[int, int]]:
+    """Return the indices of the points of the grid `_FINE` that are nearest to the currents.
+
+    The first point is nearest to the currents outside the surface, the second to those inside. Next
+    to currents, a field has its highest modes, and results have the largest errors.
+    """
+    points = _grid_points(shape, _FINE)
+    parameters = 2 * np.pi * np.arange(2000) / 2000
+    found = []
+    for some in currents:
+        curves = [one.curve(parameters)[0] for one in some if isinstance(one, Filament)]
+        if curves:
+            away, _ = KDTree(np.concatenate(curves)).query(points)
+            i, j = np.unravel_index(away.argmin(), away.shape)
+            found.append((int(i), int(j)))
+    return found
+
+
 @lru_cache
-def frame(name: str):
-    """Return the surface points at `PLACES`, their outward unit normals, and lengths of tangents.
+def frame(name: str, grid: tuple[int, int] = (4, 24), places=tuple(PLACES)):
+    """Return points of a surface, their outward unit normals, and lengths of tangents.
+
+    Parameters
+    ----------
+    grid : size of a grid over half a period if the surface is symmetric, else over a whole period.
+    places : indices of the points in this grid.
 
     Returns
     -------
@@ -229,17 +268,17 @@ def frame(name: str):
     lengths : (2, n) lengths of dX/dphi and dX/dtheta.
     """
     shape = shapes()[name]
-    options: dict[str, Any] = dict(nphi=4, ntheta=24, **_symmetry(shape))
+    options: dict[str, Any] = dict(nphi=grid[0], ntheta=grid[1], **_symmetry(shape))
     x = vcjax.surface_points(shape.points(), **options)
     along = vcjax.surface_tangents(shape.points(), **options)
     normal = np.cross(*along)
     normal *= np.sign((normal * x).sum()) / np.linalg.norm(normal, axis=2, keepdims=True)
-    i, j = zip(*PLACES, strict=True)
+    i, j = zip(*places, strict=True)
     lengths = np.linalg.norm(along, axis=3)
     return np.asarray(x)[i, j], np.asarray(normal)[i, j], lengths[:, i, j]
 
 
-def points_off(shape: Shape, distances: Sequence[float | np.ndarray]):
+def points_off(shape: Shape, distances: Sequence[float | np.ndarray], also=()):
     """Return points on the normals of the surface, on both sides of each point of `frame`.
 
     Points near the z axis are left out: in a torus with a narrow hole, currents flow there.
@@ -248,6 +287,7 @@ def points_off(shape: Shape, distances: Sequence[float | np.ndarray]):
     ----------
     distances : distances in minor radii. Each distance is a number for all points of `frame`, or an
         array with a number for each point.
+    also : further points of the surface, from `facing`.
 
     Returns
     -------
@@ -256,6 +296,9 @@ def points_off(shape: Shape, distances: Sequence[float | np.ndarray]):
     is_inside : (n,) whether a point is inside the surface.
     """
     x, normal, _ = frame(shape.name)
+    if also:
+        more = frame(shape.name, (shape.rows(_FINE[0]), _FINE[1]), tuple(also))
+        x, normal = (np.concatenate(pair) for pair in zip((x, normal), more[:2], strict=True))
     away = np.stack([np.broadcast_to(one, len(x)) for one in distances for _ in (-1, 1)])
     sides = np.tile([-1.0, 1.0], len(distances))[:, None]
     points = x + (sides * away * shape.minor_radius)[:, :, None] * normal
