@@ -221,7 +221,7 @@ def apply_operator(
 
     def far_part(given, *sources):
         targets, punctured = given
-        return far_sum(kernels.far, rule, tiles, targets, *sources, punctured)
+        return far_sum(kernels.far, rule, tiles, targets, *sources, punctured=punctured)
 
     sources = casing.sources, casing.area_normals, one_period(B, rule), casing.turns
     given = targets, punctured

@@ -91,10 +91,11 @@ def test_a_kernel_can_limit_the_size_of_blocks(monkeypatch):
         far, "_source_blocks", lambda *given: seen.append(given[3]) or source_blocks(*given)
     )
     rng = np.random.default_rng(5)
-    given = [jnp.asarray(v) for v in (rng.normal(size=(4, 3)), *rng.normal(size=(3, 3, 5, 10)))]
+    values = rng.normal(size=(4, 3)), *rng.normal(size=(3, 3, 5, 10)), TURNS
+    given = [jnp.asarray(v) for v in values]
     for sources in (2**31 - 1, 20):
         limited = FIELD._replace(largest_block=40)
-        far_sum(limited, RULE, Tiles(sources, 6), *given, jnp.asarray(TURNS))
+        far_sum(limited, RULE, Tiles(sources, 6), *given)
     assert seen == [40, 20]
 
 
@@ -103,9 +104,9 @@ def test_each_target_can_leave_out_its_own_sources():
     targets, grids = rng.normal(size=(7, 3)), rng.normal(size=(3, 3, 5, 10))
     squares = rng.uniform(0.1, 3.0, size=7)
     given = [jnp.asarray(v) for v in (targets, *grids, TURNS)]
-    together = far_sum(GRADIENT, RULE, Tiles(16, 12), *given, jnp.asarray(squares))
+    together = far_sum(GRADIENT, RULE, Tiles(16, 12), *given, punctured=jnp.asarray(squares))
     for k, square in enumerate(squares):
-        alone = far_sum(GRADIENT, RULE, Tiles(16, 12), *given, jnp.asarray(square))
+        alone = far_sum(GRADIENT, RULE, Tiles(16, 12), *given, punctured=jnp.asarray(square))
         np.testing.assert_allclose(together[..., k], alone[..., k], rtol=1e-12, atol=1e-12)
 
 
