@@ -7,7 +7,7 @@ from studies.__main__ import main
 from studies.accuracy import measure, patches
 from studies.accuracy.shapes import FIELDS, shapes
 from studies.harness import append_row, read_rows, write_rows
-from vcjax.problems import CentralConductor
+from vcjax.problems import CentralConductor, PoloidalCoil
 
 
 @pytest.mark.parametrize("name", shapes())
@@ -21,6 +21,29 @@ def test_currents_lie_on_the_side_that_they_are_given_for(name):
                 points, _ = source.curve(2 * np.pi * np.arange(12) / 12)
                 found = measure.is_inside_of(shape, points, np.zeros(12, bool), np.ones(12))
                 assert (found == expected).all()
+
+
+@pytest.mark.parametrize("name", shapes())
+def test_a_row_of_targets_faces_a_coil(name):
+    shape = shapes()[name]
+    coils = [one for one in shape.currents("coils")[0] if isinstance(one, PoloidalCoil)]
+    targets = measure._grid_points(shape, measure.targets_of(shape))
+    rows = np.arctan2(targets[:, 0, 1], targets[:, 0, 0])
+    assert not coils or np.abs(rows - coils[0].phi).min() < 1e-9
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_the_places_that_face_currents_are_nearer_to_them_than_all_others(field):
+    shape = shapes()["ellipse, 4 periods, 2 : 1"]
+    for currents, place in zip(
+        shape.currents(field), measure.facing(shape, shape.currents(field)), strict=False
+    ):
+        loops = [one for one in currents if not isinstance(one, CentralConductor)]
+        curves = np.concatenate([one.curve(np.linspace(0.0, 6.28, 500))[0] for one in loops])
+        fine = measure.frame(shape.name, (32, 96), (place,))[0]
+        others = measure.frame(shape.name)[0]
+        away = [np.linalg.norm(x[:, None] - curves, axis=2).min() for x in (fine, others)]
+        assert away[0] <= away[1] + 1e-3
 
 
 def test_saved_rows_replace_rows_of_their_shape_and_leave_out_older_code(tmp_path, monkeypatch):

@@ -32,38 +32,11 @@ from jaxtyping import Array, Float, Int
 
 from vcjax._geometry.nodes import at_targets, one_period, windows
 from vcjax._geometry.patch import PatchInterpolation
+from vcjax._kernels.split import field_split
 from vcjax._kernels.vectors import AXES, components, cross, dot, stacked
 from vcjax._quadrature.polar import radii, rim_nodes
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import Tables
-
-# Coefficients of the powers 22 to 0 of the polynomial in `field_split`. The polynomial interpolates
-# (1 + 2 t) erfcx(t) at Chebyshev nodes, with erfcx from SciPy.
-_SCALED = (
-    1.6404356396091919e-09,
-    -7.0056151628718e-09,
-    -1.6697443685603657e-08,
-    9.300182391162619e-08,
-    7.182342532539098e-08,
-    -8.020807138772296e-07,
-    2.972641009857475e-07,
-    5.689545401590473e-06,
-    -1.1224614105833239e-05,
-    -2.438773463148218e-05,
-    0.00015062291812410384,
-    -0.00019926101653762,
-    -0.0007577736781845116,
-    0.005031971035190489,
-    -0.01619773397913967,
-    0.03716751537711094,
-    -0.06633036582197122,
-    0.09373283501215808,
-    -0.10103906603563748,
-    0.06809705425412396,
-    0.015379652102600228,
-    -0.1396211168405549,
-    1.2329951186255526,
-)
 
 
 def patches(
@@ -297,24 +270,6 @@ def _kernel(nodes, weights, alpha, axis: int):
     distance = jnp.sqrt(square)
     factor = -weights * field_split(alpha * distance) / (square * distance)
     return stacked([factor * v for v in (dot(normal, offset), *cross(normal, offset))], axis)
-
-
-@jax.custom_jvp
-def field_split(t):
-    """Return N1(t), the share of the near part in the kernel r / r^3 at t = alpha r, for t >= 0.
-
-    Up to rounding error, (1 + 2 t) exp(t^2) erfc(t) is a polynomial in (t - 4)/(t + 4). JAX's own
-    erfc takes five times as many instructions.
-    """
-    y = (t - 4.0) / (t + 4.0)
-    scaled = functools.reduce(lambda total, c: total * y + c, _SCALED[1:], _SCALED[0])
-    return jnp.exp(-t * t) * (scaled / (1.0 + 2.0 * t) + (2 / np.sqrt(np.pi)) * t)
-
-
-@field_split.defjvp
-def _(primals, tangents):
-    (t,), (dt,) = primals, tangents
-    return field_split(t), (-4 / np.sqrt(np.pi)) * t * t * jnp.exp(-t * t) * dt
 
 
 @jax.named_scope("near_weights")

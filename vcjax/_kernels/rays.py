@@ -42,7 +42,8 @@ from jaxtyping import Array, Float
 
 from vcjax._geometry.foot import Foot, place
 from vcjax._geometry.patch import PatchInterpolation, cut, shift
-from vcjax._kernels.near import field_split, square_radii
+from vcjax._kernels.near import square_radii
+from vcjax._kernels.split import field_split
 from vcjax._quadrature.polar import CORE
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import OffSurfaceTables

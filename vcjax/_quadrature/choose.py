@@ -309,8 +309,8 @@ def choose_off_surface(
         warn(
             call,
             f"got digits={digits} for a gradient, but rounding limits gradients off the surface "
-            f"to about {_GRADIENT_DIGITS} digits. The errors in the results show how many digits a "
-            "gradient has.",
+            f"to about {_GRADIENT_DIGITS} digits. The attribute `error` of a result shows how many "
+            "digits the gradient has.",
             AccuracyWarning,
             about_data=False,
         )

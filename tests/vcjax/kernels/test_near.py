@@ -7,7 +7,7 @@ from scipy.special import erfc
 
 from vcjax._geometry.jump import symmetric_traceless
 from vcjax._kernels.gradient import _near_kernel, combine_gradient
-from vcjax._kernels.near import field_split
+from vcjax._kernels.split import field_split
 
 
 def formula(t):
