@@ -24,10 +24,10 @@ _GRID = (8, 24)
 PLACES = [(i, j) for i in range(4) for j in range(3 * (i % 2), 24, 5)]
 """Indices of points in a grid of 4 x 24 on the surface.
 
-The points off the surface lie on the normals of the surface at these points. For fields, there are
-more such points: see `facing`.
+The points off the surface lie on the normals of the surface at these points. The function `facing`
+gives further points.
 """
-_FINE = (64, 96)
+_FINE = (300, 384)
 """Size of the grid in which the points that face the currents are found."""
 EXTRA_DIGITS = {"field": 2, "off": 2, "gradient": 4, "off gradient": 4}
 """Digits that the grid of B resolves in addition to the requested digits."""
@@ -92,8 +92,7 @@ def _off_surface(shape: Shape, field: str, digits: int, gradient: bool = False) 
     rule = vcjax.choose_off_surface(data.X, data.B, digits, **data.symmetry, gradient=gradient)
     casing = vcjax.prepare_off_surface(rule, data.X)
     currents = outside, inside
-    also = () if gradient else facing(shape, currents)
-    points, distances, is_inside = points_off(shape, DISTANCES, also)
+    points, distances, is_inside = points_off(shape, DISTANCES, facing(shape, currents))
     errors, estimates = errors_off_surface(shape, casing, data.B, points, is_inside, currents)
     for distance in DISTANCES:
         for side in ("inside", "outside"):

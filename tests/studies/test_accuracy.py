@@ -40,7 +40,9 @@ def test_the_places_that_face_currents_are_nearer_to_them_than_all_others(field)
     ):
         loops = [one for one in currents if not isinstance(one, CentralConductor)]
         curves = np.concatenate([one.curve(np.linspace(0.0, 6.28, 500))[0] for one in loops])
-        fine = measure.frame(shape.name, (32, 96), (place,))[0]
+        fine = measure.frame(
+            shape.name, (shape.rows(measure._FINE[0]), measure._FINE[1]), (place,)
+        )[0]
         others = measure.frame(shape.name)[0]
         away = [np.linalg.norm(x[:, None] - curves, axis=2).min() for x in (fine, others)]
         assert away[0] <= away[1] + 1e-3

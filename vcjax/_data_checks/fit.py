@@ -84,7 +84,8 @@ def is_resolved(
     count, wanted = rule.lagrange_count, quadrature_digits(digits, samples is not None)
     need = np.maximum(nodes_for_field(spectrum, wanted, rule.nfp), nodes)
     if samples is None:
-        need = nodes_for_interpolation(spectrum, need, digits, rule.nfp, count)
+        off_surface = rule.core_count > 0
+        need = nodes_for_interpolation(spectrum, need, digits, rule.nfp, count, off_surface)
     else:
         slopes = Slopes(spectrum, samples, rule.nfp, rule.half_period)
         need = slopes.nodes(need, digits, count)

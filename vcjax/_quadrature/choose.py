@@ -194,7 +194,7 @@ def _rule(X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient, off
     demand = Demand.of(wanted, off_surface=off_surface)
     if not gradient:
         count = demand.lagrange_count
-        by_field = nodes_for_interpolation(spectrum, by_field, digits, nfp, count)
+        by_field = nodes_for_interpolation(spectrum, by_field, digits, nfp, count, off_surface)
     plan = planned(demand)
     if gradient:
         slopes = Slopes(spectrum, period, nfp, half_period)
