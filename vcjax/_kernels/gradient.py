@@ -44,16 +44,23 @@ because the antisymmetric part of r_i w_k belongs to the vector r x w = r^2 n - 
 each node of a patch has eight weights: five components of S, with rows S_i, and three of v.
 
 The integral is Hadamard's finite part. Its value for a constant B is known. Let
-g = erfc(alpha r)/r, so that K_im = -d_i d_m g. The integral of n x K_i is 0, because n x grad is a
-derivative along the surface, and g is negligible at the rim of the patch. For the same reason, the
-integral of n.K_i is minus the integral of n_i lap(g). With
-lap(g) = 4 alpha^3 exp(-(alpha r)^2)/sqrt(pi) it follows that
+g = erfc(alpha r)/r, so that K_im = -d_i d_m g. By Stokes' theorem, the integral of n x grad(f) over
+the patch is the integral of f dl along its rim, with steps dl counterclockwise about n. For
+f = d_i g it gives the integral of n x K_i. Because
 
-    the integral of S is 0,  the integral of v is the integral of n lap(g).
+    (n x grad) x grad(g) = (n.grad) grad(g) - n lap(g),
 
-The weights of the target itself are chosen such that the sums of all weights have these values. The
-other weights are integrals of the kernel times a function that vanishes at the target, so they have
-a finite integrand and small rounding errors.
+it also gives the integral of n.K_i. With lap(g) = 4 alpha^3 exp(-(alpha r)^2)/sqrt(pi) it follows
+that
+
+    the integral of S is minus the integral of N1 <r, dl> / r^3 along the rim,
+    the integral of v is the integral of n lap(g) over the patch,
+                         plus 3/2 times the integral of N1 dl x r / r^3 along the rim.
+
+The integrals along the rim are small, because N1 is small there. The weights of the target itself
+are chosen such that the sums of all weights have these values. The other weights are integrals of
+the kernel times a function that vanishes at the target, so they have a finite integrand and small
+rounding errors.
 
 For many digits, the far sum leaves out the nodes next to the target (`gradient_puncture`), because
 the matrix product above would have large rounding errors there. At these nodes the near part has
@@ -61,6 +68,7 @@ the whole kernel minus its near part, instead of minus its near part.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import jax.numpy as jnp
 import numpy as np
@@ -70,6 +78,7 @@ from vcjax._kernels.far import Kernel
 from vcjax._kernels.near import split_weights, weights_at
 from vcjax._kernels.split import field_split
 from vcjax._kernels.vectors import AXES, components, cross, dot, stacked
+from vcjax._quadrature.polar import radii, rim_nodes
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import GradientTables
 
@@ -155,7 +164,7 @@ def gradient_weights_at(
     """
 
     def patch_weights(*recipe):
-        more = dict(of_constant=_of_constant, puncture=gradient_puncture(rule))
+        more = dict(of_constant=partial(_of_constant, rule), puncture=gradient_puncture(rule))
         return split_weights(_near_kernel, *recipe, **more) / (4 * np.pi)
 
     return weights_at(nodes, constants.field, rule, patch_weights)
@@ -212,7 +221,9 @@ def _distances(r: Sequence[Array], weights, alpha):
     return distance, alpha * distance
 
 
-def _of_constant(nodes: Float[Array, "4 t 6 node"], weights, alpha) -> Float[Array, "t 8"]:
+def _of_constant(
+    rule: Rule, nodes: Float[Array, "4 t 6 node"], weights, alpha
+) -> Float[Array, "t 8"]:
     """Return the integrals of S and v over patches; see the module's docstring.
 
     Parameters
@@ -224,5 +235,27 @@ def _of_constant(nodes: Float[Array, "4 t 6 node"], weights, alpha) -> Float[Arr
     r, n = (components(part, 2) for part in jnp.split(nodes, 2, axis=2))
     _, t = _distances(r, weights, alpha)
     factor = (4 / np.sqrt(np.pi)) * weights * alpha**3 * jnp.exp(-t * t)
-    v = jnp.stack([(factor * part).sum(axis=(0, 2)) for part in n], axis=1)
-    return jnp.pad(v, ((0, 0), (5, 0)))
+    inside = jnp.stack([(factor * part).sum(axis=(0, 2)) for part in n], axis=1)
+    return jnp.pad(inside, ((0, 0), (5, 0))) + _over_rim(rule, nodes, alpha)
+
+
+def _over_rim(rule: Rule, nodes: Float[Array, "4 t 6 node"], alpha) -> Float[Array, "t 8"]:
+    """Return the parts of the integrals of S and v over patches that are integrals along rims.
+
+    The steps from node to node are central differences along the ring of the outermost nodes. These
+    parts are about as large as the allowed error, so a few of their digits are enough.
+    """
+    quadrants = nodes[..., rim_nodes(rule)]
+    # The nodes of a quadrant are in the order of theta.
+    ring = [quadrants[0], quadrants[2, ..., ::-1], quadrants[3], quadrants[1, ..., ::-1]]
+    offsets, normals = jnp.split(jnp.concatenate(ring, axis=2), 2, axis=1)
+    offsets = offsets / radii(rule)[0][-1]
+    steps = 0.5 * (jnp.roll(offsets, -1, axis=2) - jnp.roll(offsets, 1, axis=2))
+    r, step = components(offsets, 1), components(steps, 1)
+    across = cross(r, step)
+    # The steps run counterclockwise about phi x theta, which may point inwards.
+    side = jnp.sign(dot(across, components(normals, 1)))
+    distance = jnp.sqrt(dot(r, r))
+    factor = side * field_split(alpha * distance) / distance**3
+    parts = [*_five(_product(r, step)), *(1.5 * part for part in across)]
+    return jnp.stack([(factor * part).sum(axis=1) for part in parts], axis=1)

@@ -27,7 +27,7 @@ _GRADIENT_EXTRA = 1.5
 _BENDING, _BENDING_OF_GRADIENTS = 5 / 24, 1 / 12
 # If at least `_MANY_DIGITS` digits are requested, the near kernel at the rim may be larger by these
 # numbers of digits for fields and for gradients (`Demand.wide_cutoff`).
-_MANY_DIGITS, _FIELD_RIM_DIGITS, _GRADIENT_RIM_DIGITS = 10, 1.0, 0.4
+_MANY_DIGITS, _FIELD_RIM_DIGITS, _GRADIENT_RIM_DIGITS = 10, 1.0, 0.9
 # The quadrature of a gradient has at most the first number of digits, or as many digits as
 # requested plus the second number, whichever is larger.
 _MOST_QUADRATURE_DIGITS, _MOST_MORE_DIGITS = 13.0, 3.0
