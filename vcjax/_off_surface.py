@@ -337,8 +337,7 @@ def _field(rule: Rule, tiles: Tiles, points, nodes: Nodes, unresolved, used) -> 
     zero = _no_slope(points, nodes.surface.nodes, found.on_surface)
     T = T + zero[:, None]
     distance = distance_from(points, nodes.surface, foot, rule, used)
-    where = foot.distance, foot.spacing
-    of_grid, of_patches = unresolved_at(*where, unresolved, nodes.spacing[1], rule)
+    of_grid, of_patches = unresolved_at(foot, unresolved, nodes.spacing[1], rule)
     return OffSurface(
         external=jnp.where(inside[:, None] | on, half + T, jnp.nan),
         internal=jnp.where(inside[:, None] & ~on, jnp.nan, half - T),
@@ -365,7 +364,7 @@ def _gradient(rule: Rule, tiles: Tiles, points, nodes: Nodes, unresolved, used) 
     # the grid lines through the foot, derivatives of interpolated fields jump, and the effect of a
     # jump grows like log(1/distance).
     spacing = nodes.spacing[1]
-    tails, missed = unresolved_at(foot.distance, foot.spacing, unresolved, spacing, rule)
+    tails, missed = unresolved_at(foot, unresolved, spacing, rule)
     source_grid = rule.src_shape[0] * rule.images, rule.src_shape[1]
     coarser = np.array([rule.quad_nphi, rule.quad_ntheta]) / source_grid
     lengths = spacing * coarser / np.pi

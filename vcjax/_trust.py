@@ -107,7 +107,7 @@ def error_estimate(
         raise VcjaxError("error_estimate got B that is zero everywhere; give a nonzero field.")
     if isinstance(casing, Casing):
         tails, missed = unresolved(samples, rule, np)
-        return violation + float(tails.max() + missed)
+        return violation + float(tails.max() + missed.max())
     largest = float(np.linalg.norm(samples, axis=0).max())
     steepest = float(np.abs(_total_gradient(casing, operands(B))).max())
     lengths = np.linalg.norm(np.asarray(casing.dual_basis[:2]), axis=1)

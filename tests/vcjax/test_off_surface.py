@@ -150,6 +150,29 @@ def vacuum_errors(X, distance, digits, gradient, **grid):
     return np.abs(missed).max() / np.abs(truth).max(), estimate / np.abs(truth).max()
 
 
+def test_next_to_a_coil_the_error_and_its_estimate_are_largest():
+    """Next to coils B has its highest modes, and the interpolation on patches its largest error."""
+    phi, digits, grid = 1.3, 4, dict[str, Any](nfp=1, half_period=False)
+    ring = problems.rotating_ellipse_surface(1, semi_axes=(0.1, 0.1), major_radius=1.0)
+    X = ring.points(8, 8, half_period=False)
+    coil = problems.PoloidalCoil(0.02, phi=phi, centre=(1.0, 0.0), radius=0.2)
+    sources = problems.CentralConductor(1.0), coil
+    B = problems.magnetic_field(sources, vcjax.surface_points(X, **grid, nphi=300, ntheta=16))
+    angles = phi + np.array([[-0.01], [0.0], [0.01], [3.0], [3.01], [3.02]])
+    theta = np.arange(5.0)
+    r, z = 1 + 0.101 * np.cos(theta), 0.101 * np.sin(theta)
+    points = np.stack(np.broadcast_arrays(r * np.cos(angles), r * np.sin(angles), z), axis=-1)
+    found = vcjax.off_surface_field(X, B, points.reshape(-1, 3), digits, **grid)
+    largest = np.linalg.norm(B, axis=-1).max()
+    error = (np.linalg.norm(found.internal, axis=1) / largest).reshape(6, 5)
+    estimate = found.error.reshape(6, 5)
+    beside, opposite = slice(0, 3), slice(3, 6)
+    assert error.max() < 10.0**-digits
+    assert 0.5 < estimate[beside].max() / error[beside].max() < 20
+    assert 0.5 < estimate[opposite].max() / error[opposite].max() < 20
+    assert estimate[opposite].max() < 0.3 * estimate[beside].max()
+
+
 def test_small_changes_of_the_test_field_have_small_relative_errors():
     rng = np.random.default_rng(0)
     sources = jnp.asarray(rng.uniform(1.0, 2.0, size=(3, 4, 5)))

@@ -106,4 +106,4 @@ def missed_by_rule(rule: Rule, spectrum: Spectrum, samples: Float[np.ndarray, "3
         slopes = Slopes(spectrum, samples, rule.nfp, rule.half_period)
         nodes = np.array([rule.quad_nphi, rule.quad_ntheta])
         return slopes.missed(nodes, rule.stencil_counts)
-    return float(unresolved(spectrum.values, rule, np)[1])
+    return float(unresolved(spectrum.values, rule, np)[1].max())

@@ -109,7 +109,7 @@ def missed_slope(
     """Estimate the error that interpolation on patches causes in the derivative along an axis.
 
     Between nodes that are h apart, the error of an interpolated value
-    (`spectrum.missed_value`) oscillates like sin(pi x / h). At a node, the slope of this error is
+    (`spectrum.missed_values`) oscillates like sin(pi x / h). At a node, the slope of this error is
     therefore pi/h times its amplitude.
 
     Parameters

@@ -35,7 +35,7 @@ def test_the_estimate_counts_the_points_that_narrow_patches_use(rule):
     samples = resample.field_period(B, rule.nfp, rule.half_period)
     wider = dataclasses.replace(rule, margin=rule.margin + 2)
     assert wider.stencil_counts[0] == rule.stencil_counts[0] + 4
-    narrow, wide = (float(unresolved(samples, one, np)[1]) for one in (rule, wider))
+    narrow, wide = (float(unresolved(samples, one, np)[1].max()) for one in (rule, wider))
     assert narrow > 1.5 * wide
 
 
