@@ -164,7 +164,7 @@ def measured(
 
 
 def work(argv: Sequence[str] | None) -> bool:
-    """Measure all choices without ``ok`` records, and save and print the table.
+    """Measure all choices that have no ``ok`` record yet, and save and print the table.
 
     Return whether all choices could be measured.
     """

@@ -123,7 +123,7 @@ def write_report(report: Report, out: str | Path) -> Path:
     Raises
     ------
     ReportError
-        If `out` exists and is not an earlier report.
+        If `out` exists, is not an empty folder and is not an earlier report.
     """
     return write_document(report.document, report.tables, out)
 

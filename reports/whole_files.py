@@ -13,7 +13,7 @@ def draft_of(path: Path) -> Iterator[Path]:
     """Yield an unused path next to `path` for a draft, and delete the draft if it remains.
 
     The caller writes the draft, then moves or links it to `path`. `tempfile` is not used, because
-    only the owner could read the file.
+    it makes files that only their owner can read.
     """
     draft = path.with_name(f"{path.name}.{secrets.token_hex(6)}{DRAFT}")
     try:

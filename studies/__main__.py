@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"studies {options.study}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print(f"\nstudies {options.study}: interrupted; rerun to resume", file=sys.stderr)
+        print(f"\nstudies {options.study}: interrupted; run the study again", file=sys.stderr)
         return 130
 
 

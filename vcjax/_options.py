@@ -53,7 +53,7 @@ _LARGEST_FLOAT32_CUTOFF = 3.6
 
 
 class Tiles(NamedTuple):
-    """How the far field is summed: largest numbers of sources and targets in a tile, and dtype."""
+    """The largest numbers of sources and targets in a tile of the far sum, and the tile's dtype."""
 
     sources: int
     targets: int

@@ -208,7 +208,7 @@ def apply_operator(
     ----------
     kernels : the kernels of the operator.
     B : the field on the continued nodes, from `on_nodes`.
-    tiles : how the far field is summed.
+    tiles : largest sizes of tiles of the far sum, and their dtype.
     rows : see `Rows`. If rows are given, the result has these rows only, and the casing must have
         no `devices`.
     """

@@ -156,12 +156,15 @@ def measure(measured: Sequence[MeasuredSide], options: argparse.Namespace) -> No
 
 
 def chosen_cases(patterns: Sequence[str] | None, rounds: int) -> list[PlannedCase]:
-    """Return the cases that a review times, with their numbers of rounds.
+    """Return the cases of the quick grid that match the patterns, each with `rounds` rounds.
+
+    If `patterns` is None, the cases are `TIMED`. A pattern that begins with `OPERATIONS` may match
+    no case.
 
     Raises
     ------
     CheckoutError
-        If a pattern matches no case of the quick grid.
+        If any other pattern matches no case of the quick grid.
     """
     quick = planned_cases("quick")
     wanted: list[str] = []

@@ -162,7 +162,9 @@ def asv_regressed(
 ) -> list[tuple[str, str]]:
     """Return the (case, metric) pairs of tracked metrics that regressed by asv's rules.
 
-    For a case that fails at `head` only, the name of its error stands in place of the metric.
+    For a case that fails at `head` only, the name of its error stands in place of the metric. If
+    the case fails because an exact number differs between its processes, the different values stand
+    there.
     """
     tracked = {
         suite.suite: {n.removeprefix("track_") for n in dir(suite) if n.startswith("track_")}
@@ -177,7 +179,7 @@ def asv_regressed(
         if after["status"] == "ok":
             names = [name for name in names if _asv_regressed(before, after, name)]
         else:
-            names = [after["message"].split(": ")[1]]  # `summarise` writes "phase: kind: message"
+            names = [after["message"].split(": ")[1]]
         found += [(case, name) for name in names]
     return found
 

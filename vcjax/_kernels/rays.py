@@ -152,12 +152,12 @@ def near_part(
 
 
 def _by_component(function: Callable, *points):
-    """Call a function of points (3, t, ...) with points (t, 3, ...)."""
+    """Call a function that takes and returns points (3, t, ...), for points (t, 3, ...)."""
     return jnp.moveaxis(function(*(jnp.moveaxis(v, 1, 0) for v in points)), 0, 1)
 
 
 def _rings(from_foot, interpolation, constants: OffSurfaceTables):
-    """Return the values at the polar nodes, arranged by rings of equal radius.
+    """Return the values at the polar nodes, by ring. All nodes of a ring have the same radius.
 
     Offsets and changes of the field are divided by the radius of their ring. They vanish with the
     radius, and only the quotients have the relative accuracy that points close to the surface need.

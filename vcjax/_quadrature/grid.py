@@ -92,7 +92,7 @@ def cheapest(
 
 
 def least_spacing(plan: dict, metric: np.ndarray) -> float:
-    """Return the least spacing of the nodes of a grid over the points of a surface.
+    """Return the least spacing of a grid's nodes at any of the given points of a surface.
 
     At each point the spacing is the distance between neighbouring nodes along phi or along theta,
     whichever is larger.

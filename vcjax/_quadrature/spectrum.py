@@ -295,9 +295,9 @@ def unresolved_at(foot: Foot, unresolved, spacing, rule: Rule):
     Around a cylinder of radius a, the field of mode m decays like (1 + d/a)^-m with the distance d.
     Here m is the lower of the last two modes of the grid of B, and 2 pi a is `spacing` times the
     number of nodes along phi or theta. The near kernel of a patch decays like exp(-(alpha d)^2),
-    with its cut-off rate alpha (`vcjax._kernels.near`), and is 0 beyond the radius of the patch. The
-    field of a wave on the surface decays like exp(-2 pi w d/h), where w is the number of turns of
-    the wave from node to node, and h the distance between nodes.
+    with its cut-off rate alpha (`vcjax._kernels.near`), and is 0 beyond the radius of the patch.
+    The field of a wave on the surface decays like exp(-2 pi w d/h), where w is the number of turns
+    of the wave from node to node, and h the distance between nodes.
 
     Parameters
     ----------

@@ -43,7 +43,9 @@ class SampleSummary:
 
 @dataclass(frozen=True)
 class Round:
-    """The ratio second / first of two times that were measured directly one after the other.
+    """The time of the second function divided by the time of the first, in one round.
+
+    Both times were measured directly one after the other, in either order.
 
     Raises
     ------

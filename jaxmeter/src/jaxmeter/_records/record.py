@@ -56,8 +56,8 @@ class Phases:
 class Counts:
     """The numbers of runs, traces and compiles of the measured function.
 
-    They are counted until the end of the steady-state runs. A comparison also counts its further
-    calls.
+    They are counted until the end of the steady-state runs. A comparison also counts the calls of
+    ``--call`` or ``jaxmeter_calls``, which it makes after these runs.
     """
 
     python_executions_count: int | None = None

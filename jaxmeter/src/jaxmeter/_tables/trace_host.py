@@ -16,8 +16,8 @@ from jaxmeter._trace.trace import Trace
 schema(
     "trace_annotations",
     "Each row is the sum of all events that have the same name and keywords, over all host "
-    "threads. `jax.profiler.TraceAnnotation`, the runtime and the profiler's tracer of Python "
-    "write such events. Operations are not included.",
+    "threads. These events come from `jax.profiler.TraceAnnotation`, the runtime and the "
+    "profiler's Python tracer. Operations are not included.",
     name="name of the event",
     keywords="keywords as JSON; empty if there are none",
     kind="`annotation`, `step`, or `python` for a frame of the interpreter",
