@@ -56,7 +56,7 @@ class AgainstReference(common.CaseSuite):
     def value(self, cache, quantity, point):
         """Return the value of a quantity.
 
-        In records, the quantity ``error_relative`` has the name in the attribute `error`.
+        In a record, the attribute `error` replaces ``error_relative`` in the quantity's name.
         """
         return super().value(cache, quantity.replace("error_relative", self.error), point)
 

@@ -40,6 +40,11 @@ def observed(*, function: str, given: str) -> Case:
     """Return the case of a function, with statistics of the device's allocator among its checks.
 
     Worker processes call this function.
+
+    Raises
+    ------
+    JaxmeterError
+        If there is no such function, or it does not return a `jaxmeter.Case`.
     """
     from jaxmeter import tables as jt
 
@@ -74,9 +79,14 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         metavar="NAME=VALUE,VALUE",
         help="values of a parameter; repeat for other parameters: all combinations are measured",
     )
-    add("--rounds", type=scripting.count, default=1, help="number of processes for each choice")
-    add("--repeat", type=scripting.count, default=5, help="steady-state runs in each process")
-    add("--timeout", type=float, default=300.0, help="time limit of each process, seconds")
+    add("--rounds", type=scripting.count, default=1, help="processes for each choice; default: 1")
+    add(
+        "--repeat",
+        type=scripting.count,
+        default=5,
+        help="steady-state runs of a process; default: 5",
+    )
+    add("--timeout", type=float, default=300.0, help="limit for a process, seconds; default: 300")
     options = parser.parse_args(argv)
     if options.arg or options.npz or options.pickle or options.no_args or options.static:
         raise JaxmeterError(

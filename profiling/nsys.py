@@ -37,7 +37,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         __doc__, target=f"a .nsys-rep or .sqlite file of nsys{scripting.OR_FUNCTION}"
     )
     parser.add_argument("--nsys", help="path of the program nsys; by default, nsys on the PATH")
-    about = "number of captured runs after the first run"
+    about = "number of captured runs after the first run; default: 3"
     parser.add_argument("--repeat", type=scripting.count, default=3, help=about)
     parser.add_argument(
         "--hlo", type=Path, nargs="*", default=[], help="HLO files with the scopes of the kernels"

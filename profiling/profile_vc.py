@@ -169,7 +169,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--case", choices=CASES, default="case_vc", help="the problem; default: case_vc")
     add("--op", choices=OPERATIONS, default="B", help="the operation; default: B")
     add("--jit", action="store_true", help="jit the operation and time its phases")
-    add("--repeat", type=count, default=5, help="steady-state runs to time")
+    add("--repeat", type=count, default=5, help="steady-state runs to time; default: 5")
     add("--digits", type=int, help="number of digits; the default depends on the case")
     add("--half-period", action=argparse.BooleanOptionalAction, help="cover half a field period")
     add("--chunk-size", type=_size, default="auto", help='sources in a tile, or "auto"')

@@ -59,7 +59,9 @@ def parser_of(description: str | None, *, target: str | None = None) -> argparse
         parser.add_argument(
             "--out", type=Path, help=f"folder for the tables; by default in {RESULTS}"
         )
-        parser.add_argument("--top", type=_rows, default=15, help="rows of each table to print")
+        parser.add_argument(
+            "--top", type=_rows, default=15, help="rows of each table to print; default: 15"
+        )
     return parser
 
 
@@ -186,7 +188,8 @@ def show(
 def _formatter(column: str, dtype: str) -> Callable[[Any], str] | None:
     """Return a function that formats the values of a column by the unit at the end of its name.
 
-    Return None if the name ends in no known unit.
+    For a column of text, the function shortens long values. For other columns, return None if the
+    name ends in no known unit.
     """
     if dtype == "string":
         return _shortened

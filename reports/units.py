@@ -64,7 +64,8 @@ def significant(value: float, digits: int = 3) -> str:
 def in_unit(value: float, unit: Unit) -> str:
     """Return a value in `unit` as text, without the unit's name.
 
-    A whole number of bytes is written as an integer, any other value with three significant digits.
+    If the unit is the byte, a whole number is written as an integer. All other values have three
+    significant digits.
     """
     if unit.name == "B" and value == round(value):
         return f"{value:.0f}"

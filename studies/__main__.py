@@ -40,8 +40,8 @@ STUDIES = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a study and return its exit code.
 
-    The code is 0 if the study succeeded, and 1 if it found something wrong or some of its
-    processes failed. The code is 2 if the study cannot be measured, and 130 if it was interrupted.
+    The code is 0 if the study succeeded, and 1 if it found something wrong or went on after a
+    process failed. The code is 2 if an error stopped the study, and 130 if it was interrupted.
     """
     parser = argparse.ArgumentParser(prog="python -m studies", description=__doc__)
     studies = parser.add_subparsers(dest="study", required=True)

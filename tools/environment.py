@@ -143,7 +143,8 @@ def install(extras, optional, jax=None):
     """Install `extras`, and each extra in `optional` that has a wheel, in the locked versions.
 
     If `jax` is None, JAX has the version of the lock file, or the newest version if there is no
-    lock file.
+    lock file. Raise `EnvironmentProblem` if a name is not valid, this interpreter cannot be used,
+    or the installation fails.
     """
     check_names(extras, jax)
     wanted = fingerprint(jax)
@@ -187,7 +188,10 @@ def install(extras, optional, jax=None):
 
 
 def write_lock():
-    """Write the versions of the packages in the environment to its lock file; return the path."""
+    """Write the versions of the packages in the environment to its lock file; return the path.
+
+    Raise `EnvironmentProblem` if the environment contains no JAX.
+    """
     command = [PYTHON, "-m", "pip", "freeze", "--exclude-editable"]
     versions = subprocess.check_output(command, text=True)
     jax = re.search(r"^jax==(.+)$", versions, re.MULTILINE)

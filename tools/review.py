@@ -28,7 +28,9 @@ def main(argv=None):
     parser.add_argument("head", nargs="?", default="HEAD", help="a commit or branch; default HEAD")
     parser.add_argument("--out", type=Path, help="folder; default results/reviews/BASE..HEAD")
     parser.add_argument(
-        "--budget", default=str(pair.BUDGET_SECONDS), help="seconds for the measurement"
+        "--budget",
+        default=str(pair.BUDGET_SECONDS),
+        help="seconds for the measurement; default %(default)s",
     )
     parser.add_argument("--cases", nargs="+", help="patterns of cases to measure")
     parser.add_argument("--gate-times", action="store_true", help="also fail if a time regresses")

@@ -14,7 +14,7 @@ from types import ModuleType
 FOLDER = Path(__file__).parent
 EXERCISES, SOLUTIONS = FOLDER / "exercises", FOLDER / "solutions"
 SOLVED = FOLDER / ".solved.json"
-"""The file that lists the solved exercises, each with a digest of its code. Git ignores it."""
+"""The file that lists the solved exercises, each with a digest. Git ignores this file."""
 
 
 class Unsolved(Exception):
@@ -45,9 +45,9 @@ class Exercise:
         Folder and file name without the ending, such as ``1_tracing/1_side_effects``.
     check : callable
         A function that takes the loaded file as a module. It raises `Unsolved` if the exercise is
-        not solved. It does not catch errors that the code of the file raises.
+        not solved. It may also raise an error of the file's code.
     hints : tuple of str
-        Hints, from the vaguest to the clearest.
+        Hints. `Unsolved.hint` is an index of this tuple.
     """
 
     name: str
@@ -79,7 +79,8 @@ class Exercise:
     def new_problem(self) -> Exception | None:
         """Check the exercise and return the result of `problem`.
 
-        If the exercise was solved before and has not changed since, return None without a check.
+        If the exercise was solved before, return None without a check, unless the file, the checks
+        or the version of JAX changed since then.
         """
         now, passed = self._digest(), _passed()
         if passed.get(self.name) == now:

@@ -104,6 +104,11 @@ def changed(*, size: int, variant: str) -> Case:
     `PUBLISHED` has the variants of the published measurement (see docs/closure.md). For these
     variants the check also times the calls of a simple script: a first call, which compiles, and
     `SCRIPT_CALLS` further calls.
+
+    Raises
+    ------
+    ValueError
+        As `frame`.
     """
     variants.check_variant("changed", variant, VARIANTS)
     given, expected = _given(size)
@@ -126,6 +131,11 @@ def _after_change(
     the frame does not change, the program has captured the cube, or values computed from the cube.
     In this case ``change_follows_count`` is 0. The variant is made again with the new cube, and the
     first call of the new program is measured instead.
+
+    Raises
+    ------
+    WrongAnswer
+        If the frame of the new program does not change either.
     """
     cube = given.system.coronagraph.cube
     brighter = jax.block_until_ready(2.0 * cube)

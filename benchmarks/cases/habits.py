@@ -270,6 +270,11 @@ def loop(*, kind: str, rounds: int) -> Case:
     """Return the case of a loop that replaces an array by its sine in each of its `rounds` rounds.
 
     `kind` is the kind of loop: ``python``, ``fori_loop`` or ``scan``.
+
+    Raises
+    ------
+    WrongAnswer
+        If the traced program does not have the expected number of sines.
     """
     x = jnp.linspace(-1.0, 1.0, SIZE, dtype=jnp.float32)
     jaxpr = str(jax.make_jaxpr(functools.partial(_repeated, kind, rounds))(x))

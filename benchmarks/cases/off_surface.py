@@ -60,7 +60,7 @@ def error_at(
     found: vcjax.OffSurface,
     exact: Callable[..., np.ndarray] = magnetic_field,
 ) -> float:
-    """Return the largest error of the external and internal field, relative to max |B|.
+    """Return the largest error of both fields, divided by the largest component of the total field.
 
     The external field is compared at points inside the surface. The internal field is compared at
     points outside. ``exact(sources, points)`` returns the known field of given sources. If `found`

@@ -152,7 +152,7 @@ class Timing:
 def timed_interleaved(first: Callable, second: Callable, count: int) -> tuple[Timing, Timing]:
     """Time two calls alternately, `count` times each, and return a timing for each.
 
-    If all calls together take more than `ENOUGH_SECONDS`, each call is timed fewer times.
+    After `ENOUGH_SECONDS` no further pair of calls begins, so each call may be timed fewer times.
     """
     times: tuple[list, list] = ([], [])
     started = time.perf_counter()

@@ -4,8 +4,8 @@ The command measures an exact metric of one case, such as ``temp_bytes`` of
 ``operations/external_field``. It measures BASE and HEAD first. Then it repeatedly measures the
 commit in the middle of the remaining range. For n commits it needs about log2(n) measurements. An
 exact metric needs only one process for each commit, even on a busy machine. Measurements are kept
-in ``results/bisect``, so an interrupted command resumes when it is run again. Measurements that
-failed are repeated.
+in ``results/bisect``, so an interrupted command resumes when it is run again. A failed measurement
+is repeated, unless the answer was wrong or the function was retraced.
 
 Exit codes: 0 if the commit is found, 2 if it cannot be found, 130 if the command is interrupted.
 """

@@ -55,10 +55,10 @@ def measure_interleaved(
     """Measure the rounds after the first of every case on all sides, until the budget is spent.
 
     `costs` has the seconds of each case's first round. The costs show for which cases the budget is
-    enough. Cases with changed programs come first. A case that cannot get enough rounds for a test
-    is left out. The function prints the names of these cases, and the time that all cases would
-    take. If the load of the machine is above `max_load`, no round is measured, because times would
-    scatter too much.
+    enough. Cases with changed programs come first. Except for the first case, a case that cannot
+    get enough rounds for a test is left out. The function prints the names of the cases that are
+    left out, and the time that all cases would take. If the load of the machine is above
+    `max_load`, no round is measured, because times would scatter too much.
     """
     started = clock()
     if (met := load() or 0.0) > max_load:
@@ -150,8 +150,8 @@ def say_not_judged(
 ) -> None:
     """Print that the time left is too short to judge the times of some cases or operations.
 
-    `rest` has their names. All cases of this `kind` together need `needed_seconds`. `advice` is a
-    command such as "increase --budget by 40 s".
+    `rest` has their names. All cases of this `kind` together need `needed_seconds`. `advice` is the
+    advice to the user, such as "increase --budget by 40 s".
     """
     print(
         f"{ENOUGH_ROUNDS} rounds of every {kind} take about {needed_seconds:.0f} s more, but "

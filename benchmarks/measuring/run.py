@@ -130,7 +130,8 @@ def measure_range(grid: str, commits: str) -> int:
     Raises
     ------
     CheckoutError
-        If git has no such commits, or another process is measuring in this checkout.
+        If `commits` is not a range of commits that git finds, asv cannot describe this machine, or
+        another process is measuring in this checkout.
     """
     # asv splits the string like a shell and passes the words to git.
     if not re.fullmatch(r"[^-\s'\"\\][^\s'\"\\]*", commits):

@@ -59,8 +59,9 @@ class RecordStore:
         """Return the record of one round of a case, or None if there is no record.
 
         A file that cannot be read as a record (truncated, another schema, not a regular file, too
-        large) is renamed to ``.unreadable``. A record of another target or of other parameters is
-        renamed to ``.stale``. Nothing is deleted. After either renaming the case is measured again.
+        large) gets the suffix ``.unreadable``. A record of another target or of other parameters
+        gets the suffix ``.stale``. The renamed file replaces an earlier file of the same name. The
+        round is then measured again.
         """
         path = self.path(case.name, round_index)
         try:

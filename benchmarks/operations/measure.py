@@ -169,8 +169,7 @@ def write_differences(
     difference, the first line of the file names this line as the most likely cause.
 
     Return the names of the operations with a different compiled program, or with different numbers
-    of traces or compiles. The times of the other operations can have changed only in work on the
-    host.
+    of traces or compiles. In the other operations, only work on the host can take a different time.
     """
     changed = []
     for path in sorted(both[1].store.root.glob(f"{SUITE}/*/0.json")):

@@ -130,7 +130,7 @@ def change(cases: pd.DataFrame) -> Section | None:
         paragraphs=(
             "The cube of images makes up nearly all bytes of the system. It is replaced by a cube "
             "that is twice as bright. If the cube is an argument, the program is called with the "
-            "new cube. A program that embeds the cube returns the old frame, without an error, "
+            "new cube. A program that captures the cube returns the old frame, without an error, "
             "until the function is created again. The cached variant also returns the old frame, "
             "until its maps are computed again.",
         ),

@@ -3,8 +3,9 @@
 The threshold is Q3 + 3 (Q3 - Q1). Q1 and Q3 are the quartiles of the absolute relative differences
 of neighbouring commits, without the differences at change points. The performance tracker of the
 Rust compiler uses the same formula (github.com/rust-lang/rustc-perf, docs/comparison-analysis.md).
-The threshold is never below a fixed minimum. The minimum is also used for a series that is too
-short to estimate its noise.
+This module computes the differences from logarithms, and converts the threshold back to a relative
+change. The threshold is never below a fixed minimum. The minimum is also used for a series that is
+too short to estimate its noise.
 """
 
 import math

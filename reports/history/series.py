@@ -28,7 +28,7 @@ Profiles = Mapping[tuple[str, int], CompileSummary]
 
 @dataclass(frozen=True)
 class Failed:
-    """A case and the position of a commit at which all processes of the case failed."""
+    """A case and the position of a commit at which no process of the case succeeded."""
 
     case: str
     commit: int
@@ -83,7 +83,7 @@ class Environment:
     conditions : dict of int to str
         Python version, load and date of the measurements of a commit, by the commit's position.
     failed : tuple of Failed
-        The cases and commits without a value, because every process failed.
+        The cases and commits without a value, because no process succeeded.
     """
 
     name: str
@@ -213,7 +213,7 @@ def _lines_at(series: Series, lines: Mapping[tuple[str, int], CompileLines]) -> 
 
 
 def _all_failed(table: pd.DataFrame) -> Iterator[Failed]:
-    """Yield the cases and commits at which every process failed, in the order of the commits."""
+    """Yield the cases and commits at which no process succeeded, in the order of the commits."""
     where = ["position", "case"]
     is_good = table["status"].eq("ok").groupby([table[name] for name in where]).transform("any")
     for key, found in groups(table.loc[~is_good].sort_values("round_index"), where):

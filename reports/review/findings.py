@@ -58,7 +58,8 @@ class Finding:
         The maximum over processes of an exact metric or an error. For a noisy metric, `base` is the
         median over processes. If the metric was tested, `head` is `base` times the ratio of the
         test; otherwise, `head` is also the median. For pooled times, `base` is the sum of the
-        medians of the cases.
+        medians of the cases. If `only_at` is set, both numbers are maxima; a number is NaN if no
+        process has it.
     note : str
         The reason for the verdict.
     low, high : float

@@ -71,7 +71,7 @@ def section(errors: pd.DataFrame) -> Section:
         (
             "Each measurement checks its answer: it compares the field at the targets with the "
             "known field of coils outside and currents inside. The error is the largest deviation "
-            "divided by max|B|.",
+            "divided by max|B|, the largest component of the total field.",
         ),
         (figure(errors),),
         (table(errors, columns, "accuracy", "Errors against the limit", group_by=PROBLEM),),

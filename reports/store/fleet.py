@@ -38,8 +38,9 @@ NUMBERS = tuple(metric.name for metric in KNOWN)
 TEXTS = ("digest", "machine", "commit", "environment_key", "case", "status", "started_utc")
 COLUMNS = (*TEXTS, "round_index", *NUMBERS, "record")
 
-# Two processes of the same code are an A/A pair. A machine is skipped if a quarter of its A/A pairs
-# differ by more than `MOST_SCATTER`. A review uses the same limit to call a time "not judged".
+# Two processes of the same code are an A/A pair. A machine is skipped if it has at least
+# `FEWEST_PAIRS` A/A pairs and a quarter of them differ by more than `MOST_SCATTER`. A review uses
+# the same limit to call a time "not judged".
 MOST_SCATTER = 0.2
 FEWEST_PAIRS = 20
 SCATTER = """

@@ -38,7 +38,7 @@ def kept_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows sorted by shape, field, quantity, digits, distance and side."""
+    """Return rows sorted by shape, field, quantity, digits, distance and side, all as text."""
     return sorted(rows, key=lambda row: [str(row[name]) for name in COLUMNS[:6]])
 
 

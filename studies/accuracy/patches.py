@@ -4,10 +4,10 @@
     python -m studies patches --digits 3 --shapes QA
     python -m studies patches --save             # replace committed rows by measured rows
 
-`vcjax._kernels.off_surface.reach_of_patches` is the distance beyond which a point needs no patch.
-The study places points at 0.7 to 1.3 times this distance, on both sides of the surface, and
-evaluates the fields there without patches. The data and the exact results are the same as in
-``python -m studies accuracy``.
+`vcjax._kernels.off_surface.reach_of_patches` returns the distance from the surface, in node
+spacings, beyond which a point needs no patch. The study places points at 0.7 to 1.3 times this
+distance, on both sides of the surface, and evaluates the fields there without patches. The data and
+the exact results are the same as in ``python -m studies accuracy``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ EDGES = (0.7, 0.85, 1.0, 1.15, 1.5)
 """Edges of the columns of the table, also as shares of the reach of patches."""
 _COLUMNS = "shape", "field", "quantity", "digits", "from_share", "over", "code"
 _NO_CUTOFF = 1e-3
-"""A `cutoff` of a rule, so small that patches reach as few nodes as possible."""
+"""A `cutoff` of a rule, so small that only points very close to the surface have patches."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -109,7 +109,7 @@ def _without_patches(shape: Shape, field: str, quantity: str, digits: int) -> It
 
 
 def _nodes_away(casing: vcjax.OffSurfaceCasing, points: np.ndarray) -> np.ndarray:
-    """Return the distances of n points from the surface in node spacings, (n,)."""
+    """Return the distances of n points from the surface in node spacings, shape (n,)."""
     fill = filled_count(len(points)) - len(points)
     filled = np.pad(points, ((0, fill), (0, 0)), mode="edge")
     surface = Periods(casing.nodes[:3], casing.turns)

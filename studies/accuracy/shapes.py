@@ -23,7 +23,8 @@ FIELDS = ("coils", "near", "vacuum")
 """The names of the three fields.
 
 ``coils`` has currents around the surface and on its axis. ``near`` has currents close to the
-surface on both sides. ``vacuum`` has only currents far outside.
+surface on both sides. ``vacuum`` has only currents outside: two distant loops, and a conductor on
+the z axis.
 """
 _LOOP_MODES = 8
 
@@ -80,8 +81,9 @@ class Shape:
         conductor = CentralConductor(0.5 * major)
         pair = (height + 2.0 * a, height + 0.5 * a)
         if field == "coils":
-            # The coils must be close to the surface, so a thin torus would need too many coils for
-            # this study. Such a torus has loops instead.
+            # Close to a thin torus, too many coils would be needed, so the coils' radius is at
+            # least a fifth of the major radius. Coils around a fat torus would come too close to
+            # the z axis, so a fat torus has a conductor on this axis and two loops instead.
             radius = max(1.4 * float(np.hypot(r - major, z).max()), 0.2 * major)
             if radius < 0.8 * major:
                 return _coils(4 * nfp, major, radius), (self._loop(0.2 * a, 0.0),)

@@ -47,7 +47,8 @@ COLUMNS = {
     "fusions_count": "fusions of the optimised program",
     "far_fraction": "share of the scope far_field or far_gradient in the self time of a trace",
     "kernels_count": "kernels launched in the trace of far_fraction; 0 on a CPU",
-    "error_relative": "error over the largest total field; for BOFF the error estimate",
+    "error_relative": "error over the largest component of the total field, or of its gradient for "
+    "GRADB; for BOFF the largest error estimate",
 }
 ADVICE_COLUMNS = {
     "operator": "`B`, `BOFF`, `GRADB`",

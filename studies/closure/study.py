@@ -4,8 +4,8 @@ Each record is a file, ``results/closure/<part>/<commit>/<environment>/<case>/<r
 part is ``cases``, or ``casing`` for the virtual casing. The commit is the last commit that changed
 the code that the part measures, and the environment names the versions of Python and JAX. The study
 can run in several environments: ``python -m reports closure`` writes a page that shows all
-environments next to each other. The study also writes an audit for each environment and an image of
-the coronagraph. Rerun to resume.
+environments next to each other. Except with ``--grid versions``, the study also writes an audit for
+each environment and an image of the coronagraph. Rerun to resume.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ VERSION_VARIANTS = ("closure", "argument", "simplified")
 CLOSELY = {64: ("closure", "argument"), 128: LARGE_VARIANTS}
 FEW_ROUNDS = {64: 1, 128: 2}
 LIKE_CLOSURE = ("cached", "simplified")
-"""Variants that capture the cube, or values computed from it, as the variant "closure" does."""
+"""Variants that capture the cube of the coronagraph's images, or values computed from the cube."""
 # Twenty minutes, minus the time to make the environment and the page. The first round of each case
 # always runs.
 QUICK_BUDGET_SECONDS, QUICK_CASING_BUDGET_SECONDS = 880.0, 170.0
@@ -113,7 +113,13 @@ def _rounds(grid: str, variant: str, size: int) -> int:
 
 
 def measured_commit(paths: Sequence[str] = MEASURED) -> str:
-    """Return the last commit that changed any of the paths."""
+    """Return the last commit that changed any of the paths.
+
+    Raises
+    ------
+    StudyError
+        If git has no such commit.
+    """
     commit = git("log", "-1", "--format=%H", "--", *paths).decode().strip()
     if not commit:
         raise StudyError(

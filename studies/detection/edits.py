@@ -7,8 +7,8 @@ Each edit of edits.toml changes a few characters in a copy of the commit's packa
 looks innocent might do. For two operations, a review compares the exact quantities of the copy and
 of the commit. The edit causes a regression in one operation, and does not affect the other.
 Unedited copies are measured with the operations of all edits. Each pair of unedited copies is an
-A/A test. The exit code is 1 if a review misses an edit, or reports a change in an unaffected
-operation or in an A/A test.
+A/A test; the commit itself counts as one of these copies. The exit code is 1 if a review misses an
+edit, or reports a change in an unaffected operation or in an A/A test.
 """
 
 from __future__ import annotations

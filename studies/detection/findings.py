@@ -54,7 +54,8 @@ class Regression:
         Names of metrics. A review finds the regression if at least one of these metrics regresses.
         An entry may also be the name of the error with which a case fails, like ``WrongAnswer``.
     exact_case : str or None
-        The smallest case in which a metric other than a time shows the regression.
+        The smallest case in which a metric other than a time shows the regression. None if only
+        times show it.
     explains : tuple of str or None
         Other metrics that may regress because of the injected code. None means all metrics of the
         affected cases, because the code changes the program.
@@ -133,7 +134,8 @@ def asv_regressions(pair: Path) -> list[tuple[str, str]]:
 
     The records of `benchmarks.measuring.pair` are gathered in the same way as the suites gather
     records for asv. Then asv's own functions compare the records with asv's defaults: a factor of
-    1.1 and, for times, a Mann-Whitney test of the process medians.
+    1.1 and, for times, a Mann-Whitney test with one number for each process. If there are too few
+    processes for this test, asv compares confidence intervals instead.
 
     Raises
     ------
@@ -162,9 +164,9 @@ def asv_regressed(
 ) -> list[tuple[str, str]]:
     """Return the (case, metric) pairs of tracked metrics that regressed by asv's rules.
 
-    For a case that fails at `head` only, the name of its error stands in place of the metric. If
-    the case fails because an exact number differs between its processes, the different values stand
-    there.
+    If a case fails at `head` only, its pair has the name of the error instead of a metric. If the
+    case fails because an exact number differs between its processes, the pair has the list of the
+    different values instead.
     """
     tracked = {
         suite.suite: {n.removeprefix("track_") for n in dir(suite) if n.startswith("track_")}

@@ -9,12 +9,12 @@ studies/detection/injected; in an A/A test, HEAD has no change. asv also compare
 BASE and HEAD. Each regression has several runs, numbered from 0. Runs of different regressions with
 the same number are interleaved and have the same BASE.
 
-The folder OUT/COMMIT has a folder for each run, with its page and its records. After all runs with
-the same number, the table of all runs so far is written to OUT/COMMIT/detection.md. ``--keep FILE``
-writes a row for each run to FILE. ``--judge-again`` reviews all measured pairs again by the current
-rules.
+The folder OUT/COMMIT has the pages and the records of all runs. With ``--exact``, the folder is
+OUT/COMMIT-exact. After all runs with the same number, the table of all runs so far is written to
+detection.md in this folder. ``--keep FILE`` writes a row for each run to FILE. ``--judge-again``
+reviews all measured pairs again by the current rules.
 
-A single run takes about four minutes, as long as `make review`. Interleaved runs take two to three
+A single run takes about five minutes, as long as `make review`. Interleaved runs take two to three
 minutes each. With ``--exact`` a run is one round of the smallest case that shows the regression.
 """
 
@@ -108,7 +108,13 @@ def is_done(folder: Path) -> bool:
 
 
 def measure(commit: str, names: list[str], folder: Path, options: argparse.Namespace) -> None:
-    """Measure the runs of a group, which have the same BASE."""
+    """Measure the runs of a group, which have the same BASE.
+
+    Raises
+    ------
+    StudyError
+        If the runs cannot be measured.
+    """
     command = ["benchmarks.measuring.pair", commit, commit, "--out", str(folder / "pair")]
     command += ["--budget", options.budget, "--no-programs"]
     if options.exact:

@@ -5,9 +5,9 @@
 The records are generated from the records of a store, with other commits, machines and days, and
 with noise on the times. ``python -m reports compact`` compacts the stores of eight projects, which
 together have 200 000 files. DuckDB copies the projects under other names until there are a million
-records. Then the 200 records of one night are added to a project, and single series are queried.
-One more project has 500 commits. If Chromium is installed, it opens the history page of this
-project without a window.
+records. Then the 200 records of one night are added to a project. One series is queried in the
+files of its project, and then in the files of the whole fleet. One more project has 500 commits. If
+Chromium or Chrome is installed, it opens the history page of this project without a window.
 """
 
 from __future__ import annotations
@@ -153,7 +153,13 @@ def write_store(root: Path, records: Iterator[tuple[str, str]]) -> int:
 
 
 def reports(*arguments: str | Path) -> Row:
-    """Run a command of reports, and return its elapsed time, CPU time and peak memory."""
+    """Run a command of reports, and return its elapsed time, CPU time and peak memory.
+
+    Raises
+    ------
+    StudyError
+        If the command fails.
+    """
     with temporary_folder("vcjax-fleet-") as folder:
         peak = folder / "peak"
         command = [sys.executable, "-c", COMMAND, str(peak), *map(str, arguments)]

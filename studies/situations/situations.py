@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def rows(simplified: bool) -> Iterator[Row]:
-    """Yield a row for each program that captures arrays: bytes, and paths and lines of its audit.
+    """Yield a row for each program: its bytes, and the paths and lines of its audit.
 
     With default constants, also yield a row for each way in which a function can hold an array.
     """

@@ -46,9 +46,10 @@ def injected_effects(shares: Shares) -> dict[str, dict[str, float]]:
 
 
 def ratios(form: str, more: Mapping[str, float]) -> dict[str, float]:
-    """Return the ratio of times, longer over original, for each kind of function.
+    """Return the ratio of times, changed over original length, for each kind of function.
 
-    `more` gives, for each kind, the added length of the loop or program as a share of its length.
+    `more` gives, for each kind, the added length of the loop or program as a share of its length. A
+    negative share makes the loop or program shorter.
     """
     seconds = steady_seconds if form == "loop" else compile_seconds
     found = {}

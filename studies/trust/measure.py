@@ -63,7 +63,10 @@ class Pair:
     kind: str
     form: str
     effect: float
-    """How much longer the second function takes, as a share of the first function's time."""
+    """How much longer the second function takes, as a share of the first function's time.
+
+    In ``compile`` pairs, the time is the compile time.
+    """
     seed: int
     compiles: int = 0
     """Number of timed recompilations of each function."""

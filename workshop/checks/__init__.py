@@ -1,1 +1,1 @@
-"""The checks of the exercises, one module for each lesson. No check depends on measured times."""
+"""The checks of the exercises, one module for each lesson. No check measures times."""

@@ -71,7 +71,7 @@ def chunks(module: ModuleType) -> None:
     "A rotation of all points is one matrix product, `points @ matrix.T`.",
 )
 def stacked(module: ModuleType) -> None:
-    """Check that `rotated` rotates all points in one operation."""
+    """Check that `rotated` rotates all points with at most `MOST_TO_ROTATE` equations."""
     matrix = jnp.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     points = jnp.linspace(-1.0, 1.0, 24).reshape(8, 3)
     count = _equations(module.rotated, matrix, points)

@@ -18,7 +18,7 @@ from workshop.course import exercise, expect
     "Python code in `step` runs only while `step` is traced. Which code runs in each call?",
     "Count in `run`, or let `step` take the count and return it, increased by one.",
     "JAX traces again for each value of a static count. It also traces again if the count "
-    "is a Python number in one call and an array in the next.",
+    "is a Python number in one call and an array with an explicit dtype in the next.",
 )
 def side_effects(module: ModuleType) -> None:
     """Check that `run` counts the calls, and that `step` is still jitted and traced once."""

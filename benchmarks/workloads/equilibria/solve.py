@@ -2,8 +2,9 @@
 
 NAME is one of `NAMES`:
 
-- ``tokamak``: a D-shaped tokamak with a fixed boundary, a major radius of 6 m, a minor radius of
-  2 m, a magnetic field of 5 T and a volume-averaged beta of 2.9 %;
+- ``tokamak``: a tokamak with a fixed boundary, a reversed D shape (the triangularity is negative),
+  a major radius of 6 m, a minor radius of 2 m, a magnetic field of 5 T and a volume-averaged beta
+  of 2.9 %;
 - ``ellipse``: a rotating ellipse with a fixed boundary, three field periods and a beta of 0.6 %;
 - ``free_boundary_8``, ``free_boundary_12``: a tokamak with a free boundary, a plasma current of
   6 MA and a magnetic field of 5 T, with 8 and 12 poloidal modes. Known coils,
@@ -30,8 +31,9 @@ TIMEOUT_SECONDS = 600
 def tokamak():
     """Return the inputs of VMEC++ for a tokamak with a fixed boundary and a given iota profile.
 
-    The boundary is R = R0 + a cos(theta + delta sin(theta)), Z = kappa a sin(theta), with the major
-    radius R0, the minor radius a, the triangularity delta and the elongation kappa.
+    The boundary is R = R0 + a cos(theta - delta sin(theta)), Z = kappa a sin(theta), with the major
+    radius R0, the minor radius a, the elongation kappa and delta = 0.3. Its triangularity is
+    negative: the highest point has a larger R than R0.
     """
     major_radius, minor_radius, elongation, triangularity, modes = 6.0, 2.0, 1.6, 0.3, 12
     m = np.arange(modes)

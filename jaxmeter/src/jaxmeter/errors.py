@@ -27,7 +27,8 @@ class RetraceError(JaxmeterError):
     """Raised if a function was retraced although it was called with the same arguments."""
 
     record: Any = None
-    """The record of everything that `jaxmeter.measure` measured before the retrace."""
+    """The record of everything that `jaxmeter.measure` measured before the retrace; None if another
+    function raised the error."""
 
 
 class FileError(JaxmeterError):

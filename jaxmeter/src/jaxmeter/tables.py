@@ -1,9 +1,10 @@
 """Turn traces, XLA dumps, nsys captures, compile profiles and memory use into pandas tables.
 
-This module needs ``pip install jaxmeter[tables]``; the rest of jaxmeter works without it. Most
-functions return a pandas frame, or a dictionary from names to frames. `SCHEMAS` describes every
-column, and `schema` registers another table. ``python -m jaxmeter.tables`` prints the descriptions
-in Markdown.
+This module needs pandas and pyarrow, which ``pip install jaxmeter[tables]`` adds; the rest of
+jaxmeter works without them. Functions with a name that ends in ``_tables`` return a dictionary from
+names to pandas frames. `memory_table` and `diff_dumps` return a frame. `SCHEMAS` describes every
+column, except the columns of xprof's own tables. `schema` registers another table.
+``python -m jaxmeter.tables`` prints the descriptions in Markdown.
 """
 
 from jaxmeter._program.hlo import hlo_file as hlo_file

@@ -1,3 +1,3 @@
-"""The version of jaxmeter, which is stored in every record."""
+"""The version of jaxmeter, a part of the environment in a record."""
 
 VERSION = "0.1.0"

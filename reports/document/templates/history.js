@@ -226,7 +226,7 @@ function failureRow({ case: name, at, count, reason }) {
     `<td>${count}</td><td class="text">${escaped(reason)}</td></tr>`;
 }
 
-// Show the newest rows of a table, and the number of the others.
+// Show the newest rows of a table. If rows are left out, a note gives the number of all rows.
 function fill(name, noun, rows, position, written) {
   rows.sort((a, b) => position(b) - position(a));
   byId(`${name}-rows`).innerHTML = rows.slice(0, MOST_ROWS).map(written).join("");

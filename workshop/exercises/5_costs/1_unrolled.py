@@ -5,7 +5,7 @@ round. Make the program contain only one round, for any number of rounds.
 
 To see the cost of the compile, run this command, with the path of this file as FILE:
 
-    .venv/bin/jaxmeter compile FILE:smoothed --arg f32[64,64] --static rounds=10
+    .venv/bin/jaxmeter compile FILE:smoothed --arg 'f32[64,64]' --arg rounds=10
 """
 
 import functools

@@ -5,7 +5,7 @@
 
 To see the largest buffers, run this command, with the path of this file as FILE:
 
-    .venv/bin/jaxmeter memory FILE:spacing --arg f32[2000,3] --arg f32[500,3]
+    .venv/bin/jaxmeter memory FILE:spacing --arg 'f32[2000,3]' --arg 'f32[500,3]'
 """
 
 import jax

@@ -5,7 +5,7 @@ first argument.
 
 To see the captured matrix, run this command before you change the file. FILE is its path:
 
-    .venv/bin/jaxmeter audit FILE:transform --arg f32[600]
+    .venv/bin/jaxmeter audit FILE:transform --arg 'f32[600]'
 """
 
 import jax

@@ -4,9 +4,10 @@ For each x, `rank` counts the numbers of a table that are below x. It sorts the 
 compiler evaluates this sort at compile time, slowly. `prepare(table)` should do the work that
 depends on the table alone, and `rank(prepared, x)` should do the rest.
 
-To see the cost of the compile, run this command, with the path of this file as FILE:
+To see an estimate of the time that the sort takes in the compile, run this command before you
+change the file. FILE is its path:
 
-    .venv/bin/jaxmeter audit FILE:rank --arg f32[3]
+    .venv/bin/jaxmeter audit FILE:rank --arg 'f32[3]'
 """
 
 import jax.numpy as jnp

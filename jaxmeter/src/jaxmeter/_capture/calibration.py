@@ -28,9 +28,10 @@ def calibrate(*, clock: Clock = time.perf_counter) -> Calibration:
     """Measure the compile time of embedded arrays, and store it for `jaxmeter.audit`.
 
     The measurement takes a few seconds. A program with an embedded array of 32 MB and a program
-    with a small array are compiled alternately, nine times each. The result is the median of the
-    nine differences, divided by 32. The result is stored in ``$XDG_CACHE_HOME/jaxmeter`` or
-    ``~/.cache/jaxmeter``. It is valid only for this user, version of JAX, backend and machine.
+    with a small array are lowered and compiled alternately, nine times each. The result is the
+    median of the nine time differences, divided by 32. The result is stored in
+    ``$XDG_CACHE_HOME/jaxmeter`` or ``~/.cache/jaxmeter``. It is valid only for this user, version
+    of JAX, backend and machine.
 
     Parameters
     ----------

@@ -60,7 +60,8 @@ def count_constants(closed_jaxpr: Any, lowered: jax.stages.Lowered | None = None
 def captured_values(closed_jaxpr: Any) -> dict[Hashable, tuple[Any, ConstantArray]]:
     """Return the distinct arrays that a jaxpr and its sub-jaxprs capture, with descriptions.
 
-    The key of an array is its `identity`. The arrays are in the order of their first use.
+    The key of an array is its `identity`. The arrays that a jaxpr closes over come first, then the
+    arrays in its equations and their sub-jaxprs.
     """
     found: dict[Hashable, tuple[Any, ConstantArray]] = {}
     for array, where in _captured(closed_jaxpr, (), set()):

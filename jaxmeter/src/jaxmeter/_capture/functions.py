@@ -71,7 +71,10 @@ def parameters(fn: Any) -> list[inspect.Parameter]:
 
 def positional_names(fn: Any) -> Iterator[str]:
     """Yield the names of a callable's positional parameters, then ``args[0]``, ``args[1]``, ...
-    without end."""
+    without end.
+
+    If the callable has a parameter such as ``*xs``, the later names are ``xs[0]``, ``xs[1]``, ...
+    """
     rest = "args"
     for parameter in parameters(fn):
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):

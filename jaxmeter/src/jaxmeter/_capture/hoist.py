@@ -42,8 +42,8 @@ def hoist(
         already jitted. It may be jitted again with other options. It may be differentiated and
         mapped, also with respect to the constants. Its arguments must have the shapes, dtypes and
         static values of the arguments of `hoist`. The static values are the static arguments and
-        all leaves that are neither arrays nor numbers. ``hoisted`` donates the arguments that
-        ``fn`` donates.
+        all leaves that are neither arrays nor numbers. ``hoisted`` donates the positional arguments
+        that ``fn`` donates, but no keyword arguments.
     constants : dict
         The captured arrays of one dimension or more. The keys are the paths that `jaxmeter.audit`
         shows. Arrays without a path are named ``"constant 0"``, ``"constant 1"``, ... If

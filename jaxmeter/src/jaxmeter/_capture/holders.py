@@ -24,7 +24,8 @@ from jaxmeter._measure.case import is_partial
 
 Kind = Literal["closure", "global", "class", "self", "default", "partial", "argument", "unknown"]
 
-# Functions of these packages are not searched: their globals do not belong to the user's code.
+# The globals, modules and classes of these packages are not searched, because they do not belong to
+# the user's code.
 _LIBRARIES = {"jax", "jaxlib", "numpy", "scipy", "jaxmeter"} | set(sys.stdlib_module_names)
 _LIBRARIES -= {"__main__"}
 _OBJECTS_COUNT_LIMIT = 50_000
@@ -133,8 +134,8 @@ class _Walk:
     def in_function(self, place: Holder) -> Iterator[Holder]:
         """Yield the objects that a Python function can reach.
 
-        In the audited function, its wrappers and the function that it wraps, a path begins with the
-        name of a variable. In any other function, the path also names that function.
+        The path of a closure variable or a default also names the function, unless the function is
+        the audited function, its wrapper or the function that it wraps.
         """
         fn = place.value
         owner = place.path

@@ -34,7 +34,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=Criteria.minimum_effect,
         metavar="SHARE",
-        help="times that differ by less than this share are the same (default %(default)s)",
+        help="times that differ by less than this share are never called different "
+        "(default %(default)s)",
     )
     parser.add_argument(
         "--tolerance",

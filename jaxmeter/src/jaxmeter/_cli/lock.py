@@ -1,12 +1,12 @@
 """Write the exact quantities of functions to jaxmeter.lock.toml, or compare them with the file.
 The quantities are traces, compiles, captured and embedded bytes, equations, instructions, fusions
 and temporaries. Each function is compiled, and called three times. The file has a section for each
-version of JAX and each backend.
+version, backend and settings of JAX.
 
 exit codes: 0 the file was written, or nothing differs; 1 a regression, an improvement that is not
 in the file yet, or a function that is missing in the file or in the list; 2 bad usage, or no
-section for this version of JAX and this backend; 3 a function could not be imported, compiled or
-run
+section for this version, backend and settings of JAX; 3 a function could not be imported, compiled
+or run
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def values_fingerprint(arrays: Iterable[Any], about: str = "") -> str:
 
 
 def captured_fingerprint(closed_jaxpr: Any) -> str:
-    """Return the SHA-256 hash of all captured arrays, in the order of their first use."""
+    """Return the SHA-256 hash of all captured arrays, in the order of `captured_values`."""
     return values_fingerprint(array for array, _ in captured_values(closed_jaxpr).values())
 
 

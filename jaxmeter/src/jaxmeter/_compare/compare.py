@@ -103,6 +103,8 @@ def compare(
     ------
     JaxmeterError
         If an argument cannot be used.
+    FileError
+        If no temporary folder can be made, or a file in it cannot be written.
     """
     checked("compare", "processes", processes, Annotated[int, Meta(ge=2)])
     checked("compare", "timeout_seconds", timeout_seconds, Timeout)

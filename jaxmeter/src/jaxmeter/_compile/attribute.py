@@ -56,8 +56,9 @@ class Kernels:
     def inside(self, kernel: str) -> list[Instruction]:
         """Return the instructions of a kernel, without instructions that only move data.
 
-        If all instructions of the kernel only move data, return all of them. Return an empty list
-        if the kernel is not known.
+        If all instructions of the kernel only move data, return the instructions that become code.
+        If none becomes code, or if the kernel is a loop, return the kernel's own instruction.
+        Return an empty list if the kernel is not known.
         """
         instruction = self._instruction(kernel)
         if instruction is None:

@@ -50,6 +50,8 @@ def compile_profile(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) ->
     ------
     JaxmeterError
         If ``fn``, its arguments or its jit options cannot be used.
+    FileError
+        If no temporary folder can be made.
     RuntimeError
         If a trace of `jax.profiler` is running.
     Exception

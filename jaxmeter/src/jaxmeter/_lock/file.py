@@ -70,7 +70,7 @@ def read_lock(file: Path) -> dict[str, Section]:
     Raises
     ------
     JaxmeterError
-        If the file is not a lock file.
+        If the file cannot be read or is not a lock file.
     """
     found: dict[str, Section] = {}
     for name, functions in read_toml(file).items():
@@ -97,8 +97,8 @@ def section_of(file: Path, name: str) -> Section:
     Raises
     ------
     JaxmeterError
-        If the file is not a lock file or has no such section. The message lists the sections of the
-        file.
+        If the file cannot be read, is not a lock file or has no such section. In the last case, the
+        message lists the sections of the file.
     """
     sections = read_lock(file)
     if name not in sections:
@@ -120,7 +120,7 @@ def write_lock(file: Path, name: str, section: Section) -> None:
     Raises
     ------
     JaxmeterError
-        If the file exists and is not a lock file, or cannot be written.
+        If the file exists and cannot be read or is not a lock file, or if it cannot be written.
     """
     sections = read_lock(file) | {name: section}
     blocks = [_HEADING]
@@ -136,8 +136,8 @@ def read_settings(pyproject: Path) -> tuple[tuple[str, ...], dict[str, float]]:
     Raises
     ------
     JaxmeterError
-        If the file is not TOML, or the table has an unknown key, a value of a wrong type, or an
-        invalid margin.
+        If the file cannot be read or is not TOML, or if the table has an unknown key, a value of a
+        wrong type, or an invalid margin.
     """
     where, table = tool_table(pyproject, "lock")
     for name in table:

@@ -45,8 +45,8 @@ def measure(
     """Measure a function in this process.
 
     Tracing and compiling are cold only if nothing that the function uses was traced or compiled
-    before. Use `jaxmeter.run_case` to measure in a fresh process. If the function was compiled
-    before, the ``compiles_count`` in its record is 0.
+    before. Use `jaxmeter.run_case` to measure in a fresh process. If a function that is already
+    jitted was compiled before, the ``compiles_count`` in its record is 0.
 
     Parameters
     ----------

@@ -183,7 +183,9 @@ def named_instructions(text: str) -> dict[str, Instruction]:
 
     A fusion, call or loop without an `op_name` gets the `op_name` and `source` of the root of the
     computation that it calls. If the root has no `op_name` either, the most frequent `op_name` in
-    that computation is used. Any other instruction gets the `op_name` and `source` of an operand.
+    that computation is used. Any other instruction gets the `op_name` and `source` of an operand,
+    or of an instruction from which an operand was computed. If no such instruction is found,
+    nothing is filled in.
     """
     known = {instruction.name: instruction for instruction in instructions(text)}
     parts = {name: _named_part(body) for name, body in bodies(known.values()).items()}

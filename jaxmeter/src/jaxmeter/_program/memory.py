@@ -60,6 +60,9 @@ def memory(fn: Case | Callable[..., Any], *args: Any, run: bool = True, **kwargs
     JaxmeterError
         If ``fn`` is not callable, if arguments are given with a case, or if the arguments cannot be
         used.
+    FileError
+        If no temporary folder can be made, or if the compiler's file of buffers is larger than
+        256 MiB.
     Exception
         Any exception that the function raises.
     """

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import jaxlib
 
-# Each path ends with a separator, so that the path of jax does not match files of jaxopt.
+# The paths of jax, jaxlib and jaxmeter end with a separator, so that jax does not match jaxopt.
 _OURS = os.path.join(Path(__file__).parents[1], "")
 _INSTALLED = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
 _TREES = inspect.getfile(jax.tree_util.tree_flatten)

@@ -46,7 +46,8 @@ class LockedTests:
         Raises
         ------
         JaxmeterError
-            If the test measured nothing, or the lock file or pyproject.toml cannot be used.
+            If the test measured nothing, if a quantity cannot be measured, or if the lock file or
+            pyproject.toml cannot be used.
         """
         if not measured:
             raise JaxmeterError(

@@ -94,6 +94,8 @@ class Metered:
             If a call with the same arguments is traced again.
         JaxmeterError
             If an argument is a `jax.ShapeDtypeStruct`.
+        Exception
+            Any exception that the function raises, with a note that names the phase.
         """
         if self._retrace is not None:
             raise self._retrace
@@ -184,14 +186,15 @@ class Metered:
         return signature(self._case.fn, args, kwargs, self._static)
 
     def _run_once(self) -> None:
-        # `_explain` shows the error with the number of traces or compiles.
+        # A retrace is not an error here: it is counted, and `_explain` shows its message.
         with contextlib.suppress(RetraceError):
             _ = self.record
 
     def _hear(self, events: Events) -> None:
         """Add the traces and compiles of the outermost function to the counts.
 
-        The event of the outermost function comes last.
+        The event of the outermost function comes last. A program from the persistent cache counts
+        as a compile.
         """
         name = events.traced[-1] if events.traced else getattr(self._jitted, "__name__", self.name)
         self._traces_heard += events.traced.count(name)

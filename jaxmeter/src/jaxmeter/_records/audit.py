@@ -45,16 +45,17 @@ class AuditedArray(ConstantArray):
     """A captured array: the fields of `ConstantArray`, and the array's holder, uses and verdict."""
 
     path: str
-    """The Python expression of the array in the function, ``optical_path.coronagraph.cube``; empty
-    if it is not known."""
+    """Where the function holds the array: a Python expression such as
+    ``optical_path.coronagraph.cube``, or a description such as ``default of scale``; empty if it is
+    not known."""
     match: Match
     """The relation of the captured array to the array at the path. ``same``: the same array.
     ``view``: a view of the array at the path. ``equal``: another array with equal values, perhaps
     after a conversion. ``unknown``: no variable with the array was found, usually because the array
     was made while the function was traced."""
     argument: str
-    """The variable to pass as an argument instead of capturing it; ``path`` begins with this
-    variable."""
+    """The variable to pass as an argument instead of capturing it, such as ``optical_path``; empty
+    if it is not known."""
     uses: tuple[Use, ...]
     embedded_count: int
     """How often the array is a constant of the program; 0 if its elements are all equal, or if the
@@ -69,8 +70,8 @@ class AuditedArray(ConstantArray):
 
 @dataclass(frozen=True)
 class Folding:
-    """An operation that has only captured arrays as operands. The compiler evaluates such an
-    operation in every compile. This is called constant folding."""
+    """An operation that depends only on captured arrays. The compiler evaluates such an operation
+    in every compile. This is called constant folding."""
 
     operation: str
     """The name of the operation, such as ``sort``, ``cumsum`` or ``dot_general``."""
@@ -85,7 +86,8 @@ class Folding:
 
 @dataclass(frozen=True)
 class Audit(Result):
-    """All arrays that a function captured, the largest first."""
+    """All arrays that a function captured. The array with the most bytes is first; an array that is
+    embedded twice counts twice."""
 
     derived = ("verdict", "suggestions")
 

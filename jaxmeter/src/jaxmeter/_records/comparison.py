@@ -24,8 +24,9 @@ class Criteria:
     """The smallest relative difference between two times that can be called different: 0.03 for
     3 %."""
     significance: Annotated[float, Meta(gt=0, lt=1)] = 0.005
-    """The probability that at least one time of two equal functions is called different. In a
-    comparison, each of the four times is tested at a quarter of this probability."""
+    """The largest allowed probability that at least one time of two equal functions is called
+    different. In a comparison, each of the four times is tested at a quarter of this
+    probability."""
     trimmed_share: Annotated[float, Meta(ge=0, le=0.25)] = 0.0
     """The share of all ratios that the mean leaves out at the low end, and again at the high end.
     The number of left-out ratios is rounded down. Each process gives one ratio. With a share of
@@ -48,7 +49,8 @@ class Effort:
     """The intended duration of a block. The number of calls in a block, at least 1, is chosen to
     match this duration. With short blocks, machine noise affects both functions alike."""
     steady_seconds: Seconds = 1.0
-    """The time after which no further turn begins. At least five turns are measured in any case."""
+    """No further turn begins after all calls together have taken this time. At least five turns are
+    measured, or ``turns`` if this number is smaller."""
     compiles: Annotated[int, Meta(ge=0)] = 3
     """Maximum number of timed compiles of each function."""
     compile_seconds: Seconds = 10.0
@@ -89,7 +91,8 @@ class Exact:
     """The values of both functions for an exact quantity, which is free of noise."""
 
     quantity: str
-    """The section and the field of the record, such as ``constants.captured_bytes``."""
+    """The section and the field of the record, such as ``constants.captured_bytes``; or
+    ``answers.bits``."""
     a: tuple[Scalar, ...]
     """The distinct values of the first function over the processes: one value, unless the quantity
     varies."""

@@ -16,24 +16,26 @@ Basis = Literal["measured", "by instructions", "by equations", "by estimate", "u
 
 @dataclass(frozen=True)
 class CompileRow:
-    """The seconds of one stage that belong to one source line.
+    """The seconds of one stage that belong to one source line, named scope and primitive.
 
-    In the stages ``emit`` and ``LLVM``, the seconds also belong to one kernel.
+    On CPU, most rows of the stages ``emit`` and ``LLVM`` also belong to one kernel.
     """
 
     stage: Stage
     seconds: float
     """Elapsed seconds. If several threads compile at once, the time is shared among them."""
     basis: Basis
-    """How the seconds were found. ``measured``: this kernel or line was measured. ``by ...``: only
-    the total of the stage was measured. The total was divided in proportion to the instructions or
+    """How the seconds were found. ``measured``: this kernel or line was measured. The time of a
+    kernel with several lines is divided in proportion to their instructions. ``by ...``: only the
+    total of several rows was measured. The total was divided in proportion to the instructions or
     equations of each line, or to the estimated time of each folding. ``unattributed``: the line is
     not known."""
     source: str = ""
     """The user's line, such as ``/path/file.py:12``; empty if the line is not known. For code of an
     installed package, this is the user's line that calls the package."""
     kernel: str = ""
-    """The name of the kernel, which is the name of an instruction in the optimised HLO."""
+    """The name of the kernel, which is the name of an instruction in the optimised HLO; empty if
+    the seconds do not belong to one kernel."""
     scope: str = ""
     """The named scopes, such as ``layer/attention``."""
     primitive: str = ""
@@ -53,7 +55,8 @@ class CompiledKernel:
     scope: str
     primitive: str
     source: str
-    """The source line with most of the kernel's instructions; empty if it is not known."""
+    """The source line; empty if it is not known. A kernel may have instructions of several lines,
+    scopes and primitives. The most frequent combination is given here."""
 
     def __post_init__(self) -> None:
         freeze_mappings(self)
@@ -181,8 +184,8 @@ class CompileProfile(Result):
         Parameters
         ----------
         folders : iterable of str
-            Folders such as ``sys.path``. The name of a file is given relative to the innermost of
-            these folders that contains the file.
+            Folders, such as the entries of ``sys.path``. The name of a file is given relative to
+            the innermost of these folders that contains the file.
         """
         known = sorted((f"{folder}/" for folder in folders if folder), key=len, reverse=True)
 

@@ -57,7 +57,7 @@ class MemoryUse(Result):
     backend: str
     memory: Memory
     buffers: tuple[Buffer, ...]
-    """The buffers, the largest first."""
+    """The largest buffers, at most 100, the largest first."""
     source: Literal["assignment", "instructions"]
     """The source of the buffers: the compiler's buffer assignment, or the results of the
     instructions if the compiler reports no assignment."""
@@ -74,7 +74,7 @@ class TradeoffPoint(PlainData):
     seconds: float | None
     """The median time of the steady-state runs."""
     temp_bytes: int | None
-    """The memory in addition to arguments and outputs."""
+    """The size of the temporaries."""
     is_best: bool
     """Whether every faster choice needs more memory."""
     failure: str = ""

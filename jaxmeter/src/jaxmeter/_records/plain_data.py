@@ -220,8 +220,9 @@ def _converted(data: Any, cls: type) -> Any:
     try:
         made = msgspec.convert(data, cls)
     except msgspec.ValidationError:
-        # A strict conversion does not read "NaN" as a number. Any other conversion also accepts
-        # strings such as "1.5", so it is used only for data with numbers that are not finite.
+        # A strict conversion does not read "NaN" as a number. A conversion that is not strict reads
+        # "NaN", but also strings such as "1.5". It is used only for data that contain numbers that
+        # are not finite.
         try:
             made = msgspec.convert(data, cls, strict=not _has_not_finite(data))
         except msgspec.ValidationError as error:

@@ -2,8 +2,8 @@
 
 A record keeps raw samples and never a summary of them. The record of a failed measurement keeps
 everything measured before the failure. A quantity is None if the measurement failed too early, or
-if the backend does not report the quantity. Names end in their units: ``_seconds``, ``_bytes``,
-``_count``.
+if the backend does not report the quantity. The names of times end in ``_seconds``, and the names
+of sizes in memory in ``_bytes``.
 """
 
 from __future__ import annotations
@@ -102,11 +102,11 @@ class Memory:
     peak_rss_bytes: int | None = None
     """Peak of the resident set size from the baseline to the last steady-state run."""
     device_peak_bytes: int | None = None
-    """Peak memory of the device since the process began; None if the backend, such as CPU, does not
-    report it."""
+    """Peak memory of the first device since the process began; None if the backend, such as CPU,
+    does not report it."""
     devices_count: int | None = None
     """The number of devices that the program runs on. The compiler's plan, the flops and the
-    accessed bytes are given for each device."""
+    accessed bytes are numbers per device."""
 
     @property
     def peak_above_start_bytes(self) -> int | None:

@@ -169,7 +169,7 @@ class WatchedFunction:
 
     name: str
     defined: str
-    """The ``file:line`` of the definition; empty if this version of JAX does not report it."""
+    """The ``file:line`` of the definition; empty if it is not known."""
     is_jax: bool
     """Whether this is a function of JAX itself, such as the functions behind jnp.where and eager
     operations."""
@@ -177,8 +177,8 @@ class WatchedFunction:
     compiles_count: int
     cache_hits_count: int
     objects_count: int | None
-    """The number of function objects with this code that were traced; None if this version of JAX
-    does not report it."""
+    """The number of function objects with this code that were traced; None for a function of JAX,
+    or if the number is not known."""
     trace_seconds: float
     compile_seconds: float
     """Seconds of lowering and compiling."""

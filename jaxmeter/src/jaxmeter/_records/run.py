@@ -39,8 +39,8 @@ class RunCapture:
     dtype: str
     bytes: int
     path: str
-    """The Python expression of the array, ``self.weights[0]``; empty if no variable with this array
-    was found."""
+    """Where the function holds the array, such as ``self.weights[0]``; empty if no variable with
+    this array was found."""
     line: str
     """The ``file:line`` that uses the array; empty if it is not known."""
 
@@ -63,7 +63,7 @@ class RunCompile:
     process. In a later process, it is ``step#2 of process 3``."""
     function: str
     defined: str
-    """The ``file:line`` of the definition; empty if this version of JAX does not report it."""
+    """The ``file:line`` of the definition; empty if it is not known."""
     process: int
     """The number of the process, counted from 1."""
     thread: int
@@ -72,10 +72,11 @@ class RunCompile:
     """The differences between this call and the nearest earlier call."""
     after_clearing: str
     """The line that called `jax.clear_caches` after the function was last compiled; empty if
-    there was no such call."""
+    there was no such call, or if ``causes`` explain the compile."""
     stack: tuple[Line, ...]
     """The lines that led to the compile, the innermost first. If a library called JAX, the first
-    line is a line of this library. The other lines are the program's own lines."""
+    line is a line of this library. The other lines are the program's own lines. If there are no
+    such lines, at most three lines of libraries are given."""
     intervals: tuple[RunInterval, ...]
     own_seconds: float
     """The seconds of all stages, without the seconds of other compiles within them."""
@@ -186,7 +187,7 @@ class WatchedRun(Result):
     compiles: tuple[RunCompile, ...]
     """The compiles, in the order in which they ended."""
     savings: tuple[Saving, ...]
-    """The possible savings, the largest first."""
+    """The possible savings, the largest first; the saving by the persistent cache is last."""
     profiles: tuple[CompileProfile, ...]
     """The compile profiles of the slowest functions, if profiles were requested. The functions are
     compiled once more when their process ends."""

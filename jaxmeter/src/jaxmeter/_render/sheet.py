@@ -52,7 +52,7 @@ class Table:
     rows: Sequence[Row]
     title: str = ""
     details: str = "details"
-    """The name of the column that holds the rows' details in Markdown and in rich's tables."""
+    """The name of the column that holds the rows' details in Markdown, HTML and rich's tables."""
     limit: int = 20
     """Number of rows shown in a terminal. If it is 0, only the title is shown. Markdown shows all
     rows."""

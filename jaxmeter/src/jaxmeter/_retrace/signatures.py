@@ -30,7 +30,8 @@ _GROUPS = {"placement": 1, "static number": 2, "option": 3}
 which are group 0."""
 _SEVERITY = {"weak type": 0, "structure": 2, "form": 3}
 """Weights of the kinds of difference. Kinds that are not listed have weight 1. If two earlier calls
-have equally many differences from a call, the call with the smaller sum of weights is nearer."""
+have equally many differences from a call, the earlier call with the smaller sum of weights is
+nearer."""
 
 
 class Leaf(NamedTuple):

@@ -12,15 +12,15 @@ from jaxmeter._tables.schemas import frame, schema
 
 schema(
     "compile_rows",
-    "Each row is the time of one stage for one source line and kernel. The slowest row is first. "
-    "The rows add up to the time of tracing, lowering and compiling.",
+    "Each row is the time of one stage for one source line, kernel, scope and primitive. The "
+    "slowest row is first. The rows add up to the time of tracing, lowering and compiling.",
     stage="`trace`, `lower`, `HLO passes`, `constant folding`, `emit`, `LLVM`, `other`",
     seconds="elapsed time, seconds; rows that ran in parallel share the elapsed time",
     basis="`measured`; `unattributed` if the line is not known; `by instructions`, `by equations` "
     "or `by estimate` if only the total of several rows was measured. The total is then divided in "
     "proportion to the instructions, equations or estimated times of the rows",
     source="file and line; empty if the line is not known",
-    kernel="name of the kernel; empty for stages before kernels exist",
+    kernel="name of the kernel; empty if the time does not belong to one kernel",
     scope="named scopes",
     primitive="primitive of JAX",
 )
@@ -32,7 +32,8 @@ schema(
     function="name of the Python function",
     text="source text of the line",
     seconds="time of all stages, seconds",
-    trace_seconds="time of tracing, from samples of the stack, seconds",
+    trace_seconds="time of tracing, from samples of the stack, seconds; without samples, divided "
+    "among lines by their equations",
     lower_seconds="time of lowering, divided among lines by their equations, seconds",
     compile_seconds="time of compiling, seconds",
     folding_seconds="time of constant folding, a part of compiling, seconds",
@@ -52,7 +53,8 @@ schema(
     operations="opcodes in the kernel with their counts",
     scope="named scopes",
     primitive="primitive of JAX",
-    source="file and line from which most instructions in the kernel come",
+    source="file and line; if the instructions have several lines, scopes and primitives, the most "
+    "frequent combination is given",
 )
 schema(
     "compile_passes",

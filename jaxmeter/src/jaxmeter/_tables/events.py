@@ -10,8 +10,8 @@ from jaxmeter._tables.schemas import frame, most, schema
 
 schema(
     "kernels",
-    "Each row is a GPU kernel with one launch configuration. The kernel with the longest total "
-    "time is first. The table is empty on CPUs.",
+    "Each row is a GPU kernel with one operation and one launch configuration. The kernel with the "
+    "longest total time is first. The table is empty on CPUs.",
     kernel="name of the kernel",
     op="instruction of the optimised HLO; empty if it is not known",
     program="name of the program that contains the instruction",

@@ -34,11 +34,12 @@ schema(
     output_bytes="size of the results as the compiler reports it, bytes",
     temp_bytes="size of the temporaries as the compiler reports it, bytes",
     embedded_bytes="size of the constants embedded in the program, bytes",
-    compile_peak_bytes="peak memory of the process up to the end of compiling, minus its memory "
-    "before tracing, bytes",
-    run_peak_bytes="peak memory of the process up to the last run, minus its memory before "
-    "tracing, bytes",
-    device_peak_bytes="peak memory of the device since the process began, bytes; missing on CPUs",
+    compile_peak_bytes="peak memory of a process up to the end of compiling, minus its memory "
+    "before tracing, bytes; the largest value of all processes",
+    run_peak_bytes="peak memory of a process up to the last run, minus its memory before tracing, "
+    "bytes; the largest value of all processes",
+    device_peak_bytes="peak memory of the first device since the process began, bytes; missing on "
+    "CPUs",
     is_preallocated="whether JAX reserves its share of the device memory as soon as it starts",
     limit_bytes="maximum memory that JAX may allocate on the device, bytes",
     reserved_bytes="device memory that JAX has reserved, bytes",
@@ -64,8 +65,9 @@ def memory_table(points: Sequence[Point]) -> pd.DataFrame:
     Parameters
     ----------
     points : sequence of Point
-        The choices with their records. A choice has failed unless all its records are ``ok``. The
-        checks of the first record may contain numbers of the allocator, from `allocator_checks`.
+        The choices with their records. A choice has failed if it has no record, or if the status of
+        a record is not ``ok``. The checks of the first record may contain numbers of the allocator,
+        from `allocator_checks`.
 
     Raises
     ------

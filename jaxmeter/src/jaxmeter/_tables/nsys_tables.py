@@ -42,8 +42,8 @@ schema(
 )
 schema(
     "nsys_nvtx",
-    "Each row sums the NVTX ranges with the same text and kind. The table can be empty for two "
-    "reasons: JAX on a CPU writes no ranges, and versions of the Python package nvtx newer than "
+    "Each row sums the NVTX ranges with the same text and kind. The table is empty if nsys did not "
+    "trace NVTX. JAX on a CPU writes no ranges. Versions of the Python package nvtx newer than "
     "0.2.11 silently lose all ranges under nsys 2022 and 2023.",
     text="text of the range",
     range_kind="`push` for push-pop ranges, which nest on a thread; `start` for start-end ranges",

@@ -1,4 +1,4 @@
-"""Define the schemas of tables, make and save tables that match, and write docs/tables.md."""
+"""Define the schemas of tables, make and save tables that match, and describe all tables."""
 
 from __future__ import annotations
 

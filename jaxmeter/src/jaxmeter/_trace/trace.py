@@ -186,7 +186,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _check_in_another_process(path: Path) -> None:
-    """Raise a `JaxmeterError` if reading this file aborts a process."""
+    """Raise a `JaxmeterError` if another process that reads this file fails or is aborted."""
     code = "import sys; from jax.profiler import ProfileData; ProfileData.from_file(sys.argv[1])"
     done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True)
     if done.returncode:

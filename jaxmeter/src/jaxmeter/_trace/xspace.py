@@ -72,7 +72,8 @@ def _events_count(space: memoryview) -> int:
 def programs(path: Path, wanted: set[str]) -> dict[str, str]:
     """Return the HLO text of each wanted program in a trace, by name, such as ``jit_f(30)``.
 
-    A program is left out if the trace does not contain its HLO.
+    A program is left out if the trace does not contain its HLO. The text is empty if this version
+    of jaxlib cannot convert the HLO to text.
     """
     return {
         name: _hlo_text(bytes(module))

@@ -51,7 +51,7 @@ class EndedWorker:
     answer: bytes | None
     """The last answer that the worker sent; None if it sent no answer."""
     printed: str
-    """The last part of the worker's output."""
+    """The last part of the worker's output; the error if no process could be started."""
     seconds: float
     folding_alarms_count: int = 0
 
@@ -73,7 +73,8 @@ def in_worker(
 
     The variables in ``env`` override the environment variables of this process. After
     ``timeout_seconds`` the worker is killed. When the worker has ended, every process that it
-    started is killed. The module of the worker calls `worker.run_worker`.
+    started is killed; on systems other than Linux, only its process group is killed. The module of
+    the worker calls `worker.run_worker`.
     """
     token = secrets.token_hex(16).encode()
     given = token + b"\n" + task.to_json().encode()

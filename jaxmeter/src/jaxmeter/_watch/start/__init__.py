@@ -1,1 +1,1 @@
-"""The folder that ``jaxmeter watch`` puts on PYTHONPATH."""
+"""The folder that ``jaxmeter watch`` and ``jaxmeter cache`` put on PYTHONPATH."""
