@@ -38,8 +38,8 @@ from vcjax._prepared import (
 )
 from vcjax._pytree import pytree
 from vcjax._quadrature.choose import choose_off_surface
+from vcjax._quadrature.missed import unresolved, unresolved_at
 from vcjax._quadrature.rule import Rule
-from vcjax._quadrature.spectrum import unresolved, unresolved_at
 from vcjax._quadrature.tables import OffSurfaceTables, Tables, off_surface_tables
 
 
@@ -369,8 +369,8 @@ def _gradient(rule: Rule, tiles: Tiles, points, nodes: Nodes, unresolved, used) 
     coarser = np.array([rule.quad_nphi, rule.quad_ntheta]) / source_grid
     lengths = spacing * coarser / np.pi
     tail = (tails / jnp.maximum(foot.distance[:, None], lengths)).max(axis=1)
-    apart = jnp.where(foot.distance > 0, foot.distance, spacing)
-    jump = missed * np.pi / spacing * (1.0 + jnp.log1p(spacing / apart))
+    apart = jnp.where(foot.distance > 0, foot.distance, foot.spacing)
+    jump = missed * np.pi / foot.spacing * (1.0 + jnp.log1p(foot.spacing / apart))
     return OffSurface(
         external=jnp.where(inside & ~on, slopes[:, :, 0], jnp.nan),
         internal=jnp.where(inside | on, jnp.nan, -slopes[:, :, 0]),

@@ -21,9 +21,9 @@ from vcjax._gradient import GradientCasing, gradient_operator, surface_gradient
 from vcjax._groups import by_rows, row_groups
 from vcjax._options import Tiles, resolve_tiles
 from vcjax._prepared import Rows, on_rows
+from vcjax._quadrature.missed import unresolved
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.slopes import missed_slope
-from vcjax._quadrature.spectrum import unresolved
 
 
 def self_test(

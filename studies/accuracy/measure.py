@@ -75,9 +75,9 @@ def _on_surface(shape: Shape, field: str, digits: int, gradient: bool = False) -
     if gradient:
         casing = vcjax.prepare_gradient(rule, data.X)
         known = problems.magnetic_field_gradient
-        truth, rest = (known(some, targets) for some in (outside, inside))
+        truth = known(outside, targets)
         error = np.abs(np.asarray(vcjax.external_gradient(casing, data.B)) - truth).max()
-        error /= np.abs(truth + rest).max()
+        error /= _steepest(shape, data.B, (outside, inside))
     else:
         casing = vcjax.prepare(rule, data.X)
         truth = problems.magnetic_field(outside, targets)
@@ -122,8 +122,7 @@ def errors_off_surface(shape: Shape, casing, B, points, is_inside, currents):
     found = jax.tree.map(np.asarray, at(casing, B, points))
     scale = unit = np.linalg.norm(B, axis=-1).max()
     if gradient:
-        targets = _grid_points(shape)
-        scale = np.abs(sum(known(some, targets) for some in currents)).max()
+        scale = _steepest(shape, B, currents)
     # The data determine the external part only at points inside the surface, and the internal part
     # only at points outside.
     errors = np.full(len(points), np.inf)
@@ -132,6 +131,15 @@ def errors_off_surface(shape: Shape, casing, B, points, is_inside, currents):
         size = (part[here] - known(some, points[here])).reshape(here.sum(), -1)
         errors[here] = np.nan_to_num(np.linalg.norm(size, axis=1), nan=np.inf) / scale
     return errors, found.error * unit / scale
+
+
+def _steepest(shape: Shape, B, currents) -> float:
+    """Return max |grad B| on the grid of B (nphi, ntheta, 3) and on a fixed grid of the surface."""
+    options: dict[str, Any] = _symmetry(shape) | dict(nphi=B.shape[0], ntheta=B.shape[1])
+    on_grid = vcjax.surface_points(shape.points(), **options)
+    points = np.concatenate([x.reshape(-1, 3) for x in (on_grid, _grid_points(shape))])
+    total = sum(problems.magnetic_field_gradient(some, points) for some in currents)
+    return float(np.abs(total).max())
 
 
 MEASURES = {

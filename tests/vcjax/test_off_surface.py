@@ -171,6 +171,7 @@ def test_next_to_a_coil_the_error_and_its_estimate_are_largest():
     assert 0.5 < estimate[beside].max() / error[beside].max() < 20
     assert 0.5 < estimate[opposite].max() / error[opposite].max() < 20
     assert estimate[opposite].max() < 0.3 * estimate[beside].max()
+    assert error[opposite].max() < error[beside].max()
 
 
 def test_small_changes_of_the_test_field_have_small_relative_errors():

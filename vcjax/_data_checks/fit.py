@@ -6,6 +6,7 @@ from jaxtyping import Float
 from vcjax._data_checks.spectrum import Spectrum
 from vcjax._geometry import resample
 from vcjax._quadrature.demand import RIM_KERNEL
+from vcjax._quadrature.missed import unresolved
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.sheets import nodes_for_sheets, sheets_of
 from vcjax._quadrature.slopes import Slopes
@@ -14,7 +15,6 @@ from vcjax._quadrature.spectrum import (
     nodes_for_interpolation,
     nodes_for_surface,
     quadrature_digits,
-    unresolved,
 )
 
 _ENOUGH = 1.25

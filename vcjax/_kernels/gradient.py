@@ -44,9 +44,9 @@ because the antisymmetric part of r_i w_k belongs to the vector r x w = r^2 n - 
 each node of a patch has eight weights: five components of S, with rows S_i, and three of v.
 
 The integral is Hadamard's finite part. Its value for a constant B is known. Let
-g = erfc(alpha r)/r, so that K_im = -d_i d_m g. By Stokes' theorem, the integral of n x grad(f) over
-the patch is the integral of f dl along its rim, with steps dl counterclockwise about n. For
-f = d_i g it gives the integral of n x K_i. Because
+g = erfc(alpha r)/r, so that K_im = -d_i d_m g. By Stokes' theorem, with derivatives in y, the
+integral of n x grad(f) over the patch is the integral of f dl along its rim, with steps dl
+counterclockwise about n. For f = d_i g it gives the integral of n x K_i. Because
 
     (n x grad) x grad(g) = (n.grad) grad(g) - n lap(g),
 
@@ -57,7 +57,8 @@ that
     the integral of v is the integral of n lap(g) over the patch,
                          plus 3/2 times the integral of N1 dl x r / r^3 along the rim.
 
-The integrals along the rim are small, because N1 is small there. The weights of the target itself
+The factor is 3/2 because the antisymmetric part of the integral of n x K_i adds one half. The
+integrals along the rim are small, because N1 is small there. The weights of the target itself
 are chosen such that the sums of all weights have these values. The other weights are integrals of
 the kernel times a function that vanishes at the target, so they have a finite integrand and small
 rounding errors.
@@ -245,17 +246,18 @@ def _over_rim(rule: Rule, nodes: Float[Array, "4 t 6 node"], alpha) -> Float[Arr
     The steps from node to node are central differences along the ring of the outermost nodes. These
     parts are about as large as the allowed error, so a few of their digits are enough.
     """
-    quadrants = nodes[..., rim_nodes(rule)]
+    quadrants = nodes[:, :, :3, rim_nodes(rule)]
     # The nodes of a quadrant are in the order of theta.
     ring = [quadrants[0], quadrants[2, ..., ::-1], quadrants[3], quadrants[1, ..., ::-1]]
-    offsets, normals = jnp.split(jnp.concatenate(ring, axis=2), 2, axis=1)
-    offsets = offsets / radii(rule)[0][-1]
+    offsets = jnp.concatenate(ring, axis=2) / radii(rule)[0][-1]
     steps = 0.5 * (jnp.roll(offsets, -1, axis=2) - jnp.roll(offsets, 1, axis=2))
+    # The steps run counterclockwise about phi x theta, which may point inwards. The first nodes of
+    # the quadrants show this. They lie next to the target, where no patch has folded back yet.
+    before, after = (components(quadrant[..., 0], 1) for quadrant in (nodes[1], nodes[0]))
+    side = jnp.sign(dot(cross(before[:3], after[:3]), after[3:]))[:, None]
+    # The offsets are -r, so the signs are opposite to those of the module's docstring.
     r, step = components(offsets, 1), components(steps, 1)
-    across = cross(r, step)
-    # The steps run counterclockwise about phi x theta, which may point inwards.
-    side = jnp.sign(dot(across, components(normals, 1)))
     distance = jnp.sqrt(dot(r, r))
     factor = side * field_split(alpha * distance) / distance**3
-    parts = [*_five(_product(r, step)), *(1.5 * part for part in across)]
+    parts = [*_five(_product(r, step)), *(1.5 * part for part in cross(r, step))]
     return jnp.stack([(factor * part).sum(axis=1) for part in parts], axis=1)

@@ -28,7 +28,8 @@ Next to the surface, the derivative of the kernel grows like 1/d^3, and the deri
 integral would have rounding and quadrature errors that grow like 1/d. Therefore the field B is
 written as its value at the foot plus the change from this value. The change is interpolated with
 small relative errors. For the constant value, the derivative of the integral is known
-(`vcjax._kernels.gradient`): it is the integral of a smooth function.
+(`vcjax._kernels.gradient`). Apart from small integrals along the rim of the patch, it is the
+integral of a smooth function.
 """
 
 from collections.abc import Callable
@@ -263,10 +264,11 @@ def _polar_sum(
 def _slope_of_flux(x, foot, from_foot, normals, alpha):
     """Return 0 at each of t points, with the derivative in x of the flux of the near kernel.
 
-    The flux is the integral of n.r N1(alpha r) / r^3 over a patch. As shown in
-    `vcjax._kernels.gradient`, its derivative is minus the integral of n lap(g), a smooth function.
-    The derivative of the sum over nodes would contain rounding errors divided by the distance from
-    the surface. The derivative of the integral of n x r N1(alpha r) / r^3 is 0.
+    The flux is the integral of n.r N1(alpha r) / r^3 over a patch. Its derivative is minus the
+    integral of n lap(g), a smooth function, and the derivative of the integral of
+    n x r N1(alpha r) / r^3 is 0 (`vcjax._kernels.gradient`). Integrals along the rim are neglected
+    in both. The derivative of the sum over nodes would contain rounding errors divided by the
+    distance from the surface.
 
     Parameters
     ----------

@@ -25,6 +25,7 @@ by a factor of 10^0.3. The demands on a rule are:
   the field that must be resolved. The amplitudes of all modes above this mode add up to less than
   the requested error. The grid is finer if the interpolation of strong modes on patches requires
   more nodes (`nodes_for_interpolation`).
+- The polar rule also resolves the highest modes of the field (`vcjax._quadrature.waves`).
 - The grid is fine enough for the Lagrange interpolation of the surface's normals.
 - Grid and polar rule resolve the kernel on other sheets of the surface, at their actual distance
   (`vcjax._quadrature.sheets`).
@@ -46,6 +47,7 @@ where the points are.
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -75,11 +77,15 @@ from vcjax._quadrature.seams import check_field_seams
 from vcjax._quadrature.sheets import check_crossings, sheets_of
 from vcjax._quadrature.slopes import Slopes
 from vcjax._quadrature.spectrum import (
+    allowed_missed,
+    largest_wave,
+    missed_along,
     nodes_for_field,
     nodes_for_interpolation,
     nodes_for_surface,
     quadrature_digits,
 )
+from vcjax._quadrature.waves import with_enough_angles, with_enough_points
 
 _EXTRA_POINTS = 12
 """Points added to the Lagrange interpolation for gradients off the surface."""
@@ -182,6 +188,7 @@ def _rule(X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient, off
     metric = surface_metric(samples, nfp)
     check_crossings(samples, nfp, symmetric=half_period)
     spectrum = field_spectrum(field, nfp, half_period)
+    slopes = Slopes(spectrum, period, nfp, half_period)
     by_field = nodes_for_field(spectrum, wanted, nfp)
     sheets = sheets_of(samples, nfp, both_sides=off_surface, symmetric=half_period)
     rims = Rims(samples, nfp, metric, both_sides=off_surface, symmetric=half_period)
@@ -197,7 +204,6 @@ def _rule(X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient, off
         by_field = nodes_for_interpolation(spectrum, by_field, digits, nfp, count, off_surface)
     plan = planned(demand)
     if gradient:
-        slopes = Slopes(spectrum, period, nfp, half_period)
         spacing = least_spacing(plan, metric)
         demand = Demand.of_gradient(digits, slopes.length, spacing, off_surface=off_surface)
         by_field = slopes.nodes(by_field, digits, demand.lagrange_count)
@@ -205,7 +211,6 @@ def _rule(X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient, off
         if not off_surface:
             # The grid was chosen for an interpolation with two points fewer. Without two more
             # points, the error of the interpolation was 1.6e-7 at 7 digits on a rotating ellipse.
-            # Narrow patches use fewer points in any case.
             plan["lagrange_count"] += 2
     if not off_surface:
         plan["cutoff"] = demand.wide_cutoff
@@ -219,6 +224,15 @@ def _rule(X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient, off
         gradient=gradient,
         **plan,
     )
+    grid = spectrum.values.shape[1:]
+    if gradient:
+        rule = with_enough_points(rule, slopes.missed_along, slopes.tolerance(digits))
+        rule = with_enough_angles(rule, slopes.size, grid, 10.0**-digits * slopes.steepest)
+    else:
+        allowed = allowed_missed(spectrum, digits, off_surface)
+        rule = with_enough_points(rule, partial(missed_along, spectrum), allowed)
+        size = partial(largest_wave, spectrum)
+        rule = with_enough_angles(rule, size, grid, 10.0**-digits * spectrum.largest)
     parts = GRADIENT_PARTS if gradient else FIELD_PARTS
     if shortage := weights_shortage("choose", rule, parts):
         warn("choose", shortage.removeprefix("choose "), UserWarning, about_data=False)

@@ -26,7 +26,8 @@ _GRADIENT_EXTRA = 1.5
 # `_GRADIENT_EXTRA`, so the smaller value is enough for them.
 _BENDING, _BENDING_OF_GRADIENTS = 5 / 24, 1 / 12
 # If at least `_MANY_DIGITS` digits are requested, the near kernel at the rim may be larger by these
-# numbers of digits for fields and for gradients (`Demand.wide_cutoff`).
+# numbers of digits for fields and for gradients (`Demand.wide_cutoff`). For a constant field, the
+# integrals of a gradient along the rim are known (`vcjax._kernels.gradient`).
 _MANY_DIGITS, _FIELD_RIM_DIGITS, _GRADIENT_RIM_DIGITS = 10, 1.0, 0.9
 # The quadrature of a gradient has at most the first number of digits, or as many digits as
 # requested plus the second number, whichever is larger.

@@ -81,9 +81,12 @@ class Slopes:
         digits : accuracy of the gradient relative to `steepest`.
         lagrange_count : number of points of the Lagrange interpolation on patches.
         """
-        tolerance = _ALLOWED * 10.0 ** -min(digits, _MOST_DIGITS) * self.steepest
-        error = partial(self._missed, lagrange_count=lagrange_count)
-        return enough_nodes(error, tolerance, by_modes, self.nfp)
+        error = partial(self.missed_along, count=lagrange_count)
+        return enough_nodes(error, self.tolerance(digits), by_modes, self.nfp)
+
+    def tolerance(self, digits: int) -> float:
+        """Return the largest `missed_along` that is allowed for a number of digits."""
+        return _ALLOWED * 10.0 ** -min(digits, _MOST_DIGITS) * self.steepest
 
     def missed(self, nodes: np.ndarray, stencil_counts: tuple[int, int]) -> float:
         """Estimate the error of interpolating B on patches, relative to `steepest`.
@@ -95,10 +98,28 @@ class Slopes:
         """
         turns = np.array([self.nfp, 1]) / nodes
         axes = zip((1, 2), turns, stencil_counts, strict=True)
-        return sum(self._missed(*axis) for axis in axes) / self.steepest
+        return sum(self.missed_along(*axis) for axis in axes) / self.steepest
 
-    def _missed(self, axis: int, turns: float, lagrange_count: int) -> float:
-        slope = missed_slope(self.spectrum.values, axis, turns, lagrange_count)
+    def missed_along(self, axis: int, turns: float, count: int) -> float:
+        """Estimate the error that interpolation on patches causes in the derivative along an axis.
+
+        The parameters are those of `missed_slope`. The result is the largest error on the surface,
+        in the unit of B over the unit of the surface.
+        """
+        return self._largest(axis, missed_slope(self.spectrum.values, axis, turns, count))
+
+    def size(self, axis: int, factors: np.ndarray) -> float:
+        """Return the largest derivative along an axis of the field, with factors of its modes.
+
+        Parameters
+        ----------
+        axis : 1 or 2.
+        factors : (k,) factors of the modes 0 .. k - 1.
+        """
+        modes = np.arange(factors.size)
+        return self._largest(axis, signal(self.spectrum.values, axis, modes * factors))
+
+    def _largest(self, axis: int, slope: Float[np.ndarray, "n m"]) -> float:
         periods = self.nfp if axis == 1 else 1
         return float((periods * np.linalg.norm(self._basis[axis - 1], axis=0) * slope).max())
 

@@ -14,7 +14,7 @@ from vcjax import problems
 from vcjax._geometry import resample
 from vcjax._geometry.patch import PatchInterpolation
 from vcjax._quadrature import polar, tables
-from vcjax._quadrature.spectrum import unresolved
+from vcjax._quadrature.missed import unresolved
 
 
 @pytest.fixture(scope="module")
