@@ -115,8 +115,8 @@ def prepare_gradient(
 
     Warns
     -----
-    UnresolvedWarning : if the rule was chosen for fields, or for another surface, and is too
-        coarse for X.
+    UnresolvedWarning : if the rule was chosen for fields, or if it was chosen for another surface
+        and is too coarse for X.
     AccuracyWarning : if weights in "float32" do not keep the digits of the rule.
     """
     call = "prepare_gradient"
@@ -230,9 +230,9 @@ def gradient_operator(
 def surface_gradient(
     casing: GradientCasing, B: Float[Array, "a b 3"], rows: Rows = None
 ) -> Float[Array, "3 3 tphi ttheta"]:
-    """Return the matrix D, defined in the module's docstring, at the targets in `rows`.
+    """Return the symmetric traceless part of the matrix D at the targets in `rows`.
 
-    D does not depend on the sign of the normal.
+    The module's docstring defines D. D does not depend on the sign of the normal.
     """
     (i, j), (a, b) = casing.rule.overlap, casing.rule.trg_shape
     phi = casing.field_phi[:, i:][:, : a * casing.rule.stride_phi : casing.rule.stride_phi]

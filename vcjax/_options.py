@@ -45,7 +45,7 @@ _AUTO: dict[str, dict[Operator, tuple[int, int]]] = {
 }
 # Least number of targets in a block, and the bytes that a block may take while its near weights are
 # computed. On one processor, computing the weights on W7-X takes 0.75 to 0.95 times as long with
-# the smaller block.
+# the block of "one cpu" as with the block of "cpu".
 _BLOCKS = {"one cpu": (10, 2**20), "cpu": (1, 2**23), "gpu": (1, 2**28)}
 _LARGEST = 2**31 - 1
 # Single precision gives 5 digits. For 5 digits `choose` sets the cut-off 3.27, for 6 digits 3.65.

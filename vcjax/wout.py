@@ -235,7 +235,7 @@ def from_wout(
 
     Raises
     ------
-    VcjaxError : for the same reasons as `read_wout` and `vcjax.choose`.
+    VcjaxError : for the same reasons as `read_wout`, `vcjax.choose` and `vcjax.prepare`.
 
     Warns
     -----

@@ -67,7 +67,7 @@ def _check_shapes(path, data):
 
 
 def _check_numbers(path, data):
-    """Raise `VcjaxError` unless all numbers are finite, and boundary and field are not zero.
+    """Raise `VcjaxError` unless all used numbers are finite, and boundary and field are not zero.
 
     Also raise `VcjaxError` for an equilibrium without stellarator symmetry.
     """

@@ -26,8 +26,8 @@ def dual_basis(x_phi, x_theta, xp: Any):
 def total_gradient(basis, slopes):
     """Return the gradient [i, k] = d_i B_k of a field without divergence and curl.
 
-    The gradient is the tensor D in the docstring of `vcjax._gradient`. It does not depend on the
-    sign of the normal.
+    The gradient is the symmetric traceless part of the tensor D in the docstring of
+    `vcjax._gradient`. It does not depend on the sign of the normal.
 
     Parameters
     ----------

@@ -110,6 +110,10 @@ def surface_nodes(
     nodes : (6, row, column) points, then outward normals; the length of a normal is the area that
         its node stands for.
     x_phi, x_theta : (3, row, column) tangents dX/dphi and dX/dtheta, laboratory components.
+
+    Raises
+    ------
+    VcjaxError : if `constants` are not the tables of the rule.
     """
     if not isinstance(constants, Tables) or constants.rule != rule:
         raise VcjaxError(

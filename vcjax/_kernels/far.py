@@ -210,8 +210,8 @@ def _tiled_sum(
     """
     points = tiles[:, :3].swapaxes(0, 1).reshape(3, -1)
     if punctured is None:
-        # Points closer than this distance coincide. It is far below any node spacing, and far
-        # above rounding errors.
+        # Points coincide if the square of their distance is at most this value. The distance is
+        # far below any node spacing, and far above rounding errors.
         punctured = 1e-20 * sum((part**2).sum(axis=1).max() for part in blocks[:2])
     punctured = lax.stop_gradient(jnp.asarray(punctured, dtype))
 

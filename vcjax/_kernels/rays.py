@@ -363,7 +363,7 @@ def _grid_sum(x, windows, offsets, alpha, test_field_at, punctured, rule: Rule):
     windows : (t, 9, p, q) continued nodes around the feet, from `cut`.
     offsets : pair of (t,) arrays, the positions of the feet along phi and theta relative to the
         nodes just below them, in node spacings.
-    test_field_at : as for `_polar_sum`.
+    test_field_at : function of points (t, 3, ...) that returns the test field at these points.
     """
     # Cut out the nodes of the ellipse. Its centre, the foot, lies between the two middle nodes.
     first = rule.margin + rule.lagrange_count // 2 - 1

@@ -17,7 +17,7 @@ by a factor of 10^0.3. The demands on a rule are:
 - The polar rule has at least 6 T and at least 1.5 T^2 radii, and at least 16.8 T angles. On a
   patch with the axis ratio kappa, the trapezoidal rule along an ellipse needs
   2 ln(1/epsilon) / ln((kappa + 1)/(kappa - 1)) angles to converge. For gradients, epsilon in this
-  formula is 10 times smaller on the surface, and 10^5 times smaller off the surface.
+  formula is 10 times smaller.
 - The Lagrange interpolation to polar nodes has 2 ceil(2 T) points. Gradients have 2 more points on
   the surface, and 12 more off the surface. The interpolation is one-sided near the rim, where the
   near kernel is small, so that one node beyond the rim is enough.

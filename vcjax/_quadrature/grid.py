@@ -61,6 +61,10 @@ def cheapest(
     images : number of copies of the target grid in a torus.
     trg_shape : (nphi, ntheta) of the target grid.
     costs : costs of the steps of the quadrature.
+
+    Raises
+    ------
+    VcjaxError : if no grid fits, or if sheets of the surface are too close to each other.
     """
     clear = nodes_for_sheets(sheets, demand.reach)
     unit = images * trg_shape[0], trg_shape[1]

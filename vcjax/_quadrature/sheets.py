@@ -239,6 +239,10 @@ def nodes_for_sheets(sheets: Sheets, reach: float) -> np.ndarray:
     ----------
     reach : natural logarithm of 1 / (allowed error). On grid lines h apart, at the distance d from
         the sheet, the trapezoidal rule has the error exp(-2 pi d / h).
+
+    Raises
+    ------
+    VcjaxError : if the sheets are so close that too many nodes are needed.
     """
     nodes = reach * sheets.nodes_beyond(_OTHER_SHEET)
     if nodes.max() > _MOST_NODES:

@@ -211,7 +211,7 @@ class VirtualCasingJAX:
 
         Raises
         ------
-        VcjaxError : if `setup` was not called.
+        VcjaxError : if `setup` was not called, or if the surface is traced.
         """
         return _vector_first(
             jnp.asarray(required(self._setup, "get_normal").unit_normal("get_normal"))

@@ -140,6 +140,11 @@ class SurfaceSetup:
         kind : see `casing`.
         digits : accuracy; if None, the digits of this object.
         caps : ``max_nphi`` and ``max_ntheta`` of `vcjax.choose_off_surface`.
+
+        Raises
+        ------
+        VcjaxError : if the surface is traced, or for the same reasons as `vcjax.choose` or
+            `vcjax.choose_off_surface`.
         """
         if isinstance(self.X, Tracer):
             raise VcjaxError(

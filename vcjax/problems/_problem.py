@@ -137,8 +137,8 @@ def magnetic_field(
 
     Raises
     ------
-    VcjaxError : if `points` has a wrong type or shape, or if a point is not finite or lies on a
-        current.
+    VcjaxError : if `points` has a wrong type or shape, or if a point is not finite, or lies on a
+        current or next to it.
     """
     targets = _targets("problems.magnetic_field", sources, points)
     field = np.zeros_like(targets)
@@ -229,8 +229,8 @@ def known_problem(
 
     Raises
     ------
-    VcjaxError : if X is not a closed surface, a size is out of range, or a current passes through a
-        point of the source or target grid.
+    VcjaxError : if X is not a closed surface, a size is out of range, or a point of the source or
+        target grid lies on a current or next to it.
     """
     src, trg = (
         surface_points(X, nfp=nfp, half_period=half_period, nphi=nphi, ntheta=ntheta)

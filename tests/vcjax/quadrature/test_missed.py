@@ -1,0 +1,75 @@
+"""The error of interpolation is estimated for each place on the surface."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import vcjax
+from vcjax import problems
+from vcjax._data_checks.spectrum import Spectrum
+from vcjax._geometry import resample
+from vcjax._geometry.foot import Periods, lagrange_weights, nearest
+from vcjax._quadrature.missed import _largest_around, unresolved_at
+from vcjax._quadrature.spectrum import nodes_for_interpolation
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 8])
+def test_the_largest_value_around_each_value_is_taken_from_both_sides(count):
+    values = np.random.default_rng(0).normal(size=(count, 6))
+    for reach in (0, 1, 2, 3, 9):
+        shifts = range(-reach, reach + 1)
+        for axis in (0, 1):
+            expected = np.max([np.roll(values, k, axis) for k in shifts], axis=0)
+            np.testing.assert_array_equal(_largest_around(values, axis, reach, np), expected)
+
+
+@pytest.mark.parametrize(
+    "nfp, half_period, shape",
+    [(3, True, (6, 14)), (3, False, (11, 15)), (4, True, (1, 8)), (1, False, (9, 8))],
+)
+@pytest.mark.filterwarnings("ignore::vcjax.VcjaxWarning")
+def test_the_error_at_a_point_is_that_of_the_sample_nearest_to_its_foot(nfp, half_period, shape):
+    grid: dict[str, Any] = dict(nfp=nfp, half_period=half_period)
+    ellipse = problems.rotating_ellipse_surface(nfp, semi_axes=(0.2, 0.3), major_radius=1.0)
+    X = ellipse.points(8, 12, half_period=half_period)
+    samples = np.asarray(vcjax.surface_points(X, **grid, nphi=shape[0], ntheta=shape[1]))
+    B = problems.magnetic_field((problems.CentralConductor(1.0),), samples)
+    rule = vcjax.choose_off_surface(X, B, 2, **grid)
+    casing = vcjax.prepare_off_surface(rule, X)
+    period = np.moveaxis(samples, -1, 0)
+    if half_period:
+        image = resample.mirror(period, resample.POSITION_PARITY)
+        period = np.concatenate([image, period], axis=1)
+    rows, columns = period.shape[1:]
+    points = np.concatenate(
+        [resample.rotate(period, np.full(rows, 2 * np.pi * k / nfp)) for k in range(nfp)], axis=1
+    )
+    points = np.moveaxis(points, 0, -1).reshape(-1, 3)
+    some = np.random.default_rng(1).integers(len(points), size=64)
+    periods = Periods(casing.nodes[:3], casing.constants.field.turns)
+    foot = jax.jit(lambda x, periods: nearest(x, periods, rule))(jnp.asarray(points[some]), periods)
+    missed = np.arange(1.0, rows * columns + 1).reshape(rows, columns)
+    _, found = unresolved_at(foot, (np.zeros(2), missed), 1.0, rule)
+    # The points lie on the surface, but for the error of the search for their feet.
+    np.testing.assert_allclose(found, missed.ravel()[some % (rows * columns)], rtol=1e-6)
+
+
+@pytest.mark.parametrize("digits, count", [(2, 8), (4, 12), (8, 20)])
+@pytest.mark.parametrize("off_surface, limits", [(True, (0.3, 1.0)), (False, (1.0, 5.0))])
+def test_between_nodes_the_interpolation_of_a_wave_has_the_digits_asked_for(
+    digits, count, off_surface, limits
+):
+    """Targets on the surface are nodes, where the interpolation is exact: more is allowed."""
+    mode, values = 20, np.zeros((3, 64, 4))
+    values[2] = np.cos(mode * 2 * np.pi * np.arange(64) / 64)[:, None]
+    least = np.full(2, 24.0)
+    nodes = nodes_for_interpolation(Spectrum(values), least, digits, 1, count, off_surface)[0]
+    offsets = np.arange(1 - count // 2, count // 2 + 1) - 0.5
+    phase = np.linspace(0, 2 * np.pi, 50)
+    wave = np.cos(2 * np.pi * mode / nodes * offsets + phase[:, None])
+    weights = np.asarray(lagrange_weights(jnp.array([0.5]), count))[0]
+    error = abs(wave @ weights - np.cos(phase)).max() * 10.0**digits
+    assert limits[0] < error < limits[1]

@@ -1,0 +1,62 @@
+"""Patches resolve the highest modes of a field, not only the kernel."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from tests.vcjax.common import rule_of
+from vcjax import problems
+from vcjax._quadrature.waves import _missed_waves, with_enough_angles, with_enough_points
+
+
+@pytest.fixture(scope="module")
+def rule():
+    return rule_of(problems.w7x(3), 3)
+
+
+@pytest.mark.parametrize("angles", [36, 92])
+@pytest.mark.parametrize("cutoff", [2.5, 5.0])
+def test_missed_waves_bound_the_error_of_the_trapezoidal_rule_along_ellipses(angles, cutoff):
+    phases = angles * np.array([0.3, 0.6, 1.0, 1.5, 3.0])
+    radius = np.linspace(0.0, 1.0, 2000)
+    angle = 2 * np.pi * np.arange(angles) / angles
+    finer = 2 * np.pi * np.arange(8 * angles) / (8 * angles)
+
+    def mean(phase, angle):
+        return np.exp(1j * phase * radius[:, None] * np.cos(angle)).mean(axis=1)
+
+    kernel = np.exp(-((cutoff * radius) ** 2))
+    errors = [(kernel * abs(mean(z, angle) - mean(z, finer))).max() for z in phases]
+    estimates = _missed_waves(phases, angles, cutoff)
+    seen = estimates > 1e-12
+    assert seen.sum() >= 3
+    assert (np.array(errors)[seen] <= estimates[seen]).all()
+    assert (np.array(errors)[seen] >= 0.03 * estimates[seen]).all()
+
+
+def test_angles_are_added_until_the_waves_of_a_field_are_resolved(rule):
+    def size(axis, factors):
+        return factors[-1] if axis == 2 else 0.0
+
+    grid = 10, 2 * rule.quad_ntheta
+    finer = with_enough_angles(rule, size, grid, 1e-3)
+    assert finer.angular_count > rule.angular_count
+    assert dataclasses.replace(finer, angular_count=rule.angular_count) == rule
+    assert with_enough_angles(finer, size, grid, 1e-3) == finer
+    assert with_enough_angles(rule, lambda axis, factors: 0.0, grid, 1e-3) == rule
+
+
+def test_the_margin_of_narrow_patches_grows_until_the_interpolation_is_accurate(rule):
+    assert rule.stencil_counts[0] < rule.lagrange_count  # patches are narrow along phi
+    enough = rule.stencil_counts[0] + 2
+
+    def error(axis, turns, count):
+        assert turns == (1 / rule.period_rows if axis == 1 else 1 / rule.quad_ntheta)
+        return 2.0 if axis == 1 and count < enough else 0.5
+
+    wider = with_enough_points(rule, error, 1.0)
+    assert wider == dataclasses.replace(rule, margin=rule.margin + 1)
+    assert with_enough_points(wider, error, 1.0) == wider
+    full = with_enough_points(rule, lambda *_: 2.0, 1.0)
+    assert full.stencil_counts[0] == rule.lagrange_count
