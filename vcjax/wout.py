@@ -165,8 +165,8 @@ def _phase(m, n, phi, theta):
 def tokamak_path() -> Path:
     """Return the path of the wout file in this package.
 
-    The file describes a D-shaped tokamak with a major radius of 6 m, a field of 5 T and a beta of
-    3 %.
+    The file describes a tokamak of negative triangularity (the straight side of the D is outside),
+    with a major radius of 6 m, a field of 5 T and a beta of 3 %.
     """
     return Path(__file__).with_name("data") / "wout_tokamak.nc"
 

@@ -181,7 +181,7 @@ def asv_regressed(
         if after["status"] == "ok":
             names = [name for name in names if _asv_regressed(before, after, name)]
         else:
-            names = [after["message"].split(": ")[1]]
+            names = after["message"].split(": ")[1:2] or [after["message"]]
         found += [(case, name) for name in names]
     return found
 

@@ -129,8 +129,8 @@ def jaxmeter(request: pytest.FixtureRequest) -> Callable[..., Metered]:
         from jaxmeter._pytest.metered import Metered
 
         case = case_of("jaxmeter", fn, args, kwargs)
-        traces = {"traces": budget.get("traces")}
-        metered = Metered(case, after_call=lambda metered: _check(metered, traces))
+        counted = {name: budget.get(name) for name in ("traces", "compiles")}
+        metered = Metered(case, after_call=lambda metered: _check(metered, counted))
         measured.append(metered)
         _check(metered, budget)
         return metered

@@ -139,6 +139,20 @@ captured_bytes = 512
 """
 
 
+def test_a_call_that_compiles_without_a_trace_exceeds_the_budget_of_compiles(run):
+    result = run(
+        """
+@pytest.mark.jaxmeter_budget(traces=1, compiles=1)
+def test_it(jaxmeter):
+    metered = jaxmeter(step, x)
+    metered.again(x)
+    metered.again(jax.device_put(x, jax.devices()[0]))
+"""
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["jaxmeter: compiles of step is 2, above its budget of 1"])
+
+
 def test_budgets_hold_for_all_tests_and_narrower_budgets_override_them(run):
     result = run(
         """
