@@ -13,6 +13,7 @@ import pytest
 
 import vcjax
 from tests.vcjax.common import small_torus
+from vcjax._data_checks.watch import check_evaluated, watch
 from vcjax._devices import device_mesh
 
 PROGRAM = Path(__file__).with_name("devices_program.py")
@@ -123,3 +124,21 @@ def test_devices_of_another_platform_or_process_are_refused(monkeypatch, functio
     monkeypatch.setattr(jax, function, lambda: value)
     with pytest.raises(vcjax.VcjaxError, match=message):
         device_mesh("prepare", jax.devices(), 100)
+
+
+class Elsewhere:
+    """An array of which another process holds a part."""
+
+    is_fully_addressable = False
+    shape = (4, 5, 3)
+
+    def __array__(self, *_, **__):
+        raise RuntimeError("this process cannot read the array")
+
+
+def test_arrays_that_are_divided_among_processes_are_not_checked():
+    problem = small_torus()
+    rule = vcjax.choose(problem.X, problem.B, 2, nfp=1)
+    casing = vcjax.prepare(rule, problem.X)
+    check_evaluated("external_field", casing, Elsewhere())
+    watch("prepare", casing, Elsewhere())

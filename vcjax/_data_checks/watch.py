@@ -2,9 +2,10 @@
 
 `choose` checks X and B, and stores the properties of the surface. Evaluations on a casing of this
 surface use these properties to check their fields. Nothing is traced or compiled. A field is not
-checked if it is traced, or if its casing went through `jit`, `jax.tree.map` or a file. A field in
-the memory of an accelerator is copied to the host and checked only if no other field was checked
-before with the same rule and surface, by `choose` or an evaluation.
+checked if it is traced or divided among processes, or if its casing went through `jit`,
+`jax.tree.map` or a file. A field in the memory of an accelerator is copied to the host and checked
+only if no other field was checked before with the same rule and surface, by `choose` or an
+evaluation.
 """
 
 from collections import OrderedDict
@@ -18,6 +19,7 @@ from vcjax._checks import in_host_memory
 from vcjax._data_checks.findings import warn_of_field, warn_of_rule, warn_of_surface
 from vcjax._data_checks.spectrum import Spectrum, field_spectrum
 from vcjax._data_checks.surface import WatchedSurface
+from vcjax._geometry.nodes import on_host
 from vcjax._quadrature.rule import Rule
 
 _KEPT = 4
@@ -51,7 +53,7 @@ def watch(call: str, casing: Any, X) -> None:
 
     Warn if the casing's rule was chosen for another surface and is too coarse for X.
     """
-    if isinstance(X, Tracer) or isinstance(casing.nodes, Tracer):
+    if isinstance(casing.nodes, Tracer) or not on_host(X):
         return
     points = np.asarray(X)
     known = _key(casing.rule, points) in _chosen
@@ -79,7 +81,7 @@ def check_evaluated(call: str, watched: Any, B, *, first_only: bool = False) -> 
     B : (..., nphi, ntheta, 3) one field or a batch.
     first_only : check nothing if any field was checked before on the surface of `watched`.
     """
-    surface = None if isinstance(B, Tracer) else _watched.get(watched)
+    surface = _watched.get(watched) if on_host(B) else None
     if surface is None or (surface.checked and (first_only or not in_host_memory(B))):
         return
     # While JAX traces, reshaping a JAX array would give a traced array.
