@@ -92,7 +92,8 @@ def _check_devices(call: str, found: list, target_count: int | None) -> None:
 def copied(values: Any, mesh: Mesh | None) -> Any:
     """Copy arrays to every device of the mesh; return them unchanged if the mesh is None.
 
-    If the mesh spans several processes, JAX checks that all of them pass the same arrays.
+    If the mesh has devices of every process, JAX checks that all processes pass the same values. An
+    array that is divided among the processes is not checked.
     """
     return values if mesh is None else jax.device_put(values, NamedSharding(mesh, PartitionSpec()))
 

@@ -196,8 +196,8 @@ def off_surface_gradient(
 ) -> OffSurface:
     """Return the gradients of the fields that `off_surface_field` returns.
 
-    Parameters, errors and warnings are those of `off_surface_field`. An `AccuracyWarning` is also
-    given if more than 10 digits are requested.
+    The parameters, errors and warnings are the same as for `off_surface_field`. In addition, an
+    `AccuracyWarning` is given if more than 10 digits are requested.
 
     Returns
     -------

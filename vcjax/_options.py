@@ -130,7 +130,7 @@ def resolve_tiles(
 
 
 def resolve_far_dtype(call: str, rule: Rule, far_dtype: str) -> str:
-    """Return "float64" or "float32"; "auto" becomes "float32" for rules of at most 5 digits.
+    """Return "float64" or "float32"; "auto" becomes "float32" for quadratures of at most 5 digits.
 
     On W7-X, "float32" adds an error of at most 3e-6 of max |B|. At half of the targets, this error
     is less than 1e-7.

@@ -52,7 +52,7 @@ class Quantity:
 
     @property
     def error_name(self) -> str:
-        """The name of vcjax's error among the checks of a record."""
+        """The name of the check that contains the error of vcjax's result."""
         return f"{self.name}error_relative"
 
     def checked_error(self, problem: Problem, result: Any) -> float:

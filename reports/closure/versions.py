@@ -72,10 +72,13 @@ def keep(found: pd.DataFrame, environment: str, folder: Path = KEPT) -> Path:
     keys = sorted(set(found["environment_key"]))
     fitting = [key for key in keys if key.startswith(environment)]
     if len(fitting) != 1:
+        advice = (
+            f"give the beginning of exactly one of these keys: {', '.join(keys)}"
+            if keys
+            else "no variants are measured yet, so run make closure first"
+        )
         raise ReportError(
-            f"keep: {len(fitting)} environment keys begin with {environment!r}; give the beginning "
-            "of exactly one of the keys with measured variants: "
-            f"{', '.join(keys) or 'there are none, so run make closure first'}"
+            f"keep: {len(fitting)} environment keys begin with {environment!r}; {advice}"
         )
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{fitting[0]}.csv"

@@ -230,7 +230,7 @@ def _weighted(stencils, weights):
 
 
 def _newton_step(points, u, v, surface: Periods, rule: Rule):
-    """Return the `Foot` at positions (u, v), and the pair of Newton steps (du, dv) from there.
+    """Return the `Foot` at positions (u, v), and the Newton step (du, dv) from there.
 
     Parameters
     ----------

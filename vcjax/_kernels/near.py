@@ -238,9 +238,10 @@ def _cutoff_rates(polar_points, spacing, rule: Rule):
 
 
 def punctured_squares(puncture: float, spacing):
-    """Return the squares of the distances from targets below which the far sum leaves out nodes.
+    """Return the squares of the distances up to which the far sum leaves out nodes.
 
-    The squares are not differentiated, because results do not depend on them.
+    The distances are measured from a target. The squares are not differentiated, because results do
+    not depend on them.
     """
     return lax.stop_gradient((puncture * spacing) ** 2)
 

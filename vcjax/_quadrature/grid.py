@@ -157,7 +157,11 @@ def _cheapest_of(
 
 
 def _multiples(unit: int, least: float, most: float, count: int) -> np.ndarray:
-    """Return up to count + 1 multiples of `unit` from `least` to `most`, in about equal ratios."""
+    """Return up to count + 1 multiples of `unit`, in about equal ratios, from `least` upwards.
+
+    The last multiple is the first multiple times `most` / `least`, rounded up. It can be above
+    `most`.
+    """
     first = int(np.ceil(least / unit))
     growth = most / least
     return unit * np.array(

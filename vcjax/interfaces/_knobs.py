@@ -136,7 +136,10 @@ def _rule(call: str, known: dict[str, Any]) -> Rule | None:
 
 
 def _caps(call: str, known: dict[str, Any]) -> dict[str, Any]:
-    """Return the `CAPS` for `vcjax.choose_off_surface`, translated from the keywords in `known`."""
+    """Remove ``max_Nt`` and ``max_Np`` from `known`; return them as vcjax's limits of node counts.
+
+    Keywords that mean no limit are left out of the result.
+    """
     caps = {ours: _cap(call, name, known.pop(name, -1)) for ours, name in CAPS.items()}
     return {name: cap for name, cap in caps.items() if cap != _NO_LIMIT}
 

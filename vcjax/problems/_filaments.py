@@ -191,9 +191,9 @@ def biot_savart(
     *,
     refinement: int = 1,
 ) -> Float[np.ndarray, "m 3"]:
-    """Return the field of closed filaments, B = sum (mu_0 I / 4 pi) int dl x (x - y) / |x - y|^3.
+    """Return the field of closed filaments, B = sum (mu_0 I / 4 pi) int dl x r / |r|^3.
 
-    The difference r = x - y is formed first, so that no digits cancel later.
+    The vector r from a filament to a target is formed first, so that no digits cancel later.
 
     Parameters
     ----------

@@ -86,7 +86,10 @@ def stage_seconds(recording: Recording) -> StageSeconds:
 
 
 def _without_emitters_parts(events: Sequence[Interval]) -> list[Interval]:
-    """Return the events of a thread, except events inside an event that emits a kernel."""
+    """Return the events of a thread, without the events inside an event named `_EMITTER`.
+
+    XLA emits one kernel in the time of an event named `_EMITTER`.
+    """
     emitters = [event for event in events if event.name == _EMITTER]
     return [
         event
