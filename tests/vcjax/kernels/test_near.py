@@ -1,5 +1,7 @@
 """The near kernel's cut-off: its values, and derivatives of all kinds."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -73,11 +75,11 @@ def test_the_known_value_of_a_patch_includes_the_integrals_along_its_rim(surface
 
     With these rates, the near kernel is large at the rim.
     """
-    rule = vcjax.Rule(
-        **dict(nfp=1, half_period=False, surface_shape=(8, 8), src_shape=(8, 8), trg_shape=(1, 1)),
-        **dict(quad_nphi=64, quad_ntheta=64, patch_phi=8, patch_theta=6, margin=1, digits=3),
-        **dict(cutoff=2.0, radial_count=40, angular_count=192, lagrange_count=8, gradient=True),
-    )
+    grids: dict[str, Any] = dict(surface_shape=(8, 8), src_shape=(8, 8), trg_shape=(1, 1))
+    sizes: dict[str, Any] = dict(quad_nphi=64, quad_ntheta=64, patch_phi=8, patch_theta=6, margin=1)
+    polar: dict[str, Any] = dict(radial_count=40, angular_count=192, lagrange_count=8)
+    more: dict[str, Any] = dict(nfp=1, half_period=False, cutoff=2.0, digits=3, gradient=True)
+    rule = vcjax.Rule(**grids, **sizes, **polar, **more)
     u, v, weights = polar_quadrant(rule)
     x, y = np.array([[u, v], [u, -v], [-u, v], [-u, -v]]).swapaxes(0, 1) / 10
     one, zero = np.ones_like(x), np.zeros_like(x)
