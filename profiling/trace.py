@@ -19,9 +19,13 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import scripting
 from jaxmeter import JaxmeterError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SHOWN = {
     "trace_scopes": ("scope", "ops_count", "count", "self_seconds", "self_fraction"),
@@ -84,6 +88,8 @@ def work(argv: Sequence[str] | None) -> bool:
     print(f"\n{total['events_count']} events, {total['op_events_count']} of them operations")
     if total["op_events_count"]:
         print(f"{total['scoped_fraction']:.1%} of their self time is in a named scope")
+        if note := command_buffers_note(tables["trace_ops"]):
+            print(note)
     else:
         scripting.say("trace: no operation of a JAX program ran during the trace")
     if xprof:
@@ -93,6 +99,21 @@ def work(argv: Sequence[str] | None) -> bool:
         steps = list(tables["trace_steps"]["duration_seconds"])
         print(scripting.conclusion(tables["trace_scopes"], "self_seconds", steps))
     return bool(total["op_events_count"])
+
+
+def command_buffers_note(ops: pd.DataFrame) -> str:
+    """Return advice if kernels were launched from command buffers, else an empty text.
+
+    A command buffer is a CUDA graph. XLA gives all its kernels the operation
+    ``command_buffer_<number>``, which is no instruction of the program and has no scope.
+    """
+    share = ops.loc[ops["op"].str.startswith("command_buffer"), "self_fraction"].sum()
+    if not share:
+        return ""
+    return (
+        f"{share:.0%} of their self time is in command buffers, whose kernels have no instruction "
+        "and no scope; set XLA_FLAGS=--xla_gpu_enable_command_buffer= and trace again"
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:

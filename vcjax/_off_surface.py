@@ -42,6 +42,10 @@ from vcjax._quadrature.missed import unresolved, unresolved_at
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import OffSurfaceTables, Tables, off_surface_tables
 
+_OF_ANGLES = 0.01
+"""Least estimated error of a field, divided by the requested error. Next to coils, too few angles
+caused errors of up to 0.014 times the requested error, which the other estimates do not contain."""
+
 
 @pytree
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -139,7 +143,9 @@ class OffSurface(NamedTuple):
     internal : (n, 3) field of the currents inside, or its gradient (n, 3, 3); NaN at points inside.
     inside : (n,) whether a point is inside the surface; False on the surface.
     distance : (n,) distance from the surface, in the unit of X; 0 on the surface.
-    error : (n,) estimated error of the result, relative to max |B|; not differentiated.
+    error : (n,) estimated error of the result, relative to max |B|; not differentiated. For a field
+        it is at least 0.01 10^-digits, because the estimate does not contain the error that the
+        number of angles causes next to currents.
     """
 
     external: Float[Array, "n ... 3"]
@@ -338,12 +344,13 @@ def _field(rule: Rule, tiles: Tiles, points, nodes: Nodes, unresolved, used) -> 
     T = T + zero[:, None]
     distance = distance_from(points, nodes.surface, foot, rule, used)
     of_grid, of_patches = unresolved_at(foot, unresolved, nodes.spacing[1], rule)
+    of_angles = _OF_ANGLES * 10.0**-rule.digits
     return OffSurface(
         external=jnp.where(inside[:, None] | on, half + T, jnp.nan),
         internal=jnp.where(inside[:, None] & ~on, jnp.nan, half - T),
         inside=inside & ~found.on_surface,
         distance=jnp.where(found.on_surface, zero, distance),
-        error=lax.stop_gradient(violation + of_grid.max(axis=1) + of_patches),
+        error=lax.stop_gradient(violation + of_grid.max(axis=1) + of_patches + of_angles),
     )
 
 

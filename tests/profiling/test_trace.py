@@ -48,6 +48,19 @@ def test_reading_the_trace_again_gives_the_same_operations(trace, traced, tmp_pa
     pd.testing.assert_frame_equal(first, again)
 
 
+def test_a_trace_with_command_buffers_says_how_to_name_their_kernels(trace):
+    # The names and the shares are from a trace of an NVIDIA H200.
+    ops = pd.DataFrame(
+        {
+            "op": ["command_buffer_35", "command_buffer_49", "loop_add_fusion.2"],
+            "self_fraction": [0.612, 0.331, 0.057],
+        }
+    )
+    note = trace.command_buffers_note(ops)
+    assert note.startswith("94% of") and "--xla_gpu_enable_command_buffer=" in note
+    assert trace.command_buffers_note(ops.iloc[2:]) == ""
+
+
 def test_a_reader_that_closes_the_pipe_gets_all_tables_and_no_traceback(script, traced, tmp_path):
     command = [sys.executable, script("trace").__file__, str(traced[0]), "--out", str(tmp_path)]
     with subprocess.Popen(

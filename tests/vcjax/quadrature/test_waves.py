@@ -7,7 +7,14 @@ import pytest
 
 from tests.vcjax.common import rule_of
 from vcjax import problems
-from vcjax._quadrature.waves import _missed_waves, with_enough_angles, with_enough_points
+from vcjax._quadrature.polar import gauss_legendre
+from vcjax._quadrature.waves import (
+    _missed_on_rays,
+    _missed_waves,
+    with_enough_angles,
+    with_enough_points,
+    with_enough_radii,
+)
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +52,29 @@ def test_angles_are_added_until_the_waves_of_a_field_are_resolved(rule):
     assert dataclasses.replace(finer, angular_count=rule.angular_count) == rule
     assert with_enough_angles(finer, size, grid, 1e-3) == finer
     assert with_enough_angles(rule, lambda axis, factors: 0.0, grid, 1e-3) == rule
+
+
+def test_missed_on_rays_is_the_error_of_the_radial_rule():
+    rho, weights = gauss_legendre(12)
+    cutoff, phase = 3.0, 40.0
+    wave = np.exp(1j * phase * rho - (cutoff * rho) ** 2)
+    fine = np.linspace(0.0, 1.0, 20001)
+    exact = np.trapezoid(np.exp(1j * phase * fine - (cutoff * fine) ** 2), fine)
+    error = abs(weights @ wave - exact)
+    assert error > 1e-3
+    assert _missed_on_rays(np.array([0.0, phase]), 12, cutoff)[1] == pytest.approx(error, rel=1e-3)
+
+
+def test_radii_are_added_until_the_waves_of_a_field_are_resolved(rule):
+    def size(axis, factors):
+        return factors[-1] if axis == 2 else 0.0
+
+    grid = 10, 2 * rule.quad_ntheta
+    finer = with_enough_radii(rule, size, grid, 1e-6)
+    assert finer.radial_count > rule.radial_count
+    assert dataclasses.replace(finer, radial_count=rule.radial_count) == rule
+    assert with_enough_radii(finer, size, grid, 1e-6) == finer
+    assert with_enough_radii(rule, lambda axis, factors: 0.0, grid, 1e-6) == rule
 
 
 def test_the_margin_of_narrow_patches_grows_until_the_interpolation_is_accurate(rule):
