@@ -67,6 +67,10 @@ def test_each_call_names_itself_if_it_gets_no_function_or_arguments_twice(name):
         (lambda: jaxmeter.inventory(step.lower(X).compile(), X), "leave the arguments out"),
         (lambda: jaxmeter.tradeoff(cast(Any, abs), [ANY]), "got 3 among the parameters"),
         (lambda: jaxmeter.tradeoff(lambda n: n, [{"n": 3}]), r"function return jaxmeter\.Case"),
+        (
+            lambda: jaxmeter.tradeoff(lambda: Case(abs, (X,)), [{}], repeat=0),
+            "tradeoff.*repeat=0",
+        ),
         (lambda: jaxmeter.measure(abs, X, repeat=0), "measure: got repeat=0"),
         (lambda: jaxmeter.measure(abs, X, compiles=0), "measure: got compiles=0"),
         (lambda: jaxmeter.measure(abs, X, max_seconds=0), "measure: got max_seconds=0"),

@@ -68,7 +68,7 @@ from vcjax._errors import AccuracyWarning, UnresolvedWarning, VcjaxError, errors
 from vcjax._geometry import resample
 from vcjax._options import weights_shortage
 from vcjax._quadrature.demand import Demand
-from vcjax._quadrature.grid import FIELD_COSTS, GRADIENT_COSTS, cheapest, least_spacing
+from vcjax._quadrature.grid import FIELD_COSTS, GRADIENT_COSTS, cheapest, least_spacing, semi_axes
 from vcjax._quadrature.metric import facing_x, surface_metric
 from vcjax._quadrature.polar import CORE
 from vcjax._quadrature.rims import Rims
@@ -214,6 +214,8 @@ def _rule(X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient, off
             plan["lagrange_count"] += 2
     if not off_surface:
         plan["cutoff"] = demand.wide_cutoff
+        together = demand.joint_radial_count(sheets, semi_axes(plan))
+        plan["radial_count"] = max(plan["radial_count"], together)
     rule = Rule(
         nfp=nfp,
         half_period=half_period,

@@ -111,6 +111,12 @@ def least_spacing(plan: dict, metric: np.ndarray) -> float:
     return float(np.maximum(phi, theta).min())
 
 
+def semi_axes(plan: dict) -> np.ndarray:
+    """Return the semi-axes of the patches from `cheapest` as angles in phi and theta, (2,)."""
+    patch = np.array([plan["patch_phi"], plan["patch_theta"]])
+    return 2 * np.pi * patch / np.array([plan["quad_nphi"], plan["quad_ntheta"]])
+
+
 def _cheapest_of(
     grids: np.ndarray, demand: Demand, sheets: Sheets, rims: Rims, targets: int, costs: Costs
 ) -> dict | None:

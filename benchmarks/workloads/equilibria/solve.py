@@ -161,7 +161,15 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "wout.nc"
         command = [sys.executable, __file__, "--in-this-process", options.name, str(made)]
-        status = subprocess.run(command, timeout=TIMEOUT_SECONDS, check=False).returncode
+        try:
+            status = subprocess.run(command, timeout=TIMEOUT_SECONDS, check=False).returncode
+        except subprocess.TimeoutExpired:
+            print(
+                f"solve: {options.output} was not written, because the solver needed more than "
+                f"{TIMEOUT_SECONDS} s for {options.name}; raise TIMEOUT_SECONDS in {__file__}",
+                file=sys.stderr,
+            )
+            return 1
         if status != 0 or not made.exists():
             print(
                 f"solve: {options.output} was not written, because the solver ended with status "

@@ -1,5 +1,6 @@
 """An audit names each captured array's holder, the lines that use it, and the remedy."""
 
+import dataclasses
 import functools
 import re
 import runpy
@@ -254,3 +255,22 @@ def test_the_arguments_of_a_decorated_method_are_named_without_self():
 def test_text_that_is_not_an_audit_is_refused(text):
     with pytest.raises(RecordError, match="give the output of Audit.to_json"):
         Audit.from_json(text)
+
+
+@functools.partial(jax.tree_util.register_dataclass, data_fields=["w"], meta_fields=["fn"])
+@dataclasses.dataclass
+class Layer:
+    w: Any
+    fn: Any
+
+
+@pytest.mark.parametrize("where", ["closure", "default"])
+def test_an_array_of_a_function_in_an_argument_belongs_to_the_argument(where):
+    scale = np.random.default_rng(0).random((300, 300))
+    fn = (lambda x: scale @ x) if where == "closure" else (lambda x, scale=scale: scale @ x)
+
+    def apply(layer, x):
+        return layer.fn(x) * layer.w
+
+    (found,) = jaxmeter.audit(apply, Layer(jnp.ones(300), fn), jnp.ones(300)).arrays
+    assert found.argument == "layer" and found.path.startswith(f"{where} of ")

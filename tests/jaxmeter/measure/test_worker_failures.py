@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter import run_case
+from jaxmeter import Failure, run_case
+from jaxmeter._measure.progress import capped
 from jaxmeter._workers.worker import work
 
 
@@ -165,3 +166,12 @@ def test_a_worker_does_not_outlive_a_parent_that_is_killed(interrupted_run):
     process.kill()
     process.wait(timeout=60)
     wait_for_the_end_of(worker)
+
+
+@pytest.mark.parametrize("length", [2000, 2001, 2100, 11_995, 12_010])
+def test_a_long_message_says_how_many_characters_are_left_out(length):
+    kept = capped(Failure("run", "ValueError", "x" * length)).message
+    left_out = re.search(r" \.\.\. (\d+) characters left out \.\.\. ", kept)
+    assert len(kept) <= 2000 and (left_out is None) == (length <= 2000)
+    if left_out is not None:
+        assert len(kept) - len(left_out[0]) + int(left_out[1]) == length

@@ -13,6 +13,7 @@ from vcjax._quadrature import grid
 from vcjax._quadrature.demand import Demand
 from vcjax._quadrature.grid import _deciding, _fitting_patches, _stretch
 from vcjax._quadrature.rims import Rims
+from vcjax._quadrature.sheets import Sheets
 
 DEMAND = Demand.of(5.0, off_surface=False)
 
@@ -94,3 +95,15 @@ def bean():
     theta = 2 * np.pi * np.arange(12) / 12
     r, z = 3 + np.cos(theta) + 0.4 * np.cos(2 * theta), 1.6 * np.sin(theta)
     return np.broadcast_to(np.stack([r, 0 * r, z], axis=-1), (4, 12, 3))
+
+
+@pytest.mark.parametrize(
+    "part, more", [(0.5, 1.0), (0.89, 1.018), (1.0, 1.059), (1.12, 1.14), (2.0, 2.0)]
+)
+def test_near_kernel_and_sheets_need_more_radii_together_if_each_needs_about_as_many(part, more):
+    digits_8 = Demand.of(8.0, off_surface=False)
+    least = digits_8.least_radial_count
+    # A patch of 1 radian, with one sheet inside that needs `part` times the least number of radii.
+    one = np.array([part * least * 2.2 / digits_8.radial_reach])
+    sheets = Sheets(np.array([0.5]), one, one, np.ones((2, 1)))
+    assert digits_8.joint_radial_count(sheets, np.array([0.1, 1.0])) == round(more * least)

@@ -139,6 +139,8 @@ class _Walk:
         """
         fn = place.value
         owner = place.path
+        # A callable in the metadata of an argument belongs to the argument.
+        argument = place.root if place.root.kind == "argument" else None
         # Read the globals, because a wrapper has the __module__ of the function that it wraps.
         in_library = _is_library(fn.__globals__.get("__name__", ""))
         wrapped = getattr(fn, "__wrapped__", None)
@@ -149,12 +151,10 @@ class _Walk:
                 yield place.member(value)
                 continue
             path = f"closure of {owner}: {name}" if owner else name
-            # A callable in the metadata of an argument belongs to the argument.
-            is_argument = place.root.kind == "argument"
-            yield Holder(value, path, place.root if is_argument else Root("closure", name, value))
+            yield Holder(value, path, argument or Root("closure", name, value))
         inside = f" in {owner}" if owner else ""
         for name, value in defaults(fn):
-            yield Holder(value, f"default of {name}{inside}", Root("default", name))
+            yield Holder(value, f"default of {name}{inside}", argument or Root("default", name))
         if not in_library:
             yield from self.globals_of(fn)
 

@@ -84,10 +84,13 @@ def _repeated_bodies(jaxpr: Any, spent: Spent, equations: Equations) -> Iterator
         if not inside:
             continue
         seconds = sum(spent[source] for source in inside)
+        same = "the same operations"
+        if len(kinds) > 1:
+            same = f"only {len(kinds)} different lists of operations"
         text = (
-            f"{len(branches)} branches have the same operations, and each branch is compiled: use "
-            "one body, and read the values that vary between the branches from an array, such as "
-            "table[index]"
+            f"{len(branches)} branches have {same}, and each branch is compiled: use one body for "
+            "branches with the same operations, and read the values that vary between them from an "
+            "array, such as table[index]"
         )
         source = max(inside, key=lambda source: spent[source])
         yield CompileAdvice(

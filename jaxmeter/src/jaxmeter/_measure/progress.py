@@ -80,8 +80,9 @@ def _capped(text: str, limit: int) -> str:
     string, and three quarters are the end.
     """
     if len(text) > limit:
-        gap = f" ... {len(text) - limit} characters left out ... "
-        kept = limit - len(gap)
+        gap = " ... {} characters left out ... "
+        kept = limit - len(gap.format(len(text)))
+        gap = gap.format(len(text) - kept)
         text = text[: kept // 4] + gap + text[len(text) - (kept - kept // 4) :]
     return text.encode("utf-8", "replace").decode()
 

@@ -18,6 +18,7 @@ from jaxmeter._measure.accounting import (
     reset_peak_rss,
     rss_bytes,
 )
+from jaxmeter._measure.benchmark import Count, Limit
 from jaxmeter._measure.case import Case, case_of, name_of
 from jaxmeter._measure.environment import scalar
 from jaxmeter._measure.failures import beginning_in_users_code
@@ -26,6 +27,7 @@ from jaxmeter._measure.phases import fresh_arguments
 from jaxmeter._measure.staging import staged
 from jaxmeter._program.buffers import compiled_with_buffers
 from jaxmeter._records.memory import Allocator, MemoryUse, Tradeoff, TradeoffPoint
+from jaxmeter._records.plain_data import checked
 from jaxmeter._records.record import Memory
 from jaxmeter.errors import JaxmeterError
 
@@ -153,10 +155,12 @@ def tradeoff(
     Raises
     ------
     JaxmeterError
-        If a choice is not a mapping, or ``make`` does not return a case.
+        If an argument is invalid, or ``make`` does not return a case.
     Exception
         Any exception that ``make`` raises.
     """
+    checked("tradeoff", "repeat", repeat, Count)
+    checked("tradeoff", "max_seconds", max_seconds, Limit)
     points: list[TradeoffPoint] = []
     failures: list[TradeoffPoint] = []
     name = ""
