@@ -174,8 +174,9 @@ def gradient_weights_at(
 def gradient_puncture(rule: Rule) -> float:
     """Return the distance from a target within which the far sum leaves out nodes.
 
-    The distance is divided by the spacing of the nodes at the target. It is 0 for few digits: other
-    sheets of the surface may then be as close, and their nodes do not lie on the patch.
+    The distance is divided by the spacing of the nodes at the target, or by the least spacing for
+    points off the surface. It is 0 for few digits: other sheets of the surface may then be as
+    close, and their nodes do not lie on the patch.
     """
     return _PUNCTURE if rule.gradient and rule.digits >= _MANY_DIGITS else 0.0
 

@@ -20,6 +20,7 @@ from vcjax._geometry.jump import symmetric_traceless
 from vcjax._geometry.nodes import one_period
 from vcjax._geometry.patch import PatchInterpolation
 from vcjax._kernels.far import FIELD, far_sum
+from vcjax._kernels.gradient import gradient_puncture
 from vcjax._kernels.rays import NearPart, TestField, near_part
 from vcjax._loops import by_tiles
 from vcjax._options import Tiles
@@ -28,7 +29,7 @@ from vcjax._quadrature.tables import OffSurfaceTables
 
 _PUNCTURE = 0.7
 """Distance from a point within which the far sum leaves out nodes, divided by the least node
-spacing."""
+spacing. For gradients of many digits, `gradient_puncture` takes its place."""
 _TILE = 8
 """Number of points whose patches are computed at once. All larger values of `filled_count` are
 multiples of this number."""
@@ -91,7 +92,7 @@ def transforms(
     used : number of points to evaluate, counted from the first; it may be traced. If None, all
         points are evaluated.
     """
-    punctured = (_PUNCTURE * nodes.spacing[0]) ** 2
+    punctured = ((gradient_puncture(rule) or _PUNCTURE) * nodes.spacing[0]) ** 2
     sources, normals, field = jnp.split(one_period(nodes.continued[:9], rule), 3)
     test_field = TestField(partial(known_field, sources), partial(known_change, sources))
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from vcjax import Rule, VcjaxError
 from vcjax._checks import check_grid, check_integer
-from vcjax._quadrature.choose import MAX_DIGITS
+from vcjax._quadrature.plan import MAX_DIGITS
 
 _NO_LIMIT = 2**31 - 1
 _MAX_LEVELS = 30

@@ -18,7 +18,8 @@ from vcjax._compiled import is_tracing
 from vcjax._data_checks.watch import check_evaluated
 from vcjax._errors import made_up_data
 from vcjax._geometry.surface import outward_normals, surface_frame
-from vcjax._quadrature.choose import MAX_DIGITS, resolves
+from vcjax._quadrature.choose import resolves
+from vcjax._quadrature.plan import MAX_DIGITS
 
 
 def _concrete() -> AbstractContextManager:
