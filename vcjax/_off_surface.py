@@ -203,7 +203,7 @@ def off_surface_gradient(
     """Return the gradients of the fields that `off_surface_field` returns.
 
     The parameters, errors and warnings are the same as for `off_surface_field`. In addition, an
-    `AccuracyWarning` is given if more than 10 digits are requested.
+    `AccuracyWarning` is given if more than 11 digits are requested.
 
     Returns
     -------

@@ -24,7 +24,7 @@ from vcjax._quadrature.seams import check_field_seams
 
 _EXTRA_POINTS = 12
 """Points added to the Lagrange interpolation for gradients off the surface."""
-_GRADIENT_DIGITS = 10
+_GRADIENT_DIGITS = 11
 """Number of digits up to which rounding does not limit gradients off the surface.
 
 See docs/accuracy.md.
@@ -129,7 +129,7 @@ def choose_off_surface(
     -----
     ContradictionWarning, UnresolvedWarning, NoiseWarning : if X and B cannot give the requested
         digits; see ``docs/data.md``.
-    AccuracyWarning : if more than 10 digits are requested for a gradient.
+    AccuracyWarning : if more than 11 digits are requested for a gradient.
     UnresolvedWarning : if `max_nphi` or `max_ntheta` is too small for the requested digits.
     """
     call = "choose_off_surface"
