@@ -200,7 +200,7 @@ def test_gradients_lose_no_digits_next_to_the_surface(distance):
 
 
 def test_gradients_lose_no_digits_next_to_a_thin_section():
-    """The far sum loses digits at nodes next to the point. It leaves them out; before, 4e-11."""
+    """If the far sum contained the nodes next to the point, the error would be 4e-11."""
     thin = problems.rotating_ellipse_surface(10, semi_axes=(0.0212, 0.1697), major_radius=1.0)
     X = thin.points(8, 8, half_period=True)
     error, _ = vacuum_errors(X, -6e-9, 11, gradient=True, nfp=10, half_period=True)

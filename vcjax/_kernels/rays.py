@@ -45,7 +45,7 @@ from vcjax._geometry.foot import Foot, place
 from vcjax._geometry.patch import PatchInterpolation, cut, shift
 from vcjax._kernels.gradient import gradient_puncture
 from vcjax._kernels.near import square_radii
-from vcjax._kernels.split import field_split
+from vcjax._kernels.split import far_split, field_split
 from vcjax._quadrature.polar import CORE
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import OffSurfaceTables
@@ -53,9 +53,10 @@ from vcjax._quadrature.tables import OffSurfaceTables
 CLOSEST = 1e-10
 """Distance, in patch radii, below which a point counts as lying on the surface."""
 _SERIES = 18
-"""Number of terms in the series of the far kernel, for t up to 1.2."""
+"""Number of terms in `far_split`, for t = alpha r up to 1.2."""
 _LONG_SERIES = 30
-"""Number of terms if the far sum leaves out more nodes, for t up to 2.3."""
+"""Number of terms for gradients of many digits, for which the far sum leaves out nodes with t up to
+2.3."""
 
 
 class TestField(NamedTuple):
@@ -385,18 +386,5 @@ def _grid_sum(x, windows, offsets, alpha, test_field_at, punctured, rule: Rule):
     )
     near = jnp.where(square_radii(u, v, rule) <= 1.0, near, 0.0)
     terms = _LONG_SERIES if gradient_puncture(rule) else _SERIES
-    factor = jnp.where(left_out, alpha**3 * _far_split(alpha**2 * square, terms), -near)
+    factor = jnp.where(left_out, alpha**3 * far_split(alpha**2 * square, terms), -near)
     return _combined(part[:, 3:], test_field_at(part[:, :3]), r, factor)
-
-
-def _far_split(square, terms: int):
-    """Return the far kernel's factor (1 - N1(t))/t^3 as a function of t^2.
-
-    The series 4/sqrt(pi) sum_k (-t^2)^k / (k! (2k + 3)) follows from the derivative of 1 - N1,
-    4/sqrt(pi) t^2 exp(-t^2).
-    """
-    total, power = jnp.zeros_like(square), jnp.ones_like(square)
-    for k in range(terms):
-        total = total + power / (2 * k + 3)
-        power = -power * square / (k + 1)
-    return (4 / np.sqrt(np.pi)) * total

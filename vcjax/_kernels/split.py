@@ -1,4 +1,4 @@
-"""Compute the share of the near part in the kernel of a field; `vcjax._kernels.near` defines it."""
+"""Compute the near and the far part of the kernel of a field (see `vcjax._kernels.near`)."""
 
 import functools
 
@@ -51,3 +51,16 @@ def field_split(t):
 def _(primals, tangents):
     (t,), (dt,) = primals, tangents
     return field_split(t), (-4 / np.sqrt(np.pi)) * t * t * jnp.exp(-t * t) * dt
+
+
+def far_split(square, terms: int):
+    """Return (1 - N1(t))/t^3 as a function of t^2; with t = alpha r it is the far part of 1/t^3.
+
+    The series 4/sqrt(pi) sum_k (-t^2)^k / (k! (2k + 3)) follows from the derivative of 1 - N1,
+    4/sqrt(pi) t^2 exp(-t^2).
+    """
+    total, power = jnp.zeros_like(square), jnp.ones_like(square)
+    for k in range(terms):
+        total = total + power / (2 * k + 3)
+        power = -power * square / (k + 1)
+    return (4 / np.sqrt(np.pi)) * total

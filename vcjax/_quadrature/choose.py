@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from vcjax._checks import (
-    check_integer,
-)
+from vcjax._checks import check_integer
 from vcjax._data_checks.fit import is_resolved
 from vcjax._data_checks.spectrum import field_spectrum
 from vcjax._data_checks.watch import check_chosen

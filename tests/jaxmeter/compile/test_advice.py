@@ -63,6 +63,16 @@ def test_advice_is_given_for_the_slow_program_and_not_for_the_changed_one(rule):
     assert rule not in {one.rule for one in changed.advice}
 
 
+def test_advice_on_branches_says_whether_all_have_the_same_operations():
+    def two_kinds(n, x):
+        branches = [lambda y, k=k: jnp.tanh(y * k) for k in range(11)]
+        return jax.lax.switch(n, [*branches, lambda y: jnp.sin(jnp.cos(y))], x)
+
+    for switch, words in ((switched, "the same operations"), (two_kinds, "only 2 different lists")):
+        (given,) = (a for a in profiled(switch, 3, X).advice if a.rule == "repeated bodies")
+        assert f"12 branches have {words}" in given.text
+
+
 def test_a_chain_that_fuses_to_one_kernel_gets_no_advice():
     def chain(x):
         for k in range(16):
