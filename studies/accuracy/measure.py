@@ -31,8 +31,8 @@ _FINE = (300, 384)
 """Size of the grid in which the points that face the currents are found."""
 EXTRA_DIGITS = {"field": 2, "off": 2, "gradient": 4, "off gradient": 4}
 """Digits that the grid of B resolves in addition to the requested digits."""
-_FINEST = 7e-15
-"""Least part of max |B| that the grid of B may miss. Rounding errors of B are about 1e-15."""
+_FINEST = 1e-15
+"""Least part of max |B| that the grid of B may miss, about the size of rounding errors of B."""
 
 
 class Data(NamedTuple):

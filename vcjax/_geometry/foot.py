@@ -145,10 +145,11 @@ def distance_from(
 
     def distance(at):
         points, u, v = at
-        turn, row, column = place(u, v, surface.turns, rule)
+        period, row, column = place(u, v, rule)
         a, b = _along_both(lagrange_weights, u, v, rule.lagrange_count)
         stencils = _stencils(surface, row, column, rule)
-        r = _turned(points, turn) - jnp.einsum("tkp,tp->tk", _weighted(stencils, b), a)
+        r = _turned(points, surface.turns[period])
+        r = r - jnp.einsum("tkp,tp->tk", _weighted(stencils, b), a)
         return jnp.sqrt((r * r).sum(axis=1))
 
     size = min(_TILE, len(points))
@@ -197,17 +198,17 @@ def _nearest_nodes(points, surface: Periods, stride: tuple[int, int], rule: Rule
     return u.astype(float), (column * stride[1]).astype(float)
 
 
-def place(u, v, turns: Float[Array, "nfp 3 3"], rule: Rule):
+def place(u, v, rule: Rule):
     """Find the period that contains each position (u, v), and the node just below it.
 
     Returns
     -------
-    turn : (t, 3, 3) rotation from the first period to the period that contains the position.
+    period : (t,) index of the period that contains the position.
     row, column : (t,) node at or just below the position, counted in the first period.
     """
     row, column = jnp.floor(u).astype(int), jnp.floor(v).astype(int)
     period, row = jnp.divmod(row, rule.period_rows)
-    return turns[period % rule.nfp], row, column % rule.quad_ntheta
+    return period % rule.nfp, row, column % rule.quad_ntheta
 
 
 def _turned(points, turn):
@@ -237,7 +238,7 @@ def _newton_step(points, u, v, surface: Periods, rule: Rule):
     points : (t, 3) points whose nearest surface points are searched for.
     u, v : (t,) positions on the surface.
     """
-    turn, row, column = place(u, v, surface.turns, rule)
+    period, row, column = place(u, v, rule)
     stencils = _stencils(surface, row, column, rule)
     a, b = _along_both(_lagrange_slopes, u, v, rule.lagrange_count)
     # [:, k, i, j]: component k of the derivative of orders i and j along u and v.
@@ -245,7 +246,7 @@ def _newton_step(points, u, v, surface: Periods, rule: Rule):
     x_u, x_v, x_uu, x_uv, x_vv = (
         x[:, :, i, j] for i, j in ((1, 0), (0, 1), (2, 0), (1, 1), (0, 2))
     )
-    r = _turned(points, turn) - x[:, :, 0, 0]
+    r = _turned(points, surface.turns[period]) - x[:, :, 0, 0]
     # p, q, w: the Hessian in units of the tangents, so that neither direction outweighs the other.
     uu, uv, vv, ur, vr, rr = (
         (a * b).sum(axis=1)

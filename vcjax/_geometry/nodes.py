@@ -122,10 +122,16 @@ def surface_nodes(
             "vcjax.off_surface_tables."
         )
     samples = resampled(as_rows(X), constants.samples_phi, constants.samples_theta)
-    samples = samples.reshape(-1, X.shape[1])
+    # The samples lose the mean of their component along R, and points and tangents get it back.
+    # Rounding errors are then in proportion to the size of the cross-section.
+    mean = samples[0].mean()
+    along_R = xp.array([1.0, 0.0, 0.0])[:, None, None]
+    samples = (samples - mean * along_R).reshape(-1, X.shape[1])
     (phi, phi_slope), (theta, theta_slope) = constants.surface_phi, constants.surface_theta
-    x = resampled(samples, phi, theta)
-    x_phi, x_theta = resampled(samples, phi_slope, theta), resampled(samples, phi, theta_slope)
+    e_R, e_phi = mean * constants.axes[:, :, :, None]
+    x = resampled(samples, phi, theta) + e_R
+    x_phi = resampled(samples, phi_slope, theta) + e_phi
+    x_theta = resampled(samples, phi, theta_slope)
     normals = xp.cross(x_phi, x_theta, axis=0) * (rule.spacing[0] * rule.spacing[1])
     outward = xp.sign(one_period(x * normals, rule).sum())
     return xp.concatenate([x, outward * normals]), x_phi, x_theta

@@ -19,7 +19,7 @@ from vcjax._geometry.foot import Foot, Periods
 from vcjax._geometry.jump import symmetric_traceless
 from vcjax._geometry.nodes import one_period
 from vcjax._geometry.patch import PatchInterpolation
-from vcjax._kernels.far import FIELD, far_sum
+from vcjax._kernels.far import FIELD, far_sum, images
 from vcjax._kernels.gradient import gradient_puncture
 from vcjax._kernels.rays import NearPart, TestField, near_part
 from vcjax._loops import by_tiles
@@ -209,24 +209,25 @@ def _near_parts(
     """
     order = jnp.argsort(~needed)
     tile = min(_TILE, len(points))
-    data = jax.tree.map(lambda v: v[order], (points, foot, needed))
+    data = images(points, nodes.turns), foot, needed
+    data = jax.tree.map(lambda v: v[order], data)
     interpolation = PatchInterpolation(nodes.constants.field, rule, _GROUPS)
 
     def nothing(*_):
         return NearPart(jnp.zeros((tile, 2, 3)), jnp.zeros((tile, 3)), jnp.zeros(tile))
 
-    def patches(x, foot):
+    def patches(turned, foot):
         recipe = interpolation, nodes.constants, rule
-        return near_part(x, foot, nodes.continued, nodes.turns, test_field, punctured, *recipe)
+        return near_part(turned, foot, nodes.continued, nodes.turns, test_field, punctured, *recipe)
 
     @jax.checkpoint
     def one_tile(at):
-        x, foot, needed = at
+        turned, foot, needed = at
         # Without a derivative, the loop contains only tiles with points that need a patch.
         if used is None:
-            near = lax.cond(needed.any(), patches, nothing, x, foot)
+            near = lax.cond(needed.any(), patches, nothing, turned, foot)
         else:
-            near = patches(x, foot)
+            near = patches(turned, foot)
         return jax.tree.map(
             lambda v: jnp.where(needed.reshape(-1, *(1,) * (v.ndim - 1)), v, 0.0), near
         )

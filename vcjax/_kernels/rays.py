@@ -92,7 +92,7 @@ class NearPart(NamedTuple):
 
 
 def near_part(
-    x,
+    images,
     foot: Foot,
     continued,
     turns,
@@ -106,14 +106,15 @@ def near_part(
 
     Parameters
     ----------
-    x : (t, 3) points, laboratory components.
+    images : (t, 3, nfp) points, rotated back by every rotation (see `vcjax._kernels.far.images`).
     foot : feet of the points.
     continued : (part, row, column), see `vcjax._kernels.off_surface.Nodes`.
     turns : (nfp, 3, 3) rotations by 0 .. nfp - 1 periods.
     test_field : a field that is symmetric about the z axis.
     punctured : square of the distance below which the far sum leaves out nodes.
     """
-    turn, row, column = place(foot.u, foot.v, turns, rule)
+    period, row, column = place(foot.u, foot.v, rule)
+    turn = turns[period]
     windows = cut(continued, row, column, rule)
     # Points and fields are relative to the node just below the foot. Larger numbers have larger
     # rounding errors.
@@ -122,7 +123,7 @@ def near_part(
     base = jnp.where(is_normal, 0.0, windows[:, :, below[0], below[1], None, None])
     windows = windows - base
     origin, B_below = base[:, :3], base[:, 6:]
-    x = jnp.einsum("ti,tij->tj", x, turn, precision="highest") - origin[..., 0, 0]
+    x = jnp.take_along_axis(images, period[:, None, None], axis=2)[:, :, 0] - origin[..., 0, 0]
 
     def test_field_at(points):
         return _by_component(test_field.at, points + origin)

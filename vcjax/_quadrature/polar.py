@@ -33,7 +33,7 @@ def gauss_legendre(count: int, first: float = 0.0, last: float = 1.0):
     the digits of gradients.
     """
     half = (count + 1) // 2
-    t = 2 * np.sin(np.pi * (np.arange(half) + 0.75) / (2 * count + 1)) ** 2
+    t = 2 * np.sin(np.pi * (np.arange(half, dtype=np.longdouble) + 0.75) / (2 * count + 1)) ** 2
     for _ in range(_NEWTON_STEPS):
         value, slope = _legendre_polynomial(count, t)
         t = t + value / slope
@@ -42,7 +42,8 @@ def gauss_legendre(count: int, first: float = 0.0, last: float = 1.0):
     mirrored = slice(None, None, -1) if count % 2 == 0 else slice(-2, None, -1)
     length = 0.5 * (last - first)
     nodes = np.concatenate([first + length * t, last - length * t[mirrored]])
-    return nodes, length * np.concatenate([weights, weights[mirrored]])
+    weights = length * np.concatenate([weights, weights[mirrored]])
+    return nodes.astype(float), weights.astype(float)
 
 
 def _legendre_polynomial(degree: int, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

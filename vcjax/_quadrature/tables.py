@@ -46,6 +46,7 @@ class Tables:
     surface_phi, surface_theta : pairs of matrices from these samples to the continued nodes: the
         interpolation and its derivative.
     field_phi, field_theta : matrices from a field to the continued nodes.
+    axes : unit vectors along R and along phi at the rows of the continued nodes.
     turns : (nfp, 3, 3) rotations by 0 .. nfp - 1 periods.
     patch_phi, patch_theta : even and odd part of the interpolation to the polar nodes of the first
         quadrant of a patch.
@@ -59,6 +60,7 @@ class Tables:
     surface_theta: tuple[Float[Array, "1 column m"], Float[Array, "1 column m"]]
     field_phi: Float[Array, "3 row k"]
     field_theta: Float[Array, "images column j"]
+    axes: Float[Array, "2 3 row"]
     turns: Float[Array, "nfp 3 3"]
     patch_phi: Float[Array, "2 node up_phi"]
     patch_theta: Float[Array, "2 node up_theta"]
@@ -153,7 +155,8 @@ def off_surface_tables(rule: Rule) -> OffSurfaceTables:
 @lru_cache(maxsize=8)
 def _field_tables(rule: Rule) -> dict:
     (rows, columns), (above, beside) = rule.continued_shape, rule.overlap
-    angles = rule.first_angle + rule.spacing[0] * (np.arange(rows) - above)
+    exact_angles = rule.first_angle + np.longdouble(rule.spacing[0]) * (np.arange(rows) - above)
+    angles = exact_angles.astype(float)
     theta = rule.spacing[1] * ((np.arange(columns) - beside) % rule.quad_ntheta)
     samples_phi, samples_theta = resample.surface_period_matrices(
         *rule.surface_shape, rule.nfp, rule.half_period
@@ -163,6 +166,7 @@ def _field_tables(rule: Rule) -> dict:
     surface_theta = resample.interpolation_matrices(rule.surface_shape[1], 0.0, 2 * np.pi, theta)
     field_phi, field_theta = _field_interpolation(rule, angles, theta)
     u, v, weights = polar_quadrant(rule)
+    turns = 2 * np.arccos(np.longdouble(-1)) / rule.nfp * np.arange(rule.nfp)
     return dict(
         samples_phi=samples_phi,
         samples_theta=samples_theta,
@@ -174,7 +178,8 @@ def _field_tables(rule: Rule) -> dict:
         surface_theta=tuple(matrix[None] for matrix in surface_theta),
         field_phi=field_phi[0],
         field_theta=field_theta[0],
-        turns=resample.rotation(period * np.arange(rule.nfp)).transpose(2, 0, 1),
+        axes=resample.rotation(exact_angles).astype(float)[:, :2].swapaxes(0, 1),
+        turns=resample.rotation(turns).astype(float).transpose(2, 0, 1),
         patch_phi=_fold(lagrange_rows(u, rule.reach_phi, rule.stencil_counts[0])),
         patch_theta=_fold(lagrange_rows(v, rule.reach_theta, rule.stencil_counts[1])),
         polar_weights=weights,
