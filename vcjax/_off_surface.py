@@ -406,8 +406,9 @@ def _steepness(nodes: Nodes) -> Float[Array, ""]:
         (square(jnp.diff(field, axis=axis)) / square(jnp.diff(points, axis=axis))).max()
         for axis in (1, 2)
     ]
-    largest = square(points).max() / square(field).max()
-    return jnp.sqrt(largest * jnp.maximum(*slopes))
+    # The field may be zero.
+    largest = jnp.maximum(square(field).max(), np.finfo(float).tiny)
+    return jnp.sqrt(square(points).max() * jnp.maximum(*slopes) / largest)
 
 
 @jax.custom_jvp

@@ -11,7 +11,8 @@ import pytest
 import vcjax
 from tests.vcjax.common import determined, small_torus, surface, symmetry, unit_normals
 from vcjax import problems
-from vcjax._kernels.off_surface import known_change, known_field
+from vcjax._kernels.off_surface import Nodes, known_change, known_field
+from vcjax._off_surface import _steepness
 
 DIGITS = 6
 DISTANCES = (5e-2, 2e-2, 5e-3, 1e-3, 1e-4, 1e-6, 0.0)
@@ -237,6 +238,23 @@ def test_gradients_of_few_digits_hold_at_tiny_distances(digits):
     missed = errors(problem, points, on_grid(found, points), problems.magnetic_field_gradient)
     largest = np.abs(problem.grad_B_ext + problem.grad_B_int).max() / np.abs(problem.B).max()
     assert np.nanmax(missed, axis=0).max() < 10.0**-digits * largest
+
+
+def test_estimates_of_gradients_contain_rounding_errors_in_proportion_to_the_slope_of_B():
+    points = np.random.default_rng(7).normal(size=(3, 9, 11))
+    slope, constant = 40.0, np.full((3, 1, 1), 1e3)
+    field = slope * points + constant
+    nodes = Nodes(jnp.asarray(np.concatenate([points, points, field])), *(jnp.zeros(2),) * 2)
+    largest = [np.linalg.norm(v, axis=0).max() for v in (points, field)]
+    assert _steepness(nodes) == pytest.approx(slope * largest[0] / largest[1], rel=1e-9)
+
+
+def test_the_error_of_a_zero_gradient_is_finite(problem, gradient_points):
+    rule = vcjax.choose_off_surface(problem.X, problem.B, 2, **symmetry(problem), gradient=True)
+    casing = vcjax.prepare_off_surface(rule, problem.X)
+    found = vcjax.gradient_at(casing, 0 * problem.B, gradient_points[:-1].reshape(-1, 3))
+    assert not np.nan_to_num(found.external).any()
+    assert (found.error < 0.1).all()
 
 
 GRADIENT_DIGITS, GRADIENT_DISTANCES = 4, (5e-2, 5e-3, 1e-6, 0.0)

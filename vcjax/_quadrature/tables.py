@@ -155,18 +155,20 @@ def off_surface_tables(rule: Rule) -> OffSurfaceTables:
 @lru_cache(maxsize=8)
 def _field_tables(rule: Rule) -> dict:
     (rows, columns), (above, beside) = rule.continued_shape, rule.overlap
-    exact_angles = rule.first_angle + np.longdouble(rule.spacing[0]) * (np.arange(rows) - above)
+    turn = 2 * np.arccos(np.longdouble(-1))
+    # The continued nodes must lie exactly on the nodes of the next period.
+    exact_angles = rule.first_angle + turn / rule.quad_nphi * (np.arange(rows) - above)
     angles = exact_angles.astype(float)
     theta = rule.spacing[1] * ((np.arange(columns) - beside) % rule.quad_ntheta)
     samples_phi, samples_theta = resample.surface_period_matrices(
         *rule.surface_shape, rule.nfp, rule.half_period
     )
     count, period = samples_phi.shape[1], 2 * np.pi / rule.nfp
-    surface_phi = resample.interpolation_matrices(count, 0.0, period, angles)
+    surface_phi = resample.interpolation_matrices(count, 0.0, period, exact_angles)
     surface_theta = resample.interpolation_matrices(rule.surface_shape[1], 0.0, 2 * np.pi, theta)
     field_phi, field_theta = _field_interpolation(rule, angles, theta)
     u, v, weights = polar_quadrant(rule)
-    turns = 2 * np.arccos(np.longdouble(-1)) / rule.nfp * np.arange(rule.nfp)
+    turns = turn / rule.nfp * np.arange(rule.nfp)
     return dict(
         samples_phi=samples_phi,
         samples_theta=samples_theta,

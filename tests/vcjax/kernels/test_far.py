@@ -117,6 +117,13 @@ def test_targets_that_fit_into_one_tile_are_divided_into_two(count, tiles):
     assert far._turned_tiles(jnp.ones((count, 3)), turns, 1000).shape[0] == tiles
 
 
+def test_images_are_points_rotated_back_by_every_rotation():
+    points = np.random.default_rng(8).normal(size=(6, 3))
+    found = far.images(jnp.asarray(points), jnp.asarray(TURNS))
+    np.testing.assert_array_equal(found[:, :, 0], points)
+    np.testing.assert_allclose(found, np.einsum("ti,kij->tjk", points, TURNS), rtol=1e-14)
+
+
 def plain_tile(power, x, y, moments):
     square = ((x[:, :, None] - y[:, None]) ** 2).sum(axis=0)
     apart = square > 0
