@@ -63,9 +63,9 @@ def check_vectors(
 ) -> None:
     """Raise `VcjaxError` unless `values` are finite float64 vectors (nphi, ntheta, 3).
 
-    The values of a traced array cannot be read and are not checked. An array on an accelerator is
-    reduced to its largest value there. The array is copied to the host only if that value is NaN or
-    infinite.
+    The values of a traced array cannot be read and are not checked. For an array on an accelerator,
+    the largest value is computed on the accelerator. The array is copied to the host only if this
+    value is NaN or infinite.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def check_vectors(
 
 
 def _check_range(call: str, name: str, values, given_shape: tuple[int, ...]) -> None:
-    # A maximum is NaN if any value is.
+    # The maximum is NaN if any value is NaN.
     if in_host_memory(values):
         largest = float(_maximum(np.asarray(values)))
     else:

@@ -25,8 +25,8 @@ from vcjax._options import Tiles, memory_shortage, resolve_tiles
 from vcjax._prepared import on_nodes
 from vcjax._pytree import pytree
 
-# Number of targets whose rows are computed at once. For each target and each node, the temporaries
-# contain a few times nine numbers.
+# Number of targets whose matrix rows are computed at once. The temporaries contain a few times nine
+# numbers for each pair of a target and a node.
 _BATCH = 4
 
 
@@ -143,7 +143,7 @@ def dense_operator(
 
 @jax.jit
 def _apply(operator: DenseOperator, B):
-    # For a single field, XLA would copy the transpose of the matrix.
+    # For a single field, XLA would evaluate `B @ matrix.T` with a transposed copy of the matrix.
     flat = jnp.einsum("...s,ts->...t", B.reshape(*B.shape[:-3], -1), operator.matrix)
     return flat.reshape(*B.shape[:-3], *operator.trg_shape, 3)
 

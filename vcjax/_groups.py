@@ -27,7 +27,7 @@ _GROUP_BYTES = 2**24
 """Largest size in bytes that the result of a group should have. The result stays in memory until it
 has been copied. Each group costs a few milliseconds if two processors evaluate groups."""
 _UNEQUAL = 1.05
-"""Largest number of rows that a processor evaluates, divided by an equal share of the rows."""
+"""Largest allowed ratio of the rows that one processor evaluates to an equal share of the rows."""
 _SETTINGS = (
     "debug_infs",
     "debug_nans",
@@ -85,8 +85,8 @@ def row_groups(rule: Rule, devices: Any, *values: Any, row_bytes: int = 0) -> Ro
     ----------
     devices : the mesh over which targets are divided, or None.
     values : pytrees of arrays that the groups use.
-    row_bytes : bytes of the result of a row. If there are several processors, the result of a group
-        has at most `_GROUP_BYTES`, unless a single row has more.
+    row_bytes : size of the result of one row, in bytes. If there are several processors, the result
+        of a group has at most `_GROUP_BYTES` bytes, unless a single row has more.
     """
     concrete = on_host(*values) and not is_tracing()
     is_cpu = jax.default_backend() == "cpu" and devices is None

@@ -9,10 +9,11 @@ from jax import lax
 
 
 def map_tiles(function: Callable, tiles: Any, used: Any = None) -> Any:
-    """Map a function over the first axis of all arrays in `tiles`.
+    """Return the results of a function for all tiles, stacked along a new first axis.
 
     Parameters
     ----------
+    tiles : arrays with one entry for each tile along their first axis.
     used : number of tiles to evaluate, which may be traced; the results of the other tiles are
         zero. One program then serves every value of `used`, but the loop cannot be differentiated
         in reverse mode. If None, all tiles are evaluated, and the loop can be differentiated.
@@ -35,7 +36,7 @@ def map_tiles(function: Callable, tiles: Any, used: Any = None) -> Any:
 
 
 def by_tiles(function: Callable, values: Any, size: int, used: Any = None) -> Any:
-    """Evaluate a function of many points in tiles of `size` points.
+    """Return the values of a function at many points, evaluated in tiles of `size` points.
 
     Parameters
     ----------

@@ -3,7 +3,8 @@
     T[B](x) = B_ext(x) at x inside,   T[B](x) = -B_int(x) at x outside   (see `vcjax._casing`).
 
 The field on the surface does not determine the external field at points outside, or the internal
-field at points inside. Both depend on where the currents flow. The functions return NaN for them.
+field at points inside. These two fields depend on where the currents flow. The functions return NaN
+for them.
 """
 
 from collections.abc import Callable
@@ -43,8 +44,9 @@ from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import OffSurfaceTables, Tables, off_surface_tables
 
 _OF_ANGLES = 0.01
-"""Least estimated error of a field, divided by the requested error. Next to coils, too few angles
-caused errors of up to 0.014 times the requested error, which the other estimates do not contain."""
+"""Least estimated error of a field, divided by the requested error. The other estimates do not
+contain the error that too few angles of the polar rule cause. Next to coils, this error was up to
+0.014 times the requested error."""
 _ROUNDING = 5 * float(np.finfo(float).eps)
 """Relative rounding error of X and B in the estimates of gradients. Next to coils, 4 times the
 machine epsilon was measured."""
@@ -146,9 +148,9 @@ class OffSurface(NamedTuple):
     internal : (n, 3) field of the currents inside, or its gradient (n, 3, 3); NaN at points inside.
     inside : (n,) whether a point is inside the surface; False on the surface.
     distance : (n,) distance from the surface, in the unit of X; 0 on the surface.
-    error : (n,) estimated error of the result, relative to max |B|; not differentiated. For a field
-        it is at least 0.01 10^-digits, because the estimate does not contain the error that the
-        number of angles causes next to currents.
+    error : (n,) estimated error of the result, relative to max |B|; not differentiated. The
+        estimate for a field is at least 0.01 * 10^-digits. This minimum stands for an error that
+        is not estimated: next to currents, the polar rule can have too few angles.
     """
 
     external: Float[Array, "n ... 3"]
@@ -227,8 +229,8 @@ def field_at(
 ) -> OffSurface:
     """Return the external field at points inside and the internal field at points outside.
 
-    Points may be at any distance from the surface. The fields are linear in B, and differentiable
-    in B, in the casing, and in points off the surface.
+    Points may be at any distance from the surface. The fields are linear in B. They are
+    differentiable in B, in the casing, and in points off the surface.
 
     Parameters
     ----------
@@ -395,7 +397,7 @@ def _gradient(rule: Rule, tiles: Tiles, points, nodes: Nodes, unresolved, used) 
 def _steepness(nodes: Nodes) -> Float[Array, ""]:
     """Return max |X| times the largest slope of B between neighbouring nodes, over max |B|.
 
-    An error of X, relative to max |X|, changes B by this multiple of it, relative to max |B|.
+    If X has an error of e max |X|, then B changes by up to this number times e max |B|.
     """
     points, _, field = jnp.split(lax.stop_gradient(nodes.continued), 3)
 
@@ -415,8 +417,8 @@ def _steepness(nodes: Nodes) -> Float[Array, ""]:
 def _no_slope(points, surface, on_surface) -> Float[Array, " n"]:
     """Return 0 at each point, with NaN derivatives on the surface.
 
-    Derivatives across the surface differ between its two sides, so no value is right on the
-    surface.
+    The two sides of the surface have different derivatives across it, so no single value is right
+    on the surface.
     """
     return jnp.zeros(points.shape[0])
 

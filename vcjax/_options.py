@@ -32,7 +32,7 @@ from vcjax._quadrature.rule import FIELD_PARTS, GRADIENT_PARTS, Rule
 Operator = Literal["B", "BOFF", "GRADB"]
 
 # (sources, targets) of a tile on the surface in direct calls on CPUs, where one processor computes
-# a tile. Tiles that fit into the cache of a processor take least time.
+# a tile. Tiles that fit into the cache of a processor take the least time.
 _GROUPED = 512, 256
 # (sources, targets) of a tile in other calls. On the surface, all processors share a tile. Tiles of
 # about a thousand targets then take 15 to 20 % less time than tiles of a few hundred
@@ -43,9 +43,9 @@ _AUTO: dict[str, dict[Operator, tuple[int, int]]] = {
     "gpu": {"B": (16384, 1024), "BOFF": (16384, 1024), "GRADB": (1024, 8192)},
     "tpu": {"B": (8192, 1024), "BOFF": (8192, 1024), "GRADB": (1024, 4096)},
 }
-# Least number of targets in a block, and the bytes that a block may take while its near weights are
-# computed. On one processor, computing the weights on W7-X takes 0.75 to 0.95 times as long with
-# the block of "one cpu" as with the block of "cpu".
+# (least number of targets in a block, bytes that a block may take while its near weights are
+# computed). On W7-X with one processor, the weights take 0.75 to 0.95 times as long with the blocks
+# of "one cpu" as with the blocks of "cpu".
 _BLOCKS = {"one cpu": (10, 2**20), "cpu": (1, 2**23), "gpu": (1, 2**28)}
 _LARGEST = 2**31 - 1
 # Single precision gives 5 digits. For 5 digits `choose` sets the cut-off 3.27, for 6 digits 3.65.

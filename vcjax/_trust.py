@@ -42,8 +42,8 @@ def self_test(
     Returns
     -------
     (trg_nphi, trg_ntheta) errors: the larger of the errors for a uniform vertical field and for the
-    toroidal field e_phi/R. Both fields are scaled to a maximum of 1. For a `GradientCasing` they
-    are errors of the gradient, in the unit of 1/X.
+    toroidal field e_phi/R. Both fields are scaled to a maximum of 1. For a `GradientCasing`, the
+    result contains errors of the gradient, in the unit of 1/X.
 
     Raises
     ------

@@ -20,7 +20,8 @@ from jaxtyping import Float
 from vcjax._geometry import resample
 
 _RESOLVED = 1 / 3
-"""Fraction of a grid's modes, counted from the lowest, whose derivatives have little aliasing."""
+"""Fraction of a grid's modes that is used. The derivatives of these lowest modes have little
+aliasing."""
 
 
 Tangents: TypeAlias = tuple[Float[np.ndarray, "3 n m"], Float[np.ndarray, "3 n m"]]

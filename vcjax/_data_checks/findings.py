@@ -17,8 +17,8 @@ from vcjax._errors import ContradictionWarning, NoiseWarning, UnresolvedWarning,
 from vcjax._quadrature.rule import Rule
 
 _MARGIN = 3.0
-"""A field is unresolved if its grid misses more than `_MARGIN` times 10^-digits of it, according to
-an estimate. Estimates are up to 2.3 times too large."""
+"""A field is unresolved if the estimated share that its grid misses is more than `_MARGIN` times
+10^-digits. Estimates are up to 2.3 times too large."""
 _LARGEST_MISSED = 0.1
 """Largest share of max |B| that a grid may miss, for any number of requested digits."""
 _CURRENT, _FLUX = 5e-3, 1e-3
@@ -78,7 +78,7 @@ def warn_of_field(call: str, spectrum: Spectrum, surface: WatchedSurface, *, reu
         _warn_of_noise(call, noise, rule)
     elif share > min(_MARGIN * 10.0**-rule.digits, _LARGEST_MISSED):
         _warn_unresolved(call, missed, rule, crossed)
-    elif reused and _is_too_fine(call, spectrum, surface):
+    elif reused and _rule_is_too_coarse(call, spectrum, surface):
         pass
     else:
         resolved = True
@@ -151,11 +151,11 @@ def _index(outlier: Outlier, spectrum: Spectrum, rule: Rule) -> list[int]:
     return [row - half, column] if row >= half else [half - 1 - row, -column % columns]
 
 
-def _is_too_fine(call: str, spectrum: Spectrum, surface: WatchedSurface) -> bool:
+def _rule_is_too_coarse(call: str, spectrum: Spectrum, surface: WatchedSurface) -> bool:
     """Return whether a rule is too coarse for a field; warn if it is.
 
-    If `choose` would accept the rule for this field, the rule is not too coarse, because a new rule
-    would not be better.
+    A rule that `choose` would accept for this field does not count as too coarse, because a new
+    rule would not be better.
     """
     rule, samples = surface.rule, surface.samples
     missed = missed_by_rule(rule, spectrum, samples)

@@ -18,7 +18,7 @@ from vcjax._quadrature.spectrum import (
 )
 
 _ENOUGH = 1.25
-"""A rule that is too coarse by less than this factor is used without a warning."""
+"""A rule that is too coarse by at most this factor causes no warning."""
 _SAMPLE = 24
 """Largest number of sample points along each angle at which patches are measured."""
 

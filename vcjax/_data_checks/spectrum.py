@@ -16,16 +16,16 @@ from jaxtyping import Complex, Float
 from vcjax._geometry import resample
 
 _SLOWEST = 0.9
-"""Largest ratio of the amplitudes of successive modes that is extrapolated. A spectrum with a
-larger ratio looks like noise."""
+"""Largest ratio of the amplitudes of successive modes that `Spectrum.missed` uses. A spectrum with
+a larger ratio looks like noise."""
 _FEWEST = 20
 """Least number of modes in the corner with which outliers can be distinguished from waves."""
 _LEAST = 4
 """Least number of modes in each part of the corner with which noise can be distinguished from
 decay."""
 _ALONE = 0.5
-"""Least share of the power in the corner that an outlier explains. Points of smooth data explain up
-to 0.35."""
+"""A point is an outlier only if it explains at least this share of the power in the corner. A point
+of smooth data explains up to 0.35."""
 _EVEN = 0.7
 """Limit of the ratio of the last two amplitudes to the two before them. Above this limit, the last
 two may be noise."""

@@ -3,9 +3,9 @@
 `choose` checks X and B, and stores the properties of the surface. Evaluations on a casing of this
 surface use these properties to check their fields. Nothing is traced or compiled. A field is not
 checked if it is traced or divided among processes, or if its casing went through `jit`,
-`jax.tree.map` or a file. A field in the memory of an accelerator is copied to the host and checked
-only if no other field was checked before with the same rule and surface, by `choose` or an
-evaluation.
+`jax.tree.map` or a file. A field in the memory of an accelerator is checked only if neither
+`choose` nor an evaluation has checked a field with the same rule and surface before. This check
+copies the field to the host.
 """
 
 from collections import OrderedDict

@@ -35,7 +35,7 @@ _SECTORS = 8
 _DESCENTS = 4
 """Number of sectors in which Newton steps start: the sectors with the nearest coarse nodes. With
 two sectors, the search ended on the wrong sheet for one in a thousand points next to a thin
-cross-section. Four sectors cost less than a coarse grid of twice as many nodes."""
+cross-section. Four sectors take less time than a coarse grid with twice as many nodes."""
 _LEAST_CURVATURE = 0.1
 """Least eigenvalue of the shifted Hessian, in units in which both tangents have length 1."""
 _TILE = 64
@@ -159,8 +159,8 @@ def distance_from(
 def _nearest_nodes(points, surface: Periods, stride: tuple[int, int], rule: Rule, used):
     """Return the positions (u, v) from which the Newton steps start.
 
-    The coarse grid consists of every `stride`-th row and column of nodes. In each sector of theta
-    the node nearest to the point is found, and the `_DESCENTS` nearest of these nodes are returned.
+    The coarse grid consists of every `stride`-th row and column of nodes. The function finds the
+    nearest node in each sector of theta, and returns the `_DESCENTS` nearest of these nodes.
 
     Returns
     -------

@@ -350,10 +350,10 @@ def surface_period_matrices(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the linear map of `surface_period` as two matrices for `resampled`.
 
-    The map acts on each poloidal mode separately, and in the same way on all modes but the constant
-    and the highest. For a half period it mixes a row, its mirror image, and the Hilbert transforms
-    of both. The Hilbert transforms come from the phase of the Nyquist mode. The coefficients are
-    found by applying the map to rows that contain a single poloidal mode each.
+    The map acts on each poloidal mode separately, and in the same way on all modes except the
+    constant and the highest. For a half period, the map mixes a row, its mirror image, and the
+    Hilbert transforms of row and image. The Hilbert transforms come from the phase of the Nyquist
+    mode. To find the coefficients, the map is applied to rows with a single poloidal mode each.
 
     Returns
     -------

@@ -86,8 +86,8 @@ def far_sum(
     sources, area_normals, B : (3, row, column) laboratory components at the nodes of one period;
         the length of a normal is the area that its node stands for.
     turns : (nfp, 3, 3) rotations by 0 .. nfp - 1 periods.
-    punctured : square of the distance from a target below which sources are left out: a scalar, or
-        (t,) values of the targets. None leaves out the target only.
+    punctured : sources are left out if the square of their distance from the target is at most this
+        value: a scalar, or (t,) values, one for each target. None leaves out the target only.
     used : number of targets to evaluate, counted from the first; it may be traced. If None, all
         targets are evaluated. See `map_tiles`.
 

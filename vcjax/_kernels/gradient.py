@@ -11,8 +11,8 @@ gradient is a sum of
 The gradient of a field without divergence and curl is symmetric and has no trace. Let <a, b> be the
 symmetric part of a_i b_k less its trace. The symmetric traceless part of the numerator is
 3 <r, s r - r x F>, because A_ik is a multiple of the identity plus an antisymmetric matrix. The
-rest is antisymmetric. It is left out, because its sum over the whole surface is zero if no current
-crosses the surface.
+rest of the numerator is antisymmetric. This rest is left out, because its sum over the whole
+surface is zero if no current crosses the surface.
 
 The numerator is a polynomial in x and y. The contribution of a block of sources to a tile of
 targets is therefore the matrix of w = 1/r^5, (targets, sources), times a matrix of 17 columns. If c
@@ -46,12 +46,12 @@ each node of a patch has eight weights: five components of S, with rows S_i, and
 The integral is Hadamard's finite part. Its value for a constant B is known. Let
 g = erfc(alpha r)/r, so that K_im = -d_i d_m g. By Stokes' theorem, with derivatives in y, the
 integral of n x grad(f) over the patch is the integral of f dl along its rim, with steps dl
-counterclockwise about n. For f = d_i g it gives the integral of n x K_i. Because
+counterclockwise about n. For f = d_i g, the theorem gives the integral of n x K_i. Because
 
     (n x grad) x grad(g) = (n.grad) grad(g) - n lap(g),
 
-it also gives the integral of n.K_i. With lap(g) = 4 alpha^3 exp(-(alpha r)^2)/sqrt(pi) it follows
-that
+the theorem also gives the integral of n.K_i. With lap(g) = 4 alpha^3 exp(-(alpha r)^2)/sqrt(pi) it
+follows that
 
     the integral of S is minus the integral of N1 <r, dl> / r^3 along the rim,
     the integral of v is the integral of n lap(g) over the patch,
@@ -64,8 +64,8 @@ the kernel times a function that vanishes at the target, so they have a finite i
 rounding errors.
 
 For many digits, the far sum leaves out the nodes next to the target (`gradient_puncture`), because
-the matrix product above would have large rounding errors there. At these nodes the near part has
-the whole kernel minus its near part, instead of minus its near part.
+the matrix product above would have large rounding errors there. In the grid sum of the near part,
+these nodes get the whole kernel minus the near kernel. All other nodes get minus the near kernel.
 """
 
 from collections.abc import Callable, Sequence
@@ -172,11 +172,12 @@ def gradient_weights_at(
 
 
 def gradient_puncture(rule: Rule) -> float:
-    """Return the distance from a target within which the far sum leaves out nodes.
+    """Return the distance, in node spacings, within which the far sum leaves out nodes.
 
-    The distance is divided by the spacing of the nodes at the target, or by the least spacing for
-    points off the surface. It is 0 for few digits: other sheets of the surface may then be as
-    close, and their nodes do not lie on the patch.
+    The distance is measured from a target, in units of the node spacing at the target. For points
+    off the surface, it is measured in units of the least node spacing.
+    The result is 0 for few digits: other sheets of the surface may then be as close, and their
+    nodes do not lie on the patch.
     """
     return _PUNCTURE if rule.gradient and rule.digits >= _MANY_DIGITS else 0.0
 

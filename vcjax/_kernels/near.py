@@ -152,8 +152,8 @@ def split_weights(
         `axis`: offsets, then normals. The kernel returns k values along `axis`.
     patch : (t, 6, p, q) offsets from the targets, then normals.
     of_constant : called as ``of_constant(nodes, weights, alpha)``. It returns the integrals (t, k)
-        of the near kernel over the patches. If given, the weights of the targets are chosen such
-        that the weights of each patch have these sums.
+        of the near kernel over the patches. If given, the weight of each target is chosen such that
+        the weights of its patch add up to this integral.
     puncture : distance from a target within which the far sum leaves out nodes, divided by the
         spacing of the nodes at the target.
 

@@ -179,7 +179,8 @@ def known_change(
 ) -> Float[Array, "3 ..."]:
     """Return the change of the test field from points to the points plus offsets.
 
-    Both must be at least as far from the z axis as the nearest source, but for rounding.
+    The points before and after the change must be at least as far from the z axis as the nearest
+    source, up to rounding errors.
 
     Parameters
     ----------
@@ -223,7 +224,7 @@ def _near_parts(
     @jax.checkpoint
     def one_tile(at):
         turned, foot, needed = at
-        # Without a derivative, the loop contains only tiles with points that need a patch.
+        # If `used` is given, the loop contains only tiles with points that need a patch.
         if used is None:
             near = lax.cond(needed.any(), patches, nothing, turned, foot)
         else:

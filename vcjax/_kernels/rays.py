@@ -134,8 +134,8 @@ def near_part(
     du, dv = (w - jnp.floor(w) for w in (foot.u, foot.v))
     shifted, centre = shift(windows, du, dv, rule)
     centre = centre[:, :, None, None]
-    # The difference of the foot from itself is exactly 0. A rounding error would be divided by
-    # small radii.
+    # Set the offset of the foot from itself to exactly 0. A rounding error of this offset would be
+    # divided by small radii.
     p, q = (jnp.arange(n) - n // 2 for n in shifted.shape[2:])
     is_foot = (p[:, None] == 0) & (q == 0)
     from_foot = jnp.where(is_normal, shifted, jnp.where(is_foot, 0.0, shifted - centre))

@@ -3,10 +3,13 @@
 XLA's CPU compiler makes a loop nest for each operand of a stack or a concatenation. Most of the
 compile time is proportional to the number of loop nests. `stacked` therefore selects by index,
 which is a single loop nest. Each element of the result then computes all parts. Where this takes
-too long, callers use `jnp.stack`. The transpose of a selection is a sum over the new axis. The
-transpose of a stack takes slices, which is an order of magnitude faster. The derivative of
-`stacked` is therefore defined as a stack. `components` splits its argument instead of slicing it.
-The transpose of a split is one concatenation, but the transpose of slices pads with zeros and adds.
+too long, callers use `jnp.stack`.
+
+The transpose of a selection is a sum over the new axis. The transpose of a stack takes slices,
+which is an order of magnitude faster. The derivative of `stacked` is therefore defined as a stack.
+
+`components` splits its argument instead of slicing it. The transpose of a split is one
+concatenation, but the transpose of slices pads with zeros and adds.
 """
 
 from collections.abc import Sequence

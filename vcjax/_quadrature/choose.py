@@ -135,7 +135,8 @@ def choose_off_surface(
         _LARGEST if cap is None else check_integer(call, name, cap, 1, _LARGEST)
         for name, cap in (("max_nphi", max_nphi), ("max_ntheta", max_ntheta))
     ]
-    # Points may lie anywhere. The smallest grid of targets does not restrict the choice of nodes.
+    # Points may lie anywhere, so there is no target grid. A grid of one target does not restrict
+    # the choice of nodes.
     options: dict[str, Any] = dict(trg_nphi=1, trg_ntheta=1, gradient=gradient, off_surface=True)
 
     def chosen(digits: int):
@@ -164,7 +165,7 @@ def choose_off_surface(
         # Add one radius for every two nodes from the centre to the rim of the core, because B may
         # vary from node to node.
         core_count=int(np.ceil(2.5 * rule.cutoff + 0.5 * core_in_nodes)),
-        # Only a part of each ray lies outside the core.
+        # These radii are only for the part of each ray outside the core.
         radial_count=int(np.ceil((1 - CORE) * rule.radial_count)),
     )
     if gradient and digits > _GRADIENT_DIGITS:

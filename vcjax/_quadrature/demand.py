@@ -12,7 +12,8 @@ RIM_KERNEL = 0.02
 # Digits by which the error from other sheets (`vcjax._quadrature.sheets`) must be below the
 # requested error.
 _REACH_DIGITS = 0.9
-# Digits by which the error of the quadrature of a field must be smaller off the surface than on it.
+# The quadrature error of a field must be smaller by this number of digits if the rule is for points
+# off the surface.
 _OFF_SURFACE_MARGIN = 0.3
 # Digits that are added for gradients when the number of angles is chosen.
 _ANGULAR_DIGITS = 1.0
@@ -29,9 +30,10 @@ _GRADIENT_EXTRA = 1.5
 # Values of `Demand.bending` off the surface. Patches of gradients are larger in any case, by
 # `_GRADIENT_EXTRA`, so the smaller value is enough for them.
 _BENDING, _BENDING_OF_GRADIENTS = 5 / 24, 1 / 12
-# If at least `_MANY_DIGITS` digits are requested, the near kernel at the rim may be larger by these
-# numbers of digits for fields and for gradients (`Demand.wide_cutoff`). For a constant field, the
-# integrals of a gradient along the rim are known (`vcjax._kernels.gradient`).
+# If at least `_MANY_DIGITS` digits are requested, the near kernel at the rim may be larger: by
+# `_FIELD_RIM_DIGITS` digits for fields, and by `_GRADIENT_RIM_DIGITS` digits for gradients
+# (`Demand.wide_cutoff`). For a constant field, the integrals of a gradient along the rim are known
+# (`vcjax._kernels.gradient`).
 _MANY_DIGITS, _FIELD_RIM_DIGITS, _GRADIENT_RIM_DIGITS = 10, 1.0, 0.9
 # The quadrature of a gradient has at most the first number of digits, or as many digits as
 # requested plus the second number, whichever is larger.
@@ -50,13 +52,16 @@ class Demand:
     radial_reach : takes the place of `reach` in the number of radii; it is larger for gradients.
     cutoff : T, the product of the near kernel's cut-off rate and the radius of a patch.
     wide_cutoff : T for the near kernel of targets on the surface. For many digits it is smaller
-        than `cutoff`, which determines the sizes of patches and polar rules. On surfaces that bend
+        than `cutoff`, which determines the sizes of patches and polar rules. If a surface bends
         within a patch, the trapezoidal rule for the smooth rest of the kernel can have 100 times
-        its error on a flat surface. Patches there are large enough for a wider near kernel.
+        the error that it has on a flat surface. A wider near kernel reduces this error, and such
+        patches are large enough for it.
     radius_in_nodes : least radius of a patch, in node spacings.
     least_radial_count : least number of radii of the polar rule.
     lagrange_count : number of points of the Lagrange interpolation to polar nodes.
-    bending : how much larger patches are off the surface where a section has few nodes (`Rims`).
+    bending : c in the factor 1 + c beta^2 by which patches for points off the surface must be
+        larger (the square of the distance to the rim). The angle beta is large if a section has few
+        nodes; see `Rims`.
     """
 
     epsilon: float
@@ -153,8 +158,8 @@ class Demand:
     def radial_count(self, sheets: Sheets, semi_axes: np.ndarray) -> np.ndarray:
         """Return the numbers of radii with which k patches resolve the sheets inside the patches.
 
-        In the middle of an interval Gauss-Legendre nodes are pi/2 times as far apart as equally
-        spaced nodes.
+        In the middle of an interval, Gauss-Legendre nodes are pi/2 times as far apart as the same
+        number of equally spaced nodes.
 
         Parameters
         ----------

@@ -13,8 +13,8 @@ from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.spectrum import BETWEEN_NODES, amplitudes, last_modes, missed_values
 
 _MISSED_WAVES = 0.1
-"""Least number of turns from node to node of the waves that interpolation misses. The errors of
-longer waves are negligible."""
+"""Waves that interpolation misses advance by at least this number of turns from node to node. The
+errors of longer waves are negligible."""
 
 
 def unresolved(samples: Any, rule: Rule, xp: Any):
@@ -32,8 +32,8 @@ def unresolved(samples: Any, rule: Rule, xp: Any):
     -------
     tails : (2,) errors of the grid of B along phi and theta.
     missed : (n, m) largest error of the interpolation within half a patch radius of each sample.
-        Beyond half the radius, the near kernel is small. If the rule is for points off the surface,
-        it is the error between nodes (`BETWEEN_NODES`).
+        Beyond half the radius, the near kernel is small. For points off the surface, `missed` is
+        the largest error between nodes (`BETWEEN_NODES`).
     """
     samples = samples if xp is np else lax.stop_gradient(samples)
     largest = xp.sqrt((samples**2).sum(axis=0).max())

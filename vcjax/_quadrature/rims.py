@@ -20,19 +20,19 @@ _LEAST_MODE = 1e-3
 class Rims:
     """Measure the distances from sample points of a surface to the rims of their patches.
 
-    For evaluation off the surface, the rim must be far enough from every point on the normal
-    through a sample point, on both sides of the surface. Let A be the square of the distance from
-    the sample point to the rim. Let s be the height of the rim above the tangent plane, and d the
-    height of a point on the normal. The distance R of this point from the rim satisfies
-    R^2 = A - 2 d s + d^2. The accuracy depends on R^4 / (R^2 - d^2) (see `vcjax._kernels.rays`).
-    This quotient is least near d = s/2, where it is about A - s^2 / 2.
+    For evaluation off the surface, the rim of a patch must be far enough from all points on the
+    normal through its sample point, on both sides of the surface. Let A be the square of the
+    distance from the sample point to the rim. Let s be the height of the rim above the tangent
+    plane, and d the height of a point on the normal. The distance R of this point from the rim
+    satisfies R^2 = A - 2 d s + d^2. The accuracy depends on R^4 / (R^2 - d^2) (see
+    `vcjax._kernels.rays`). This quotient is least near d = s/2, where it is about A - s^2 / 2.
 
-    The trapezoidal rule around a circle has a larger error than on a line, and from outside, the
-    nodes of a circle are seen farther apart than they are. Let beta be the angle of a patch radius
+    The trapezoidal rule has a larger error around a circle than on a line. Seen from outside, the
+    nodes of a circle also look farther apart than they are. Let beta be the angle of a patch radius
     of R/h nodes. To leading order, the exponent of the error, (pi R / h)^2 / T^2, is smaller by the
     factor 1 - beta^2 / 12 for a point on the circle. If the rim along phi is the closest, the
-    factor is least at the height beta^2 / 4 times the radius of the circle, where it is
-    1 - 5 beta^2 / 24. Off the surface, R^2 must therefore be larger (`Demand.bending`).
+    factor has its minimum, 1 - 5 beta^2 / 24, at a height of beta^2 / 4 times the radius of the
+    circle. Off the surface, R^2 must therefore be larger (`Demand.bending`).
 
     Parameters
     ----------
@@ -145,6 +145,6 @@ class Rims:
         x, y, z = np.moveaxis(
             (left[:, None] @ self._spectrum @ right.swapaxes(1, 2)[:, None]).real, 1, 0
         )
-        # Rotated into the co-rotating frame at the original point.
+        # Rotate into the co-rotating frame at the points before they are moved.
         cosine, sine = np.cos(by[:, :1, None]), np.sin(by[:, :1, None])
         return np.stack([cosine * x - sine * y, sine * x + cosine * y, z], axis=1)

@@ -14,8 +14,8 @@ from vcjax._quadrature.spectrum import enough_nodes, lagrange_errors, midway, si
 _UNIFORM = 10.0
 """Limit of max |B| / (max |grad B| times the radius of the torus); see `Slopes.steepest`."""
 _ALLOWED = 0.7
-"""Largest error of the interpolation along an axis, by its estimate, divided by the requested
-error. Next to coils, errors were up to 1.3 times the estimate."""
+"""Largest allowed ratio of the estimated interpolation error along an axis to the requested error.
+Next to coils, errors were up to 1.3 times the estimate."""
 _MOST_DIGITS = 12
 """Largest number of digits that `Slopes.nodes` aims at. Rounding errors do not allow more."""
 
@@ -109,7 +109,7 @@ class Slopes:
         return self._largest(axis, missed_slope(self.spectrum.values, axis, turns, count))
 
     def size(self, axis: int, factors: np.ndarray) -> float:
-        """Return the largest derivative along an axis of the field, with factors of its modes.
+        """Return the largest derivative of the field along an axis, with modes scaled by factors.
 
         Parameters
         ----------

@@ -16,9 +16,10 @@ from vcjax._geometry import resample
 _NODES_PER_MODE = 2.8
 """Quadrature nodes for each wavelength of the highest mode that must be resolved."""
 _MISSED_AT_NODES = 3.0
-"""Largest `missed_values` for targets on the surface, divided by the requested error. These targets
-are nodes, where the interpolation is exact. From 8 digits on, their errors were 0.2 to 0.35 times
-`missed_values`. For fewer digits they were up to 0.6 times, but the limit rarely matters there."""
+"""Largest allowed ratio of `missed_values` to the requested error, for targets on the surface.
+These targets are nodes, where the interpolation is exact. From 8 digits on, errors at targets were
+0.2 to 0.35 times `missed_values`. For fewer digits, they were up to 0.6 times `missed_values`, but
+the limit rarely matters there."""
 BETWEEN_NODES = 1.4
 """Largest error at points next to the surface, divided by `missed_values`. Next to coils, errors
 were 1.14 to 1.39 times `missed_values`."""
@@ -197,7 +198,7 @@ def lagrange_errors(modes: int, modes_per_node: float, count: int) -> np.ndarray
 
 
 def missed_values(values, axis: int, modes_per_node: float, count: int, xp: Any = np):
-    """Estimate the error, (n, m), of a field's interpolation on patches, along an axis.
+    """Return the estimated error (n, m) of interpolating a field on patches along one axis.
 
     Parameters
     ----------
@@ -232,7 +233,7 @@ def signal(values, axis: int, weights: np.ndarray, xp: Any = np):
 
 
 def largest_wave(spectrum: Spectrum, axis: int, factors: np.ndarray) -> float:
-    """Return the largest size on the surface of a field with factors (k,) of its modes."""
+    """Return the largest size on the surface of a field with its modes scaled by factors (k,)."""
     return float(signal(spectrum.values, axis, factors).max())
 
 

@@ -26,14 +26,15 @@ from vcjax._quadrature.polar import gauss_legendre
 from vcjax._quadrature.rule import Rule
 
 _ALLOWED_ANGLES = 0.005
-"""Largest error that the number of angles may cause, by its estimate, divided by the requested
-error. It is small because `OffSurface.error` and `error_estimate` do not contain this error. On
-W7-X with the field of coils, errors were 0.2 to 0.6 times the estimate."""
+"""Largest allowed ratio of the estimated error that the number of angles causes to the requested
+error. This limit is small because `OffSurface.error` and `error_estimate` do not contain the error
+from the number of angles. On W7-X with the field of coils, errors were 0.2 to 0.6 times the
+estimate."""
 _ALLOWED_RADII = 2.0
-"""Largest error that the number of radii may cause, by its estimate, divided by the requested
+"""Largest allowed ratio of the estimated error that the number of radii causes to the requested
 error. On W7-X, QA and QH with the fields of coils, errors were at most 0.005 times the estimate for
-fields, and 0.03 times for gradients, because the estimate does not contain the average over all
-rays."""
+fields, and 0.03 times for gradients. Errors are so small because the estimate does not average over
+all rays."""
 
 
 def with_enough_points(
@@ -70,7 +71,8 @@ def with_enough_angles(
     Parameters
     ----------
     size : function of an axis (1 or 2) and of factors (k,) of the modes 0 .. k - 1 along the axis.
-        It returns the largest size on the surface of the field with these factors.
+        It multiplies the modes of B by these factors, and returns the largest size of the resulting
+        field (or of its derivative) on the surface.
     grid : numbers of samples of B in a period along phi and theta.
     tolerance : requested error, in the unit of `size`.
     """

@@ -47,8 +47,8 @@ class SurfaceSetup:
     """A surface with its grids and digits, and the casings prepared for it so far.
 
     The packages that `vcjax.interfaces` replaces fix their quadrature before a field is given. This
-    class prepares a casing for the first field. It prepares another casing only for a field that
-    the casings it has kept do not resolve. Every casing resolves a field that is zero.
+    class prepares a casing for the first field, and keeps it. For a later field, it prepares
+    another casing only if no kept casing resolves the field. Every casing resolves a zero field.
 
     Attributes
     ----------

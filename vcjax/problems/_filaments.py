@@ -228,8 +228,8 @@ def biot_savart_gradient(
     See `biot_savart` for the parameters. With r = x - y, the kernel is the symmetric matrix
     K_im = delta_im / |r|^3 - 3 r_i r_m / |r|^5. This kernel has one more power of the distance than
     the kernel of the field. Therefore the error of the trapezoidal rule is larger by a factor of
-    about the number of points. A sixth more points multiplies the error by exp(-6), which
-    compensates for this factor.
+    about the number of points. To compensate for this factor, 7/6 times as many points are used,
+    which multiplies the error by exp(-6).
     """
     points, elements = _elements("problems.magnetic_field_gradient", filaments, targets, 7 / 6)
     gradient = np.empty((len(targets), 3, 3))
