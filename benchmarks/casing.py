@@ -5,9 +5,9 @@ from __future__ import annotations
 from benchmarks import common
 from benchmarks.measuring.plan import PlannedCase
 
-# A test of two variants needs at least six processes for each variant to reach p = 0.0022. The
+# To reach p = 0.0022, a test of two variants needs at least six processes for each variant. The
 # quick grid runs six processes only at six digits. At other digits it runs one process, which shows
-# sizes and orders of magnitude.
+# only sizes and orders of magnitude.
 QUICK_ROUNDS = {3: 1, 6: 6, 9: 1, 12: 1}
 FULL_ROUNDS = 8
 QUICK_REPEAT, FULL_REPEAT = 5, 10

@@ -15,7 +15,7 @@ from benchmarks.measuring.plan import PlannedCase
 VARIANTS = ("closure", "argument", "cached", "simplified", "hoisted", "static_callable")
 SIZES = (64, 128, 192, 256)
 ROUNDS = 6
-"""Processes for each variant; a test of two variants needs at least six to reach p = 0.0022."""
+"""Processes for each variant. To reach p = 0.0022, a test of two variants needs at least six."""
 # The program of the published measurement (docs/closure.md) computes in single precision. OpenBLAS
 # gets one thread, because several threads would wait for each other on a busy machine.
 ENVIRONMENT = {"JAX_ENABLE_X64": "0", "OPENBLAS_NUM_THREADS": "1"}
@@ -45,7 +45,7 @@ def frame_case(variant: str, size: int, *, rounds: int) -> PlannedCase:
 def change_case(variant: str, size: int) -> PlannedCase:
     """Return the planned case that computes a frame before and after an array changes.
 
-    The changed array is the cube of the coronagraph's images: it becomes twice as bright.
+    The changed array is the cube of the coronagraph's images; the change doubles its brightness.
     """
     return _of_variant("coronagraph_change", "changed", variant, size, rounds=1)
 

@@ -86,8 +86,8 @@ MEANINGS = {
     ),
 }
 UNITS = {"seconds": "seconds", "bytes": "bytes", "count": "1", "relative": "1"}
-# If the meaning of a quantity changes, increase its version by hand. asv computes versions from the
-# source of the benchmarks only, which does not show such a change.
+# If the meaning of a quantity changes, increase its version by hand. asv itself would compute the
+# version from the source of the suites only, and would miss such a change.
 VERSIONS = {"compile_seconds": "2"}
 
 
@@ -123,7 +123,7 @@ class CaseSuite(ABC):
     """Names of the measured quantities; each gets a ``track_`` method."""
     timeout = 60
     quick_budget_seconds: float = 240.0
-    """Limit on the small and quick grids; after this time only first rounds of cases start."""
+    """Time limit on the small and quick grids; after it, only first rounds of cases start."""
 
     def __init_subclass__(cls) -> None:
         """Add a ``track_`` method for each quantity."""
@@ -146,7 +146,7 @@ class CaseSuite(ABC):
     def plan(self, grid: str) -> list[PlannedCase]:
         """Return all cases of a grid that are measured at least once.
 
-        The small grid has some cases of the quick grid: those that `SMALL_ROUNDS` lists.
+        The small grid has only the cases of the quick grid that `SMALL_ROUNDS` lists.
         """
         of = "quick" if grid == "small" else grid
         cases = [self.case(of, *point) for point in itertools.product(*self.params)]

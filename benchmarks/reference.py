@@ -56,7 +56,7 @@ class AgainstReference(common.CaseSuite):
     def value(self, cache, quantity, point):
         """Return the value of a quantity.
 
-        In a record, the attribute `error` replaces ``error_relative`` in the quantity's name.
+        The quantities of the suite end in ``error_relative``; records have `self.error` instead.
         """
         return super().value(cache, quantity.replace("error_relative", self.error), point)
 

@@ -1,6 +1,6 @@
 r"""Measure time and memory of a function for several choices of its parameters.
 
-This command measures six choices, each in two processes:
+A choice is a combination of parameters. This command measures six choices, each in two processes:
 
     python profiling/memory.py benchmarks.cases.field:external_field \
         -p workload=w7x -p digits=6 -p half_period=true \

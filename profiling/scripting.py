@@ -237,8 +237,8 @@ def save(
 ) -> None:
     """Save all tables with the environment, and print the folder.
 
-    If this process has run JAX (`live`), the environment includes JAX's backend. If the records of
-    worker processes have an environment, it is saved instead of the environment of this process.
+    If this process has run JAX (`live`), the environment includes JAX's backend. `records` are from
+    worker processes. If a record has an environment, this environment is saved instead.
     `source` is the file or folder from which the tables were made, for ``environment.json``.
     """
     from jaxmeter import tables as jt

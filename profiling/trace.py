@@ -104,14 +104,14 @@ def work(argv: Sequence[str] | None) -> bool:
 def command_buffers_note(ops: pd.DataFrame) -> str:
     """Return advice if kernels were launched from command buffers, else an empty text.
 
-    A command buffer is a CUDA graph. XLA gives all its kernels the operation
-    ``command_buffer_<number>``, which is no instruction of the program and has no scope.
+    A command buffer is a CUDA graph. XLA names the operation of all kernels in the graph
+    ``command_buffer_<number>``. This is no instruction of the program, and has no scope.
     """
     share = ops.loc[ops["op"].str.startswith("command_buffer"), "self_fraction"].sum()
     if not share:
         return ""
     return (
-        f"{share:.0%} of their self time is in command buffers, whose kernels have no instruction "
+        f"{share:.0%} of the self time is in command buffers; their kernels have no instruction "
         "and no scope; set XLA_FLAGS=--xla_gpu_enable_command_buffer= and trace again"
     )
 

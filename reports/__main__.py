@@ -219,7 +219,7 @@ def _parser() -> argparse.ArgumentParser:
         return added.add_argument
 
     option = command("build", build, "write tables, figures and the page", "results/report")
-    option("--environment", help="beginning of an environment key (default: the last one measured)")
+    option("--environment", help="beginning of its key (default: the environment measured last)")
 
     option = command(
         "closure", closure, "write the report of the closure study", "results/closure/report"
@@ -250,7 +250,7 @@ def _parser() -> argparse.ArgumentParser:
     option("--pair", type=Path, help=about)
     about = "beginning of an environment's name, if both commits have several environments"
     option("--environment", help=about)
-    option("--gate-times", action="store_true", help="fail the review also if times regressed")
+    option("--gate-times", action="store_true", help="also fail the review if a time regressed")
     about = "smallest relative change of a time that counts (default: 0.05)"
     option("--minimum-effect", type=float, help=about)
     option(

@@ -118,7 +118,7 @@ NOT_METRICS = ("array_bytes", "ready_seconds", "ram_bytes", "device_peak_bytes",
 
 
 def metrics_of(names: Iterable[str]) -> tuple[Metric, ...]:
-    """Return the metrics among `names`: first known metrics, then metrics that cases added."""
+    """Return the metrics among `names`: known metrics, then seconds, bytes and errors of cases."""
     have = list(names)
     known = {metric.name: metric for metric in KNOWN}
     kinds: dict[str, Kind] = {"seconds": "noisy", "bytes": "exact", "relative": "error"}

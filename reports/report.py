@@ -22,7 +22,7 @@ INTERVALS = (
     "least 95 % probability. With fewer than six processes, the interval is the whole range of "
     "the values, and the text says so."
 )
-# For the name of each table, two functions that make the table and its section.
+# Name of each table, with two functions: the first makes the table, the second its section.
 SECTIONS: dict[str, tuple[Callable[..., pd.DataFrame], Callable[..., Section]]] = {
     "chunk_sizes": (chunks.summary, chunks.section),
     "accuracy": (accuracy.summary, accuracy.section),

@@ -61,7 +61,7 @@ def case_summary(
 
 
 def stem_of(quantity: str) -> str:
-    """Return how the columns of a time begin: `steady` for `steady_median_seconds`."""
+    """Return the stem of the columns of a time, such as `steady` for `steady_median_seconds`."""
     return quantity.removesuffix("_seconds").removesuffix("_median")
 
 

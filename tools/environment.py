@@ -1,8 +1,8 @@
 """Create or repair ``.venv`` with the extras named on the command line, unless it is up to date.
 
 The command runs with the system's own interpreter before anything is installed, so it needs only
-the standard library. It avoids new syntax, so that an old interpreter can still print the message
-that it is too old.
+the standard library. It avoids new syntax, so that an interpreter that is too old can still print
+the error message.
 
 Packages have the versions of ``locks/pyX.Y-jaxZ.txt`` if that file exists, so that a measurement
 can be repeated; otherwise pip takes the newest versions. By default, JAX is installed in the newest

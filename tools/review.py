@@ -53,7 +53,7 @@ def main(argv=None):
 def commits(base, head):
     """Return the full names of the commit where `head` branched off from `base`, and of `head`.
 
-    If they have no common commit, the first is the full name of `base`.
+    If `base` and `head` have no common commit, return the full names of both.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """Cases that compute a frame, which is an exposure of a simulated coronagraph.
 
 All variants compute the same frame. They differ in how the program gets the coronagraph's arrays,
-for example as arguments or as captured constants. The cases of `changed` also measure the frame
-after an array has changed.
+for example as arguments or as captured constants. The cases of `changed` also change an array and
+measure the next frame.
 """
 
 from __future__ import annotations
@@ -129,8 +129,8 @@ def _after_change(
 
     The same program is called again. If the cube is an argument, the program gets the new cube. If
     the frame does not change, the program has captured the cube, or values computed from the cube.
-    In this case ``change_follows_count`` is 0. The variant is made again with the new cube, and the
-    first call of the new program is measured instead.
+    Then ``change_follows_count`` is 0, and the function makes the variant again with the new cube
+    and measures the first call of the new program instead.
 
     Raises
     ------
@@ -255,8 +255,8 @@ def _cached(given: Given) -> Program:
 def _static_callable(given: Given) -> Program:
     """Return a program that captures two tables of the system.
 
-    The two tables have the off-axis images and the solutions of Kepler's equation. In the system
-    each table is replaced by a static callable. The other arrays of the system are arguments.
+    The two tables hold the off-axis images and the solutions of Kepler's equation. A static
+    callable replaces each table in the system. The other arrays of the system are arguments.
     """
 
     def tables(system: System) -> tuple[Any, ...]:

@@ -1,7 +1,7 @@
 """Cases for habits and for loops; a habit is a common way of using `jax.jit`.
 
-The case of a habit counts the runs of its Python code and the compiles. It times all calls
-together.
+The case of a habit counts the compiles and the runs of the habit's Python code. The case times all
+calls together.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Expected(NamedTuple):
 
 
 class Habit:
-    """The input `x` of a habit, shape (n,), and the count of runs of its Python code."""
+    """The input `x` of a habit, shape (n,), and the number of runs of the Python code."""
 
     def __init__(self, x: jax.Array) -> None:
         self.x, self.executions = x, 0
@@ -226,8 +226,8 @@ def observed(name: str, x: jax.Array) -> dict[str, float]:
     """
     call, expected = HABITS[name]
     habit = Habit(x)
-    # JAX compiles eager operations as its own functions. An earlier call in this process may have
-    # compiled them already, so the caches are cleared.
+    # JAX compiles each eager operation as a function of JAX's own. An earlier call in this process
+    # may have compiled these functions already, so the caches are cleared.
     is_eager = name == "eager_selu"
     if is_eager:
         jax.clear_caches()
@@ -267,7 +267,7 @@ def _repeated(kind: str, rounds: int, x: jax.Array) -> jax.Array:
 
 
 def loop(*, kind: str, rounds: int) -> Case:
-    """Return the case of a loop that replaces an array by its sine in each of its `rounds` rounds.
+    """Return the case of a loop with `rounds` rounds; each round replaces an array by its sine.
 
     `kind` is the kind of loop: ``python``, ``fori_loop`` or ``scan``.
 

@@ -152,7 +152,8 @@ class Timing:
 def timed_interleaved(first: Callable, second: Callable, count: int) -> tuple[Timing, Timing]:
     """Time two calls alternately, `count` times each, and return a timing for each.
 
-    After `ENOUGH_SECONDS` no further pair of calls begins, so each call may be timed fewer times.
+    No pair of calls begins after `ENOUGH_SECONDS`, so each call may be timed fewer than `count`
+    times.
     """
     times: tuple[list, list] = ([], [])
     started = time.perf_counter()

@@ -95,10 +95,10 @@ def commits_between(base: str, head: str) -> list[str]:
 
 
 def first_change(commits: Sequence[str], value_of: Callable[[str], Value]) -> tuple[int, int]:
-    """Return the indices of the last commit with BASE's value, and of the next measured commit.
+    """Return the index of the last commit with BASE's value, and of the next commit with a value.
 
-    Commits between these two commits cannot be measured. If the value changes several times, the
-    result is one of the changes.
+    The commits between these two cannot be measured. If the value changes several times, the
+    indices enclose one of the changes.
 
     Raises
     ------

@@ -1,21 +1,21 @@
 """``python -m benchmarks.measuring.pair BASE HEAD``: measure two commits interleaved, for a review.
 
 asv measures one commit after the other, and a machine's speed drifts within minutes. Each round of
-this command starts a fresh process of BASE and a fresh process of HEAD within seconds. The order
-alternates from round to round. Drift therefore cancels in the ratio of each round. Both processes
-use the interpreter of this command, the same JAX, and the checkout's benchmarks and jaxmeter. Only
-the package ``vcjax`` comes from the commit. ``<out>/base`` and ``<out>/head`` are stores with the
+this command starts a fresh process of BASE and a fresh process of HEAD within seconds, so drift
+cancels in the ratio of the two times. The order alternates from round to round. Both processes use
+the interpreter of this command, the same JAX, and the checkout's benchmarks and jaxmeter. Only the
+package ``vcjax`` comes from the commit. ``<out>/base`` and ``<out>/head`` are stores with the
 records of the two commits. ``python -m reports review --pair <out>`` compares the records.
 
 An interrupted command resumes when it is run again. It keeps all rounds that both commits have.
 Exit codes: 0 if both commits are measured, 2 if they cannot be measured, 130 if interrupted.
 
 For studies ``--inject`` adds a regression to HEAD. A regression is a Python file, given by its path
-or by its name in studies/detection/injected. When HEAD's package is imported, the function
-``inject`` of the file is called with the package. Several names or paths make several HEADs, each
-with one regression. The name ``none`` makes a HEAD without a regression. All HEADs are compared
-with the same processes of BASE. If there are several HEADs, each HEAD has a folder ``<out>/<name>``
-with stores ``base`` and ``head``.
+or by its name in studies/detection/injected. On import, HEAD's package passes itself to the
+function ``inject`` of the file. Several names or paths make several HEADs, each with one
+regression. The name ``none`` makes a HEAD without a regression. All HEADs are compared with the
+same processes of BASE. If there are several HEADs, each HEAD has a folder ``<out>/<name>`` with
+stores ``base`` and ``head``.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ SMALL_ROUNDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedCase:
-    """A case that a suite plans to measure: a function, its arguments and options of measuring.
+    """A case that a suite plans to measure: a function, its arguments, and how to measure it.
 
     Parameters
     ----------

@@ -150,7 +150,8 @@ def say_not_judged(
 ) -> None:
     """Print that the time left is too short to judge the times of some cases or operations.
 
-    `rest` has their names. All cases of this `kind` together need `needed_seconds`. `advice` is the
+    `kind` is a noun such as "operation with a changed program". All cases or operations of this
+    kind together need `needed_seconds`. `rest` names those that are not judged. `advice` is the
     advice to the user, such as "increase --budget by 40 s".
     """
     print(

@@ -101,8 +101,8 @@ def linearity(
     """Return the error of a program's linearity in its second argument, which is a field.
 
     The result for 3 times the field is compared with 3 times the result for the field. Rounding
-    errors of the two results differ. If a part of the program computes in single precision, the
-    difference is therefore about 1e-8, at any number of digits.
+    errors of the two results differ, so the difference is about 1e-8 if a part of the program
+    computes in single precision, at any number of digits.
     """
     first, field, *rest = arguments
     once = jax.tree.map(lambda leaf: leaf * 3.0, run(first, field, *rest))

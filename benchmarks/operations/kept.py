@@ -1,8 +1,8 @@
 """Keep the exact metrics of operations for later reviews of the same code.
 
 The exact metrics of an operation depend on the code, the versions of the packages and the
-processor. They are measured only once for each combination of these. Later reviews copy the
-records. A second review against the same BASE therefore measures only HEAD.
+processor. For each combination of code, versions and processor they are measured only once, and
+later reviews copy the records. A second review against the same BASE therefore measures only HEAD.
 """
 
 from __future__ import annotations
@@ -91,10 +91,10 @@ def take_kept(kept: Path, side: MeasuredSide, only: Sequence[str]) -> int:
 
 
 def keep(kept: Path, side: MeasuredSide) -> None:
-    """Copy the successful records of a side to the folder `kept`.
+    """Copy the successful records of a side to the folder `kept`, and remove the oldest folders.
 
-    The name of this folder is a digest of the code. Then remove the oldest folders next to `kept`,
-    so that at most `MAX_FOLDERS` folders remain.
+    The name of `kept` is a digest of the code. At most `MAX_FOLDERS` folders remain, `kept` and its
+    neighbours.
     """
     _copy_missing(_measured(side), (kept / "details", kept / "records"))
     if kept.exists():

@@ -138,7 +138,7 @@ def _run_worker(command: Sequence[str], environment: Mapping[str, str]) -> str |
 
 
 def _record_death(store: RecordStore, note: Path, round_index: int, why: str) -> bool:
-    """Record that the operation in progress failed; return False if the worker had not begun any.
+    """Record that the operation in progress failed; return False if no operation had begun.
 
     The worker writes the name of each operation that it begins into the file `note`. If a worker
     dies after its last operation, this operation keeps its record.
@@ -204,7 +204,7 @@ class Difference(NamedTuple):
     places: Sequence[Place] = ()
     """The places that differ, the largest difference first."""
     same_program: bool = True
-    """Whether the compiled programs or the counts are the same. Jaxprs may differ."""
+    """Whether the compiled programs are the same (for calls: the counts). Jaxprs may differ."""
 
 
 def difference(base: bytes, head: bytes) -> Difference:

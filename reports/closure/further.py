@@ -43,12 +43,12 @@ def spread(cases: pd.DataFrame, runs: pd.DataFrame, script: pd.DataFrame) -> Sec
         _spread_lead(cases),
         tuple(_script_sentences(script)),
         (
-            "If one of n otherwise equal runs takes a time d longer, the standard deviation is "
-            "about d / √n. For twenty runs and 28 ms this is about 6.3 ms, and the median is "
-            "unchanged. The value published for the closure is 6.2 ms. The first call after "
-            "compiling can be such a slow run: JAX sets up its fast path during this call, and "
-            "uses the memory of the results for the first time. The standard deviation of the "
-            "steady state excludes this call. The figures show whether this call took longer.",
+            "If n runs are equal, except that one takes d longer, the standard deviation is about "
+            "d / √n. For twenty runs and 28 ms this is about 6.3 ms, and the median is unchanged. "
+            "The value published for the closure is 6.2 ms. The first call after compiling can be "
+            "such a slow run: JAX sets up its fast path during this call, and uses the memory of "
+            "the results for the first time. The standard deviation of the steady state excludes "
+            "this call. The figures show whether this call took longer.",
         ),
         drawn,
     )

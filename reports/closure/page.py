@@ -17,9 +17,9 @@ FRAMES_LESSON = (
     "All variants compute the same frame of the same system. The cached variant closes over the "
     "rate maps of star and disk on purpose, because they stay the same. The hoisted variant is the "
     "closure after jaxmeter.hoist has turned its arrays into arguments. The static-callable "
-    "variant takes the system as an argument, but captures two of its tables in callables of its "
-    "metadata. Each process compares its frame with the frame that the argument "
-    "variant computed from the same arrays in another process.",
+    "variant takes the system as an argument, but the metadata of this argument has callables that "
+    "capture two tables of the system. Each process compares its frame with the frame that the "
+    "argument variant computed from the same arrays in another process.",
     "docs/closure.md explains the published numbers. They were measured with another program on "
     "another machine. Therefore, compare each closure only with its own argument variant.",
 )

@@ -205,8 +205,8 @@ def _quantity(title: str, meaning: str, units: tuple[Unit, ...], name: str, *end
 def error(title: str, name: str, meaning: str = "", *, within: str | None = None) -> Column:
     """Make a column of relative errors, coloured by the boolean column `within` if it is given.
 
-    A missing error becomes a dash if there is no such column, or if `checked_errors_count` is 0.
-    Otherwise it is shown as NaN.
+    A missing error becomes a dash if there is no column `name`, or if `checked_errors_count` is 0.
+    Any other missing error is shown as NaN.
     """
 
     def cell(row: Row) -> Cell:

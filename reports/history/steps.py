@@ -127,8 +127,8 @@ def _by_ruptures(values: Sequence[float]) -> list[int]:
 
     ruptures gets the logarithms of the values, divided by their noise. The noise is estimated from
     the median difference of neighbours, which a few jumps do not change. A change point adds two
-    parameters, a mean and a position. By the Bayesian information criterion, it costs 2 ln(n) noise
-    variances. The penalty is twice this cost, because times have heavy tails.
+    parameters, a mean and a position. By the Bayesian information criterion, two parameters cost
+    2 ln(n) noise variances. The penalty is twice this cost, because times have heavy tails.
     """
     if ruptures is None or min(values) <= 0:
         return []

@@ -6,10 +6,10 @@
 
 The study measures four operations on W7-X: the field, its gradient, the field at points off the
 surface, and the gradient of a scalar of the field with respect to X. The C++ package does not have
-the last operation. Each measurement is a process of its own, bound to one CPU for each thread. The
-table shows the time of the whole process, compile time, set-up and evaluation time in the steady
-state, peak memory and error. vcjax runs twice: first with an empty compilation cache, which this
-run fills, and then with the filled cache. The study needs `pip install virtual-casing`.
+the last operation. Each measurement is a process of its own, bound to as many CPUs as it has
+threads. The table shows the time of the whole process, compile time, set-up and evaluation time in
+the steady state, peak memory and error. vcjax runs twice: first with an empty compilation cache,
+which this run fills, and then with the filled cache. The study needs `pip install virtual-casing`.
 
 Times are medians over the processes. They are CPU seconds with one thread, and elapsed seconds with
 more threads. Elapsed seconds need a quiet machine. Rerun to resume.

@@ -209,7 +209,7 @@ def reviewed(pair: Path, page: Path) -> dict[str, Any]:
     Raises
     ------
     StudyError
-        If the review fails.
+        If the review ends with an error or without a verdict.
     """
     command = [sys.executable, "-m", "reports", "review", "--pair", str(pair), "--out", str(page)]
     if subprocess.call(command, cwd=ROOT, stdout=subprocess.DEVNULL) not in (0, 1):

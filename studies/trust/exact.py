@@ -1,10 +1,10 @@
 """Inject changes that `jaxmeter compare` finds without measuring times: docs/trust.md.
 
 Each of four changes is injected into the second function of a hundred pairs. The functions are of
-seven kinds. Two changes concern captured arrays: a captured array of 4096 bytes,
-and another value in an array that both functions capture. The other two changes are a call that
-retraces and one more temporary buffer. For each changed pair the study also measures an A/A pair:
-two equal functions. Rerun to resume.
+seven kinds. Two changes concern captured arrays: the second function captures an array of 4096
+bytes, or one value differs in an array that both functions capture. The other two changes are a
+call that retraces and one more temporary buffer. For each changed pair the study also measures an
+A/A pair, which is two equal functions. Rerun to resume.
 """
 
 from __future__ import annotations

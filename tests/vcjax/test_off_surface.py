@@ -244,7 +244,8 @@ def test_estimates_of_gradients_contain_rounding_errors_in_proportion_to_the_slo
     points = np.random.default_rng(7).normal(size=(3, 9, 11))
     slope, constant = 40.0, np.full((3, 1, 1), 1e3)
     field = slope * points + constant
-    nodes = Nodes(jnp.asarray(np.concatenate([points, points, field])), *(jnp.zeros(2),) * 2)
+    no_tables: Any = None
+    nodes = Nodes(jnp.asarray(np.concatenate([points, points, field])), jnp.zeros(2), no_tables)
     largest = [np.linalg.norm(v, axis=0).max() for v in (points, field)]
     assert _steepness(nodes) == pytest.approx(slope * largest[0] / largest[1], rel=1e-9)
 

@@ -70,7 +70,7 @@ def frame(
 ) -> Frame:
     """Return a random exposure and its expected rate.
 
-    `known` has rate maps that are not computed again, by their names in `RateMaps`.
+    `known` maps names of fields of `RateMaps` to rate maps that are not computed again.
     """
     rate = rate_maps(system, observation, known=known).total
     counts = system.detector.counts(rate, observation.exposure, key)

@@ -28,8 +28,8 @@ class OffAxisTable(eqx.Module):
         place = jnp.abs(position)
         squares = jnp.sum((place - self.positions) ** 2, axis=-1)
         nearness, nearest = jax.lax.top_k(-squares, NEIGHBOURS)
-        # The term 1e-6 keeps the weights and their gradients finite. At a source of the table, the
-        # weight of the image of this source is almost 1.
+        # The term 1e-6 keeps the weights and their gradients finite. At the position of a source in
+        # the table, this source's image has a weight of almost 1.
         weights = 1.0 / (1e-6 - nearness)
         weights /= jnp.sum(weights)
         shifts = place - self.positions[nearest]

@@ -127,7 +127,7 @@ def _both_axes(
 def quarter_rows(
     propagator: Propagator, offsets: Float64[np.ndarray, " q"]
 ) -> Iterator[Float32[np.ndarray, "q size size"]]:
-    """Yield the images of sources at all pairs of offsets: each item has one row of sources."""
+    """Yield the images of sources at all pairs of offsets, one row of sources at a time."""
     for row in offsets:
         yield propagator.images(np.stack([np.full_like(offsets, row), offsets], axis=1))
 
@@ -139,8 +139,8 @@ def stellar_images(
 
     Diameters are in units of wavelength / telescope diameter. The image of a star is the mean of
     the images of points on the star. The points have twelve equally spaced angles. Their squared
-    radii are Gauss-Legendre nodes. Only images of points in one quadrant are computed. The result
-    is mirrored.
+    radii are Gauss-Legendre nodes. Only images of points in one quadrant are computed. The other
+    images are mirror images.
     """
     nodes, weights = np.polynomial.legendre.leggauss(3)
     radii = np.sqrt(0.5 * (nodes + 1.0))

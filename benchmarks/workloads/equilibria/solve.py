@@ -10,10 +10,10 @@ NAME is one of `NAMES`:
   6 MA and a magnetic field of 5 T, with 8 and 12 poloidal modes. Known coils,
   `vcjax.problems.tokamak_coils`, hold the plasma.
 
-The script needs the large package vmecpp (``pip install vmecpp``). vcjax does not depend on it.
-Some bad inputs make the solver VMEC++ end its whole process, for example a plasma current that the
-coils push outwards. Therefore the solver runs in a separate process. A file is written only if the
-solver has converged.
+The script needs the large package vmecpp (``pip install vmecpp``), which vcjax does not need. On
+some bad inputs, such as a plasma current that the coils push outwards, the solver VMEC++ ends its
+whole process. Therefore the solver runs in a separate process. A file is written only if the solver
+has converged.
 """
 
 import argparse

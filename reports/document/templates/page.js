@@ -1,4 +1,4 @@
-// Sort a table by the column whose heading is pressed. Pressing it again reverses the order.
+// Sort a table by the column whose heading is pressed. A second press reverses the order.
 for (const button of document.querySelectorAll("th button")) {
   button.addEventListener("click", () => {
     const heading = button.closest("th");

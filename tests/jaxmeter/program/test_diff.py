@@ -148,7 +148,7 @@ def test_a_diff_renders_and_survives_json():
     found = jaxmeter.diff(step, lambda w, x: jnp.tanh(step(w, x)), W, X)
     assert ProgramDiff.from_json(found.to_json()) == found
     text = jaxmeter.table(found)
-    assert text.startswith("step -> <lambda>: another program\n  quantity ")
+    assert text.startswith("step -> <lambda>: different programs\n  quantity ")
     assert "  HLO: tanh              0    1  appeared" in text
     assert "      + sine, multiply, exponential, tanh -> f64[64] in layer" in text
     markdown = jaxmeter.markdown(found)

@@ -16,9 +16,15 @@ def test_nodes_and_normals_of_a_slender_torus_have_small_rounding_errors(traced,
     torus = problems.circular_torus(major_radius=radius, minor_radius=minor)
     X = torus.points(4, 8, half_period=True)
     problem = problems.known_problem(
-        *("slender torus", X),
-        **dict(nfp=1, half_period=True, digits=6, inside=(), src_shape=(3, 8), trg_shape=(1, 8)),
+        "slender torus",
+        X,
+        nfp=1,
+        half_period=True,
+        digits=6,
         outside=(problems.CentralConductor(1.0),),
+        inside=(),
+        src_shape=(3, 8),
+        trg_shape=(1, 8),
     )
     rule = vcjax.choose(X, problem.B, 6, nfp=1, half_period=True, trg_nphi=1, trg_ntheta=8)
     if traced:

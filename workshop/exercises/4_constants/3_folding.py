@@ -4,8 +4,8 @@ For each x, `rank` counts the numbers of a table that are below x. It sorts the 
 compiler evaluates this sort at compile time, slowly. `prepare(table)` should do the work that
 depends on the table alone, and `rank(prepared, x)` should do the rest.
 
-To see an estimate of the time that the sort takes in the compile, run this command before you
-change the file. FILE is its path:
+To see an estimate of how long the compiler sorts, run this command before you change the file. FILE
+is its path:
 
     .venv/bin/jaxmeter audit FILE:rank --arg 'f32[3]'
 """

@@ -65,8 +65,9 @@ def audit(
     *args, **kwargs : Any
         The arguments of the function. `jax.ShapeDtypeStruct` may stand for arrays.
     threshold_bytes : int
-        The largest size in bytes of a variable that is fine to embed. The size is the sum over all
-        arrays of the variable and all their occurrences in the program. The default is 1 MB.
+        The largest size in bytes of a variable that is fine to embed. The size of a variable is the
+        sum of the bytes of its embedded arrays. An array that is embedded twice counts twice. The
+        default is 1 MB.
 
     Returns
     -------
@@ -149,9 +150,9 @@ def holders_of(
 ) -> dict[Hashable, tuple[Holder, Match]]:
     """Return the holder of each captured array, by the array's key.
 
-    Each value is a pair (holder, match). The match shows the relation of the captured array to the
-    holder's array: the same object, a view, or another array with equal values. Arrays that neither
-    the function nor its arguments hold are left out.
+    Each value is a pair (holder, match). The match is ``same`` if the captured array is the
+    holder's array, ``view`` if it is a view of that array, and ``equal`` if it is another array
+    with equal values. Arrays that neither the function nor its arguments hold are left out.
     """
     found: dict[Hashable, tuple[Holder, Match]] = {}
     holders = []
@@ -169,6 +170,7 @@ def holders_of(
 
 
 def _likeness(array: Any, holders: Iterable[Holder]) -> tuple[Holder, Match] | None:
+    """Return a holder of an array with the same memory, or else with equal values; None if none."""
     value = getattr(array, "val", array)
     if jax.numpy.issubdtype(value.dtype, jax.dtypes.extended) or value.size < 2:
         return None

@@ -27,9 +27,10 @@ from jaxmeter._program.jaxprs import inner, label, sub_jaxprs
 from jaxmeter._records.constants import ConstantArray, Constants
 
 _PLAIN = re.compile(r"x(f32|f64|u?i(8|16|32|64))>$")
-"""Types whose values are compared as bytes. For other types, the printed values are compared."""
-# An array with more bytes than this is matched by its shape and dtype if no other array has them.
-# All other arrays are matched by their values.
+"""The end of an MLIR type with values that are compared as bytes. Other values are compared as
+printed text."""
+# An array with more bytes than this is matched with embedded constants by shape and dtype, if no
+# other captured array has the same shape and dtype. All other arrays are matched by their values.
 _COMPARED_BYTES = 1_000_000
 
 
@@ -216,8 +217,8 @@ def embedded_counts(
     """Count how often each captured array occurs among the embedded constants.
 
     The counts have the keys of ``arrays``. An array whose elements are all equal has the count 0,
-    because it is embedded as a single element. Arrays with equal values cannot be distinguished, so
-    their occurrences are divided among them.
+    because it is embedded as a single element. Captured arrays with equal values cannot be
+    distinguished, so the embedded constants with these values are divided among the arrays.
     """
     counts = dict.fromkeys(arrays, 0)
     values = {key: plain(array) for key, array in arrays.items()}

@@ -56,9 +56,9 @@ def code_names(code: types.CodeType) -> Iterator[str]:
 
 
 def parameters(fn: Any) -> list[inspect.Parameter]:
-    """Return the parameters that a call of a callable can fill; [] if they are not known.
+    """Return the parameters that a caller of a callable can set; [] if they are not known.
 
-    The ``self`` of a bound method is left out, and also parameters that a partial fills by
+    The result leaves out the ``self`` of a bound method, and the parameters that a partial sets by
     position.
     """
     if is_partial(fn):  # a library may have its own class of partials

@@ -39,11 +39,11 @@ def hoist(
     -------
     hoisted : callable
         ``hoisted(constants, *args, **kwargs)`` returns the same as ``fn(*args, **kwargs)``. It is
-        already jitted. It may be jitted again with other options. It may be differentiated and
-        mapped, also with respect to the constants. Its arguments must have the shapes, dtypes and
-        static values of the arguments of `hoist`. The static values are the static arguments and
-        all leaves that are neither arrays nor numbers. ``hoisted`` donates the positional arguments
-        that ``fn`` donates, but no keyword arguments.
+        already jitted, and may be jitted again with other options. It may be differentiated and
+        mapped; the constants are treated like the other arguments. Its arguments must have the
+        shapes, dtypes and static values of the arguments that `hoist` got. The static values are
+        the static arguments and all leaves that are neither arrays nor numbers. ``hoisted`` donates
+        the positional arguments that ``fn`` donates, but no keyword arguments.
     constants : dict
         The captured arrays of one dimension or more. The keys are the paths that `jaxmeter.audit`
         shows. Arrays without a path are named ``"constant 0"``, ``"constant 1"``, ... If
@@ -52,11 +52,12 @@ def hoist(
     Raises
     ------
     JaxmeterError
-        If the function or an argument cannot be used. ``hoisted`` raises this error for constants
-        with other keys, and for arguments of other shapes, dtypes or static values. It also raises
-        the error if a sub-program that captures an array cannot take another argument. If a
-        function with a custom derivative captures a constant, there is no derivative with respect
-        to this constant: ``hoisted`` raises the error even if the tangent is zero.
+        If the function or an argument cannot be used. ``hoisted`` also raises this error:
+
+        - for constants with other keys, and for arguments of other shapes, dtypes or static values;
+        - if a sub-program that captures an array cannot take another argument;
+        - for a derivative with respect to a constant that a function with a custom derivative
+          captures, even if the tangent is zero.
     Exception
         Any exception that the function raises while it is traced.
 

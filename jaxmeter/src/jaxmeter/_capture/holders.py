@@ -57,7 +57,7 @@ class Holder:
 
 
 UNKNOWN = Root("unknown", "")
-"""The start of the path of the searched function and of the functions that it wraps."""
+"""The root of the searched function itself, and of the functions that it wraps."""
 
 
 def held_arrays(fn: Callable[..., Any], arguments: Mapping[str, Any]) -> Iterator[Holder]:

@@ -83,9 +83,10 @@ def _bind(equation: Any, operands: Sequence[Any], params: Mapping[str, Any]) -> 
 
 
 def _taking(closed_jaxpr: Any, held: Values) -> Callable[..., list[Any]]:
-    """Return a function that replays a jaxpr.
+    """Return a function that replays a jaxpr with other values for the captured arrays in ``held``.
 
-    The first argument of the function is the sequence of the values of ``held``.
+    The function takes these values as a sequence, in the order of ``held``, and then the arguments
+    of the jaxpr.
     """
 
     def run(values: Sequence[Any], *args: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Find the source lines that use the arrays that a program captured."""
+"""Find the source lines that use a program's captured arrays."""
 
 from __future__ import annotations
 
@@ -109,10 +109,10 @@ def use_of(equation: Any) -> Use | None:
 
 
 def _returned(jaxpr: Any) -> Use | None:
-    """Return the line that defines a function, or None if JAX does not report it.
+    """Return the line that defines a function, or None if JAX does not report this line.
 
-    This line is reported for captured arrays that the function returns directly, because no
-    equation uses them.
+    If a function returns a captured array directly, no equation uses the array. The line of the
+    definition is then shown as the use of the array.
     """
     information = getattr(jaxpr, "debug_info", None)
     match = _DEFINED.fullmatch(getattr(information, "func_src_info", None) or "")

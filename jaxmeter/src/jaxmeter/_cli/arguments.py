@@ -88,10 +88,11 @@ def case_from_options(command: str, target: str, options: argparse.Namespace | S
 
 
 def calls_from_options(target: str, texts: Sequence[str]) -> Any:
-    """Return the calls to make, or None if there are none.
+    """Return the calls to make, from the options ``--call`` or else from the target's module.
 
-    The options ``--call`` give the calls, with arrays of ones. Without ``--call``, the function
-    ``jaxmeter_calls`` of the imported module returns the calls.
+    An option may give types and shapes of arrays, which are filled with ones. Without ``--call``,
+    the module's function ``jaxmeter_calls`` returns the calls. Return None if the module does not
+    define this function.
     """
     if texts:
         return list(map(_parse_call, texts))
@@ -149,7 +150,7 @@ def parse_arguments(
 
 
 def static_options(fn: Callable[..., Any], names: Sequence[str]) -> dict[str, Any]:
-    """Return the options of `jax.jit` that make the arguments of these names static."""
+    """Return the options of `jax.jit` that make the named arguments static."""
     for name in names:
         if not _takes(fn, name):
             raise JaxmeterError(

@@ -47,7 +47,7 @@ standard output."""
 TARGET_HELP = (
     "package.module:function or file.py:function. Without --arg, --npz, --pickle and --no-args, "
     f"the arguments come from {ARGUMENTS_HOOK}(name) in the module. If the module does not define "
-    "this function, the target is called and must return jaxmeter.Case(fn, args)"
+    f"{ARGUMENTS_HOOK}, the target is called and must return jaxmeter.Case(fn, args)"
 )
 
 

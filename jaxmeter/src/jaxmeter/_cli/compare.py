@@ -87,6 +87,7 @@ def run(options: argparse.Namespace) -> tuple[Comparison, bool | None]:
 
 
 def _effort(seconds: float | None) -> Effort:
+    """Return the default effort, or an effort with enough turns for the option ``--seconds``."""
     if seconds is None:
         return Effort()
     effort = Effort(steady_seconds=seconds)

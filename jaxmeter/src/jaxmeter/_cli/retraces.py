@@ -1,8 +1,8 @@
 """Call a function several times, and show which calls were traced or compiled again and which
 argument is the cause.
 
-exit codes: 0 at most as many traces and compiles as --traces allows; 1 more; 2 bad usage;
-3 the function could not be imported or called
+exit codes: 0 no more traces or compiles than --traces allows; 1 more traces or compiles;
+2 bad usage; 3 the function could not be imported or called
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compare the answers of two functions bit by bit, and measure how far apart they are."""
+"""Compare the answers of two functions bit by bit, and measure their largest difference."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jaxmeter._records.comparison import Answers
 
 
 def answers_of(a: Any, b: Any) -> Answers:
-    """Compare the answers of two functions.
+    """Return fingerprints of two functions' answers, and the largest difference of the answers.
 
     The answers are pytrees of arrays and numbers, of any dtype and shape. Other leaves, such as
     functions, are ignored.

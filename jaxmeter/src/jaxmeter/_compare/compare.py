@@ -66,11 +66,12 @@ def compare(
     ----------
     a, b : str, Side or callable
         The functions. Each is given as ``package.module:function``, as ``file.py:function``, as a
-        `Side`, or as a function of a module, of the running script or of a notebook. Both are
-        called with ``args``. Without ``args``, the arguments come from the `Side` or from the
-        function's module, as for the ``jaxmeter`` commands. Alternatively, the function returns a
-        `jaxmeter.Case`. If the module defines ``jaxmeter_calls(name)``, the calls that this hook
-        returns are made as well, to count retraces.
+        `Side`, or as a function object from a module, the running script or a notebook. Both
+        functions are called with ``args``. Without ``args``, the arguments come from the `Side`, or
+        from ``jaxmeter_arguments(name)`` in the function's module. If the module does not define
+        ``jaxmeter_arguments``, the given function is called and must return a `jaxmeter.Case`. If
+        the module defines ``jaxmeter_calls(name)``, the calls that it returns are also made, to
+        count retraces.
     *args : Any
         The arguments of both functions. They are pickled. Each `jax.ShapeDtypeStruct` is replaced
         by an array of ones.
@@ -182,8 +183,8 @@ def compare_records(
     Parameters
     ----------
     records_a, records_b : sequence of Record
-        The records of the first and of the second side: the same number of records for both. The
-        n-th records of both sides form a round, and each round gives one ratio. The two records of
+        The records of the first side and of the second side, in equal numbers. The n-th records of
+        both sides form a round, and each round gives one ratio. The two records of
         a round should be measured directly one after the other. Each side should come first in half
         of the rounds.
     criteria : Criteria

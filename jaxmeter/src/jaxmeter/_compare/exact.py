@@ -42,7 +42,10 @@ def compare_exact(records_a: Sequence[Record], records_b: Sequence[Record]) -> t
 
 
 def compare_answers(answers: Sequence[Answers | None], tolerance: float = 0.0) -> tuple[Exact, ...]:
-    """Compare the answers of both functions in each process, bit by bit or within a tolerance."""
+    """Compare the answers of both functions in each process, bit by bit or within a tolerance.
+
+    The result has one element, or none if the answers of a process are not known.
+    """
     known = [one for one in answers if one is not None]
     if not known or len(known) < len(answers):
         return ()

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 MEDIAN_COVERAGE = 0.95
 """Probability with which an interval should contain the true median."""
 MIN_VALUES_COUNT = 6
-"""The smallest number n of values whose range reaches `MEDIAN_COVERAGE`. The range contains the
-median with probability 1 - 2 (1/2)^n, which is 0.97 for n = 6 and 0.94 for n = 5."""
+"""The smallest number of values for an interval with `MEDIAN_COVERAGE`. The range of n values
+contains the true median with probability 1 - 2 (1/2)^n: 0.97 for n = 6, 0.94 for n = 5."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ def median_interval(
     The k-th smallest and the k-th largest of n independent values enclose the median of any
     continuous distribution with probability 1 - 2 P(Binomial(n, 1/2) < k). These two values are the
     ends of the interval, for the largest k with a probability of at least `coverage`. If there is
-    no such k, the interval is the whole range of the values, and the result has a lower
-    probability. Source: H. A. David, H. N. Nagaraja, Order Statistics, 3rd ed., 7.1.
+    no such k, the interval is the whole range of the values, and the coverage in the result is
+    lower than `coverage`. Source: H. A. David, H. N. Nagaraja, Order Statistics, 3rd ed., 7.1.
 
     Parameters
     ----------

@@ -122,9 +122,10 @@ def adjacent_rounds(
     """Return the numbers of the rounds in which two processes ran directly one after the other.
 
     A round has one process for each of two versions. A round is left out if another process started
-    between its two processes, or if they started more than `MAX_SECONDS_APART` apart. If several
-    rounds of one version ran first, and then the rounds of the other version in the same order, no
-    round is returned: drift of the machine would look like a difference between the versions.
+    between its two processes, or if its processes started more than `MAX_SECONDS_APART` apart. If
+    one version ran first in several rounds, and then the other version in the same rounds and the
+    same order, no round is returned: drift of the machine would look like a difference between the
+    versions.
 
     Parameters
     ----------

@@ -67,10 +67,10 @@ def compare_times(
     criteria : Criteria
         The limits that decide whether times are different.
     times_count : int, optional
-        The number of times that are tested together, which may be larger than the number of
-        ``quantities``. If this number is given, the significance is divided by the number
-        (Bonferroni). Tests and intervals then hold for all these times together. By default,
-        p-values are corrected by Holm's method, and each interval holds by itself.
+        How many timed quantities are tested together. ``quantities`` may contain only some of them.
+        If this count is given, the significance is divided by the count (Bonferroni). Tests and
+        intervals then hold for all these quantities together. By default, p-values are corrected by
+        Holm's method, and each interval holds by itself.
 
     Returns
     -------

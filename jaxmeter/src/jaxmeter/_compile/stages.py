@@ -88,7 +88,7 @@ def stage_seconds(recording: Recording) -> StageSeconds:
 def _without_emitters_parts(events: Sequence[Interval]) -> list[Interval]:
     """Return the events of a thread, without the events inside an event named `_EMITTER`.
 
-    XLA emits one kernel in the time of an event named `_EMITTER`.
+    Each event named `_EMITTER` is the emission of one kernel.
     """
     emitters = [event for event in events if event.name == _EMITTER]
     return [

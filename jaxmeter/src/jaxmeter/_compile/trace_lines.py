@@ -25,8 +25,8 @@ from jaxmeter._program.places import (
 )
 
 _INTERVAL_SECONDS = 1e-3
-# The signal is never sent to the process: Python only calls the handler of the signal. By default,
-# processes ignore this signal.
+# The signal is never sent to the process: `_thread.interrupt_main` only makes Python call the
+# handler of the signal. By default, processes ignore this signal.
 _SIGNAL = signal.SIGURG
 # Python switches threads after this time. With the default of 5 ms, samples would be 5 ms apart.
 _SWITCH_SECONDS = 5e-4
@@ -35,9 +35,9 @@ _SWITCH_SECONDS = 5e-4
 class Sampler:
     """Samples of the Python stack of the main thread, each with the seconds since the last sample.
 
-    A second thread requests each sample, and the main thread takes the sample itself, in the
-    handler of a signal. A second thread must not read the frames: CPython 3.11 can crash if the
-    frames of a running thread are read.
+    A second thread requests each sample, and the main thread takes the sample in the handler of a
+    signal. The second thread does not read the frames itself, because CPython 3.11 can crash if
+    another thread reads the frames of a running thread.
     """
 
     def __init__(self) -> None:
@@ -97,8 +97,8 @@ class Equations:
     """The equations of a jaxpr by source line.
 
     An equation inside a jitted function of JAX, such as ``jnp.where``, belongs to the line that
-    calls the function. JAX reuses the inner equations of the first call for all later calls, so
-    the lines of inner equations may belong to another call.
+    calls the function. The lines that JAX reports for the inner equations are not used: JAX traces
+    the function once and reuses its equations, so these lines may belong to another call.
     """
 
     def __init__(self, closed_jaxpr: Any) -> None:

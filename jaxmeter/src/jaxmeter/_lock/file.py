@@ -92,7 +92,7 @@ def read_lock(file: Path) -> dict[str, Section]:
 
 
 def section_of(file: Path, name: str) -> Section:
-    """Return the section of a lock file that ``jaxmeter lock --check`` needs.
+    """Return the section ``name`` of a lock file, for ``jaxmeter lock --check``.
 
     Raises
     ------

@@ -27,10 +27,10 @@ class Listener:
     """Base class of listeners to JAX's monitoring events."""
 
     def on_trace(self, fun_name: str, seconds: float) -> None:
-        """Handle the trace of a function. The name is the function's own, such as ``step``."""
+        """Handle the trace of a function. ``fun_name`` is the function's name, such as ``step``."""
 
     def on_lowering(self, fun_name: str, seconds: float) -> None:
-        """Handle the lowering of a program. The name is the program's, such as ``jit(step)``."""
+        """Handle the lowering of a program. ``fun_name`` is a name such as ``jit(step)``."""
 
     def on_compile(self, fun_name: str, seconds: float, *, is_hit: bool) -> None:
         """Handle the compile of a program.

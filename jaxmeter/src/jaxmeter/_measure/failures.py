@@ -57,7 +57,7 @@ def raise_from_call(
     says what to try. ``where`` says which of several calls failed, such as `` in call 2``.
     """
     name, given, message = name_of(fn), _given(args, kwargs), message_of(error)
-    # An error in the body is not about the arguments of the call.
+    # A TypeError from the body of the function is not about the arguments of the call.
     is_binding = isinstance(error, TypeError) and _first_frame(error.__traceback__) is None
     if is_binding and (problem := _unbound(fn, args, kwargs)):
         names = ", ".join(inspect.signature(fn).parameters)

@@ -116,10 +116,10 @@ class KnownJit:
 def jit_of(fn: Any) -> Any:
     """Return the jitted function that a call of ``fn`` reaches, or None if none is found.
 
-    This is ``fn`` itself if ``fn`` was made by `jax.jit`, or has the methods of such a function. It
-    is a `KnownJit` for a method, a partial or an object that calls a jitted function, and for a
-    function jitted by a library. Plain Python functions are not searched. If the result is None,
-    jaxmeter must jit ``fn``.
+    The result is ``fn`` itself if ``fn`` was made by `jax.jit`, or has the methods of such a
+    function. The result is a `KnownJit` for a method, a partial or an object that calls a jitted
+    function, and for a function jitted by a library. Plain Python functions are not searched. If
+    the result is None, jaxmeter must jit ``fn``.
     """
     if isinstance(fn, (_JaxJit, KnownJit)):
         return fn

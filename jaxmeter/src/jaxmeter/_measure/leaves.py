@@ -39,8 +39,8 @@ def split(
 ) -> tuple[dict[int, Any], Call]:
     """Return the leaves that JAX cannot trace, and the arguments without these leaves.
 
-    The leaves are returned by position. Each static argument counts as one such leaf. In the
-    arguments, each of these leaves is replaced by None.
+    The first value maps the position of each such leaf to the leaf. Each static argument counts as
+    one such leaf. In the returned arguments, None replaces each of these leaves.
     """
     leaves, tree = _flat(_marked(args, kwargs, static))
     fixed = {

@@ -28,7 +28,8 @@ from jaxmeter._records.plain_data import checked
 from jaxmeter._records.record import Counts, Failure, Record
 from jaxmeter.errors import RetraceError
 
-# After a run that takes longer than this, the time to publish the record does not matter.
+# The record is published after each steady-state run that takes longer than this. The time to
+# publish the record is then negligible.
 _SLOW_RUN_SECONDS = 0.05
 
 
@@ -181,7 +182,7 @@ class Run:
         self.traced, seconds = timed(self.clock, lambda: trace("measure", self.jitted, self.case))
         self.progress.note_in("phases", trace_seconds=seconds)
         if self.events.traced:
-            # The last event belongs to the outermost function, and has its name in JAX.
+            # The last event is the trace of the outermost function, and has JAX's name for it.
             self.name = self.events.traced[-1]
         self.progress.note(
             constants=count_constants(self.traced.jaxpr),
@@ -262,6 +263,7 @@ class Run:
         return counts(self.events, self.name, self.counter)
 
     def traces_count(self) -> int:
+        """Return a count that grows with each trace, compile and run of the Python body."""
         now = self.counts()
         both = (now.traces_count or 0) + (now.compiles_count or 0)
         return both + (now.python_executions_count or 0)

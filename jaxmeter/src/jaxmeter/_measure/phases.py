@@ -78,8 +78,8 @@ def run_steady(
         args, kwargs = arguments()
         with no_garbage_collection():
             answer, seconds = timed(clock, functools.partial(call, *args, **kwargs))
-        # Count traces after the run. jax.no_tracing would also refuse programs with effects. Such
-        # programs are not traced again, but they do not take JAX's fast path.
+        # Compare the counts instead of using jax.no_tracing, which would also refuse programs with
+        # effects. Such programs are not traced again, but do not take JAX's fast path.
         if traces_count() != traces_before:
             raise retrace_error(name_of(call))
         if taken >= 0:

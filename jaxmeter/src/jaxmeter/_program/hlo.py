@@ -202,10 +202,10 @@ def named_instructions(text: str) -> dict[str, Instruction]:
 
 
 def _named_part(body: Iterable[Instruction]) -> Instruction | None:
-    """Return the instruction of a computation that names the caller of the computation.
+    """Return the instruction that gives its `op_name` to the caller of a computation.
 
-    The caller gets the `op_name` of this instruction. Return None if no instruction of the
-    computation has an `op_name`.
+    The result is the root of the computation if the root has an `op_name`, or else an instruction
+    with the most frequent `op_name`. Return None if no instruction has an `op_name`.
     """
     named = [part for part in body if part.op_name]
     if not named:

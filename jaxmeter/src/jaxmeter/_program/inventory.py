@@ -36,7 +36,7 @@ from jaxmeter.errors import JaxmeterError
 
 @beginning_in_users_code
 def inventory(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) -> Inventory:
-    """Compile a function and list the operations of its program; the function is not run.
+    """Compile a function and return the operations of its program; the function is not run.
 
     Parameters
     ----------
@@ -262,7 +262,8 @@ def _line_changes(
     differing = [one for one in changes if one.equations_change or one.bytes_change]
 
     def order(one: LineChange) -> tuple[bool, bool, int, int]:
-        # New lines come first, then lost lines, then lines of both. An edited line counts as new.
+        # New lines come first, then lost lines, then lines that both programs have. An edited line
+        # counts as a lost line and a new line.
         is_lost, is_new = one.now is None, one.before is None
         sizes = -abs(one.bytes_change), -abs(one.equations_change)
         return (not (is_lost or is_new), is_lost, *sizes)

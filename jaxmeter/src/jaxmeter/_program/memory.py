@@ -96,6 +96,7 @@ def memory(fn: Case | Callable[..., Any], *args: Any, run: bool = True, **kwargs
 
 
 def _run(case: Case, lowered: jax.stages.Lowered, compiled: jax.stages.Compiled) -> None:
+    """Run a case, so that the peak memory of the run can be read."""
     kwargs = dict(case.kwargs)
     if jax.tree.structure((case.args, kwargs)) != lowered.in_tree:
         # The function has static arguments, or was jitted by another library.

@@ -51,7 +51,7 @@ class CompiledKernel:
     instructions_count: int
     """The number of HLO instructions in the kernel that do more than move or name data."""
     operations: dict[str, int]
-    """The number of these instructions with each opcode."""
+    """The instructions that `instructions_count` counts, as a number for each opcode."""
     scope: str
     primitive: str
     source: str
@@ -119,8 +119,8 @@ class CompileAdvice:
     text: str
     source: str
     seconds: float
-    """The part of the profiled seconds that the rule concerns. The change can save at most this
-    part."""
+    """The most seconds that the change can save, out of the profiled seconds of the lines or
+    kernels that the change affects."""
 
 
 _Part = TypeVar("_Part", CompiledKernel, CompiledLine)
@@ -162,12 +162,12 @@ class CompileProfile(Result):
 
     @property
     def attributed_share(self) -> float:
-        """The share of the seconds of all rows that is attributed to a source line."""
+        """The share of the profiled time that is attributed to source lines."""
         return self._share({"measured", "by instructions", "by equations", "by estimate"})
 
     @property
     def measured_share(self) -> float:
-        """The share of the seconds of all rows that was measured for a line or kernel itself."""
+        """The share of the profiled time in rows with the basis ``measured``."""
         return self._share({"measured"})
 
     def _share(self, bases: set[str]) -> float:

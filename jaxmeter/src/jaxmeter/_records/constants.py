@@ -39,5 +39,5 @@ class Constants:
     hidden_argument_count: int | None = None
     folding_alarms_count: int | None = None
     """How often XLA warned that constant folding takes more than 1 s. The warnings are counted only
-    for worker processes."""
+    in worker processes."""
     arrays: tuple[ConstantArray, ...] = ()

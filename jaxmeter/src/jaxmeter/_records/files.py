@@ -1,4 +1,4 @@
-"""Read files that other programs may have made, write files completely, make temporary folders.
+"""Read files from other programs, write files completely or not at all, make temporary folders.
 
 Only regular files of a limited size are read. Other files can block the reader: a FIFO makes the
 reader wait without end, a device may have no end, and a sparse file may have many gigabytes.
@@ -139,7 +139,7 @@ def write_file(path: str | Path, content: str | bytes) -> None:
 
 @contextlib.contextmanager
 def temporary_folder(prefix: str = "jaxmeter-") -> Iterator[Path]:
-    """Make a temporary folder for a ``with`` block, and remove the folders of killed processes.
+    """Make a temporary folder for a ``with`` block, and remove folders that killed processes left.
 
     A process holds a lock on its folder. The system releases the lock when the process ends, even
     if the process is killed. Folders of this user with the same prefix are removed if no process

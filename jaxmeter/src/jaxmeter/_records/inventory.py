@@ -67,8 +67,10 @@ class Change:
 
 @dataclass(frozen=True)
 class FusionChange:
-    """Fusions of the first program, and the fusions of the second program with which they share
-    operations."""
+    """Fusions that differ between two programs, and that share operations.
+
+    ``before`` has the fusions of the first program, and ``now`` the fusions of the second program.
+    """
 
     kind: Literal["appeared", "vanished", "split", "merged", "changed", "regrouped"]
     before: tuple[Fusion, ...]

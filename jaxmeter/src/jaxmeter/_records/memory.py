@@ -37,7 +37,7 @@ class Allocator:
     """Whether JAX allocates its whole share of the memory at the start. None if the backend has no
     such option."""
     fraction: float | None
-    """The share of the device's memory, as set by XLA_CLIENT_MEM_FRACTION or
+    """JAX's share of the device's memory, as set by XLA_CLIENT_MEM_FRACTION or
     XLA_PYTHON_CLIENT_MEM_FRACTION; 0.75 by default. None if the backend has no such option."""
     kind: str | None
     """The value of XLA_PYTHON_CLIENT_ALLOCATOR: ``default``, ``platform``, ``bfc`` or

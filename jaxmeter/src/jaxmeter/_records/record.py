@@ -56,8 +56,8 @@ class Phases:
 class Counts:
     """The numbers of runs, traces and compiles of the measured function.
 
-    They are counted until the end of the steady-state runs. A comparison also counts the calls of
-    ``--call`` or ``jaxmeter_calls``, which it makes after these runs.
+    Counting ends with the last steady-state run. A comparison also counts the traces and compiles
+    in the calls of ``--call`` or ``jaxmeter_calls``, which come after the steady-state runs.
     """
 
     python_executions_count: int | None = None

@@ -79,7 +79,7 @@ class RunCompile:
     such lines, at most three lines of libraries are given."""
     intervals: tuple[RunInterval, ...]
     own_seconds: float
-    """The seconds of all stages, without the seconds of other compiles within them."""
+    """The seconds of all stages, without other compiles that ran during these stages."""
     cache: CacheOutcome
     """The outcome in the persistent cache; empty if nothing was compiled."""
     cache_reason: str
@@ -159,8 +159,8 @@ class RunProcess:
 class Saving:
     """A way to spend less time on compiling, and the seconds that it would save.
 
-    The persistent cache saves time in later runs only. The other kinds save time in this run, and
-    no two of these savings include the same compile.
+    The persistent cache saves time in later runs only. Savings of the other kinds are seconds of
+    this run, and no two of them include the same compile.
     """
 
     kind: Literal["compiled again", "outside of jit", "persistent cache"]

@@ -39,7 +39,7 @@ def cache_sheet(found: CacheDiagnosis) -> Sheet:
     ]
     tables = (
         Table(
-            ("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS:", "programs kept:", "their compiles:"),
+            ("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS:", "programs kept:", "compile time:"),
             thresholds,
         ),
         Table(("not in the cache", "line", "compile:", "why"), missed, limit=10),

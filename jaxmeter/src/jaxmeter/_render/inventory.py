@@ -78,7 +78,7 @@ def _headline(diff: ProgramDiff) -> str:
     changes = [change for _, section in _sections(diff) for change in section]
     verdict = {
         True: "the same optimised program",
-        False: "another program",
+        False: "different programs",
         None: "the known quantities differ" if changes else "no known difference",
     }[diff.same]
     if diff.values is False:
@@ -86,7 +86,7 @@ def _headline(diff: ProgramDiff) -> str:
         verdict = (
             "the same except for captured values"
             if is_alone
-            else f"{verdict}, with other captured values"
+            else f"{verdict}, with different captured values"
         )
     if diff.versions is not None:
         verdict += f", with JAX {diff.versions[0]} and {diff.versions[1]}"

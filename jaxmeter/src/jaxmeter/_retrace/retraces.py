@@ -85,9 +85,10 @@ def retraces(
 
 
 def call_arguments(given: Any, number: int) -> Call:
-    """Return the positional and the keyword arguments of a call.
+    """Return the positional and the keyword arguments of a call in the user's list of calls.
 
-    An error message contains `number`, the position of the call.
+    `given` is a tuple of arguments, or a pair (args, kwargs). Error messages contain `number`, the
+    position of the call.
     """
     if not isinstance(given, tuple):
         raise JaxmeterError(

@@ -29,9 +29,8 @@ _GROUPS = {"placement": 1, "static number": 2, "option": 3}
 """The group of each kind of difference. Kinds that are not listed are differences of arguments,
 which are group 0."""
 _SEVERITY = {"weak type": 0, "structure": 2, "form": 3}
-"""Weights of the kinds of difference. Kinds that are not listed have weight 1. If two earlier calls
-have equally many differences from a call, the earlier call with the smaller sum of weights is
-nearer."""
+"""Weights of the kinds of difference. Kinds that are not listed have weight 1. If two calls have
+equally many differences from a later call, the smaller sum of weights decides which is nearer."""
 
 
 class Leaf(NamedTuple):

@@ -26,8 +26,8 @@ schema(
 )
 schema(
     "compile_lines",
-    "Each row is a source line with its share of the time of every stage. The slowest line is "
-    "first.",
+    "Each row is a source line, with the time that the line takes in each stage. The slowest line "
+    "is first.",
     source="file and line",
     function="name of the Python function",
     text="source text of the line",

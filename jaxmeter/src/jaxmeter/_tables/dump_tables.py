@@ -175,7 +175,7 @@ def dump_tables(dump: Dump) -> dict[str, pd.DataFrame]:
 
 
 def _parts(stage: str, program: Collection[Instruction]) -> list[dict[str, Any]]:
-    """Return the properties by which the instructions are counted."""
+    """Return a dictionary for each instruction, with the properties that the tables count by."""
     # Results inside fusions need no memory.
     fused = {part.calls for part in program if part.opcode == "fusion"}
     return [

@@ -29,9 +29,10 @@ schema(
 
 
 def kernel_table(launches: list[dict[str, Any]]) -> pd.DataFrame:
-    """Return the table of kernels.
+    """Return the table ``kernels``, with one row for all launches that differ only in duration.
 
-    Each launch is a dictionary with the columns of the kernel and the duration in ``seconds``.
+    Each launch is a dictionary with the columns that describe the kernel, and the duration in
+    ``seconds``.
     """
     if not launches:
         return frame("kernels", [])

@@ -86,8 +86,8 @@ def nsys_tables(
 
     Each kernel is joined with the call that launched it, by process and correlation number. A call
     is joined with the innermost ``Thunk`` range around the call on the same thread. XLA writes such
-    a range for each operation. One call launches all kernels of a CUDA graph, so all of them get
-    the same operation.
+    a range for each operation. One call launches all kernels of a CUDA graph, so all these kernels
+    get the same operation.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Define the schemas of tables, make and save tables that match, and describe all tables."""
+"""Define the schemas of tables, make tables that match a schema, and save and describe tables."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Schema:
     title : str
         The meaning of the rows.
     columns : mapping
-        From the name of each column to a pair: the name of the pandas type, and the meaning with
-        the unit. Values may be missing in all columns.
+        A mapping from the name of each column to a pair: the name of the pandas type, and the
+        meaning with the unit. Any column may have missing values.
     """
 
     title: str
@@ -77,7 +77,7 @@ def _kind(column: str) -> str:
 
 
 def frame(name: str, rows: Any) -> pd.DataFrame:
-    """Return a table with all columns of its schema, in order, with values of the right kinds.
+    """Return a table with the columns of its schema, in order, converted to the schema's types.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ schema(
     file_bytes="size of the file, bytes",
     events_count="number of events, including the marks that thread pools write about their own "
     "work",
-    op_events_count="number of events that are runs of operations of programs",
+    op_events_count="number of events that are runs of operations",
     lines_count="number of threads and streams with events",
     programs_count="number of programs that ran operations",
     programs_with_hlo_count="number of programs that ran operations and have a known HLO",

@@ -65,7 +65,7 @@ def watch_program(
             f"can be run, such as: jaxmeter {call} -- python script.py"
         ) from None
     with _passing_signals_to(process):
-        # The program handles an interrupt in its own way: wait until it ends.
+        # The program handles an interrupt in its own way, so wait until the program ends.
         code = process.wait()
     exit_code = 128 - code if code < 0 else code
     return read_run(folder, argv, exit_code, began, time.time())

@@ -89,7 +89,7 @@ def _histories(folder: Path) -> Iterator[list[Event]]:
 
 def _process(number: int, events: list[Event], began: float) -> RunProcess:
     start, last = events[0], events[-1]
-    # A forked process inherits JAX: the event of the import is in the file of the parent.
+    # A forked process inherits JAX, so the event of the import is in the parent's file.
     jax = next((event["version"] for event in events if event["event"] == "jax"), "")
     if not jax and start["forked"] and any(event["event"] in STAGES for event in events):
         jax = "of its parent"
@@ -192,7 +192,7 @@ def _compile(draft: _Draft, process: int, id: str, own: float, began: float) -> 
 
 
 def _own_seconds(drafts: list[_Draft]) -> list[float]:
-    """Return the seconds of each compile, without the seconds of other compiles within it."""
+    """Return the seconds of each compile, without other compiles that ran during this compile."""
     stages: dict[int, list[tuple[float, float, int]]] = defaultdict(list)
     for number, draft in enumerate(drafts):
         for event in draft.events:

@@ -22,8 +22,8 @@ _CACHE_SUGGESTION = (
 def savings(compiles: Sequence[RunCompile]) -> tuple[Saving, ...]:
     """Return the changes that would save time, the largest saving first.
 
-    If the persistent cache would save time in later runs, the last entry is this time. All other
-    entries save time in this run, and no two of these entries include the same compile.
+    If the persistent cache can save time in later runs, this saving is the last entry. The other
+    entries are seconds of this run, and no two of them include the same compile.
     """
     again: dict[tuple[str, ...], list[RunCompile]] = defaultdict(list)
     outside: dict[str, list[RunCompile]] = defaultdict(list)

@@ -51,8 +51,8 @@ ul {{ padding-left: 1.2rem; margin: .3rem 0; }}
 <ul>{notes}</ul>
 <h2>Avoidable time</h2>
 <p class="quiet">The row about the persistent cache shows the compile time that later runs can save.
-In the other rows, each compile is counted at most once. Its time is the sum of tracing, lowering
-and compiling, without the time of other compiles that began meanwhile.</p>
+In the other rows, each compile is counted at most once. The time of a compile is the sum of
+tracing, lowering and compiling, without other compiles that ran during these stages.</p>
 <table><thead><tr><th>time</th><th>compiles</th><th>kind</th><th>cause</th><th>what to do</th></tr>
 </thead><tbody>{savings}</tbody></table>
 <h2>Timeline</h2>
@@ -60,7 +60,7 @@ and compiling, without the time of other compiles that began meanwhile.</p>
 <span style="color:var(--lower)"></span>lower <span style="color:var(--compile)"></span>compile
 <span style="color:var(--hit)"></span>read from the persistent cache</p>
 {timelines}
-<h2>Lines that compiled</h2>
+<h2>Lines that led to compiles</h2>
 <p class="quiet">The tree shows the calls in the program's own files that led to compiles. The
 outermost call is first. If a library called JAX, the library's innermost line is shown last.</p>
 <div class="tree">{tree}</div>

@@ -69,8 +69,8 @@ def notes(run: WatchedRun) -> Iterator[str]:
         if process.ending == "without notice":
             yield (
                 f"process {process.number} (pid {process.pid}) ended without notice: it was "
-                "killed, crashed, called os._exit or is still running; its events until then are "
-                "included"
+                "killed, crashed, called os._exit or is still running; all events that it wrote "
+                "are included"
             )
     if len(jax) > 1:
         yield f"{len(jax)} processes imported JAX; their compiles may overlap in time"
@@ -100,7 +100,7 @@ def captured_text(one: RunCompile) -> str:
 
 
 def cache_text(one: RunCompile) -> str:
-    """Return the outcome of a compile in the persistent cache, and the reason for it."""
+    """Return how the persistent cache handled a compile, and the reason if there is one."""
     return f"{one.cache}: {one.cache_reason}" if one.cache_reason else one.cache
 
 
