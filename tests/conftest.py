@@ -11,6 +11,7 @@ import gc
 import os
 
 import jax
+import pytest
 from hypothesis import settings
 from jaxtyping import install_import_hook
 
@@ -32,6 +33,15 @@ if jax.__version_info__ < (0, 11):  # newer versions end a process that names th
 given = os.environ.get("XLA_FLAGS", "")
 if quick not in given:
     os.environ["XLA_FLAGS"] = f"{given} {quick}".strip()
+
+
+def pytest_collection_modifyitems(items):
+    """Skip tests that are marked ``cpu`` if JAX runs on another device."""
+    if jax.default_backend() != "cpu":
+        skip = pytest.mark.skip(reason="states facts about CPUs")
+        for item in items:
+            if item.get_closest_marker("cpu"):
+                item.add_marker(skip)
 
 
 def pytest_collection_finish():

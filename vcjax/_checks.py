@@ -107,7 +107,7 @@ def _check_range(call: str, name: str, values, given_shape: tuple[int, ...]) -> 
     else:
         # Inside a traced function, JAX would otherwise trace concrete arrays as well.
         with jax.ensure_compile_time_eval():
-            largest = float(_maximum_on_device(values))
+            largest = float(jax.device_get(_maximum_on_device(values)))
     if not np.isfinite(largest):
         bad = ~np.isfinite(np.asarray(values).reshape(given_shape)).all(axis=-1)
         raise VcjaxError(

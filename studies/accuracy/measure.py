@@ -33,6 +33,8 @@ EXTRA_DIGITS = {"field": 2, "off": 2, "gradient": 4, "off gradient": 4}
 """Digits that the grid of B resolves in addition to the requested digits."""
 _FINEST = 1e-15
 """Least part of max |B| that the grid of B may miss, about the size of rounding errors of B."""
+_ROUNDING = 2e-16
+"""Amplitude of rounding errors in a mode of B, divided by the largest amplitude."""
 
 
 class Data(NamedTuple):
@@ -224,7 +226,7 @@ def _tails(B: np.ndarray, shape: Shape):
     turned = np.stack([cosine * x + sine * y, cosine * y - sine * x, z])
     size = np.abs(np.fft.fft2(turned, axes=(1, 2), norm="forward")).sum(axis=0)
     # Rounding errors in every mode are not part of the field.
-    size[size < 1e-16 * size.max()] = 0.0
+    size[size < _ROUNDING * size.max()] = 0.0
     tails = []
     for axis in (0, 1):
         count = size.shape[axis]
@@ -237,9 +239,10 @@ def _tails(B: np.ndarray, shape: Shape):
 def targets_of(shape: Shape) -> tuple[int, int]:
     """Return the size (nphi, ntheta) of the target grid over a whole field period.
 
-    With this size, one row of targets faces a coil if the currents are those of ``coils``.
+    With this size, one row of targets faces a coil if the currents are those of ``coils``. On QH,
+    24 targets in theta miss the places where errors are largest.
     """
-    return (12, 24) if shape.symmetric else (8, 24)
+    return (12 if shape.symmetric else 8, 48 if shape.name == "QH" else 24)
 
 
 def facing(shape: Shape, currents) -> list[tuple[int, int]]:

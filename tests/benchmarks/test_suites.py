@@ -188,6 +188,8 @@ def test_variants_at_six_digits_have_enough_processes_to_show_a_difference():
 def test_every_benchmark_runs_at_its_smallest_size(
     suite, collected, monkeypatch, tmp_path, no_cache
 ):
+    if suite.suite == "device_sweep" and jax.default_backend() != "cpu":
+        pytest.skip("only CPUs can be divided into several devices")
     point = SMALLEST[suite.suite]
     case = suite().case("quick", *point)
     smallest = dataclasses.replace(case, rounds=1, repeat=3, **SMALLER.get(suite.suite, {}))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import jax
 import numpy as np
+import pytest
 
 import jaxmeter
 from jaxmeter._pytest.metered import Metered
@@ -12,6 +13,7 @@ from jaxmeter._pytest.metered import Metered
 README = Path(__file__).parents[2] / "jaxmeter" / "README.md"
 
 
+@pytest.mark.cpu
 def test_the_examples_of_the_readme_run(tmp_path, monkeypatch, capsys):
     blocks = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
     audited, hoisted, retraced, watched, compiled, compared, used, traded, *others = blocks

@@ -3,6 +3,7 @@
 import shutil
 
 import pandas as pd
+import pytest
 
 from workshop import nsys_rows as rows
 
@@ -24,6 +25,7 @@ def test_a_capture_without_kernels_and_ranges_has_exit_code_1(nsys, tmp_path, ca
     assert "the capture has no kernel" in capsys.readouterr().err
 
 
+@pytest.mark.cpu
 def test_without_nsys_on_a_cpu_the_message_names_the_package_to_install(
     nsys, tmp_path, monkeypatch, capsys
 ):
@@ -33,6 +35,7 @@ def test_without_nsys_on_a_cpu_the_message_names_the_package_to_install(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.cpu
 def test_without_nsys_a_gpu_has_the_kernels_of_jax_own_trace(nsys, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     monkeypatch.setattr("jax.default_backend", lambda: "gpu")

@@ -110,6 +110,7 @@ def test_bad_usage_is_one_line_and_exit_code_2(arguments, message, capsys):
     assert "Traceback" not in printed.err
 
 
+@pytest.mark.cpu
 def test_the_script_runs_by_path_from_anywhere_on_several_devices(tmp_path):
     options = ["--devices", "2", "--repeat", "1", "--json", "record.json"]
     command = [sys.executable, str(SCRIPT), *options]

@@ -26,6 +26,7 @@ def traced(trace, tmp_path_factory):
         return out, trace.main([TARGET, "--param", "size=30", "--out", str(out), "--no-xprof"])
 
 
+@pytest.mark.cpu
 def test_a_function_is_traced_and_its_tables_are_saved_with_the_environment(traced):
     out, code = traced
     assert code == 0
@@ -36,6 +37,7 @@ def test_a_function_is_traced_and_its_tables_are_saved_with_the_environment(trac
     assert saved["environment"]["jax"] and saved["source"].endswith(".xplane.pb")
 
 
+@pytest.mark.cpu
 def test_reading_the_trace_again_gives_the_same_operations(trace, traced, tmp_path, capsys):
     out, _ = traced
     assert trace.main([str(out), "--out", str(tmp_path), "--no-xprof"]) == 0

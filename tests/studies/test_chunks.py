@@ -118,6 +118,7 @@ def test_sizes_set_in_the_environment_are_refused(command, monkeypatch, capsys):
     assert "VCJAX_CHUNK_B; unset" in capsys.readouterr().err
 
 
+@pytest.mark.cpu
 def test_the_first_process_measures_all_sizes_with_memory_and_the_share_of_the_far_field():
     (row,) = cases.process_rows("B", 0, "case_vc", 1, 2, [[16, 8]], "code")
     assert row["case"] == "case_vc" and row["code"] == "code"

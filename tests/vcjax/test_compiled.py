@@ -19,6 +19,7 @@ def scaled(x, factor):
     return factor * x**2
 
 
+@pytest.mark.cpu
 def test_only_direct_calls_have_the_options():
     with pytest.raises(Exception, match="no_such_option"):
         scaled(X, 2)

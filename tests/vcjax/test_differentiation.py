@@ -114,6 +114,7 @@ def test_the_hessian_is_symmetric():
     np.testing.assert_allclose(dot(one, ALONG), dot(two, other), rtol=1e-9)
 
 
+@pytest.mark.cpu
 def test_the_gradient_keeps_less_than_one_number_for_each_pair():
     """Tiles and rows are recomputed; a stored kernel alone would have a number for each pair."""
     pairs = rule().quad_nphi * rule().quad_ntheta * rule().trg_shape[0] * rule().trg_shape[1]

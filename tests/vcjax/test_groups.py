@@ -40,6 +40,7 @@ def groups_of(casing, *values):
     return _groups.row_groups(casing.rule, casing.devices, casing, *values)
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("processors", [1, 2, 4, 8])
 @pytest.mark.parametrize("kind", ["float64", "streamed", "float32", "gradient"])
 def test_groups_of_rows_give_the_numbers_of_one_program(
@@ -86,6 +87,7 @@ def test_each_group_is_evaluated_once(monkeypatch, processors):
     np.testing.assert_array_equal(found, points[:, 0])
 
 
+@pytest.mark.cpu
 def test_rows_with_large_results_are_in_smaller_groups_that_share_the_work(casings, monkeypatch):
     """With groups of two, a processor would evaluate four of the five rows, not three."""
     use_processors(monkeypatch, 2)
@@ -101,6 +103,7 @@ def test_rows_with_large_results_are_in_smaller_groups_that_share_the_work(casin
     assert _groups.row_groups(few, None) == (5, 3)
 
 
+@pytest.mark.cpu
 def test_rows_are_divided_outside_transformations_only(casings, problem, monkeypatch):
     casing = casings["float64"]
     use_processors(monkeypatch, 2)

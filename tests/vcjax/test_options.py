@@ -96,6 +96,7 @@ def test_a_changed_variable_takes_effect_at_the_next_call(casing, problem, monke
     assert largest_error(vcjax.external_field(casing, problem.B), plain) < 1e-13
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize(
     "prepare, evaluate, most_mebibytes",
     [

@@ -14,6 +14,8 @@ from benchmarks.workloads.coronagraph.off_axis import shifted
 from benchmarks.workloads.coronagraph.propagation import Instrument, Propagator
 from benchmarks.workloads.coronagraph.resampling import resample, rotated_grid
 
+pytestmark = pytest.mark.usefixtures("full_precision")
+
 SIZE = 16
 
 

@@ -12,6 +12,8 @@ from scipy.interpolate import CubicSpline, PPoly, RegularGridInterpolator
 
 from benchmarks.workloads import coronagraph
 
+pytestmark = pytest.mark.usefixtures("full_precision")
+
 ARCSECONDS = 180 * 3600 / np.pi
 LARGEST_DIFFERENCE = 1e-5
 

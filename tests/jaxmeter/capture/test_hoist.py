@@ -38,6 +38,7 @@ def answers():
     return original(X), hoisted({name: dict(measured(name).held) for name in CAPTURED}, X)
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("name", CAPTURED)
 def test_a_hoisted_function_returns_the_same_bits_in_every_situation(name, answers):
     original, hoisted = answers
@@ -121,6 +122,7 @@ DEEP = {
 }
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("name", DEEP)
 def test_captures_of_a_jitted_function_are_hoisted_out_of_every_caller(name):
     hoisted, constants = jaxmeter.hoist(DEEP[name], X)

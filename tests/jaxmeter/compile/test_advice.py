@@ -54,6 +54,7 @@ PAIRS = {
 }
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("rule", PAIRS)
 def test_advice_is_given_for_the_slow_program_and_not_for_the_changed_one(rule):
     slow, changed = (profiled(*given) for given in PAIRS[rule])
@@ -63,6 +64,7 @@ def test_advice_is_given_for_the_slow_program_and_not_for_the_changed_one(rule):
     assert rule not in {one.rule for one in changed.advice}
 
 
+@pytest.mark.cpu
 def test_advice_on_branches_says_whether_all_have_the_same_operations():
     def two_kinds(n, x):
         branches = [lambda y, k=k: jnp.tanh(y * k) for k in range(11)]
@@ -73,6 +75,7 @@ def test_advice_on_branches_says_whether_all_have_the_same_operations():
         assert f"12 branches have {words}" in given.text
 
 
+@pytest.mark.cpu
 def test_a_chain_that_fuses_to_one_kernel_gets_no_advice():
     def chain(x):
         for k in range(16):
@@ -99,6 +102,7 @@ def rounds(x):
 """
 
 
+@pytest.mark.cpu
 def test_a_loop_of_a_package_over_the_leaves_of_a_pytree_gets_no_advice():
     package: dict = {}
     exec(compile(OPTIMIZER, "/usr/lib/python3/site-packages/optimizer.py", "exec"), package)

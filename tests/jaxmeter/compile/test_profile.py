@@ -134,6 +134,7 @@ def test_equations_are_counted_by_line_as_in_the_jaxpr(profile):
     assert counts[here("# the line of the helper")] == 8 * 4
 
 
+@pytest.mark.cpu
 def test_kernels_have_scope_primitive_and_line(profile):
     kernels = [kernel for kernel in profile.kernels if kernel.scope == "layer"]
     lines = {here("# the line of the helper"), here("# the line of the loop")}
@@ -146,6 +147,7 @@ def test_kernels_have_scope_primitive_and_line(profile):
     assert all(kernel.llvm_seconds > 0 for kernel in profile.kernels)
 
 
+@pytest.mark.cpu
 def test_constant_folding_has_its_line(profile):
     (folded,) = {row.source for row in profile.rows if row.stage == "constant folding"}
     assert folded == here("# the folded line")
@@ -158,6 +160,7 @@ def test_a_profile_round_trips_through_json(profile):
     assert CompileProfile.from_json(profile.to_json()) == profile
 
 
+@pytest.mark.cpu
 def test_the_sheet_has_stages_lines_kernels_and_the_unattributed_rest(profile):
     text = jaxmeter.table(profile)
     assert re.search(r"^  LLVM +\S+ \w+ +\S+ %  measured", text, re.MULTILINE)
@@ -194,6 +197,7 @@ def test_the_tables_have_the_rows_of_the_profile(profile):
     assert list(tables["compile_lines"]["source"]) == [line.source for line in profile.lines]
 
 
+@pytest.mark.cpu
 def test_jitted_functions_cases_and_shapes_are_profiled():
     scale = jax.jit(lambda x, n: n * x, static_argnames="n", compiler_options=OPTIONS)
     scale(X, n=2)
@@ -203,6 +207,7 @@ def test_jitted_functions_cases_and_shapes_are_profiled():
     assert sum(line.equations_count for line in found.lines) > 0
 
 
+@pytest.mark.cpu
 def test_the_persistent_cache_is_not_used_and_stays_enabled(tmp_path):
     jax.config.update("jax_compilation_cache_dir", str(tmp_path))
     try:

@@ -3,6 +3,7 @@
 import re
 import tomllib
 
+import jax
 import pytest
 
 from jaxmeter import JaxmeterError, LockCheck, markdown, table
@@ -197,4 +198,8 @@ def test_the_section_names_the_settings_that_change_programs(monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", " --xla_a=1  --xla_b=2 ")
     parts = section_name().split(", ")
     assert parts[0].startswith("jax 0.")
-    assert parts[1:] == ["cpu", "jax_enable_x64=True", "XLA_FLAGS=--xla_a=1 --xla_b=2"]
+    assert parts[1:] == [
+        jax.default_backend(),
+        "jax_enable_x64=True",
+        "XLA_FLAGS=--xla_a=1 --xla_b=2",
+    ]

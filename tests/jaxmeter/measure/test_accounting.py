@@ -17,6 +17,7 @@ def test_argument_and_output_bytes_equal_the_bytes_of_the_arrays():
     assert account["alias_bytes"] == 0
 
 
+@pytest.mark.cpu
 def test_temporaries_grow_by_a_buffer_that_is_added():
     def temp_bytes(fn):
         compiled = jax.jit(fn).lower(jnp.ones((200, 200))).compile()

@@ -98,6 +98,7 @@ def test_a_compile_that_takes_for_ever_is_stopped_and_its_folding_alarms_counted
     assert record.phases.lower_seconds is not None and record.phases.compile_seconds is None
 
 
+@pytest.mark.cpu
 def test_a_timeout_while_sampling_keeps_the_samples(case, failure_of):
     record = run_case(case("slow_runs", repeat=10_000, timeout_seconds=7.0))
     failure = failure_of(record, "timeout")

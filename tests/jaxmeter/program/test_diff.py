@@ -48,6 +48,7 @@ def test_an_operation_that_the_compiler_removes_changes_only_the_jaxpr():
     assert found.opcodes == found.fusions == ()
 
 
+@pytest.mark.cpu
 def test_an_added_operation_changes_every_count():
     found = jaxmeter.diff(step, lambda w, x: jnp.tanh(step(w, x)), W, X)
     assert found.same is False
@@ -69,6 +70,7 @@ def test_an_added_operation_changes_every_count():
     assert before.shape == "f64[64]"
 
 
+@pytest.mark.cpu
 @pytest.mark.skipif(
     jax.__version_info__ < (0, 8), reason="older compilers make no fusion of one operation"
 )
@@ -144,6 +146,7 @@ def test_different_versions_of_jax_are_shown():
     assert "with JAX 0.1 and" in jaxmeter.table(found)
 
 
+@pytest.mark.cpu
 def test_a_diff_renders_and_survives_json():
     found = jaxmeter.diff(step, lambda w, x: jnp.tanh(step(w, x)), W, X)
     assert ProgramDiff.from_json(found.to_json()) == found

@@ -118,3 +118,13 @@ def test_a_folder_that_cannot_be_read_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr(Path, "iterdir", refuse)
     with pytest.raises(JaxmeterError, match=r"dump: got .* \(Permission denied\); give a folder"):
         jt.read_dump(tmp_path)
+
+
+@pytest.mark.parametrize("target", ["", "cpu_", "sm_8.0_gpu_", "sm_9.0a_gpu_"])
+def test_the_files_of_a_program_are_found_for_every_target(target, tmp_path):
+    hlo = "HloModule jit_f\n\nENTRY %main (p: f32[]) -> f32[] {\n  ROOT %p = f32[] parameter(0)\n}\n"
+    stem = "module_0001.jit_f"
+    for name in ("before_optimizations", f"{target}after_optimizations"):
+        (tmp_path / f"{stem}.{name}.txt").write_text(hlo)
+    dump = jt.read_dump(tmp_path)
+    assert (dump.module, dump.before, dump.after) == ("jit_f", hlo, hlo)

@@ -49,6 +49,7 @@ def test_a_choice_with_unknown_memory_does_not_exclude_other_choices():
     assert front == [True, True, False, True]
 
 
+@pytest.mark.cpu
 def test_the_memory_that_an_allocator_reserved_is_in_the_table(monkeypatch):
     assert jt.allocator_checks() == {}  # a CPU
 

@@ -33,6 +33,7 @@ def test_self_times_sum_to_the_union_of_any_intervals():
     assert own.sum() == pytest.approx(union(starts, durations), rel=1e-12)
 
 
+@pytest.mark.cpu
 def test_operations_have_scope_source_and_counts(tables):
     ops = tables["trace_ops"]
     inner = ops[ops["scope"] == "outer/inner"]
@@ -57,6 +58,7 @@ def test_the_self_times_of_a_thread_sum_to_its_busy_time(tables, trace):
     assert busy["op_self_seconds"].sum() == pytest.approx(tables["trace_ops"]["self_seconds"].sum())
 
 
+@pytest.mark.cpu
 def test_a_cold_trace_has_steps_and_all_phases(tables):
     steps = tables["trace_steps"]
     assert steps["step"].tolist() == [0, 1] and set(steps["name"]) == {"layered"}

@@ -296,6 +296,8 @@ def hlo_file(path: Path) -> tuple[str, str]:
 
 # Metadata may contain braces in its quoted strings.
 _METADATA = re.compile(r',? ?metadata=\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\}')
+# XLA's own digest of the program before its passes; it depends on the program's name.
+_XLA_FINGERPRINT = re.compile(r',? ?frontend_attributes=\{fingerprint_before_lhs="\w*"\}')
 _TABLES_TEXT = re.compile(rf"^(?:{'|'.join(_TABLES)})\n(?:.+\n)*", re.MULTILINE)
 
 
@@ -304,7 +306,7 @@ def strip_hlo(text: str) -> str:
 
     These parts can change even if the program does not.
     """
-    text = _TABLES_TEXT.sub("", _METADATA.sub("", text))
+    text = _XLA_FINGERPRINT.sub("", _TABLES_TEXT.sub("", _METADATA.sub("", text)))
     return re.sub(r"^HloModule [^,\n]+", "HloModule", text, flags=re.MULTILINE)
 
 

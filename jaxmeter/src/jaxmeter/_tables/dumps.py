@@ -41,7 +41,7 @@ schema(
 )
 
 _AFTER = re.compile(
-    r"^(?P<stem>module_\d+\.(?P<module>.+?))\.(?:(?:sm_\d+\.\d+_)?\w+_)?after_optimizations\.txt$"
+    r"^(?P<stem>module_\d+\.(?P<module>.+?))\.(?:(?:sm_\d+\.\d+[a-z]?_)?\w+_)?after_optimizations\.txt$"
 )
 _PASS = re.compile(
     r"^.+\.(?P<position>\d{4})\.(?P<pipeline>.+)\.after_(?P<name>.+)\.before_.+\.txt$"
