@@ -97,6 +97,10 @@ def test_diff_compares_two_functions_or_an_inventory_and_a_function(module, tmp_
     assert (tmp_path / "d.md").read_text().startswith("### power -> other")
     assert jaxmeter.Inventory.from_json((tmp_path / "now.json").read_text()).name == "other"
     assert main(["diff", "now.json", f"{name}:other_case"]) == 0
+    assert main(["diff", "now.json", "now.json"]) == 0
+    capsys.readouterr()
+    assert main(["diff", "now.json", "now.json", "--no-args"]) == 2
+    assert "both programs are files; leave --no-args out" in capsys.readouterr().err
 
 
 def test_memory_has_a_limit_and_does_not_run_a_function_given_by_shapes(module, capsys):

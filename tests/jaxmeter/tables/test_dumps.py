@@ -122,7 +122,9 @@ def test_a_folder_that_cannot_be_read_is_named(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("target", ["", "cpu_", "sm_8.0_gpu_", "sm_9.0a_gpu_"])
 def test_the_files_of_a_program_are_found_for_every_target(target, tmp_path):
-    hlo = "HloModule jit_f\n\nENTRY %main (p: f32[]) -> f32[] {\n  ROOT %p = f32[] parameter(0)\n}\n"
+    hlo = (
+        "HloModule jit_f\n\nENTRY %main (p: f32[]) -> f32[] {\n  ROOT %p = f32[] parameter(0)\n}\n"
+    )
     stem = "module_0001.jit_f"
     for name in ("before_optimizations", f"{target}after_optimizations"):
         (tmp_path / f"{stem}.{name}.txt").write_text(hlo)

@@ -12,6 +12,10 @@ import jaxmeter
 from jaxmeter._cli.command import add_target_options, using_case, write_answer
 from jaxmeter._records.files import file_errors, read_file
 from jaxmeter._records.inventory import Inventory, ProgramDiff
+from jaxmeter.errors import JaxmeterError
+
+_FOR_FUNCTIONS = ("arg", "npz", "pickle", "no_args", "static", "param")
+"""Options that state the arguments of a function."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +30,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[ProgramDiff, bool]:
+    given = [name for name in _FOR_FUNCTIONS if getattr(options, name)]
+    if given and all(target.endswith(".json") for target in (options.before, options.now)):
+        name = given[0].replace("_", "-")
+        raise JaxmeterError(f"diff: got --{name}, but both programs are files; leave --{name} out")
     before, now = (_inventory(target, options) for target in (options.before, options.now))
     if options.save:
         write_answer("--save", options.save, now.to_json(indent=2))
