@@ -109,7 +109,7 @@ def _check_range(call: str, name: str, values, given_shape: tuple[int, ...]) -> 
         with jax.ensure_compile_time_eval():
             largest = float(jax.device_get(_maximum_on_device(values)))
     if not np.isfinite(largest):
-        bad = ~np.isfinite(np.asarray(values).reshape(given_shape)).all(axis=-1)
+        bad = ~np.isfinite(jax.device_get(values).reshape(given_shape)).all(axis=-1)
         raise VcjaxError(
             f"{call} got {name} with NaN or infinite values at {int(bad.sum())} of {bad.size} "
             f"points, the first at {np.argwhere(bad)[0].tolist()}; repair these points first."
@@ -242,7 +242,7 @@ def check_concrete(
             "vcjax.prepare(rule, X) and evaluate fields."
         )
     check_vectors(call, name, values, shape)
-    return np.asarray(values).transpose(2, 0, 1)
+    return np.asarray(jax.device_get(values)).transpose(2, 0, 1)
 
 
 def check_surface(call: str, X, nfp: int, half_period: bool) -> np.ndarray:

@@ -67,6 +67,6 @@ def test_elsewhere_the_peak_comes_from_the_resource_limits(monkeypatch, tmp_path
     assert accounting.peak_rss_bytes() > 10e6
 
 
-@pytest.mark.skipif(jax.default_backend() != "cpu", reason="for the CPU backend")
+@pytest.mark.cpu
 def test_the_cpu_backend_reports_no_device_peak():
     assert accounting.device_peak_bytes() is None

@@ -296,8 +296,11 @@ def hlo_file(path: Path) -> tuple[str, str]:
 
 # Metadata may contain braces in its quoted strings.
 _METADATA = re.compile(r',? ?metadata=\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\}')
-# XLA's own digest of the program before its passes; it depends on the program's name.
-_XLA_FINGERPRINT = re.compile(r',? ?frontend_attributes=\{fingerprint_before_lhs="\w*"\}')
+# XLA's own digest of a GPU program before scheduling; it depends on the program's name.
+_XLA_FINGERPRINT = re.compile(
+    r',? ?frontend_attributes=\{fingerprint_before_lhs="\w*"\}'
+    r'|fingerprint_before_lhs="\w*",|,fingerprint_before_lhs="\w*"'
+)
 _TABLES_TEXT = re.compile(rf"^(?:{'|'.join(_TABLES)})\n(?:.+\n)*", re.MULTILINE)
 
 
