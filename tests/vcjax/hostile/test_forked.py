@@ -37,12 +37,14 @@ def from_child(call, *arguments):
 
 before = from_child(separated)[1]  # JAX starts in the child
 casing, plain = separated()
-np.testing.assert_allclose(before, plain, rtol=1e-12, atol=1e-13)
+# Two runs on a GPU can add numbers in another order.
+DIFFERENCE = 0 if jax.default_backend() == "cpu" else 1e-13
+np.testing.assert_allclose(before, plain, rtol=0, atol=DIFFERENCE)
 print(from_child(message, "external_field", casing, torus.B))
 print(from_child(message, "prepare", casing.rule, torus.X))
 print(from_child(message, "self_test", casing))
 after = vcjax.external_field(casing, torus.B)  # the parent goes on
-np.testing.assert_allclose(after, plain, rtol=1e-12, atol=1e-13)
+np.testing.assert_allclose(after, plain, rtol=0, atol=DIFFERENCE)
 """
 
 
