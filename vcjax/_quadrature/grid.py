@@ -11,8 +11,6 @@ from vcjax._quadrature.sheets import Sheets, nodes_for_sheets
 
 _LARGEST_PATCH = 40
 _MARGIN = 1
-# The cost of a rule contains this number of evaluations for each preparation of a surface.
-_EVALUATIONS = 1.5
 # Rims on a bent surface are closer than on tangent planes. Each patch is therefore also tried with
 # its semi-axis along theta multiplied by these factors. The first factor adds one node.
 _WIDER = (1.0001, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2.0)
@@ -35,6 +33,8 @@ class Costs(NamedTuple):
     prepared_node : preparation, for each node of a patch.
     polar_node : preparation, for each polar node of a patch.
     interpolation : preparation, for each pair of a patch node and a polar node.
+    evaluations : number of evaluations for each preparation of a surface, for which the total cost
+        is minimised.
     """
 
     pair: float
@@ -42,10 +42,11 @@ class Costs(NamedTuple):
     prepared_node: float
     polar_node: float
     interpolation: float
+    evaluations: float
 
 
-FIELD_COSTS = Costs(1.3, 20.0, 35.0, 25.0, 0.095)
-GRADIENT_COSTS = Costs(2.4, 40.0, 105.0, 60.0, 0.17)
+FIELD_COSTS = Costs(1.3, 20.0, 35.0, 25.0, 0.095, evaluations=1.5)
+GRADIENT_COSTS = Costs(2.4, 40.0, 105.0, 60.0, 0.17, evaluations=3.0)
 
 
 def cheapest(
@@ -135,7 +136,7 @@ def _cheapest_of(
         radial_count = demand.radial_count(sheets, semi_axes)
         nodes = (2 * (patch + _MARGIN) + 1).prod(axis=0)
         far = costs.pair * quad[0] * quad[1]
-        fixed = _EVALUATIONS * (far + costs.node * nodes) + costs.prepared_node * nodes
+        fixed = costs.evaluations * (far + costs.node * nodes) + costs.prepared_node * nodes
         ring = radial_count * (costs.interpolation * nodes + costs.polar_node)
         sizes = *quad, *patch, radial_count, angular_count
         return sizes, targets * (fixed + ring * angular_count)

@@ -159,6 +159,9 @@ def _plan(
     _, _, digits, nfp, half_period, trg_shape = request
     images = nfp * (2 if half_period else 1)
     costs = GRADIENT_COSTS if gradient else FIELD_COSTS
+    if off_surface:
+        # Near weights of points off the surface are computed at each evaluation.
+        costs = costs._replace(evaluations=FIELD_COSTS.evaluations)
     wanted = quadrature_digits(digits, gradient)
     metric = surface_metric(samples, nfp)
     by_field = nodes_for_field(spectrum, wanted, nfp)

@@ -1,5 +1,7 @@
 """Compute the polar rule of a patch: radii, angles and weights."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from vcjax._quadrature.rule import Rule
@@ -32,18 +34,24 @@ def gauss_legendre(count: int, first: float = 0.0, last: float = 1.0):
     ``numpy.polynomial.legendre.leggauss`` have relative errors of up to 5e-12, which would limit
     the digits of gradients.
     """
+    t, weights = _half_rule(count)
+    mirrored = slice(None, None, -1) if count % 2 == 0 else slice(-2, None, -1)
+    length = 0.5 * (last - first)
+    nodes = np.concatenate([first + length * t, last - length * t[mirrored]])
+    weights = length * np.concatenate([weights, weights[mirrored]])
+    return nodes.astype(float), weights.astype(float)
+
+
+@lru_cache(maxsize=64)
+def _half_rule(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the nodes t = 1 - x with t <= 1 of a Gauss-Legendre rule on [-1, 1], and weights."""
     half = (count + 1) // 2
     t = 2 * np.sin(np.pi * (np.arange(half, dtype=np.longdouble) + 0.75) / (2 * count + 1)) ** 2
     for _ in range(_NEWTON_STEPS):
         value, slope = _legendre_polynomial(count, t)
         t = t + value / slope
     _, slope = _legendre_polynomial(count, t)
-    weights = 2 / (t * (2 - t) * slope**2)
-    mirrored = slice(None, None, -1) if count % 2 == 0 else slice(-2, None, -1)
-    length = 0.5 * (last - first)
-    nodes = np.concatenate([first + length * t, last - length * t[mirrored]])
-    weights = length * np.concatenate([weights, weights[mirrored]])
-    return nodes.astype(float), weights.astype(float)
+    return t, 2 / (t * (2 - t) * slope**2)
 
 
 def _legendre_polynomial(degree: int, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
