@@ -30,7 +30,7 @@ override STORE := "$${VCJAX_BENCH_STORE:-results/records}"
 help: ## List these targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
-report: bench ## Measure the checked-out commit (with GRID=full all cases) and build the page
+report: bench ## Measure the checked-out commit (with GRID=full nearly every case) and build the page
 	@$(MAKE) --no-print-directory page
 
 bench: env-report ## Measure only, without a page; rerun to resume after an interruption
@@ -87,8 +87,8 @@ style: env-test
 pyright:
 	@$(RUN) -m pyright --pythonpath $(RUN)
 
-pytest:
-	@$(RUN) -m pytest -n 2 --dist worksteal
+pytest: # three workers on two cores, because some tests wait for processes that hang
+	@$(RUN) -m pytest -n 3 --dist worksteal
 
 lock: env-lock ## Write the installed versions to locks/, so that new environments get these versions
 	@$(RUN) tools/environment.py --write-lock

@@ -6,7 +6,7 @@ from benchmarks import common
 from benchmarks.measuring.plan import PlannedCase
 
 # To reach p = 0.0022, a test of two variants needs at least six processes for each variant. The
-# quick grid runs six processes only at six digits. At other digits it runs one process, which shows
+# quick grid has six processes only at six digits. At other digits it has one process, which shows
 # only sizes and orders of magnitude.
 QUICK_ROUNDS = {3: 1, 6: 6, 9: 1, 12: 1}
 FULL_ROUNDS = 8

@@ -5,8 +5,8 @@ from __future__ import annotations
 from benchmarks import common
 from benchmarks.measuring.plan import PlannedCase
 
-# The quick grid has small, middle and large tiles, which show the trend. The full grid has all tile
-# sizes.
+# The quick grid has automatic, small, medium and large tiles, which show the trend. The full grid
+# has all tile sizes.
 QUICK_TILES = (("auto", "auto"), (256, 20), (1024, 80), (4096, 320))
 QUICK_ROUNDS = 2
 FULL_ROUNDS = 6

@@ -57,7 +57,7 @@ MEANINGS = {
     "steady_median_seconds": "Median of the steady-state calls.",
     "steady_std_seconds": "Standard deviation of the steady-state calls.",
     "prepare_seconds": "Time to make the tables and prepare the surface, in the steady state.",
-    "prepare_compile_seconds": "Time of the first preparation minus the time of later ones.",
+    "prepare_compile_seconds": "Time of the first preparation minus the steady-state time.",
     "setup_seconds": "Time from a new surface to its first result, in the steady state.",
     "reference_setup_seconds": "Time of the C++ package for set-up and first evaluation.",
     "evaluation_seconds": "Time of one evaluation, interleaved with calls of the C++ package.",
@@ -82,7 +82,7 @@ MEANINGS = {
         "Relative difference of the derivatives by reverse and forward mode, along one direction."
     ),
     "rate_difference_relative": (
-        'Largest difference from the rates of the variant "argument", divided by the largest rate.'
+        "Largest difference from the rates of the preparation, divided by the largest of its rates."
     ),
 }
 UNITS = {"seconds": "seconds", "bytes": "bytes", "count": "1", "relative": "1"}

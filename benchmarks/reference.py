@@ -56,7 +56,7 @@ class AgainstReference(common.CaseSuite):
     def value(self, cache, quantity, point):
         """Return the value of a quantity.
 
-        The quantities of the suite end in ``error_relative``; records have `self.error` instead.
+        Errors of the suite end in ``error_relative``; their names in records end in `self.error`.
         """
         return super().value(cache, quantity.replace("error_relative", self.error), point)
 

@@ -9,10 +9,10 @@ from benchmarks.measuring.plan import PlannedCase
 class ShapeGradient(common.CaseSuite):
     """Cost of a scalar of the external field on W7-X, and of the scalar's gradient.
 
-    The gradient is with respect to the surface points X. The surface covers half a period, and one
-    thread computes. There are three aims at six digits (120 000 nodes): the gradient takes at most
-    four times as long as the scalar; the process needs less than 1 GB; forward and reverse mode
-    agree to 1e-10.
+    The gradient is with respect to the surface points X. The surface covers half a period. The
+    worker uses one thread. There are three aims at six digits (120 000 nodes): the gradient takes
+    at most four times as long as the scalar; the process needs less than 1 GB; forward and reverse
+    mode agree to 1e-10.
     """
 
     suite = "shape_gradient"

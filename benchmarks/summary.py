@@ -24,7 +24,7 @@ class Summary(TypedDict):
     """
 
     status: str
-    """Either "ok", or the first other status among the records."""
+    """Either "ok", or the first other status; "failed" if a number differs or no record exists."""
     message: str
     """The reason if the status is not "ok"; otherwise empty."""
     times: dict[str, list[float]]

@@ -26,7 +26,7 @@ from benchmarks.workloads.coronagraph import Frame, Observation, RateMaps, Syste
 from jaxmeter import Case
 
 LARGEST_DIFFERENCE = 1e-5
-"""Largest accepted difference between the rates of a variant and of the variant "argument".
+"""Largest accepted difference between the rates of a variant and the rates of `preparation`.
 
 The difference is relative to the maximum rate. Rounding errors of single precision are smaller.
 """
@@ -69,7 +69,7 @@ def preparation(*, size: int) -> Case:
 def frame(*, size: int, variant: str) -> Case:
     """Return the case that computes a frame with one of `VARIANTS`.
 
-    Its check compares the frame with the frame of the variant "argument".
+    Its check compares the frame with the frame that `preparation` computes.
 
     Raises
     ------

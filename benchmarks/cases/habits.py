@@ -226,8 +226,8 @@ def observed(name: str, x: jax.Array) -> dict[str, float]:
     """
     call, expected = HABITS[name]
     habit = Habit(x)
-    # JAX compiles each eager operation as a function of JAX's own. An earlier call in this process
-    # may have compiled these functions already, so the caches are cleared.
+    # For each eager operation JAX compiles one of its own functions. An earlier call may have
+    # compiled these functions already in this process, so the caches are cleared.
     is_eager = name == "eager_selu"
     if is_eager:
         jax.clear_caches()

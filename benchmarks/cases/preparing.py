@@ -23,7 +23,7 @@ from vcjax.problems import Problem
 
 CHOICES = 3
 STEADY_PREPARATIONS = 2
-# An interleaved comparison stops after this time, because its ratio is then precise enough.
+# A comparison stops after this time: the ratio of the two times is then precise enough.
 ENOUGH_SECONDS = 5.0
 
 T = TypeVar("T")

@@ -18,7 +18,7 @@ import jaxmeter
 
 
 class Program(NamedTuple):
-    """A function to jit, and its arguments; the first argument is the data."""
+    """A function to jit, and its arguments."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
@@ -40,7 +40,7 @@ class Hidden:
 
 
 def closure(program: Program) -> Program:
-    """Return a program that closes over the data."""
+    """Return a program that closes over the first argument of `program`."""
     function, (data, *arguments) = program
     return Program(lambda *arguments: function(data, *arguments), tuple(arguments))
 

@@ -35,7 +35,7 @@ from benchmarks.operations.measure import measure_operations
 from benchmarks.operations.table import SUITE
 
 STORE = ROOT / "results" / "bisect"
-ERROR_FACTOR = 1.25  # errors that differ by a smaller factor count as equal
+ERROR_FACTOR = 1.25  # errors that differ by at most this factor count as equal
 
 Value = float | str | None
 """Value of a metric: a number, the kind of a failure, or None if a commit cannot be measured."""
@@ -95,7 +95,7 @@ def commits_between(base: str, head: str) -> list[str]:
 
 
 def first_change(commits: Sequence[str], value_of: Callable[[str], Value]) -> tuple[int, int]:
-    """Return the index of the last commit with BASE's value, and of the next commit with a value.
+    """Return the indices of the last commit with BASE's value and of the next with another value.
 
     The commits between these two cannot be measured. If the value changes several times, the
     indices enclose one of the changes.
@@ -181,7 +181,7 @@ def _read(path: Path) -> jaxmeter.Record:
 
 
 def has_result(record: jaxmeter.Record) -> bool:
-    """Return whether a case succeeded, or has one of the `FAILURES`."""
+    """Return whether a record has the status "ok", or a failure of a kind in `FAILURES`."""
     kind = record.failure.kind if record.failure else None
     return record.status == "ok" or kind in FAILURES
 

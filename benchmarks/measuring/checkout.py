@@ -44,7 +44,7 @@ def commit_named(name: str) -> str:
 
 
 def has_changes(*paths: str) -> bool:
-    """Return whether files below `paths` have changes that are not committed."""
+    """Return whether the files or folders `paths` have changes that are not committed."""
     return bool(git("status", "--porcelain", "--", *paths))
 
 

@@ -91,7 +91,7 @@ class RecordStore:
             raise FileError(
                 f"cannot make the folder {str(path.parent)!r} ({error.strerror or error}); free "
                 "some disk space, allow writing there, or choose another folder: set "
-                f"{STORE_VARIABLE} for asv, or give --out to benchmarks.measuring.pair"
+                f"{STORE_VARIABLE}, or give --out if the command has this option"
             ) from error
         write_file(path, record.to_json())
         return path

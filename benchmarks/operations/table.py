@@ -65,10 +65,10 @@ OPERATIONS: dict[str, Operation] = {}
 def operation(*covers: str) -> Callable[[Callable[[], Program | Calls]], Callable[[], Case]]:
     """Return a decorator that adds an operation to the table.
 
-    The decorated function makes the operation. The decorator replaces this function with another
-    function, which returns the operation's `jaxmeter.Case`. Commands of jaxmeter can then use the
-    operation by its name ``module:function``. `covers` are the public names that the operation
-    measures.
+    The decorated function makes the operation's program or calls. The decorator replaces this
+    function with another function, which returns a `jaxmeter.Case`. Commands of jaxmeter can then
+    use the operation by its name ``module:function``. `covers` are the public names that the
+    operation measures.
     """
 
     def entered(make: Callable[[], Program | Calls]) -> Callable[[], Case]:

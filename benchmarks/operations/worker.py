@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("details", type=Path, help="folder for a description of each operation's programs")
     about = "K/N: measure operation K and every N-th operation after it; default 0/1"
     add("--part", default="0/1", help=about)
-    add("--only", nargs="+", default=["*"], help="patterns of operations' names")
+    add("--only", nargs="+", default=["*"], help="patterns of operations' names; default all")
     add("--round", type=int, default=0, help="0: exact quantities; 1 or more: times; default 0")
     options = parser.parse_args(argv)
     # This option must be set before the backend starts. The devices share the machine's cores.
@@ -189,7 +189,7 @@ def steady_samples(
 
 
 def _low_precision_count(jitted: Any, arguments: tuple[Any, ...]) -> int:
-    """Return the number of equations whose results have less than double precision."""
+    """Return the number of equations that have a result of less than double precision."""
 
     def count(jaxpr: Any) -> int:
         jaxpr = getattr(jaxpr, "jaxpr", jaxpr)

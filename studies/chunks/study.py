@@ -43,8 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--case", default="w7x", help="problem of benchmarks.workloads.casing")
     add("--digits", type=int, help="number of digits; the default depends on the case")
-    add("--operators", nargs="+", choices=tables.NAMES, default=tuple(tables.NAMES))
-    add("--grid", choices=tuple(GRIDS), default="full")
+    names, about = tuple(tables.NAMES), "operators to measure; default: all"
+    add("--operators", nargs="+", choices=names, default=names, help=about)
+    add("--grid", choices=tuple(GRIDS), default="full", help="tile sizes; default %(default)s")
     about = "numbers of {} in a tile, instead of the grid's numbers"
     add("--chunk-sizes", type=int, nargs="+", help=about.format("sources"))
     add("--target-chunk-sizes", type=int, nargs="+", help=about.format("targets"))

@@ -55,8 +55,8 @@ CASING_MEASURED = (
 SMALL, LARGE = (64, 128), (192, 256)
 LARGE_VARIANTS = ("closure", "argument", "simplified", "hoisted")
 VERSION_VARIANTS = ("closure", "argument", "simplified")
-# The quick grid measures these variants of each size in `closure.ROUNDS` rounds, and all other
-# variants in `FEW_ROUNDS` rounds.
+# On the quick grid these variants of each size have `closure.ROUNDS` rounds, and all other variants
+# have `FEW_ROUNDS` rounds.
 CLOSELY = {64: ("closure", "argument"), 128: LARGE_VARIANTS}
 FEW_ROUNDS = {64: 1, 128: 2}
 LIKE_CLOSURE = ("cached", "simplified")
@@ -73,7 +73,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     about = "full: also sizes 192 and 256; versions: only the cases that compare versions of JAX"
     grids = ("quick", "full", "versions")
     parser.add_argument("--grid", choices=grids, default="quick", help=about)
-    parser.add_argument("--out", type=Path, default=RESULTS / "closure")
+    about = "folder for the records, audits and picture; default results/closure"
+    parser.add_argument("--out", type=Path, default=RESULTS / "closure", help=about)
 
 
 def plan(grid: str) -> list[PlannedCase]:

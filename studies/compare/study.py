@@ -52,8 +52,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--digits", type=int, nargs="+", default=[3, 6])
     add("--operations", nargs="+", choices=OPERATIONS, default=OPERATIONS)
     add("--threads", type=int, nargs="+", default=[1], help="number of CPUs for each process")
-    add("--rounds", type=int, default=1, help="number of processes for each program")
-    add("--repeat", type=int, default=3, help="steady-state evaluations in each process")
+    add("--rounds", type=int, default=1, help="processes for each program")
+    add(
+        "--repeat", type=int, default=3, help="steady-state set-ups and evaluations in each process"
+    )
     add("--timeout", type=float, default=900.0, help="time limit of each process, seconds")
     add("--out", type=Path, default=RESULTS / "compare" / "rows.csv")
 

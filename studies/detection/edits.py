@@ -3,7 +3,7 @@
     python -m studies edits                # all edits of HEAD, then A/A tests; rerun to resume
     python -m studies edits --only copy_of_weights --copies 0      # one edit, no A/A test
 
-Each edit of edits.toml changes a few characters in a copy of the commit's package, as a commit that
+Each edit of edits.toml changes a few lines in a copy of the commit's package, as a commit that
 looks innocent might do. For two operations, a review compares the exact quantities of the copy and
 of the commit. The edit causes a regression in one operation, and does not affect the other.
 Unedited copies are measured with the operations of all edits. Each pair of unedited copies is an
@@ -113,7 +113,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--commit", default="HEAD", help="the commit that is edited; default HEAD")
     add("--only", nargs="+", help=f"edits to measure; some of {', '.join(EDITS)}")
     add("--copies", type=int, default=4, help="unedited copies for A/A tests; default 4")
-    add("--out", type=Path, default=measured("detection", "edits.csv"))
+    about = "file for the rows; default: the committed file"
+    add("--out", type=Path, default=measured("detection", "edits.csv"), help=about)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,8 +1,7 @@
 """Sort the findings of a review and of asv into detections and false alarms, and tabulate runs.
 
 Each injected regression has metrics of its own. A run *finds* the regression if one of these
-metrics is a regression in a case that the injected code affects. A *false alarm* is one of the
-following:
+metrics regresses in a case that the injected code affects. A *false alarm* is one of the following:
 
 - any finding in an A/A test;
 
@@ -80,7 +79,7 @@ INJECTED = {
 
 
 def run_row(name: str, review: Mapping[str, Any], asv: Iterable[Sequence[str]]) -> Row:
-    """Return the row of a run: the cases that find the regression, and the false alarms.
+    """Return the row of a run: the cases where the regression is found, and the false alarms.
 
     `name` is the injected regression, `review` the content of the run's review.json, and `asv` the
     (case, metric) pairs of the regressions that asv reports.

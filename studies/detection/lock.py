@@ -39,7 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--checks", type=int, default=100, help="number of checks of the field; default 100")
     about = "number of checks of all functions; default 20"
     add("--all-checks", type=int, default=20, help=about)
-    add("--out", type=Path, default=measured("detection", "lock.csv"))
+    about = "file for the rows; default: the committed file"
+    add("--out", type=Path, default=measured("detection", "lock.csv"), help=about)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -12,10 +12,11 @@ the same number are interleaved and have the same BASE.
 The folder OUT/COMMIT has the pages and the records of all runs. With ``--exact``, the folder is
 OUT/COMMIT-exact. After all runs with the same number, the table of all runs so far is written to
 detection.md in this folder. ``--keep FILE`` writes a row for each run to FILE. ``--judge-again``
-reviews all measured pairs again by the current rules.
+reviews the measured runs of this table again by the current rules.
 
 A single run takes about five minutes, as long as `make review`. Interleaved runs take two to three
-minutes each. With ``--exact`` a run is one round of the smallest case that shows the regression.
+minutes each. With ``--exact`` a run is one round of the smallest case that shows the regression,
+and only runs of the same case have the same BASE.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--exact", action="store_true", help=f"only {', '.join(EXACT)}; measure no times")
     about = "start no run after this many minutes"
     add("--minutes", type=float, default=math.inf, help=about)
-    add("--judge-again", action="store_true", help="review all pairs again")
+    add("--judge-again", action="store_true", help="review the measured runs again")
     add("--out", type=Path, default=RESULTS / "detection", help="folder of runs")
     add("--keep", type=Path, metavar="FILE", help="write a row for each run")
     add("--budget", default="270", help="seconds for all runs of the same number")

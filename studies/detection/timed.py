@@ -2,7 +2,7 @@
 
     python -m studies timed --runs 10             # on a quiet machine; rerun to resume
     python -m studies timed --runs 10 --busy 1    # while another process keeps a core busy
-    python -m studies timed --judge-again         # review all measured runs by the current rules
+    python -m studies timed --judge-again         # review measured quiet runs of HEAD again
 
 Each edit of timed.toml changes a few characters in a copy of the commit's package. A run measures
 the commit, the three edited copies and two equal copies, interleaved. It reviews each copy against
@@ -42,8 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--runs", type=int, default=10, help="number of runs, each of all copies; default 10")
     add("--busy", type=int, default=0, help="cores that are kept busy; default 0")
     add("--budget", type=float, default=225.0, help="seconds for each run")
-    add("--judge-again", action="store_true", help="only review measured runs")
-    add("--out", type=Path, default=measured("detection", "timed.csv"))
+    add("--judge-again", action="store_true", help="only review measured runs again")
+    about = "file for the rows; default: the committed file"
+    add("--out", type=Path, default=measured("detection", "timed.csv"), help=about)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -65,7 +65,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--copies", type=int, default=32, help="number of copied projects; default 32")
     about = "number of records for each project; default 25000"
     add("--records", type=int, default=25_000, help=about)
-    add("--out", type=Path, default=measured("fleet", "rows.csv"))
+    about = "file for the rows; default: the committed file"
+    add("--out", type=Path, default=measured("fleet", "rows.csv"), help=about)
 
 
 def run(options: argparse.Namespace) -> int:

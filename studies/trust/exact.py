@@ -102,7 +102,8 @@ TITLES = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
-    parser.add_argument("--out", type=Path, default=RESULTS / "trust" / "exact.csv")
+    about = "file for the rows; default results/trust/exact.csv"
+    parser.add_argument("--out", type=Path, default=RESULTS / "trust" / "exact.csv", help=about)
     parser.add_argument("--pairs", type=int, default=100, help="pairs for each change; default 100")
 
 

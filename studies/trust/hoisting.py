@@ -25,7 +25,8 @@ COLUMNS = 8000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
-    parser.add_argument("--out", type=Path, default=RESULTS / "trust" / "hoisting.csv")
+    about = "file for the rows; default results/trust/hoisting.csv"
+    parser.add_argument("--out", type=Path, default=RESULTS / "trust" / "hoisting.csv", help=about)
     parser.add_argument("--processes", type=int, default=6, help="processes for each comparison")
 
 

@@ -122,8 +122,8 @@ PLANS = {"first": first_plan, "second": second_plan}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
     add = parser.add_argument
-    add("step", choices=FILES)
-    add("--out", type=Path, help="default: a file in results/trust")
+    add("step", choices=FILES, help="step of the study, as described above")
+    add("--out", type=Path, help="file for the results; default: a file in results/trust")
     about = "file of shares from the step 'shares'; default: the committed file"
     add("--shares", type=Path, default=measured("trust", "shares.json"), help=about)
     add("--plan", choices=PLANS, default="first", help="the pairs to measure")

@@ -24,7 +24,10 @@ def rows_of(file: str, **wanted: object) -> pd.DataFrame:
 
 
 def found(column: str = "different", **wanted: Any) -> str:
-    """Return the sums of a column and of the pairs, such as "3 of 40"; "" if no row matches."""
+    """Return the sum of a column of counts and the number of pairs, such as "3 of 40".
+
+    Only rows with the values `wanted` count. If there are no such rows, return "".
+    """
     rows = rows_of("samples.csv" if "design" in wanted else "verdicts.csv", **wanted)
     return f"{rows[column].sum()} of {rows['pairs'].sum()}" if len(rows) else ""
 

@@ -52,7 +52,8 @@ Processes = Sequence[Row]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
-    parser.add_argument("rows", nargs="*", metavar="CONDITION=FILE")
+    about = "a condition, and the file of the rows that were measured in this condition"
+    parser.add_argument("rows", nargs="*", metavar="CONDITION=FILE", help=about)
     parser.add_argument("--out", type=Path, default=measured("trust", ""), help="folder of tables")
 
 
@@ -151,7 +152,7 @@ DESIGNS: dict[str, tuple[Callable[[Processes], bool], tuple[int, ...]]] = {
     "samples, two processes": (samples_differ, (2,)),
     "samples, two processes, 3 %": (samples_and_medians_differ, (2,)),
 }
-"""For each design: the function that judges a pair, and the numbers of processes to judge with."""
+"""For each design: the function that judges a pair, and the numbers of processes for each pair."""
 
 
 def sample_rows(rows: Sequence[Row]) -> Iterator[Row]:

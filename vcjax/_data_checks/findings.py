@@ -206,10 +206,10 @@ def _warn_of_crossing(call: str, crossed: Crossing) -> None:
         call,
         f"got X and B that do not belong together: n . curl B is {crossed.current:.1g} of "
         f"max |B| / (minor radius), and the net flux of B is {crossed.flux:.1g} of the integral of "
-        "|B|. Both vanish on a surface that no current crosses. Check that B was computed at the "
-        "points of X. Check that the angles of X and B have the same order and direction, and that "
-        "the components of B are x, y, z. If currents do cross the surface, ignore "
-        "vcjax.ContradictionWarning.",
+        "|B|. Both vanish on a surface that no current crosses. Check that B was computed at "
+        "points of this surface. Check that the angles of X and B have the same order and "
+        "direction, and that the components of B are x, y, z. If currents do cross the surface, "
+        "ignore vcjax.ContradictionWarning.",
         ContradictionWarning,
     )
 

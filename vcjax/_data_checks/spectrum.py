@@ -104,8 +104,8 @@ class Spectrum:
         """Estimate the largest value that the grid misses along an axis, and the decay of modes.
 
         The estimate is the largest local amplitude of the last modes, times the sum of the
-        geometric series that continues their decay. On known fields the estimate was 0.5 to 2.3
-        times the error of interpolation.
+        geometric series that continues their decay, or times 1 if this sum is less. On known fields
+        the estimate was 0.5 to 2.3 times the error of interpolation.
 
         Parameters
         ----------

@@ -78,8 +78,8 @@ class Foot(NamedTuple):
 def filled_count(count: int) -> int:
     """Return the number of points to which `count` points must be padded to fill whole tiles.
 
-    Up to 8 points need no padding. From 9 to 63 points are padded to a multiple of 8. From 64
-    points on, the number is padded to a multiple of 64.
+    Up to 8 points need no padding. 9 to 63 points are padded to a multiple of 8, and 64 or more
+    points to a multiple of 64.
     """
     return count if count <= 8 else count + (-count % (8 if count < _TILE else _TILE))
 
@@ -95,7 +95,7 @@ def nearest(points: Float[Array, "n 3"], surface: Periods, rule: Rule, used: Any
     used : number of points to process, counted from the first; it may be traced. If None, all
         points are processed.
     """
-    # Next to a thin cross-section, longer steps along theta can miss the nearest sheet.
+    # Next to a thin cross-section, a larger stride along theta can miss the nearest sheet.
     stride = -(-rule.patch_phi // 4), max(1, rule.patch_theta // 4)
     starts = _nearest_nodes(points, surface, stride, rule, used)
 
@@ -149,7 +149,7 @@ def distance_from(
         a, b = _along_both(lagrange_weights, u, v, rule.lagrange_count)
         stencils = _stencils(surface, row, column, rule)
         r = _turned(points, surface.turns[period])
-        r = r - jnp.einsum("tkp,tp->tk", _weighted(stencils, b), a)
+        r = r - jnp.einsum("tkp,tp->tk", jnp.einsum("tkpq,tq->tkp", stencils, b), a)
         return jnp.sqrt((r * r).sum(axis=1))
 
     size = min(_TILE, len(points))
@@ -224,10 +224,6 @@ def _stencils(surface: Periods, row, column, rule: Rule) -> Float[Array, "t 3 p 
     count = rule.lagrange_count
     above, beside = (n + 1 - count // 2 for n in rule.overlap)
     return windows(surface.nodes, row + above, column + beside, (count, count))
-
-
-def _weighted(stencils, weights):
-    return jnp.einsum("tkpq,tq->tkp", stencils, weights)
 
 
 def _newton_step(points, u, v, surface: Periods, rule: Rule):

@@ -1,4 +1,4 @@
-"""Compute the gradient of a field on a surface from the derivatives of the field along it."""
+"""Compute the gradient of a field on a surface from its derivatives along the surface."""
 
 from typing import Any
 

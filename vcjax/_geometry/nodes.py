@@ -122,7 +122,7 @@ def surface_nodes(
             "vcjax.off_surface_tables."
         )
     samples = resampled(as_rows(X), constants.samples_phi, constants.samples_theta)
-    # Subtract the mean of the samples along R here, and add it to points and tangents below.
+    # Subtract the mean of the samples along R here, and add it to points and phi tangents below.
     # Rounding errors are then in proportion to the size of the cross-section.
     mean = samples[0].mean()
     along_R = xp.array([1.0, 0.0, 0.0])[:, None, None]

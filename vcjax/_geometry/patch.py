@@ -5,16 +5,16 @@ product of local Lagrange interpolations in phi and theta, and is the same for e
 dense matrices this interpolation would take most of the time of preparing a surface. Two properties
 reduce its time to a tenth:
 
-- The polar nodes are symmetric under both reflections. Therefore the even and odd parts of the
-  patch values are interpolated to the nodes of one quadrant only. This takes four products, each
-  with a sixteenth of the work.
+- The polar nodes are symmetric about both axes of the patch. Therefore the even and odd parts of
+  the patch values are interpolated to the nodes of one quadrant only. This takes four products
+  instead of one, each with a sixteenth of the work.
 - Stencils are local. Nodes sorted by their theta offset are divided into a few groups, and each
   group needs only a few columns of the patch. More groups take less time to run, and more time to
   compile.
 
 The four parities (even or odd, in phi and in theta) form one batch of products. This makes the
 program four times smaller. The even and odd parts are stacked, so that each is computed only once.
-The transposed program is as fast.
+The transposed program is as fast as the program itself.
 
 The foot of a point off the surface lies between nodes. The values at the nodes around the foot are
 first interpolated to a grid of the same spacing that is centred at the foot. The interpolation to
@@ -89,7 +89,7 @@ def _butterfly(values: Float[Array, "4 m node"]) -> Float[Array, "4 m node"]:
 
 
 def _grouped_products(phi, theta, stencils: np.ndarray, count: int):
-    """Return the columns that each group of polar nodes reads, and the matrix of the group.
+    """Return the range of columns that each group of polar nodes needs, and its matrix.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def shift(windows, du, dv, rule: Rule):
     """
     count = rule.lagrange_count
     a, b = (lagrange_weights(fraction, count) for fraction in (du, dv))
-    # Computed as matrix products: XLA would recompute a sum of slices wherever it is used.
+    # `centre` is a matrix product: XLA would recompute a sum of slices wherever it is used.
     i, j = rule.reach_phi, rule.reach_theta
     stencil = windows[:, :, i : i + count, j : j + count]
     centre = jnp.einsum("tcp,tp->tc", jnp.einsum("tcpq,tq->tcp", stencil, b), a)

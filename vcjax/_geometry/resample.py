@@ -54,11 +54,11 @@ def equispaced(start: float, step: float, count: int, xp: Any = np):
     return start + step * xp.arange(count, dtype=np.float64)
 
 
-def grid_angles(nphi: int, nfp: int, half_period: bool, xp: Any = np):
+def grid_angles(nphi: int, nfp: int, half_period: bool):
     """Return the toroidal angles (nphi,) of a grid over one full or half field period."""
     if half_period:
-        return equispaced(0.5 * np.pi / (nfp * nphi), np.pi / (nfp * nphi), nphi, xp)
-    return equispaced(0.0, 2 * np.pi / (nfp * nphi), nphi, xp)
+        return equispaced(0.5 * np.pi / (nfp * nphi), np.pi / (nfp * nphi), nphi)
+    return equispaced(0.0, 2 * np.pi / (nfp * nphi), nphi)
 
 
 def without_images(angles: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Compute the far part: a trapezoidal sum of the whole kernel over all nodes but the target.
+"""Compute the far part: a trapezoidal sum of the whole kernel over the nodes of the surface.
 
 The sources are divided into blocks and the targets into tiles. For a block with centre c, write
 y' = y - c for the sources and x' = x - c for the targets. Let B be the field and n the normal at a
@@ -74,7 +74,7 @@ def far_sum(
     punctured: Float[Array, ""] | Float[Array, " t"] | None = None,
     used: Any = None,
 ) -> Float[Array, "*components t"]:
-    """Return a kernel divided by 4 pi, summed over all sources but the target itself.
+    """Return a kernel divided by 4 pi, summed over all sources that `punctured` does not leave out.
 
     The field's kernel is {B x (n x r) - B (n.r)} / |r|^3, with r from the source to the target.
 
@@ -101,7 +101,7 @@ def far_sum(
     with jax.named_scope(kernel.name):
         blocks = _source_blocks(sources, area_normals, B, largest, rule)
         if punctured is not None and punctured.ndim:
-            # The square of each target is a fourth component, which is not rotated.
+            # The value for each target is a fourth component, which is not rotated.
             targets = jnp.concatenate([targets, punctured[:, None]], axis=1)
         parts = _turned_tiles(targets, turns, tiles.targets)
         used_tiles = None if used is None else -(-used * rule.nfp // parts.shape[2])
@@ -132,7 +132,7 @@ def _source_blocks(sources, area_normals, B, largest: int, rule: Rule):
         parts = values.reshape(k, n // high, high, m // wide, wide)
         return parts.transpose(1, 3, 0, 2, 4).reshape(-1, k, high * wide)
 
-    # Blocks are padded with nodes of density 0, to a multiple of the length of a vector.
+    # Blocks are padded with nodes of density 0, to a multiple of the length of a vector register.
     more = ((0, 0), (0, 0), (0, -high * wide % 8))
     points = jnp.pad(cut(jnp.pad(sources, fill, mode="edge")), more, mode="edge")
     densities = jnp.pad(dot_and_cross(components(area_normals), components(B)), fill)
@@ -212,7 +212,7 @@ def _tiled_sum(
     Parameters
     ----------
     tiles : (k, part, each) targets from `_turned_tiles`. If there is a fourth component, it is the
-        square of the distance below which sources are left out.
+        square of the distance up to which sources are left out.
     used : number of tiles to evaluate, or None for all.
     blocks : from `_source_blocks`.
     punctured : as for `far_sum`.
@@ -220,8 +220,8 @@ def _tiled_sum(
     """
     points = tiles[:, :3].swapaxes(0, 1).reshape(3, -1)
     if punctured is None:
-        # Points coincide if the square of their distance is at most this value. The distance is
-        # far below any node spacing, and far above rounding errors.
+        # Points coincide if the square of their distance is at most this value. Its root is far
+        # below any node spacing, and far above rounding errors.
         punctured = 1e-20 * sum((part**2).sum(axis=1).max() for part in blocks[:2])
     punctured = lax.stop_gradient(jnp.asarray(punctured, dtype))
 

@@ -2,9 +2,9 @@
 
 The kernel of the field is in `vcjax._kernels.far` and `vcjax._kernels.near`.
 
-Far part. Let F = n x B and s = n.B at the source y, and r = x - y for the target x. The field at x
-is a sum over the sources y and over m of r_m A_mk / r^3, where A_mk = (e_m x F)_k - s delta_mk. The
-gradient is a sum of
+Far part. Let F = n x B and s = n.B at the source y, and r = x - y for the target x. With T as in
+`vcjax._casing`, 4 pi T(x) is a sum over the sources y and over m of r_m A_mk / r^3, where
+A_mk = (e_m x F)_k - s delta_mk. Its gradient is a sum of
 
     d_i (r_m / r^3) A_mk = {r^2 A_ik - 3 r_i r_m A_mk} / r^5.
 
@@ -24,9 +24,9 @@ With x' = x - c, and with the rows S_i of <y', F>, the numerator is 3 times the 
 
     <x', s x' - x' x F - h>  +  the symmetric part of (x' x S_i)_k  +  <y', g>.
 
-If (size of the block / r)^2 is 10^k, the expansion of squared distances loses k digits. With a
-centre that is far from all sources, such as the origin, it would lose seven digits. Therefore each
-block has its own centre, and the size of blocks is bounded.
+If (size of the block / r)^2 is 10^k, this expansion of the numerator loses k digits. With a centre
+that is far from all sources, such as the origin, it would lose seven digits. Therefore each block
+has its own centre, and the size of blocks is bounded.
 
 Near part. With the normal n, the derivative of the field's kernel is
 
@@ -87,7 +87,7 @@ _PUNCTURE = 3.1
 """Value of `gradient_puncture` for many digits. On a rotating ellipse of 8 : 1, it reduced errors
 at 12 digits from 43e-12 to 3e-12 of max |grad B|."""
 _MANY_DIGITS = 8
-"""Least number of digits for which the far sum leaves out nodes."""
+"""Least number of digits for which the far sum leaves out the nodes next to a target."""
 
 
 def _moments(y: Float[Array, "3 n"], densities: Float[Array, "4 n"]) -> Float[Array, "17 n"]:
@@ -176,8 +176,8 @@ def gradient_puncture(rule: Rule) -> float:
 
     The distance is measured from a target, in units of the node spacing at the target. For points
     off the surface, it is measured in units of the least node spacing.
-    The result is 0 for few digits: other sheets of the surface may then be as close, and their
-    nodes do not lie on the patch.
+    The result is 0 for fields and for few digits. With few digits, other sheets of the surface may
+    lie within this distance, and their nodes do not lie on the patch.
     """
     return _PUNCTURE if rule.gradient and rule.digits >= _MANY_DIGITS else 0.0
 
@@ -245,8 +245,8 @@ def _of_constant(
 def _over_rim(rule: Rule, nodes: Float[Array, "4 t 6 node"], alpha) -> Float[Array, "t 8"]:
     """Return the parts of the integrals of S and v over patches that are integrals along rims.
 
-    The steps from node to node are central differences along the ring of the outermost nodes. These
-    parts are about as large as the allowed error, so a few of their digits are enough.
+    The steps from node to node are central differences along the ring of the outermost nodes. The
+    integrals along rims are about as large as the allowed error, so a few digits are enough.
     """
     quadrants = nodes[:, :, :3, rim_nodes(rule)]
     # The nodes of a quadrant are in the order of theta.

@@ -1,11 +1,12 @@
 """Compute the near part: integrate the singular part of the kernel with a polar rule.
 
-Let r be the distance between source and target, h the spacing of the nodes, and alpha a cut-off
-rate. The kernel is split according to 1/r = erfc(alpha r)/r + erf(alpha r)/r. The second term is
-entire in r^2. The trapezoidal rule for this term converges like exp(-(pi/(alpha h))^2) wherever the
-target lies. The first term falls off like exp(-alpha^2 r^2) and is confined to a patch of grid
-nodes around the target. The far part is the trapezoidal sum of the *whole* kernel over all nodes
-but the target. It is corrected on the patch by
+Let r be the vector from source to target, h the spacing of the nodes, and alpha a cut-off rate. In
+powers and functions, r stands for its length. The kernel is split according to
+1/r = erfc(alpha r)/r + erf(alpha r)/r. The second term is entire in r^2. The trapezoidal rule for
+this term converges like exp(-(pi/(alpha h))^2) wherever the target lies. The first term falls off
+like exp(-alpha^2 r^2) and is confined to a patch of grid nodes around the target. The far part is
+the trapezoidal sum of the *whole* kernel over all nodes but the target. It is corrected on the
+patch by
 
     (polar integral of the near kernel)  -  (grid sum of the near kernel).
 
@@ -153,7 +154,7 @@ def split_weights(
     patch : (t, 6, p, q) offsets from the targets, then normals.
     of_constant : called as ``of_constant(nodes, weights, alpha)``. It returns the integrals (t, k)
         of the near kernel over the patches. If given, the weight of each target is chosen such that
-        the weights of its patch add up to this integral.
+        the weights of its patch add up to this integral before the grid sum is subtracted.
     puncture : distance from a target within which the far sum leaves out nodes, divided by the
         spacing of the nodes at the target.
 

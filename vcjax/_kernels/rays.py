@@ -111,7 +111,7 @@ def near_part(
     continued : (part, row, column), see `vcjax._kernels.off_surface.Nodes`.
     turns : (nfp, 3, 3) rotations by 0 .. nfp - 1 periods.
     test_field : a field that is symmetric about the z axis.
-    punctured : square of the distance below which the far sum leaves out nodes.
+    punctured : square of the distance up to which the far sum leaves out nodes.
     """
     period, row, column = place(foot.u, foot.v, rule)
     turn = turns[period]
@@ -232,7 +232,7 @@ def _polar_sum(
 ):
     """Return the polar integrals of the near kernel with the field and the test field, (t, 2, 3).
 
-    The fields are the sum of their constant value at the foot and of their changes.
+    Each field is the sum of its value at the foot and of its change from this value.
 
     Parameters
     ----------
@@ -270,10 +270,10 @@ def _slope_of_flux(x, foot, from_foot, normals, alpha):
     """Return 0 at each of t points, with the derivative in x of the flux of the near kernel.
 
     The flux is the integral of n.r N1(alpha r) / r^3 over a patch. Its derivative is minus the
-    integral of n lap(g), a smooth function, and the derivative of the integral of
-    n x r N1(alpha r) / r^3 is 0 (`vcjax._kernels.gradient`). Integrals along the rim are neglected
-    in both. The derivative of the sum over nodes would contain rounding errors divided by the
-    distance from the surface.
+    integral of n lap(g), a smooth function (`vcjax._kernels.gradient`). The derivative of the
+    integral of n x r N1(alpha r) / r^3 is 0. Both derivatives neglect integrals along the rim. The
+    derivative of the sum over nodes would contain rounding errors divided by the distance from the
+    surface.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ _SCALED = (
 
 @jax.custom_jvp
 def field_split(t):
-    """Return N1(t), the share of the near part in the kernel r / r^3 at t = alpha r, for t >= 0.
+    """Return N1(t), the share of the near part in the field's kernel at t = alpha r, for t >= 0.
 
     Up to rounding error, (1 + 2 t) exp(t^2) erfc(t) is a polynomial in (t - 4)/(t + 4). JAX's own
     erfc takes five times as many instructions.

@@ -2,8 +2,8 @@
 
 XLA's CPU compiler makes a loop nest for each operand of a stack or a concatenation. Most of the
 compile time is proportional to the number of loop nests. `stacked` therefore selects by index,
-which is a single loop nest. Each element of the result then computes all parts. Where this takes
-too long, callers use `jnp.stack`.
+which is a single loop nest. This loop computes all parts for each element of the result. Where the
+loop takes too long to run, callers use `jnp.stack`.
 
 The transpose of a selection is a sum over the new axis. The transpose of a stack takes slices,
 which is an order of magnitude faster. The derivative of `stacked` is therefore defined as a stack.

@@ -1,4 +1,4 @@
-"""Estimate which parts of a field its grid and the interpolation on patches miss."""
+"""Estimate the parts of a field that its grid and the interpolation on patches miss."""
 
 import math
 from typing import Any
@@ -54,7 +54,7 @@ def unresolved(samples: Any, rule: Rule, xp: Any):
 
 
 def _largest_around(values, axis: int, reach: int, xp: Any):
-    """Return the largest of `reach` values before and after each value, and of the value itself.
+    """Return the maximum of each value and of the `reach` values on either side of it.
 
     The values are periodic along the axis.
     """

@@ -203,13 +203,14 @@ def _beside(touching, curves, normal, along_phi, along_theta, rows: int):
 
     Parameters
     ----------
-    touching : (..., row, p) columns of points q for each point p.
+    touching : (..., row, p) index of the edge that the ball at p touches in the cross-section of p.
+        Points q up to two columns beyond the ends of this edge are tried.
     curves, normal, along_phi, along_theta : (row, p, 3) points, unit normals, tangents.
     rows : number of cross-sections of the sample around the whole torus.
 
     Returns
     -------
-    (..., row, p) radii; infinite if no such ball exists.
+    (..., row, p) least radii; infinite if no such ball exists.
     """
     columns = curves.shape[1]
     near = (touching[..., None] + np.arange(-2, 4)) % columns
@@ -237,8 +238,8 @@ def nodes_for_sheets(sheets: Sheets, reach: float) -> np.ndarray:
 
     Parameters
     ----------
-    reach : natural logarithm of 1 / (allowed error). On grid lines h apart, at the distance d from
-        the sheet, the trapezoidal rule has the error exp(-2 pi d / h).
+    reach : natural logarithm of 1 / (allowed error). If the grid lines of a sheet are h apart, the
+        trapezoidal rule has the error exp(-2 pi d / h) at the distance d from the sheet.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Estimate derivatives of a field along a surface, and the error of interpolating them."""
+"""Estimate derivatives of a field along a surface, and their errors due to interpolation."""
 
 from dataclasses import dataclass
 from functools import cached_property, partial

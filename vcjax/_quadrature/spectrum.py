@@ -233,7 +233,7 @@ def signal(values, axis: int, weights: np.ndarray, xp: Any = np):
 
 
 def largest_wave(spectrum: Spectrum, axis: int, factors: np.ndarray) -> float:
-    """Return the largest size on the surface of a field with its modes scaled by factors (k,)."""
+    """Return the largest size of a field on the surface, with its modes scaled by factors (k,)."""
     return float(signal(spectrum.values, axis, factors).max())
 
 

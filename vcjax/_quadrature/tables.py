@@ -34,9 +34,9 @@ class Tables:
     `resample.resampled` applies the matrices.
 
     The interpolation to the polar nodes of a patch is a product of a matrix for phi and a matrix
-    for theta. The polar nodes are symmetric under both reflections, because the number of angles is
-    a multiple of 4. Therefore each matrix is split into its even and odd part on the first
-    quadrant. This gives four products, each with a sixteenth of the work, instead of one product.
+    for theta. The polar nodes are symmetric about both axes of the patch, because the number of
+    angles is a multiple of 4. Therefore each matrix is split into its even and odd part on the
+    first quadrant. This gives four products instead of one, each with a sixteenth of the work.
 
     Attributes
     ----------
@@ -221,7 +221,7 @@ def _field_interpolation(rule: Rule, angles: np.ndarray, theta: np.ndarray):
 
     Parameters
     ----------
-    angles, theta : (a,) and (b,) toroidal and poloidal angles to which they interpolate.
+    angles, theta : (a,) and (b,) toroidal and poloidal angles to which the matrices interpolate.
 
     Returns
     -------
@@ -287,7 +287,7 @@ def _fold(rows: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=8)
 def theta_stencils(rule: Rule) -> np.ndarray:
-    """Return the columns of the theta matrices that each polar node reads.
+    """Return the range of nonzero columns of the theta matrices, for each polar node.
 
     Returns
     -------

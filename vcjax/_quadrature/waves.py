@@ -3,15 +3,15 @@
 The search for a grid (`vcjax._quadrature.grid`) gives a polar rule that resolves the kernel. If B
 has strong high modes, as next to coils, the polar rule must resolve these modes, too.
 
-- Narrow patches interpolate B from fewer points than `Rule.lagrange_count`. If more points are
-  needed, the margin of the patches is made wider.
-- Along an ellipse of the polar rule, a wave of B is a sum of angular modes. If the wave advances by
-  w turns from node to node, P is the semi-axis of the patch in nodes, and rho the radius relative
-  to the rim, the angular mode k has the amplitude J_k(2 pi w P rho), with Bessel's function J_k.
-  The rule of N angles misses the modes from N on. The near kernel is about exp(-(T rho)^2), where
-  T is the cut-off. The error of the wave is therefore its amplitude times the largest value of
-  J_N(2 pi w P rho) exp(-(T rho)^2) over all radii. The number of angles is increased until the sum
-  of these errors is small.
+- On narrow patches, B is interpolated from fewer points than `Rule.lagrange_count`. If more points
+  are needed, the margin of the patches is made wider.
+- Along an ellipse of the polar rule, a wave of B is a sum of angular modes. Let w be the number of
+  turns by which the wave advances from node to node, P the semi-axis of the patch in nodes, and rho
+  the radius relative to the rim. The angular mode k then has the amplitude J_k(2 pi w P rho), with
+  Bessel's function J_k. The rule of N angles misses the modes from N on. The near kernel is about
+  exp(-(T rho)^2), where T is the cut-off. The error of the wave is therefore its amplitude times
+  the largest value of J_N(2 pi w P rho) exp(-(T rho)^2) over all radii. The number of angles is
+  increased until the sum of these errors is small.
 - Along a ray, the wave is exp(2 pi i w P rho). The error of the radial rule is the error of its
   integral of exp(2 pi i w P rho - (T rho)^2) from 0 to 1. If targets are on the surface, the number
   of radii is increased until the sum of these errors is small.
@@ -27,7 +27,7 @@ from vcjax._quadrature.rule import Rule
 
 _ALLOWED_ANGLES = 0.005
 """Largest allowed ratio of the estimated error that the number of angles causes to the requested
-error. This limit is small because `OffSurface.error` and `error_estimate` do not contain the error
+error. This limit is small because `OffSurface.error` and `error_estimate` do not estimate the error
 from the number of angles. On W7-X with the field of coils, errors were 0.2 to 0.6 times the
 estimate."""
 _ALLOWED_RADII = 2.0

@@ -21,9 +21,10 @@ class OffAxisTable(eqx.Module):
     def __call__(self, position: Float[Array, " 2"]) -> Float[Array, "size size"]:
         """Return the image of a source of unit flux; `position` is its row and column offset.
 
-        Offsets are in pixels. The images of the four nearest sources in the table are shifted to
-        the position. The result is the weighted mean of the shifted images. Weights are inverse
-        squares of the distances.
+        Offsets are in pixels. First the source is mirrored into the table's quadrant. The images of
+        the four nearest sources in the table are shifted to the mirrored position. Their mean has
+        weights proportional to 1 / (1e-6 + squared distance). Negative values of the mean become 0.
+        Then the mean is mirrored back.
         """
         place = jnp.abs(position)
         squares = jnp.sum((place - self.positions) ** 2, axis=-1)

@@ -151,7 +151,7 @@ def solve(name: str, path: str) -> None:
 def main(arguments: list[str]) -> int:
     """Run the solver in a new process, write the file if it succeeds, and return the exit code."""
     parser = argparse.ArgumentParser(description="Compute an equilibrium of this folder again.")
-    parser.add_argument("name", choices=NAMES)
+    parser.add_argument("name", choices=NAMES, help="equilibrium to compute")
     parser.add_argument("output", type=Path, help="NetCDF file to write")
     parser.add_argument("--in-this-process", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
