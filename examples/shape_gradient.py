@@ -16,7 +16,7 @@ def main() -> None:
     jax.config.update("jax_enable_x64", True)
     problem = problems.rotating_ellipse(4)
     rule = vcjax.choose(problem.X, problem.B, 4, nfp=4, half_period=True, trg_nphi=6, trg_ntheta=12)
-    # Pass the tables as an argument. Tables made inside would be embedded in the program.
+    # Pass the tables as an argument. Tables made in the function would be embedded in its program.
     constants = vcjax.tables(rule)
 
     @jax.jit

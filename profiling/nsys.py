@@ -11,7 +11,7 @@ docs/tables.md describes the columns.
     # read a file that "nsys export --type sqlite" wrote
     python profiling/nsys.py FILE.sqlite
 
-If nsys is not installed, GPU kernels are read from JAX's own trace.
+If nsys is not installed, the GPU kernels of a function are read from JAX's own trace.
 """
 
 from __future__ import annotations

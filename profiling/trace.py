@@ -104,8 +104,8 @@ def work(argv: Sequence[str] | None) -> bool:
 def command_buffers_note(ops: pd.DataFrame) -> str:
     """Return advice if kernels were launched from command buffers, else an empty text.
 
-    A command buffer is a CUDA graph. XLA names the operation of all kernels in the graph
-    ``command_buffer_<number>``. This is no instruction of the program, and has no scope.
+    A command buffer is a CUDA graph. All kernels in the graph have the operation
+    ``command_buffer_<number>``, which is not an instruction of the program and has no scope.
     """
     share = ops.loc[ops["op"].str.startswith("command_buffer"), "self_fraction"].sum()
     if not share:

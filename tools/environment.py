@@ -104,7 +104,7 @@ def check_names(extras, jax):
         if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
             raise EnvironmentProblem(
                 f"{name!r} cannot be the name of an extra; give names from pyproject.toml: "
-                "make EXTRAS='trace plot'"
+                "make EXTRAS='trace plot' ..."
             )
     if jax is not None and not re.fullmatch(r"[0-9]+(\.[0-9a-z]+)*", jax):
         raise EnvironmentProblem(
@@ -196,7 +196,7 @@ def write_lock():
     versions = subprocess.check_output(command, text=True)
     jax = re.search(r"^jax==(.+)$", versions, re.MULTILINE)
     if jax is None:
-        raise EnvironmentProblem(f"{VENV} contains no JAX; install it first: make report")
+        raise EnvironmentProblem(f"{VENV} contains no JAX; run make lock, which installs JAX first")
     os.makedirs(LOCKS, exist_ok=True)
     path = os.path.join(LOCKS, "py{}.{}-jax{}.txt".format(*sys.version_info[:2], jax[1]))
     with open(path, "w") as stream:

@@ -153,8 +153,8 @@ def check_points(call: str, points) -> None:
 def check_casing(call: str, casing, kind: type, prepare: str) -> None:
     """Raise `VcjaxError` unless a casing has the type `kind`, and its arrays are valid.
 
-    The arrays must be float64 and have the shapes that the rule requires. Near weights may also be
-    float32. Calls such as `jax.tree.map` can change dtypes and shapes.
+    All arrays must be float64; near weights may also be float32. The arrays that `_shapes` names
+    must have these shapes. Calls such as `jax.tree.map` can change dtypes and shapes.
     """
     if not isinstance(casing, kind):
         raise VcjaxError(
@@ -180,7 +180,7 @@ def check_casing(call: str, casing, kind: type, prepare: str) -> None:
 
 
 def _shapes(casing) -> dict[str, tuple[int, ...]]:
-    """Return the shapes that the rule of a casing requires of its arrays, by attribute name."""
+    """Return by name the attributes of a casing that are checked, with their required shapes."""
     rule = casing.rule
     images, (rows, columns) = 2 if rule.half_period else 1, rule.continued_shape
     is_gradient = hasattr(casing, "dual_basis")

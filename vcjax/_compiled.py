@@ -32,8 +32,8 @@ def has_avx512() -> bool:
 def _options(**values: Any) -> dict[str, Any]:
     """Return compiler options by name, without options that JAX lacks or that XLA_FLAGS sets.
 
-    With AVX-512, the options ask for vectors of 512 bits. With XLA's default of 256 bits, fields
-    and gradients take longer (docs/compare.md).
+    With AVX-512, one option sets vectors of 512 bits. With XLA's default of 256 bits, fields and
+    gradients take longer (docs/compare.md).
     """
     if jax.__version_info__ >= (0, 11):  # newer versions refuse this option
         values.pop("xla_cpu_use_fusion_emitters", None)

@@ -194,7 +194,7 @@ def internal_gradient(
 
     The result is the limit from outside the surface, the vacuum side, where B_int is free of curl.
     (The gradient of B_ext has the same limit from either side.) Parameters, shapes, units,
-    errors and warnings are those of `external_gradient`.
+    errors and warnings are the same as for `external_gradient`.
     """
     return _separate("internal_gradient", casing, B, chunk_size, target_chunk_size, -1.0)
 

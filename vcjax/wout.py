@@ -33,8 +33,6 @@ class Equilibrium:
     Attributes
     ----------
     nfp : number of field periods.
-    stellsym : whether the equilibrium is stellarator-symmetric. It is always True, because
-        `read_wout` rejects other equilibria.
     m, n : (k,) mode numbers of the boundary; n is a multiple of nfp.
     r_cos, z_sin : (k,) cosine coefficients of R and sine coefficients of Z, in m.
     m_field, n_field : (l,) mode numbers of the field.
@@ -42,7 +40,6 @@ class Equilibrium:
     """
 
     nfp: int
-    stellsym: bool
     m: Float[np.ndarray, " k"]
     n: Float[np.ndarray, " k"]
     r_cos: Float[np.ndarray, " k"]
@@ -195,7 +192,6 @@ def read_wout(path: str | PathLike[str]) -> Equilibrium:
     edge = {name: 1.5 * data[name][-1] - 0.5 * data[name][-2] for name in ("bsupumnc", "bsupvmnc")}
     return Equilibrium(
         nfp=int(data["nfp"]),
-        stellsym=True,
         m=data["xm"],
         n=data["xn"],
         r_cos=data["rmnc"][-1],

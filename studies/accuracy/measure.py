@@ -29,8 +29,6 @@ gives further points.
 """
 _FINE = (300, 384)
 """Size of the grid in which the points that face the currents are found."""
-_DENSE = "QH", "ellipse, 5 periods, 0.05 x 0.4"
-"""Shapes with more targets on the surface."""
 EXTRA_DIGITS = {"field": 2, "off": 2, "gradient": 4, "off gradient": 4}
 """Digits that the grid of B resolves in addition to the requested digits."""
 _FINEST = 1e-15
@@ -241,10 +239,10 @@ def _tails(B: np.ndarray, shape: Shape):
 def targets_of(shape: Shape) -> tuple[int, int]:
     """Return the size (nphi, ntheta) of the target grid over a whole field period.
 
-    With this size, one row of targets faces a coil if the currents are those of ``coils``. On the
-    shapes `_DENSE`, 24 targets in theta miss the places where errors are largest.
+    With this size, one row of targets faces a coil if the currents are those of ``coils``. Next to
+    coils, 24 targets in theta miss the places where errors are largest.
     """
-    return (12 if shape.symmetric else 8, 48 if shape.name in _DENSE else 24)
+    return (12 if shape.symmetric else 8, 48)
 
 
 def facing(shape: Shape, currents) -> list[tuple[int, int]]:

@@ -124,5 +124,5 @@ def _main_table(processor: str) -> str:
 TABLES = {
     **{f"compare {name}": partial(_main_table, name) for name in ("Zen 5", "Intel", "Zen 3")},
     "compare factors": lambda: factors([row for row in _rows("") if row["digits"] in _DIGITS]),
-    "compare equal errors": lambda: equal_errors(_rows("Intel")),
+    "compare equal errors": lambda: equal_errors(_rows("Zen 5")),
 }

@@ -118,7 +118,7 @@ def test_a_lock_file_is_named_by_python_and_jax(venv, monkeypatch):
     )
     assert environment.write_lock() == str(locks / "py3.11-jax0.10.2.txt")
     monkeypatch.setattr(environment.subprocess, "check_output", lambda *a, **k: "numpy==2.4.1\n")
-    with pytest.raises(environment.EnvironmentProblem, match="contains no JAX; install it first"):
+    with pytest.raises(environment.EnvironmentProblem, match="contains no JAX; run make lock"):
         environment.write_lock()
 
 

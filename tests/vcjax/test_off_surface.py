@@ -12,7 +12,7 @@ import vcjax
 from tests.vcjax.common import determined, small_torus, surface, symmetry, unit_normals
 from vcjax import problems
 from vcjax._kernels.off_surface import Nodes, known_change, known_field
-from vcjax._off_surface import _steepness
+from vcjax._off_surface_result import _steepness
 
 DIGITS = 6
 DISTANCES = (5e-2, 2e-2, 5e-3, 1e-3, 1e-4, 1e-6, 0.0)

@@ -124,11 +124,12 @@ class VirtualCasingJAX:
     B_k. Points ``X_trg`` off the surface are (3, n); results there are fields (3, n) and gradients
     (3, 3, n).
 
-    ``docs/interfaces.md`` describes each keyword. A keyword that would silently change a result
-    raises `VcjaxError`.
+    ``docs/interfaces.md`` describes each keyword. A keyword without an equivalent in vcjax raises
+    `VcjaxError` if ignoring the keyword could change a result.
 
-    Inside your own ``jit`` the casing becomes a constant of the program. To pass it as an argument,
-    use ``vcjax.prepare`` and ``vcjax.external_field``.
+    Inside your own ``jit``, the prepared surface becomes a constant of the program, unless the
+    surface is traced. To pass the prepared surface as an argument, use ``vcjax.prepare`` and
+    ``vcjax.external_field``.
     """
 
     def __init__(self) -> None:

@@ -1,3 +1,3 @@
-"""The version of jaxmeter, a part of the environment in a record."""
+"""The version of jaxmeter. Each record stores this version in its environment."""
 
 VERSION = "0.1.0"

@@ -90,7 +90,7 @@ def audit(
     the path of the held array. Otherwise, the new array has no path.
     """
     case = case_of("audit", fn, args, kwargs)
-    checked("audit", "threshold_bytes", threshold_bytes, Annotated[float, Meta(ge=0)])
+    checked("audit", "threshold_bytes", threshold_bytes, Annotated[int, Meta(ge=0)])
     jaxpr, lowered = staged(case, "audit")
     values = captured_values(jaxpr)
     arrays = {key: array for key, (array, _) in values.items()}
@@ -126,7 +126,7 @@ def audit(
     audited.sort(key=lambda array: (-array.bytes * max(array.embedded_count, 1), array.path))
     return Audit(
         name=name_of(case.fn),
-        threshold_bytes=int(threshold_bytes),
+        threshold_bytes=threshold_bytes,
         arrays=tuple(audited),
         captured_bytes=sum(array.bytes for array in audited),
         embedded_bytes=embedded_bytes,

@@ -31,7 +31,7 @@ def uses_of(closed_jaxpr: Any, wanted: Collection[Hashable]) -> dict[Hashable, t
 def _walk(
     jaxpr: Any, known: dict[Any, Hashable], wanted: Collection[Hashable], seen: set[Hashable]
 ) -> Iterator[tuple[Hashable, Use]]:
-    """Yield the key of a wanted array with each line that uses it, also in sub-jaxprs.
+    """Yield the key of each wanted array with each line that uses the array, also in sub-jaxprs.
 
     ``known`` contains the variables of ``jaxpr`` that stand for wanted arrays, with their keys.
     """

@@ -1,4 +1,4 @@
-"""Measure a case, a function with its arguments, in this process and phase by phase."""
+"""Measure a case (a function with its arguments) in this process, phase by phase."""
 
 from __future__ import annotations
 

@@ -102,8 +102,8 @@ def fresh_arguments(
 ) -> Callable[[], Call]:
     """Return a function that makes the arguments for each run.
 
-    If the program donates arguments, the function copies them, because a call deletes donated
-    arrays.
+    If the program donates any argument, the function copies all arrays in the arguments, because a
+    call deletes donated arrays.
     """
     leaves = jax.tree.leaves(lowered.args_info, is_leaf=lambda x: hasattr(x, "donated"))
     if not any(getattr(leaf, "donated", False) for leaf in leaves):

@@ -305,7 +305,7 @@ _TABLES_TEXT = re.compile(rf"^(?:{'|'.join(_TABLES)})\n(?:.+\n)*", re.MULTILINE)
 
 
 def strip_hlo(text: str) -> str:
-    """Return HLO text without source lines, scopes and the name of the module.
+    """Return HLO text without source lines, scopes, the module's name and XLA's own digest.
 
     These parts can change even if the program does not.
     """
@@ -314,5 +314,5 @@ def strip_hlo(text: str) -> str:
 
 
 def fingerprint(text: str) -> str:
-    """Return a digest of a program, independent of the program's name and source lines."""
+    """Return a digest of a program, independent of its name, scopes and source lines."""
     return hashlib.sha256(strip_hlo(text).encode()).hexdigest()

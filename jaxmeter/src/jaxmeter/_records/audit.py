@@ -58,8 +58,8 @@ class AuditedArray(ConstantArray):
     if it is not known."""
     uses: tuple[Use, ...]
     embedded_count: int
-    """How often the array is a constant of the program; 0 if its elements are all equal, or if the
-    array is never used."""
+    """How often the array is a constant of the program; 0 if its elements are all equal, if no
+    result depends on the array, or if JAX passes it as a hidden argument."""
     hidden_count: int
     """How often JAX passes the array as a hidden argument; above 0 only if
     JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS is set."""

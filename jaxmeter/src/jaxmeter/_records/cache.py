@@ -9,7 +9,7 @@ from jaxmeter._records.plain_data import Result
 
 @dataclass(frozen=True)
 class CachedProgram:
-    """A program that the first or the second run compiled."""
+    """A program that the first or the second run compiled or read from the cache."""
 
     id: str
     line: str
@@ -43,8 +43,8 @@ class CacheDiagnosis(Result):
     """The time of the whole second run; None if the first run failed."""
     first_compile_seconds: float
     second_compile_seconds: float
-    """The time of compiles and cache reads in the second run, without traces and lowerings.
-    ``first_compile_seconds`` is the same time in the first run."""
+    """The time of compiles and cache reads in the second run, without traces and lowerings; 0 if
+    there was no second run. ``first_compile_seconds`` is the same time in the first run."""
     stored_bytes: int
     stored_count: int
     programs: tuple[CachedProgram, ...]

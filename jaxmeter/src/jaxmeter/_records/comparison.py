@@ -113,8 +113,8 @@ class Timing:
     over the processes."""
     low: float
     """The interval from ``low`` to ``high`` contains the true ratio with a confidence of 1 -
-    significance. In a comparison, this confidence is for all times together. In `compare_times`
-    without ``times_count``, the confidence is for each time alone."""
+    significance. In a comparison, this confidence is for all times together. In `compare_cases`,
+    and in `compare_times` without ``times_count``, the confidence is for each time alone."""
     high: float
     p_value: float
     """The probability that equal functions give a ratio at least this far from 1. It is corrected

@@ -13,8 +13,9 @@ class ConstantArray:
     dtype: str
     bytes: int
     where: str
-    """The sub-programs that contain the first use of the array, such as ``jit(outer)/scan``; empty
-    at the top level."""
+    """The sub-programs around the first jaxpr that has the array as a constant, such as
+    ``cond/jit(inner)``; empty at the top level. JAX passes a captured array to a loop or branch as
+    an operand. Such an array is a constant of the jaxpr around the loop or branch."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from jaxmeter.errors import FileError, JaxmeterError
 RECORD_BYTES = 2**24
 """The maximum size of a file with a record, an audit or an inventory: 16 MiB."""
 TEXT_BYTES = 2**28
-"""The maximum size of a file with the text of a program: 256 MiB."""
+"""The maximum size of a file with the text of a program, or with recorded events: 256 MiB."""
 _READ_BYTES = 2**20
 _KINDS = {
     stat.S_IFDIR: "a folder",

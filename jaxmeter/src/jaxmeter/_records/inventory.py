@@ -50,7 +50,7 @@ class Inventory(Result):
     opcodes: dict[str, int] | None = None
     """The number of HLO instructions with each opcode."""
     arrays: dict[str, int] | None = None
-    """The number of constants of each type in the HLO, such as ``f32[64,3]``, without scalars."""
+    """The number of HLO constants of each type, such as ``f32[64,3]``; scalars are left out."""
     fusions: tuple[Fusion, ...] | None = None
     lines: tuple[SourceLine, ...] | None = None
     """The source lines, in the order of their first equations in the jaxpr."""

@@ -44,8 +44,6 @@ class Allocator:
     ``cuda_async``."""
     limit_bytes: int | None
     """The memory limit that the device reports, in bytes."""
-    in_use_bytes: int | None
-    """The bytes of all arrays that this process has on the device now."""
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,8 @@ class Memory:
     """The memory of a program in bytes.
 
     The first five fields are the compiler's plan. The other sizes are measured: the memory of the
-    process and of the device.
+    process and of the device. On systems that cannot reset the peak of a process, such as macOS,
+    the peaks of the resident set size begin at the start of the process, not at the baseline.
     """
 
     argument_bytes: int | None = None
@@ -100,7 +101,8 @@ class Memory:
     compile_peak_rss_bytes: int | None = None
     """Peak of the resident set size from the baseline to the end of compiling."""
     peak_rss_bytes: int | None = None
-    """Peak of the resident set size from the baseline to the last steady-state run."""
+    """Peak of the resident set size from the baseline to the last steady-state run. A comparison
+    measures two functions in one process, so both functions affect this peak."""
     device_peak_bytes: int | None = None
     """Peak memory of the first device since the process began; None if the backend, such as CPU,
     does not report it."""

@@ -140,7 +140,7 @@ class Retraces(Result):
 
     @property
     def retraces(self) -> tuple[TracedCall, ...]:
-        """The calls after the first trace that traced or compiled the function again."""
+        """The calls, except the first, that traced or compiled the function."""
         return tuple(call for call in self.calls if call.nearest is not None)
 
     @property

@@ -1,10 +1,11 @@
-"""Describe a call by the properties that decide whether JAX retraces, and compare two calls.
+"""Describe a call by the properties that decide on retraces and recompiles; compare two calls.
 
-A jitted function is retraced for each new combination of these properties:
+A jitted function is retraced, or only recompiled, for each new combination of these properties:
 
 - how each argument is given: by position, by keyword or not at all
 - the structure of each argument
 - the shape, dtype and weak type of each array
+- the device or sharding of each array
 - the value of each static argument
 - the options of JAX
 """
@@ -66,7 +67,7 @@ class Argument(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Signature:
-    """The properties of a call that decide whether JAX retraces; array values are not kept."""
+    """The properties of a call that decide on retraces and recompiles, without array values."""
 
     arguments: dict[str, Argument]
     options: dict[str, Any]
@@ -91,7 +92,7 @@ def signature(
     kwargs: Mapping[str, Any],
     static: tuple[set[int], set[str]] = (set(), set()),
 ) -> Signature:
-    """Return the properties of a call that decide whether JAX retraces.
+    """Return the properties of a call that decide whether JAX retraces or recompiles.
 
     `static` has the positions and names of the static arguments, from `static_arguments`.
     """

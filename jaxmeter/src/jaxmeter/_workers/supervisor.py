@@ -2,9 +2,9 @@
 
 A worker process forks once, before it imports any part of its task. The child does the work, and
 the parent becomes the supervisor and waits for the child. On Linux, no descendant escapes: if the
-parent of a descendant has ended, the supervisor becomes the new parent, even in another session
-(PR_SET_CHILD_SUBREAPER of prctl(2)). On other systems, the supervisor ends only the worker, and the
-process that started the supervisor kills the process group.
+parent of a descendant ends, the supervisor becomes the new parent, even of a descendant in another
+session (PR_SET_CHILD_SUBREAPER of prctl(2)). On other systems, the supervisor ends only the worker,
+and the process that started the supervisor kills the process group.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
 """Record the compiles of this Python process.
 
 Python imports ``sitecustomize`` when it starts (https://docs.python.org/3/library/site.html). So
-every Python process of a watched program runs this file. This is true even if the process does not
-use JAX or belongs to another environment. At first, the file imports only the standard library. The
-recorder needs JAX, so the file imports the recorder as soon as the program has imported JAX.
+this file runs in the Python processes of a watched program, even in processes that do not use JAX
+or belong to another environment. It does not run in a process that does not get the PYTHONPATH that
+jaxmeter sets, or that was started with -I, -E or -S.
+
+At first, the file imports only the standard library. The recorder needs JAX, so the file imports
+the recorder as soon as the program has imported JAX.
 """
 
 import atexit
