@@ -36,7 +36,10 @@ def test_each_call_names_itself_if_it_gets_no_function_or_arguments_twice(name):
     ("call", "message"),
     [
         (lambda: jaxmeter.audit(abs, 3, threshold_bytes=-1), "got threshold_bytes=-1"),
-        (lambda: jaxmeter.audit(abs, 3, threshold_bytes=1e6), "=1000000.0; give a whole number"),
+        (
+            lambda: jaxmeter.audit(abs, 3, threshold_bytes=1e6),  # type: ignore[arg-type]
+            "=1000000.0; give a whole number",
+        ),
         (lambda: jaxmeter.audit(Case(step, (X,), {}, {"inline": True})), "already jitted"),
         (
             lambda: jaxmeter.hoist(power, X, 2)[0]({}, X, 3),
