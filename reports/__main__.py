@@ -40,9 +40,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def build(options: argparse.Namespace) -> int:
-    """Write the report of a commit.
+    """Write the report of a commit in an environment.
 
-    The exit code is 1 if no process of the commit succeeded, else 0.
+    The exit code is 1 if no process of this commit and environment succeeded, else 0.
     """
     from .report import make_report, write_report
 
@@ -114,9 +114,9 @@ def review(options: argparse.Namespace) -> int:
     often at HEAD than at BASE. The gated metrics are the errors of the answers, exact metrics
     such as captured bytes and, with --gate-times, times.
 
-    The exit code is 2 if the commits cannot be compared: a commit was not measured, or the two
-    commits were measured on different machines or with different versions of JAX. With
-    --gate-times, the exit code is also 2 if there is no verdict on times.
+    The exit code is 2 if the commits cannot be compared: a commit was not measured, no case can be
+    compared, or the two commits were measured on different machines or with different versions of
+    JAX. With --gate-times, the exit code is also 2 if there is no verdict on times.
     """
     from jaxmeter import JaxmeterError
 
@@ -250,7 +250,8 @@ def _parser() -> argparse.ArgumentParser:
     option("--pair", type=Path, help=about)
     about = "beginning of an environment's name, if both commits have several environments"
     option("--environment", help=about)
-    option("--gate-times", action="store_true", help="also fail the review if a time regressed")
+    about = "also fail the review if a compile or steady-state time regressed"
+    option("--gate-times", action="store_true", help=about)
     about = "smallest relative change of a time that counts (default: 0.05)"
     option("--minimum-effect", type=float, help=about)
     option(

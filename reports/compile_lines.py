@@ -1,8 +1,9 @@
 """Find the source lines and kernels that explain a case's compile time and its changes.
 
 The lines and kernels come from a profile of one process at each commit (`jaxmeter.CompileSummary`).
-The profile gives the share of each line. The seconds of the lines are scaled: their total is the
-median time of trace, lower and compile, over all processes of the case at this commit.
+The profile gives the share of each line. The seconds of the lines are scaled, so that the whole
+profile takes the median time of trace, lower and compile over all processes of the case at the
+commit.
 """
 
 from collections import Counter, defaultdict

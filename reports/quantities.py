@@ -107,13 +107,10 @@ COMPILING = (COMPILED, *COMPILE_PHASES)
 ERROR_FACTOR = 1.25  # a smaller ratio of two errors can be due to the order of summation
 ROUNDING = 1e-13  # smaller errors are rounding only
 
-# Beginnings of names that are not metrics: numbers of the C++ package, numbers of the machine,
-# parameters, and summaries of samples that other metrics give already.
-NOT_OURS = (
-    *("reference_", "baseline_", "wall_", "factory_", "steady_m", "naive_", "failure_", "load_"),
-    "parameter_",
-)
-# Numbers of the problem, sums of other numbers, and bytes that depend on more than the program.
+# Beginnings of names that are not metrics: numbers of the C++ package, numbers of the process
+# outside of the function, parameters, and summaries of samples that other metrics give already.
+NOT_OURS = ("reference_", "baseline_", "wall_", "factory_", "parameter_", "steady_m", "naive_")
+# Numbers of the problem and the machine, sums, and bytes that depend on more than the program.
 NOT_METRICS = ("array_bytes", "ready_seconds", "ram_bytes", "device_peak_bytes", "alias_bytes")
 
 

@@ -20,7 +20,7 @@ from .tables import rows
 INTERVALS = (
     "An interval is the narrowest pair of order statistics that contains the true median with at "
     "least 95 % probability. With fewer than six processes, the interval is the whole range of "
-    "the values, and the text says so."
+    "the values."
 )
 # Name of each table, with two functions: the first makes the table, the second its section.
 SECTIONS: dict[str, tuple[Callable[..., pd.DataFrame], Callable[..., Section]]] = {

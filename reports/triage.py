@@ -103,14 +103,14 @@ def _environment(
     lines = [
         f"## {escaped(environment.name)}",
         "",
-        f"{counts}, {unexplained} unexplained, {len(failed)} failed.",
+        f"{counts}, {unexplained} unexplained, {len(failed)} failed or skipped.",
         "",
     ]
     for name, found in kinds.items():
         if found:
             lines += [f"### {name}", "", *_by_commit(found, commits), ""]
     if failed:
-        lines += ["### Failed", ""]
+        lines += ["### Failed or skipped", ""]
         lines += [f"- {_name(commits[f.commit])}: {f.case}: {escaped(f.reason)}" for f in failed]
         lines += [""]
     return lines

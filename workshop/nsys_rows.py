@@ -45,6 +45,7 @@ LAUNCH = {
 }
 TO_DEVICE, TO_HOST = 1, 2
 """Kinds of copies, from CUPTI's CUpti_ActivityMemcpyKind."""
+RUNS, ROUNDS, ARRAY_BYTES = 3, 6, 18_432  # of the loop in lesson 5
 
 Row = dict[str, Any]
 STRINGS: list[Row] = [
@@ -65,7 +66,7 @@ def write(
     with closing(sqlite3.connect(path)) as base:
         for table, records in rows.items():
             columns: Any = TABLES[table].split()
-            # As objects, because pandas turns integers into floats if a number is missing.
+            # Use objects, because pandas turns integers into floats if a number is missing.
             frame = pd.DataFrame(list(records), columns=columns, dtype=object)
             frame.to_sql(table, base, index=False)
     return path
@@ -112,25 +113,25 @@ def copy(start: int, end: int, size: int, kind: int) -> Row:
     return {"start": start, "end": end, **STREAM, "bytes": size, "copyKind": kind}
 
 
-def write_loop(path: Path, *, runs: int = 3, rounds: int = 6, size: int = 18_432) -> Path:
-    """Write the capture of lesson 5: runs of a loop with one kernel in each round.
+def write_loop(path: Path) -> Path:
+    """Write the capture of lesson 5: `RUNS` runs of a loop with one kernel in each round.
 
     The times are made up: the host takes 7 us to launch a kernel, and the GPU 2 us to run it.
-    `size` bytes are copied to the GPU once, and to the host after each run.
+    The array is copied to the GPU once, and to the host after each run.
     """
     module = "XlaModule:#hlo_module=jit_smoothed_in_loop,program_id=1#"
     thunk = "Thunk:#name=jit(smoothed_in_loop)/while/body/smoothing/add,hlo_op=loop_add_fusion#"
-    ranges, calls, kernels, copies = [], [], [], [copy(0, 4_000, size, TO_DEVICE)]
-    for run in range(runs):
+    ranges, calls, kernels, copies = [], [], [], [copy(0, 4_000, ARRAY_BYTES, TO_DEVICE)]
+    for run in range(RUNS):
         begin = 20_000 + 100_000 * run
-        for number in range(rounds):
-            at, correlation = begin + 5_000 + 7_000 * number, 1 + run * rounds + number
+        for number in range(ROUNDS):
+            at, correlation = begin + 5_000 + 7_000 * number, 1 + run * ROUNDS + number
             ranges.append(text_range(at, at + 7_000, thunk))
             calls.append(call(at + 1_000, correlation))
             kernels.append(kernel(at + 8_000, at + 10_000, correlation, grid=(36, 1, 1)))
-        end = begin + 10_000 + 7_000 * rounds
+        end = begin + 10_000 + 7_000 * ROUNDS
         ranges.append(text_range(begin, end, module))
-        copies.append(copy(end + 5_000, end + 9_000, size, TO_HOST))
+        copies.append(copy(end + 5_000, end + 9_000, ARRAY_BYTES, TO_HOST))
     rows = {
         "StringIds": [STRINGS[0], {"id": 2, "value": "loop_add_fusion"}],
         "NVTX_EVENTS": ranges,

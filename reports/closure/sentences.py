@@ -169,8 +169,8 @@ def _equality(cases: pd.DataFrame) -> Iterator[str]:
         f"Rate maps of all variants agree within {scientific(row['rate_difference_relative'])} of "
         f"their maximum (largest difference: {row['variant']}, {problem_name(row)}; a case above "
         "1e−5 fails). The counts are drawn from these maps with the same key. At most "
-        f"{100 * pixels:.2g} % of their pixels differ, because a change in the last digit of a "
-        "rate may change a random draw."
+        f"{100 * pixels:.2g} % of the counts differ, because a change in the last digit of a rate "
+        "may change a random draw."
     )
 
 

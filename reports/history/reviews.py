@@ -24,7 +24,7 @@ from .series import Environment, History
 
 FOLDER = "reviews"
 MADE_OF = ".made_of"  # file in the folder of a review, with the digest of the review's inputs
-MOST = 100  # limit for reviews of an environment; for older commits the page shows a command
+MOST = 100  # limit for reviews of an environment; for older pairs the page shows a command
 CODE = (".py", ".jinja", ".css", ".js")
 
 Reviews = dict[tuple[str, str, str], str]
@@ -33,7 +33,7 @@ Reviews = dict[tuple[str, str, str], str]
 def write_reviews(history: History, store: str | Path, out: str | Path) -> Reviews:
     """Write the missing or outdated reviews of commits with a change point to `out`/reviews.
 
-    Only the `MOST` newest commits of each environment get a review.
+    In each environment, only the `MOST` newest pairs of commits get a review.
 
     Returns
     -------

@@ -76,12 +76,12 @@ class Series:
 
 @dataclass(frozen=True)
 class Environment:
-    """All series of one machine and JAX version.
+    """All series of one environment: a machine with a device, versions and flags.
 
     Attributes
     ----------
     conditions : dict of int to str
-        Python version, load and date of the measurements of a commit, by the commit's position.
+        Versions of Python and NumPy, load and time of the measurements at each commit, by position.
     failed : tuple of Failed
         The cases and commits without a value, because no process succeeded.
     """
@@ -221,7 +221,7 @@ def _all_failed(table: pd.DataFrame) -> Iterator[Failed]:
 
 
 def _conditions(table: pd.DataFrame) -> dict[int, str]:
-    """Return Python version, load and date of the measurements, by position of the commit."""
+    """Return versions, load and time of the measurements, by position of the commit."""
     made = {}
     for key, found in groups(table.sort_values("started_utc", na_position="first"), ["position"]):
         versions = {name: last_known(found[f"{name.lower()}_version"]) for name in VERSIONS}

@@ -83,7 +83,7 @@ def causes(commits: CommitPair, findings: Sequence[Finding]) -> tuple[Cause, ...
     found = []
     for kind, title in TITLES.items():
         here = {lines: members for (of, lines), members in grouped.items() if of == kind}
-        if kind != "constants" and len(here) > 1:  # only "constants" gets a section for each case
+        if kind != "constants" and len(here) > 1:  # only "constants" may get several sections
             lines = tuple(
                 f"{listed((finding.case for finding in members), 1)}: {line}"
                 for evidence_lines, members in here.items()

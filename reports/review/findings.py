@@ -149,7 +149,7 @@ def _missing_number(
 def is_more_often(head: tuple[int, int], base: tuple[int, int]) -> bool:
     """Return whether an event is more frequent at HEAD, given (events, processes) of each commit.
 
-    A larger fraction alone may be chance. Therefore HEAD must also have more events than BASE, or
+    A larger fraction alone is inconclusive. Therefore HEAD must also have more events than BASE, or
     the event must occur in every process of HEAD.
     """
     more = head[0] * base[1] > base[0] * head[1]

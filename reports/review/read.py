@@ -20,8 +20,10 @@ from ..errors import ReportError
 from ..quantities import Metric, Row, measurement_row
 from ..store.load import SkippedFile, Store, StoredRecord, read_store
 from ..store.machines import UNKNOWN, environment_names
+from ..units import listed
 
 PROGRAM_BYTES = 2**20  # limit for a file that describes how two programs differ
+MOST_NAMES = 6  # commits that an error lists
 
 
 @dataclass(frozen=True)
@@ -196,11 +198,11 @@ def _commit_named(root: Path, name: str, repository: Path | None) -> str:
         found = [commit for commit in held if commit == named]
     if len(found) == 1:
         return found[0]
-    newest = ", ".join(commit[:12] for commit in held[:6])
+    names = listed((commit[:12] for commit in held), MOST_NAMES)
     what = f"{len(found)} commits that match" if found else "no commit that matches"
     raise ReportError(
         f"review: {root} has {what} {name!r}; give the beginning of exactly one of its commits: "
-        f"{newest or 'it has none'}"
+        f"{names or '(none)'}"
     )
 
 

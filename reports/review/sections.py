@@ -20,8 +20,8 @@ MAX_TIMES_SHOWN = 40
 NUMBERS = ("Base", "Head", "Change")
 LINES_LEAD = (
     "Source lines of the cases whose compile time or program changed. The times come from one "
-    "profile of each case at each commit. They are scaled so that their total is the median time "
-    "of trace, lower and compile."
+    "profile of each case at each commit. They are scaled so that the whole profile takes the "
+    "median time of trace, lower and compile."
 )
 FORMATS = {
     "seconds": seconds,

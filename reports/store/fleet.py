@@ -3,10 +3,11 @@
     FLEET/project=NAME/environment=NAME/month=YYYY-MM/records.parquet
 
 Each row is a record: its place (commit, environment key, case and round), its known metrics as
-columns, and the whole record as JSON text. The digest of a record depends on its place and content.
-Records with equal digests are stored once, so a record may be added several times. Two different
-records of the same place are both kept, unlike in a store. The file of a month is replaced as a
-whole, so a reader sees either the old file or the new file.
+columns, and the whole record as JSON text. The digest of a record depends on its commit,
+environment key, case and content, not on its round. Records with equal digests are stored once, so
+a record may be added several times. Two different records of the same place are both kept, unlike
+in a store. The file of a month is replaced as a whole, so a reader sees either the old file or the
+new file.
 """
 
 import fcntl
@@ -73,8 +74,8 @@ def compact(
     Raises
     ------
     ReportError
-        If a source is not a folder, contains no record files or contains `into`. Also if the name
-        of the project has other characters, or if DuckDB is missing.
+        If a source is not a folder, contains no record files or contains `into`. Also if
+        `project` contains any other character, or if DuckDB is missing.
     """
     if not re.fullmatch(r"[\w.-]+", project):
         raise ReportError(

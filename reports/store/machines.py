@@ -1,4 +1,4 @@
-"""Name the environment of each measurement: machine, Python, JAX and device.
+"""Name the environment of each measurement: machine, versions, device, x64 setting and XLA flags.
 
 The name comes from the records and never from their folder, because two machines may use the same
 folder name. Only a process that ended before it started JAX takes the environment of other
@@ -86,7 +86,7 @@ def machine_name(environment: Environment | None) -> str:
 
 
 def environment_names(records: Sequence[StoredRecord]) -> list[str]:
-    """Return the name of each record's environment: machine, Python, JAX, device.
+    """Return the name of each record's environment: machine, versions, device, x64 and flags.
 
     Numbers of two environments are never pooled and never compared. A process that ended before it
     started JAX takes the environment of other processes in its folder. These processes may be at

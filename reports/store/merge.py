@@ -39,9 +39,9 @@ def merge_stores(sources: Sequence[str | Path], into: str | Path) -> Merged:
     A source is a store, or a folder in which ``benchmarks.measuring.pair`` wrote two stores: the
     folders ``base`` and ``head``, either in the source or in its folder ``pair``.
 
-    The machine is read from the record. Nothing is overwritten. If the destination has a record
-    already, a new record with equal content is skipped, and any other new record is refused. A
-    merge may therefore be repeated, interrupted, or done by two processes at once.
+    `with_machines` names the machine of each record. Nothing is overwritten. If the destination has
+    a record already, a new record with equal content is skipped, and any other new record is
+    refused. A merge may therefore be repeated, interrupted, or done by two processes at once.
 
     Raises
     ------

@@ -74,7 +74,7 @@ const nothing = byId("no-cards").textContent;
 search("captured closure");
 const shown = byId("shown").textContent;
 const claims = {
-  focused: focused.startsWith("failed13"),
+  focused: focused.startsWith("no process succeeded13"),
   said: focused.includes("2 processes: WrongAnswer in compile: <b>off</b> by 2"),
   first: first.includes("0100000000"),
   moved: first !== second,
@@ -133,7 +133,7 @@ def test_in_a_browser_the_keyboard_reaches_every_point_and_nothing_fails(
         "beyond": 0,
         "role": "application",
         "label": "casing_variants/w7x-closure-d3, captured: 166 kB at the newest of 12 commits, "
-        "1 change point, failed at 1 other commit",
+        "1 change point, no process succeeded at 1 other commit",
         "crosses": 1,
         "drawn": 1,
         "rows": 1,

@@ -40,7 +40,7 @@ def test_the_digest_names_commit_size_case_and_command(failed_history, tmp_path)
     assert f"`make review BASE={base} HEAD={head}`" in regressions
     (unexplained,) = [part for part in text.split("### ") if part.startswith("Unexplained")]
     assert "steady-state median 1.29×" in unexplained
-    assert "### Failed" in text and "WrongAnswer" in text
+    assert "### Failed or skipped" in text and "WrongAnswer" in text
     assert "Regressions" not in triage(known, "2026-11-10", tmp_path)
 
 

@@ -25,7 +25,7 @@ def argument(module: ModuleType) -> None:
         audit = jaxmeter.audit(module.transform, matrix, x)
     except jaxmeter.JaxmeterError:
         raise Unsolved(
-            "transform(matrix, x) fails; it should take two arguments, the matrix and x"
+            "transform(matrix, x) fails; `transform` should take two arguments, the matrix and x"
         ) from None
     expect(
         audit.captured_bytes == 0,
@@ -73,7 +73,9 @@ def folding(module: ModuleType) -> None:
     try:
         captured = jaxmeter.audit(module.rank, prepared, x).captured_bytes
     except jaxmeter.JaxmeterError:
-        raise Unsolved("rank(prepare(table), x) fails; it should take two arguments") from None
+        raise Unsolved(
+            "rank(prepare(table), x) fails; `rank` should take two arguments, prepared and x"
+        ) from None
     primitives = jaxmeter.inventory(module.rank, prepared, x).primitives or {}
     expect("sort" not in primitives, "the program still sorts, in every call or while compiling")
     expect(captured == 0, f"`rank` captures {captured:,} bytes, not 0", hint=1)

@@ -109,13 +109,13 @@ function drawing(series) {
 
 function summary(series) {
   const written = WRITTEN[series.unit], last = series.values.at(-1);
-  const lost = series.failed.length ? `, failed at ${counted(series.failed.length, "other commit")}` : "";
+  const lost = series.failed.length ? `, no process succeeded at ${counted(series.failed.length, "other commit")}` : "";
   return `${series.case}, ${series.title}: ${written(last)} at the newest of ${counted(series.values.length, "commit")}, ${counted(series.steps.length, "change point")}${lost}`;
 }
 
 function words(series, { at, i, failure }) {
   const [hash, date, subject] = data.commits[at], written = WRITTEN[series.unit];
-  const lines = [failure ? '<b class="bad">failed</b>' : `<b>${written(series.values[i])}</b>`];
+  const lines = [failure ? '<b class="bad">no process succeeded</b>' : `<b>${written(series.values[i])}</b>`];
   lines.push(`<i>${escaped(short(hash))}${subject ? ` ${escaped(subject)}` : ""}</i>`);
   if (date) lines.push(`<i>authored ${escaped(authored(date))}</i>`);
   const samples = !failure && series.samples && series.samples[i].map(number);
@@ -254,7 +254,7 @@ function refresh() {
   fill("step", "change points", steps, ({ series, step }) => series.at[step.i], stepRow);
   if (!steps.length) byId("step-note").textContent = found.length ? "None of these series has a change point." : "No series matches.";
   const failed = data.environments[index].failed.filter((failure) => matches(`${failure.case} ${failure.reason}`));
-  fill("failure", "failures", failed, (failure) => failure.at, failureRow);
+  fill("failure", "rows", failed, (failure) => failure.at, failureRow);
   byId("failures").hidden = !failed.length;
 }
 
