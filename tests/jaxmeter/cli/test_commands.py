@@ -251,6 +251,18 @@ def test_the_help_of_each_command_lists_exit_codes_and_the_main_help_lists_comma
     assert command or all(f"  {name} " in printed for name in COMMANDS)
 
 
+def test_commands_without_long_tables_have_no_option_for_all_rows(capsys):
+    for command in ([], ["audit"], ["memory"], ["lock"]):
+        with pytest.raises(SystemExit):
+            main([*command, "--help"])
+        assert "--all" in capsys.readouterr().out
+    for command in (["calibrate"], ["compare", "a:f", "b:f"]):
+        with pytest.raises(SystemExit) as left:
+            main([*command, "--all"])
+        assert left.value.code == 2
+        assert "unrecognized arguments: --all" in capsys.readouterr().err
+
+
 def test_the_version_is_printed(capsys):
     with pytest.raises(SystemExit) as left:
         main(["--version"])

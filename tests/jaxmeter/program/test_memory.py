@@ -221,3 +221,6 @@ def test_a_report_renders_and_survives_json():
     assert ["320,000", "argument", "f64[200,200]", "parameter", "w"] in rows
     assert "| 320,000 | argument | `f64[200,200]` | parameter | `w` |" in jaxmeter.markdown(use)
     assert isinstance(use.buffers[0], Buffer)
+    many = dataclasses.replace(use, buffers=use.buffers[:1] * 30)
+    assert "and 20 more" in jaxmeter.table(many)
+    assert jaxmeter.table(many, every=True).count("320,000") == 30

@@ -149,6 +149,7 @@ def test_a_long_audit_is_a_screenful_and_all_of_it_is_shown_on_request():
     every = table(audit, every=True)
     assert all(array.path in every for array in arrays)
     assert every.count("  - pass ") == 40 and "more" not in every
+    assert "  the arrays\n" in every and "--all" not in every + markdown(audit)
 
 
 def test_an_audit_without_arrays_is_one_line():

@@ -72,7 +72,7 @@ def test_kernels_are_joined_with_the_operation_that_launched_them(tmp_path, meta
 def test_the_text_of_another_program_is_refused(tmp_path, hlo):
     with pytest.raises(
         JaxmeterError,
-        match="does not match the capture: the capture has the programs jit_f, and . of",
+        match="does not match the capture: programs in the capture are jit_f, and . of",
     ):
         read(rows.write(tmp_path / "a.sqlite", FULL), hlo)
 

@@ -24,7 +24,8 @@ from jaxmeter.errors import JaxmeterError
 
 ARGUMENTS_HOOK = "jaxmeter_arguments"
 """The name of a function that the user's module may define. ``jaxmeter_arguments(name)`` returns
-the arguments of the function ``name`` as a tuple, or a `jaxmeter.Case`."""
+the arguments of the function ``name`` as a tuple, or a `jaxmeter.Case`. The values of ``--param``
+are passed as keyword arguments."""
 CALLS_HOOK = "jaxmeter_calls"
 """The name of a function that the user's module may define. ``jaxmeter_calls(name)`` returns a list
 of calls of the function ``name``."""

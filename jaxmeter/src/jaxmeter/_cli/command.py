@@ -44,6 +44,8 @@ COMMANDS = {
 _RUNNING_A_PROGRAM = ("watch", "cache")
 """Commands that run a program. They print to standard error, because the program may print to
 standard output."""
+_WITHOUT_LONG_TABLES = ("calibrate", "compare")
+"""Commands that always print every row. They have no option ``--all``."""
 TARGET_HELP = (
     "package.module:function or file.py:function. Without --arg, --npz, --pickle and --no-args, "
     f"the arguments come from {ARGUMENTS_HOOK}(name) in the module. If the module does not define "
@@ -64,7 +66,9 @@ def run_command(command: str, argv: Sequence[str]) -> int:
         commands = (f"  {name:<10} {answer}" for name, answer in COMMANDS.items())
         parser.epilog = "\n".join(("commands, each with its own --help:", *commands))
     module.add_options(parser)
-    parser.add_argument("--all", action="store_true", help="print every row of the tables")
+    parser.set_defaults(all=False)
+    if command not in _WITHOUT_LONG_TABLES:
+        parser.add_argument("--all", action="store_true", help="print every row of the tables")
     parser.add_argument(
         "--json",
         metavar="FILE",
@@ -134,9 +138,12 @@ def add_target_options(
 
 
 def add_param(parser: argparse.ArgumentParser) -> None:
-    """Add the option ``--param``: an argument of the function that makes the case."""
-    text = "a keyword argument for the function that makes the case: a number, true, false, null "
-    _repeatable(parser, "-p", "--param", metavar="NAME=VALUE", help=f"{text}or a string")
+    """Add the option ``--param``: an argument of the function that makes the case or arguments."""
+    text = (
+        "a keyword argument for the function that makes the case or the arguments: a number, true, "
+        "false, null or a string"
+    )
+    _repeatable(parser, "-p", "--param", metavar="NAME=VALUE", help=text)
 
 
 def add_static(parser: argparse.ArgumentParser) -> None:
@@ -151,8 +158,9 @@ def add_static(parser: argparse.ArgumentParser) -> None:
 def add_call(parser: argparse.ArgumentParser, purpose: str) -> None:
     """Add the option ``--call``: the arguments of a call."""
     text = (
-        f"the arguments of a call {purpose}, such as 'f64[64,3] n=20'. Arguments are numbers, or "
-        "types and shapes of arrays; the arrays are filled with ones"
+        f"the arguments of a call {purpose}, such as 'f64[64,3] n=20'. Arguments are numbers, "
+        "true, false, tuples such as (3,4), or types and shapes of arrays; the arrays are filled "
+        "with ones"
     )
     _repeatable(parser, "-c", "--call", metavar="ARGUMENTS", help=text)
 

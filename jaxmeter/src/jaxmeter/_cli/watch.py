@@ -4,9 +4,10 @@ show which changes would save time.
 example: jaxmeter watch -- python script.py --its --arguments
 (instead of python script.py, give -m module, or pytest and its arguments)
 
-Writes watch.html and watch.json, and prints a summary to standard error. Every Python process that
-the program starts is watched, even if the process crashes. The exceptions are processes that do not
-get the environment variables of their parent, or ignore these variables (python -I).
+The results are written to watch.html and watch.json, and a summary is printed to standard error.
+Every Python process that the program starts is watched, even if the process crashes. The exceptions
+are processes that do not get the environment variables of their parent, or ignore these variables
+(python -I).
 
 exit codes: 0 to 255 the program's own code; 2 also for bad usage
 """

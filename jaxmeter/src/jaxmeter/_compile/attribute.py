@@ -87,8 +87,8 @@ class Kernels:
         If at most half of the kernel's instructions have no line, these instructions are not
         counted. Otherwise they all get the first origin that is found, from an instruction with a
         line, or from an opcode that had only one origin before optimisation. The search begins in
-        this kernel, and continues in the kernels that it reads, in the kernels that read it, and in
-        the neighbours of these kernels.
+        this kernel, and continues in the instructions that make its operands, in the instructions
+        that use its result, and in the neighbours of these instructions.
         """
         counts = Counter(map(self.origin, self.inside(kernel)))
         unknown = sum(count for origin, count in counts.items() if not origin.source)

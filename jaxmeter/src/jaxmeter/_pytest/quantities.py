@@ -47,12 +47,12 @@ exact and free of noise, unlike times."""
 
 
 class Quantity(int):
-    """A number with its name, and an explanation to show if a comparison fails."""
+    """A number with its name, and an explanation to show if a test fails because of it."""
 
     name: str
     explain: Callable[[], str]
-    """A function that returns the explanation; called only if a comparison fails, since it may be
-    slow."""
+    """A function that returns the explanation. It may be slow, so it is called only if an assertion
+    fails or a budget is exceeded."""
     function: str
 
     def __new__(cls, value: int, name: str, explain: Callable[[], str], function: str) -> Quantity:

@@ -24,7 +24,8 @@ def audit_sheet(audit: Audit) -> Sheet:
     arrays.
 
     The variables with the most embedded bytes come first. Variables and foldings are shown with the
-    source lines that use the arrays. A terminal shows only the first rows of a long table.
+    source lines that use the arrays. A terminal shows only the first variables and foldings, and
+    leaves out a long table of arrays.
     """
     groups: dict[str, list[AuditedArray]] = {}
     for number, array in enumerate(audit.arrays):
@@ -54,7 +55,7 @@ def audit_sheet(audit: Audit) -> Sheet:
         for folding in audit.foldings
     ]
     limit = _ARRAYS_COUNT if len(arrays) <= _ARRAYS_COUNT else 0
-    title = "the arrays" if limit else f"{len(audit.arrays)} arrays: --all lists them"
+    hidden = f"{len(audit.arrays)} arrays: --all lists them"
     columns = ("type", "bytes:", "in the program")
     tables = (
         Table(
@@ -71,7 +72,7 @@ def audit_sheet(audit: Audit) -> Sheet:
             limit=_FOLDINGS_COUNT,
             details_limit=1,
         ),
-        Table(("array", *columns), arrays, title, "lines", limit, details_limit=0),
+        Table(("array", *columns), arrays, "the arrays", "lines", limit, 0, hidden),
     )
     return Sheet(_headline(audit), audit.verdict == "fine", tables, suggestions=audit.suggestions)
 
@@ -94,7 +95,7 @@ def _variable(arrays: list[AuditedArray]) -> Row:
 
 
 def _families(arrays: Iterable[AuditedArray]) -> list[tuple[str, list[AuditedArray]]]:
-    """Group similar arrays whose paths differ only in one index that counts up: ``W[0..59]``.
+    """Group similar arrays with paths that differ only in one index that counts up: ``W[0..59]``.
 
     Return each group with its common path. Every other array is a group of its own.
     """

@@ -78,8 +78,8 @@ def _notes(comparison: Comparison, names: tuple[str, str]) -> list[str]:
 
 
 def _not_finite(comparison: Comparison, names: tuple[str, str]) -> list[str]:
-    """Return a note for each function whose answers have values that are not finite, with the
-    largest number of such values in one answer."""
+    """Return a note for each function that returned values that are not finite, with the largest
+    number of such values in one answer."""
     known = [one.answers for one in comparison.processes if one.answers is not None]
     notes = []
     for name, side in zip(names, "ab", strict=True):

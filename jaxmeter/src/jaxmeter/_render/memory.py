@@ -35,11 +35,16 @@ def memory_sheet(use: MemoryUse) -> Sheet:
             buffer.opcode or buffer.instruction,
             Code(buffer.scope),
         )
-        for buffer in use.buffers[:_BUFFERS_SHOWN_COUNT]
+        for buffer in use.buffers
     ]
     tables = (
         Table(("quantity", "memory:"), list(quantities(memory, _SIZES))),
-        Table(("bytes:", "kind", "type", "operation", "from"), buffers, _TITLES[use.source]),
+        Table(
+            ("bytes:", "kind", "type", "operation", "from"),
+            buffers,
+            _TITLES[use.source],
+            limit=_BUFFERS_SHOWN_COUNT,
+        ),
     )
     notes = (*devices_notes(memory.devices_count), allocator_text(use.allocator, use.backend))
     return Sheet(use.name, tables=tables, notes=notes)

@@ -34,7 +34,7 @@ _SIZES = {
 
 
 def record_sheet(record: Record) -> Sheet:
-    """Describe all quantities of a record that are known.
+    """Describe the main quantities of a record. Quantities that are not known are left out.
 
     The steady-state runs are summarised by their median, minimum and maximum.
     """

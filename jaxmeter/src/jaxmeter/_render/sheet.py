@@ -58,6 +58,13 @@ class Table:
     rows."""
     details_limit: int = 4
     """Number of details of each row shown in a terminal. Markdown shows all details."""
+    hidden: str = ""
+    """The title to show in a terminal if `limit` is 0; if empty, `title` is shown."""
+
+    @property
+    def terminal_title(self) -> str:
+        """The title to show in a terminal."""
+        return self.title if self.limit else self.hidden or self.title
 
 
 @dataclass(frozen=True)
@@ -148,7 +155,7 @@ def sheet_rich(sheet: Sheet) -> Any:
         if not table.rows:
             continue
         if table.title:
-            parts.append(RichText(table.title))
+            parts.append(RichText(table.terminal_title))
         if table.limit:
             drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
             names = columns(table)
@@ -186,7 +193,7 @@ _STYLES = {
 def _table_lines(table: Table) -> Iterable[str]:
     indent = "    " if table.title else "  "
     if table.title:
-        yield f"  {table.title}"
+        yield f"  {table.terminal_title}"
     if not table.limit:
         return
     shown = table.rows[: table.limit]

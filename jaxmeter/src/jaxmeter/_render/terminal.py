@@ -85,7 +85,7 @@ def html(result: Any) -> str:
 
 
 def show(result: Any, *, every: bool = False) -> None:
-    """Print a result: in a terminal with the library rich, otherwise as plain text without colours.
+    """Print a result: with the library rich in a terminal, otherwise as plain text without colours.
 
     If `every` is true, print every row of long tables.
     """

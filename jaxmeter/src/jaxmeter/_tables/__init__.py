@@ -1,1 +1,1 @@
-"""Turn traces, XLA dumps, nsys captures and memory measurements into pandas tables."""
+"""Turn traces, XLA dumps, nsys captures, compile profiles and memory use into pandas tables."""

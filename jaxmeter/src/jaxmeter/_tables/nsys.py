@@ -1,4 +1,4 @@
-"""Make captures of Nsight Systems with ``nsys``, and read the SQLite files that it exports.
+"""Make Nsight Systems captures with ``nsys``, and read the SQLite files that ``nsys`` exports.
 
 NVIDIA describes the layout in "SQLite Schema Reference" (docs.nvidia.com/nsight-systems). nsys
 leaves out empty tables. Times are in nanoseconds. A string may be stored as a number; the table

@@ -168,9 +168,9 @@ def _check_ran(name: str, known: Mapping[str, Instruction], ranges: pd.DataFrame
     if (programs and name not in programs) or (ran and not matched):
         listed = ", ".join(sorted(programs)) or "unknown"
         raise JaxmeterError(
-            f"hlo: got an HLO text of {name} that does not match the capture: the capture has the "
-            f"programs {listed}, and {matched} of its {len(ran)} operations are in the text; give "
-            "the HLO text of the program that ran during the capture"
+            f"hlo: got an HLO text of {name} that does not match the capture: programs in the "
+            f"capture are {listed}, and {matched} of its {len(ran)} operations are in the text; "
+            "give the HLO text of the program that ran during the capture"
         )
 
 

@@ -43,8 +43,8 @@ SCHEMAS: dict[str, Schema] = {}
 """The schemas of all tables by the table's name."""
 
 
-def schema(name: str, title: str, /, **columns: str) -> Schema:
-    """Register and return the schema of a table, for `frame` and `documentation`.
+def schema(name: str, title: str, /, **columns: str) -> None:
+    """Register the schema of a table, for `frame` and `documentation`.
 
     Parameters
     ----------
@@ -64,7 +64,6 @@ def schema(name: str, title: str, /, **columns: str) -> Schema:
         raise ValueError(f"schema: got name={name!r} twice; give each table its own name")
     typed = {column: (_kind(column), meaning) for column, meaning in columns.items()}
     SCHEMAS[name] = Schema(title, typed)
-    return SCHEMAS[name]
 
 
 def _kind(column: str) -> str:

@@ -1,6 +1,6 @@
 """Get the tables that xprof, a plugin of TensorBoard, makes from a trace.
 
-The table ``xprof_tools`` also lists the tables without rows.
+The table ``xprof_tools`` also lists the tools that gave no rows or failed.
 """
 
 from __future__ import annotations
