@@ -6,7 +6,7 @@ import pytest
 from studies.__main__ import main
 from studies.accuracy import measure, patches
 from studies.accuracy.shapes import FIELDS, shapes
-from studies.harness import append_row, read_rows, write_rows
+from studies.harness import append_row, measured, read_rows, write_rows
 from vcjax.problems import CentralConductor, PoloidalCoil
 
 
@@ -46,6 +46,13 @@ def test_the_places_that_face_currents_are_nearer_to_them_than_all_others(field)
         others = measure.frame(shape.name)[0]
         away = [np.linalg.norm(x[:, None] - curves, axis=2).min() for x in (fine, others)]
         assert away[0] <= away[1] + 1e-3
+
+
+def test_each_committed_result_has_one_row():
+    names = "shape", "field", "quantity", "digits", "distance", "side"
+    rows = read_rows(measured("accuracy", "rows.csv"))
+    results = [tuple(row[name] for name in names) for row in rows]
+    assert results and len(set(results)) == len(results)
 
 
 def test_saved_rows_replace_rows_of_their_shape_and_leave_out_older_code(tmp_path, monkeypatch):
