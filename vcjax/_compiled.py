@@ -45,9 +45,11 @@ def _options(**values: Any) -> dict[str, Any]:
 LESS_OPTIMISED = _options(xla_backend_optimization_level=1)
 """Compiler options with which LLVM spends less time on a program. Programs of vcjax then take at
 most 7 % longer to run (measured on an AMD processor with AVX2, docs/compare.md)."""
-ONE_THREAD = LESS_OPTIMISED | _options(xla_cpu_multi_thread_eigen=False)
-"""Compiler options with which one processor runs the whole program. Programs of many small loops
-then take less time to run."""
+ONE_THREAD = LESS_OPTIMISED | _options(
+    xla_cpu_multi_thread_eigen=False, xla_disable_hlo_passes="cpu-parallel-task-assigner"
+)
+"""Compiler options with which XLA does not divide single operations among the processors. Programs
+of many small loops then take less time to run."""
 ONE_MODULE = _options(xla_backend_optimization_level=1, xla_cpu_use_fusion_emitters=False)
 """The options `LESS_OPTIMISED`, and up to JAX 0.10 an option with which XLA compiles all kernels of
 a program in one module. Evaluations on the surface then take at most 5 % longer to run. Other

@@ -1,5 +1,8 @@
 """Resampling: exact for band-limited data, symmetric, the same as matrices."""
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -102,3 +105,46 @@ def test_interpolation_matrices_are_exact_for_modes_below_nyquist(count):
         np.testing.assert_allclose(
             derivative @ np.sin(wave * nodes), wave * np.cos(wave * points), atol=1e-12
         )
+
+
+@pytest.mark.parametrize("shape", [(1, 3, 1), (40, 60, 300), (300, 70, 500), (5, 9000, 40)])
+def test_a_product_in_blocks_is_the_product(shape):
+    rows, common, columns = shape
+    values = np.random.default_rng(7)
+    a, b = values.normal(size=(rows, common)), values.normal(size=(columns, common)).T
+    np.testing.assert_allclose(resample.product(a, b), a @ b, rtol=1e-12, atol=1e-12 * common)
+
+
+_CPU_TIME_OF_BLAS = """
+import os, time
+import numpy as np
+threads = set(os.listdir("/proc/self/task")) - {str(os.getpid())}  # of OpenBLAS
+
+def used():
+    return sum(int(open(f"/proc/self/task/{id}/schedstat").read().split()[0]) for id in threads)
+
+import vcjax
+problem = vcjax.problems.w7x(6)
+time.sleep(0.5)  # until the threads of earlier products sleep
+before = used()
+symmetry = dict(nfp=problem.nfp, half_period=problem.half_period)
+for gradient in (False, True):
+    rule = vcjax.choose(problem.X, problem.B, 6, **symmetry, gradient=gradient)
+    vcjax.gradient_tables(rule)
+print(used() - before)
+print(len(threads))
+np.ones((900, 900)) @ np.ones((900, 900))
+print(used() - before)
+"""
+
+
+def test_choosing_and_tables_start_no_threads_of_openblas():
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "2", "JAX_ENABLE_X64": "1"}
+    command = [sys.executable, "-W", "ignore", "-c", _CPU_TIME_OF_BLAS]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+    if "No such file" in done.stderr:
+        pytest.skip("this system does not report the CPU time of threads")
+    chosen, threads, multiplied = map(int, done.stdout.split())
+    if not threads or not multiplied:
+        pytest.skip("NumPy's matrix products use one thread")
+    assert chosen == 0
