@@ -16,8 +16,9 @@ VARIANTS = ("closure", "argument", "cached", "simplified", "hoisted", "static_ca
 SIZES = (64, 128, 192, 256)
 ROUNDS = 6
 """Processes for each variant. To reach p = 0.0022, a test of two variants needs at least six."""
-# The program of the published measurement (docs/closure.md) computes in single precision. OpenBLAS
-# gets one thread, because several threads would wait for each other on a busy machine.
+# The published program, the simulator coronagraphoto (docs/closure.md), computes in single
+# precision. OpenBLAS gets one thread, because several threads would wait for each other on a busy
+# machine.
 ENVIRONMENT = {"JAX_ENABLE_X64": "0", "OPENBLAS_NUM_THREADS": "1"}
 
 

@@ -20,8 +20,9 @@ FRAMES_LESSON = (
     "variant takes the system as an argument, but the metadata of this argument has callables that "
     "capture two tables of the system. Each process compares its frame with the frame that the "
     "argument variant computed from the same arrays in another process.",
-    "docs/closure.md explains the published numbers. They were measured with another program on "
-    "another machine. Therefore, compare each closure only with its own argument variant.",
+    "docs/closure.md explains the published numbers. They were measured with another program, the "
+    "simulator coronagraphoto, on another machine. Therefore, compare each closure only with its "
+    "own argument variant.",
 )
 CASING_LESSON = (
     *variants.LESSON,

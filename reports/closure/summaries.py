@@ -37,9 +37,9 @@ MAXIMA = (
     "hlo_instructions_count",
     "fusions_count",
 )
-# The published table of a coronagraph simulator: frames of 256 by 256 pixels, one GPU, 20 runs for
-# each variant. The columns are the first call including its compile, the steady median and the
-# standard deviation, all in seconds, and the captured bytes.
+# The table that was published for the simulator coronagraphoto (docs/closure.md): frames of 256 by
+# 256 pixels, one GPU, 20 runs for each variant. The columns are the first call including its
+# compile, the steady median and the standard deviation, all in seconds, and the captured bytes.
 PUBLISHED = {
     "closure": (43.7, 22.7e-3, 6.2e-3, 4.46e9),
     "argument": (5.6, 22.9e-3, 0.3e-3, 0.0),

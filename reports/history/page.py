@@ -45,7 +45,7 @@ def history_page(history: History, reviews: Reviews) -> str:
         history=history,
         # A "</script>" in the subject of a commit would end the script block.
         data=data.replace("<", "\\u003c"),
-        second_opinion=ruptures is not None,
+        has_ruptures=ruptures is not None,
         series_count=sum(len(one.series) for one in history.environments),
     )
 

@@ -121,8 +121,12 @@ def _main_table(processor: str) -> str:
     return table_of([row for row in _rows(processor) if row["digits"] in _DIGITS])
 
 
+def _equal_errors(processor: str) -> str:
+    return equal_errors(_rows(processor))
+
+
 TABLES = {
     **{f"compare {name}": partial(_main_table, name) for name in ("Zen 5", "Intel", "Zen 3")},
     "compare factors": lambda: factors([row for row in _rows("") if row["digits"] in _DIGITS]),
-    "compare equal errors": lambda: equal_errors(_rows("Zen 5")),
+    **{f"compare equal errors {name}": partial(_equal_errors, name) for name in ("Zen 5", "Intel")},
 }

@@ -14,7 +14,7 @@ import pytest
 
 from jaxmeter import Audit, JaxmeterError
 from jaxmeter.__main__ import main
-from jaxmeter._cli.arguments import parse_arguments
+from jaxmeter._cli.arguments import calls_from_options, parse_arguments
 from jaxmeter._measure.targets import resolve
 
 HOOK = """
@@ -53,6 +53,19 @@ def test_shapes_on_the_command_line_are_arguments(module, capsys):
 def test_a_function_that_returns_a_case_is_called_with_parameters(module, audited):
     (array,) = audited(f"{module()}:case", "-p", "factor=3.0").arrays
     assert array.path == "weights"
+
+
+@pytest.mark.parametrize(
+    ("text", "args", "kwargs"),
+    [
+        ('3 mode="very fast"', (3,), {"mode": "very fast"}),
+        ("(3,4)  mode='fast'", ((3, 4),), {"mode": "fast"}),
+        (r'"a \"quoted\" word"', ('a "quoted" word',), {}),
+        ("", (), {}),
+    ],
+)
+def test_strings_of_a_call_are_in_quotation_marks(text, args, kwargs):
+    assert calls_from_options("module:function", [text]) == [(args, kwargs)]
 
 
 @pytest.mark.parametrize("function", ["step", "case"])
@@ -187,7 +200,7 @@ def test_a_file_in_any_folder_can_be_a_target_and_is_run_once(module, audited, t
         ("retraces {}:step", "got no calls for"),
         ("retraces {}:step -c some", "--call: got 'some'; give a type and shape"),
         ("retraces {}:step -c some", "for anything else use jaxmeter_calls(name)"),
-        ('retraces {}:step -c "f64[3] \'n"', "No closing quotation"),
+        ('retraces {}:step -c "f64[3] \'n"', "close all quotation marks"),
         ("retraces {}:step -c 'n=1 f64[3]'", "--call: got 'f64[3]' after a named argument"),
         # Other options.
         ("audit {}:step -a f64[10] --threshold -1", "got threshold_bytes=-1"),

@@ -26,7 +26,12 @@ class FakeClock:
 
 def runs(call, arguments=lambda: ((), {}), **options):
     """Return the samples and the last answer of steady-state runs."""
-    usual = {"repeat": 5, "max_seconds": None, "clock": FakeClock(), "traces_count": lambda: 1}
+    usual = {
+        "repeat": 5,
+        "max_seconds": None,
+        "clock": FakeClock(),
+        "trace_events_count": lambda: 1,
+    }
     samples = []
     answer = run_steady(call, arguments, on_sample=samples.append, **usual | options)
     return samples, answer
@@ -105,7 +110,7 @@ def test_only_one_answer_is_alive_at_a_time():
 def test_a_run_that_is_traced_again_is_an_error(run):
     traces = iter([1] * (1 + run) + [2] * 9)
     with pytest.raises(RetraceError, match=r"steady-state run of <lambda>: got another trace"):
-        runs(lambda: None, traces_count=lambda: next(traces))
+        runs(lambda: None, trace_events_count=lambda: next(traces))
 
 
 def test_donated_arguments_are_copied_for_each_run():

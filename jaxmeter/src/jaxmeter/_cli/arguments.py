@@ -11,7 +11,6 @@ import dataclasses
 import inspect
 import json
 import re
-import shlex
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -31,6 +30,8 @@ CALLS_HOOK = "jaxmeter_calls"
 of calls of the function ``name``."""
 
 _NAMED = re.compile(r"(?P<name>[^\W\d]\w*)=(?P<value>.*)", re.DOTALL)
+_ARGUMENT = re.compile(r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s"'])+""")
+"""An argument of ``--call``: a text in which spaces are in quotation marks."""
 _SHAPED = re.compile(r"(?P<dtype>\w+)\[(?P<shape>[\d, ]*)\]")
 _SHORT = re.compile(r"(bf|f|i|u|c)(\d+)")
 _LONG = {"bf": "bfloat", "f": "float", "i": "int", "u": "uint", "c": "complex"}
@@ -210,17 +211,15 @@ def _hashable(value: Any) -> Any:
 
 
 def _parse_call(text: str) -> Call:
-    """Return the arguments of a call written as ``f64[64,3] n=20``."""
+    """Return the arguments of a call written as ``f64[64,3] n=20 mode="fast"``."""
     from jaxmeter._measure.leaves import filled
 
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
+    if _ARGUMENT.sub("", text).strip():
         raise JaxmeterError(
-            f"--call: got {text!r} ({error}); close all quotation marks, and do not end with a "
-            "backslash"
-        ) from None
-    return filled(parse_arguments(words, "--call"))
+            f"--call: got {text!r}; close all quotation marks, and write \\ before a quotation "
+            "mark in a string"
+        )
+    return filled(parse_arguments(_ARGUMENT.findall(text), "--call"))
 
 
 def _from_module(

@@ -159,8 +159,8 @@ def add_call(parser: argparse.ArgumentParser, purpose: str) -> None:
     """Add the option ``--call``: the arguments of a call."""
     text = (
         f"the arguments of a call {purpose}, such as 'f64[64,3] n=20'. Arguments are numbers, "
-        "true, false, tuples such as (3,4), or types and shapes of arrays; the arrays are filled "
-        "with ones"
+        "true, false, tuples such as (3,4), strings in quotation marks, or types and shapes of "
+        "arrays; the arrays are filled with ones"
     )
     _repeatable(parser, "-c", "--call", metavar="ARGUMENTS", help=text)
 

@@ -185,12 +185,12 @@ def _interleave_calls(runs: list[Run], effort: Effort, clock: Clock) -> None:
 def _block(run: Run, clock: Clock, length: int) -> float:
     """Return the median time of `length` calls in seconds."""
     taken: list[float] = []
-    traces_before = run.traces_count()
+    events_before = run.trace_events_count()
     with run.progress.recording_failure(), listening(run.events), no_garbage_collection():
         for _ in range(length):
             args, kwargs = run.arguments()
             taken.append(timed(clock, functools.partial(run.jitted, *args, **kwargs))[1])
-        if run.traces_count() != traces_before:
+        if run.trace_events_count() != events_before:
             raise retrace_error(run.name)
     return statistics.median(taken)
 

@@ -235,7 +235,7 @@ class Run:
                 repeat=repeat,
                 max_seconds=max_seconds,
                 clock=self.clock,
-                traces_count=self.traces_count,
+                trace_events_count=self.trace_events_count,
                 on_sample=on_sample,
             )
         finally:
@@ -262,7 +262,7 @@ class Run:
     def counts(self) -> Counts:
         return counts(self.events, self.name, self.counter)
 
-    def traces_count(self) -> int:
+    def trace_events_count(self) -> int:
         """Return a count that grows with each trace, compile and run of the Python body."""
         now = self.counts()
         both = (now.traces_count or 0) + (now.compiles_count or 0)

@@ -52,7 +52,7 @@ def run_steady(
     repeat: int,
     max_seconds: float | None,
     clock: Clock,
-    traces_count: Callable[[], int],
+    trace_events_count: Callable[[], int],
     on_sample: Callable[[float], None],
 ) -> Any:
     """Run a compiled function for ``repeat`` samples; return the answer of the last run.
@@ -61,14 +61,14 @@ def run_steady(
     `MIN_SAMPLES_COUNT` samples are taken. If the function is traced again, a RetraceError is
     raised, because the time of that run would include tracing.
 
-    ``arguments`` makes the arguments before each run, outside the timed part. ``traces_count``
-    returns the number of traces, compiles and Python executions so far. ``on_sample`` is called
-    with the seconds of each sample.
+    ``arguments`` makes the arguments before each run, outside the timed part.
+    ``trace_events_count`` returns the number of traces, compiles and Python executions so far.
+    ``on_sample`` is called with the seconds of each sample.
     """
     limit = math.inf if max_seconds is None else max_seconds
     spent = 0.0
     answer = None
-    traces_before = traces_count()
+    events_before = trace_events_count()
     # The first of these runs is the second call of the function. This run is not a sample,
     # because cold caches still make it slower.
     for taken in range(-1, repeat):
@@ -80,7 +80,7 @@ def run_steady(
             answer, seconds = timed(clock, functools.partial(call, *args, **kwargs))
         # Compare the counts instead of using jax.no_tracing, which would also refuse programs with
         # effects. Such programs are not traced again, but do not take JAX's fast path.
-        if traces_count() != traces_before:
+        if trace_events_count() != events_before:
             raise retrace_error(name_of(call))
         if taken >= 0:
             spent += seconds

@@ -23,7 +23,8 @@ _TOOLS = (
 
 schema(
     "xprof_tools",
-    "Each row is a table that xprof can make from a trace. A table with rows is saved as "
+    "Each row is a table that one of xprof's tools made from a trace, or a tool that made no "
+    "table. A table with rows is saved as "
     "`xprof_TOOL_N`, where N counts such tables of the tool from 0, or as `xprof_TOOL_PROGRAM` if "
     "the tool shows a single program. The saved tables have xprof's own columns.",
     tool="xprof's name of the tool",
