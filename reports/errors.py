@@ -2,4 +2,4 @@
 
 
 class ReportError(Exception):
-    """Raised if a report cannot be made; the message names the input and what to try."""
+    """Raised if records or reports cannot be used; the message names the input and what to try."""

@@ -115,7 +115,11 @@ NOT_METRICS = ("array_bytes", "ready_seconds", "ram_bytes", "device_peak_bytes",
 
 
 def metrics_of(names: Iterable[str]) -> tuple[Metric, ...]:
-    """Return the metrics among `names`: known metrics, then seconds, bytes and errors of cases."""
+    """Return the metrics among `names`: first the known metrics, then metrics that cases added.
+
+    A name is an added metric if it ends in ``_seconds``, ``_bytes`` or ``_relative``. Names in
+    `NOT_METRICS`, and names that begin with a word in `NOT_OURS`, are left out.
+    """
     have = list(names)
     known = {metric.name: metric for metric in KNOWN}
     kinds: dict[str, Kind] = {"seconds": "noisy", "bytes": "exact", "relative": "error"}

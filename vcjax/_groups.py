@@ -192,6 +192,7 @@ def _joined(one_group: Callable, count: int, each: int, processors: int) -> Any:
         keep(0, found)
         in_this_thread(others)
     else:
+        # JAX runs the programs that one thread starts one after the other.
         pool = ThreadPoolExecutor(processors)
         try:
             calls = [pool.submit(keep, 0, found)]

@@ -1,7 +1,7 @@
-"""Read the two commits of a review, from one store or from the folder of a pair.
+"""Read the two commits of a review, from one store or from the folder of a measured pair.
 
-Only numbers of one environment are compared. At each commit they come from one environment folder.
-All other environments and folders are listed as left out.
+A review compares the numbers of one environment. If a commit has several folders of this
+environment, one of them is used. Other folders and environments are listed as left out.
 """
 
 import math

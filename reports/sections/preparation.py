@@ -1,4 +1,4 @@
-"""Make the section on preparing a casing: times of choosing, making tables and preparing."""
+"""Make the section on preparing a casing: times to choose a rule, make its tables and prepare."""
 
 import pandas as pd
 

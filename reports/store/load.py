@@ -214,11 +214,11 @@ def walk(root: Path) -> Iterator[tuple[str, list[str] | None]]:
 
 def _stored_record(root: Path, within: Path) -> StoredRecord:
     if _printable(within) != within:
-        raise ValueError("its name is not UTF-8")
+        raise ValueError("the name of the file is not UTF-8")
     if len(within.parts) < 4:
-        raise ValueError("its path is not <commit>/<environment-key>/<case>/<round>.json")
+        raise ValueError("the file is not at <commit>/<environment-key>/<case>/<round>.json")
     if not _ROUND.fullmatch(within.stem):
-        raise ValueError(f"its file name, {within.stem!r}, is not the number of a round")
+        raise ValueError(f"the name of the file, {within.stem!r}, is not the number of a round")
     commit, environment_key, *case, _ = within.parts
     record = Record.from_json(printable_text(read_file(root / within)))
     _check_usable(record)
@@ -259,7 +259,7 @@ def _check_usable(record: Record) -> None:
     for name, value in numbers:
         # NaN counts as missing, as everywhere in pandas.
         if name.endswith(WHOLE) and value is not None and abs(value) >= WHOLE_LIMIT:
-            raise ValueError(f"{name} is {value!r:.24}, which is not a plausible count")
+            raise ValueError(f"{name} is {value!r:.24}, which is too large")
 
 
 def skipped_file(root: Path, path: Path, error: Exception) -> SkippedFile:

@@ -131,7 +131,10 @@ def measured_commit(paths: Sequence[str] = MEASURED) -> str:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure the cases of a grid, and write the audit and the picture."""
+    """Measure the cases of a grid. Make the audit and the picture if their files do not exist.
+
+    The grid "versions" has neither an audit nor a picture.
+    """
     grid, results = options.grid, options.out
     commit, key = measured_commit(), environment_name()
     print(f"closure study of commit {commit[:10]} in {key}, {grid} grid")

@@ -86,9 +86,10 @@ def plain(kind: str, seed: int) -> Case:
 
 
 def loop(kind: str, seed: int, more: float = 0.0) -> Case:
-    """Return a case with a new loop of a kind, made longer by the share `more` of its length.
+    """Return a case with a new function that runs the body of a kind in a loop.
 
-    A negative share makes the loop shorter. All lengths have the same program.
+    The number of turns is the kind's number times 1 + `more`, where `more` may be negative. It is
+    an argument of the function, so all numbers of turns have the same program.
     """
     made = KINDS[kind]
     length = round(made.length * (1 + more))

@@ -24,7 +24,7 @@ _SAMPLE = 24
 
 
 def lacks_for_surface(rule: Rule, samples: Float[np.ndarray, "3 a b"]) -> float:
-    """Return the factor by which a rule is too coarse for a surface, or 1 if it is fine enough.
+    """Return the factor by which a rule is too coarse for a surface; 1 if it is at most `_ENOUGH`.
 
     The demands are about the same as in `choose`. The nodes must resolve the surface normals and
     the gaps between sheets (parts of the surface that face each other). Patches must be as large as

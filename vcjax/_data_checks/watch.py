@@ -1,11 +1,11 @@
 """Decide which surfaces and fields are checked, and check each of them once.
 
-`choose` checks X and B, and stores the properties of the surface. Evaluations on a casing of this
-surface use these properties to check their fields. Nothing is traced or compiled. A field is not
-checked if it is traced or divided among processes, or if its casing went through `jit`,
-`jax.tree.map` or a file. A field in the memory of an accelerator is checked only if neither
-`choose` nor an evaluation has checked a field with the same rule and surface before. This check
-copies the field to the host.
+`choose` checks X and B. `prepare` checks X if the rule was chosen for another surface. Evaluations
+check their field, or the first field of a batch, unless it is zero or was checked before. Nothing
+is traced or compiled. A field is not checked if it is traced or divided among processes, or if its
+casing went through `jit`, `jax.tree.map` or a file. The check of a field in the memory of an
+accelerator copies the field to the host. Such a field is therefore checked only if no field was
+checked before with the same rule and surface.
 """
 
 from collections import OrderedDict

@@ -32,8 +32,8 @@ def check_surface_seams(call: str, X: np.ndarray, nfp: int, half_period: bool) -
             )
         if steps.size and steps.min() <= 1e-9 * steps.max():
             raise VcjaxError(
-                f"{call} got X with a {name} point repeated at index {int(steps.argmin()) + 1}; "
-                "drop the repeated point."
+                f"{call} got X in which all points at {name} index {int(steps.argmin()) + 1} "
+                "repeat the points before them; drop the repeated points."
             )
     ends = np.linalg.norm(X[:, :, -1] - X[:, :, 0], axis=0).max()
     if ends <= 1e-6 * np.linalg.norm(np.diff(X, axis=2), axis=0).max():

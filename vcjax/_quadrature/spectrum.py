@@ -96,9 +96,13 @@ def amplitudes(samples, xp: Any = np) -> tuple[Any, Any]:
 
 
 def _resolved_mode(share: np.ndarray, tolerance: float) -> int:
-    """Return the last mode whose tail exceeds a tolerance, from amplitudes (k,) by mode.
+    """Return the highest mode with a tail above a tolerance, or 0 if there is no such mode.
 
     The tail of a mode is the sum of its amplitude and the amplitudes of all higher modes.
+
+    Parameters
+    ----------
+    share : (k,) amplitudes of the modes 0 .. k - 1.
     """
     tail = np.cumsum(share[::-1])[::-1]
     above = np.nonzero(tail > tolerance)[0]

@@ -15,10 +15,12 @@ from jaxmeter._records.comparison import Answers
 
 
 def answers_of(a: Any, b: Any) -> Answers:
-    """Return fingerprints of two functions' answers, and the largest difference of the answers.
+    """Compare the answers of two functions.
 
-    The answers are pytrees of arrays and numbers, of any dtype and shape. Other leaves, such as
-    functions, are ignored.
+    The result has fingerprints, the largest difference, and the numbers of values that are not
+    finite. The difference is None if the trees, shapes or dtypes of the answers differ. The answers
+    are pytrees of arrays and numbers, of any dtype and shape. Other leaves, such as functions, are
+    ignored.
     """
     found = [
         [leaf for leaf in jax.tree_util.tree_flatten_with_path(tree)[0] if is_traceable(leaf[1])]

@@ -36,7 +36,7 @@ class Kernels:
     """The kernels of an optimised program, with the share of each source line in each kernel."""
 
     def __init__(self, text: str, before: str, equations: Equations) -> None:
-        """Read a program: ``text`` is its optimised HLO, ``before`` its HLO before optimisation.
+        """Read a program. ``text`` is its optimised HLO, and ``before`` is its original HLO.
 
         ``equations`` are the equations of the program's jaxpr.
         """

@@ -33,7 +33,9 @@ _SWITCH_SECONDS = 5e-4
 
 
 class Sampler:
-    """Samples of the Python stack of the main thread, each with the seconds since the last sample.
+    """Sample the Python stack of the main thread, and add up the seconds of each stack.
+
+    Each sample stands for the time since the last sample.
 
     A second thread requests each sample, and the main thread takes the sample in the handler of a
     signal. The second thread does not read the frames itself, because CPython 3.11 can crash if

@@ -38,7 +38,8 @@ class KnownJit:
     fn : callable
         The callable: a bound method, a partial, an object, or a function jitted by a library.
     owner : object
-        The function that ``fn`` calls, jitted by JAX or by a library.
+        The jitted function: ``fn`` itself, or the function that ``fn`` calls. JAX or a library
+        jitted it.
     attribute : str
         The attribute of a library's function that holds the `jax.jit` object; empty for a function
         jitted by JAX.
