@@ -29,6 +29,13 @@ def has_avx512() -> bool:
     return {"avx512f", "avx512vl"} <= set(flags.split())
 
 
+def available_processors() -> int:
+    """Return the number of processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def _options(**values: Any) -> dict[str, Any]:
     """Return compiler options by name, without options that JAX lacks or that XLA_FLAGS sets.
 
@@ -42,18 +49,19 @@ def _options(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name not in _FLAGS}
 
 
-LESS_OPTIMISED = _options(xla_backend_optimization_level=1)
-"""Compiler options with which LLVM spends less time on a program. Programs of vcjax then take at
-most 7 % longer to run (measured on an AMD processor with AVX2, docs/compare.md)."""
-ONE_THREAD = LESS_OPTIMISED | _options(
+QUICK = _options(
+    xla_backend_optimization_level=1,
+    xla_cpu_use_fusion_emitters=False,
+    xla_cpu_parallel_codegen_split_count=available_processors(),
+)
+"""Compiler options with which compiling takes less time and memory: LLVM optimises less, XLA
+translates loops without MLIR (up to JAX 0.10), and it divides a program into as many parts as there
+are processors. docs/compare.md compares the times with and without these options."""
+ONE_THREAD = QUICK | _options(
     xla_cpu_multi_thread_eigen=False, xla_disable_hlo_passes="cpu-parallel-task-assigner"
 )
-"""Compiler options with which XLA does not divide single operations among the processors. Programs
-of many small loops then take less time to run."""
-ONE_MODULE = _options(xla_backend_optimization_level=1, xla_cpu_use_fusion_emitters=False)
-"""The options `LESS_OPTIMISED`, and up to JAX 0.10 an option with which XLA compiles all kernels of
-a program in one module. Evaluations on the surface then take at most 5 % longer to run. Other
-programs would take up to 40 % longer to run."""
+"""The options `QUICK`, and options with which XLA does not divide single operations among the
+processors. Programs of many small loops then take less time to run."""
 
 
 def compiled(

@@ -4,7 +4,6 @@ XLA divides single operations among the processors. The operations of a tile (`v
 too small for this.
 """
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -14,7 +13,14 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from vcjax._compiled import ONE_MODULE, ONE_THREAD, compiled, enable_x64, is_tracing
+from vcjax._compiled import (
+    ONE_THREAD,
+    QUICK,
+    available_processors,
+    compiled,
+    enable_x64,
+    is_tracing,
+)
 from vcjax._geometry.nodes import on_host
 from vcjax._quadrature.rule import Rule
 
@@ -103,9 +109,7 @@ def row_groups(rule: Rule, devices: Any, *values: Any, row_bytes: int = 0) -> Ro
     return RowGroups(rows, each)
 
 
-def by_rows(
-    static_argnums: tuple[int, ...], options: dict[str, Any] = ONE_MODULE
-) -> Callable[[Callable], Callable]:
+def by_rows(static_argnums: tuple[int, ...]) -> Callable[[Callable], Callable]:
     """Return a decorator that compiles a function of target rows and evaluates it in groups.
 
     The function is called as ``function(rows, ...)``; its results have the rows as their first
@@ -115,12 +119,11 @@ def by_rows(
     Parameters
     ----------
     static_argnums : indices of the function's static arguments.
-    options : compiler options of direct calls, see `compiled`.
     """
 
     def decorator(function: Callable) -> Callable:
-        whole = compiled(options, static_argnums)(function)
-        part = compiled(options | ONE_THREAD, static_argnums)(function)
+        whole = compiled(QUICK, static_argnums)(function)
+        part = compiled(ONE_THREAD, static_argnums)(function)
 
         @wraps(function)
         def call(groups: RowGroups | None, *args):
@@ -222,8 +225,4 @@ def _empty(shape: tuple[int, ...], dtype) -> np.ndarray:
 
 def processor_count() -> int:
     """Return the number of processors among which groups are divided; 1 on accelerators."""
-    if jax.default_backend() != "cpu":
-        return 1
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return available_processors() if jax.default_backend() == "cpu" else 1

@@ -16,7 +16,6 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Float, Int
 
 from vcjax._checks import check_casing, check_jax, check_rule, check_vectors
-from vcjax._compiled import LESS_OPTIMISED
 from vcjax._data_checks.watch import check_evaluated
 from vcjax._devices import divided, over_targets
 from vcjax._errors import UnresolvedWarning, VcjaxError, warn
@@ -179,7 +178,7 @@ def near_fields(
     return dict(near_weights=stored, near_block=near.block)
 
 
-@by_rows(static_argnums=(1, 2, 3, 4), options=LESS_OPTIMISED)
+@by_rows(static_argnums=(1, 2, 3, 4))
 def _stored(
     rows: Rows, kernels: Kernels, rule: Rule, near: NearOptions, devices: Mesh | None, *recipe
 ):

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 
 from vcjax._casing import Casing, casing_operator
 from vcjax._checks import check_casing, check_concrete, check_jax
-from vcjax._compiled import ONE_MODULE, compiled, operands
+from vcjax._compiled import QUICK, compiled, operands
 from vcjax._errors import VcjaxError, errors_named
 from vcjax._geometry import resample
 from vcjax._geometry.nodes import at_targets, one_period
@@ -144,7 +144,7 @@ def _missed_slopes(samples: np.ndarray, lengths: np.ndarray, rule: Rule) -> floa
     return missed
 
 
-_total_gradient = compiled(ONE_MODULE)(surface_gradient)
+_total_gradient = compiled(QUICK)(surface_gradient)
 
 
 @by_rows(static_argnums=(2,))

@@ -77,7 +77,7 @@ from jaxtyping import Array, Float
 
 from vcjax._kernels.far import Kernel
 from vcjax._kernels.near import split_weights, weights_at
-from vcjax._kernels.split import field_split
+from vcjax._kernels.split import near_split
 from vcjax._kernels.vectors import AXES, components, cross, dot, stacked
 from vcjax._quadrature.polar import radii, rim_nodes
 from vcjax._quadrature.rule import Rule
@@ -194,7 +194,7 @@ def combine_gradient(
     return stacked(sum(rows, []), axis=1).reshape(-1, 3, 3)
 
 
-def _near_kernel(nodes, weights, alpha, axis: int):
+def _near_kernel(nodes, weights, alpha, axis: int, whole=None):
     """Return `weights` times the near kernel: the components of S, then of v, along `axis`.
 
     The module's docstring defines S and v.
@@ -204,24 +204,26 @@ def _near_kernel(nodes, weights, alpha, axis: int):
     nodes : offsets from the target and normals, six components along `axis`.
     weights : weights of the nodes; where a weight is 0 the result is 0.
     alpha : cut-off rates, broadcast against the nodes.
+    whole : weights with which the whole kernel is subtracted, or None.
     """
     offset, normal = jnp.split(nodes, 2, axis=axis)
     r, n = components(offset, axis), components(normal, axis)
-    distance, t = _distances(r, weights, alpha)
-    split = field_split(t) + (4 / (3 * np.sqrt(np.pi))) * t**3 * jnp.exp(-t * t)
-    q = 3 * weights * split / distance**5
+    t = alpha * _distances(r, weights)
+    split = weights * (near_split(t) + (4 / (3 * np.sqrt(np.pi))) * jnp.exp(-t * t))
+    if whole is not None:
+        split = split - whole / t**3
+    q = 3 * alpha**5 * split / (t * t)
     along, square = dot(n, r), dot(r, r)
     v = [1.5 * along * a - 0.5 * square * b for a, b in zip(r, n, strict=True)]
-    return jnp.stack([q * value for value in (*_five(_product(r, cross(r, n))), *v)], axis)
+    # On polar nodes, the selection takes a third of the time of the stack, on patches twice the
+    # time.
+    stack = stacked if axis == 2 else jnp.stack
+    return stack([q * value for value in (*_five(_product(r, cross(r, n))), *v)], axis)
 
 
-def _distances(r: Sequence[Array], weights, alpha):
-    """Return the distances of nodes with the offsets r, and t = alpha r.
-
-    A distance is 1 where the weight is 0.
-    """
-    distance = jnp.sqrt(jnp.where(weights == 0, 1.0, dot(r, r)))
-    return distance, alpha * distance
+def _distances(r: Sequence[Array], weights):
+    """Return the distances of nodes with the offsets r, but 1 where the weight is 0."""
+    return jnp.sqrt(jnp.where(weights == 0, 1.0, dot(r, r)))
 
 
 def _of_constant(
@@ -236,7 +238,7 @@ def _of_constant(
     alpha : (t, 1) cut-off rates.
     """
     r, n = (components(part, 2) for part in jnp.split(nodes, 2, axis=2))
-    _, t = _distances(r, weights, alpha)
+    t = alpha * _distances(r, weights)
     factor = (4 / np.sqrt(np.pi)) * weights * alpha**3 * jnp.exp(-t * t)
     inside = jnp.stack([(factor * part).sum(axis=(0, 2)) for part in n], axis=1)
     return jnp.pad(inside, ((0, 0), (5, 0))) + _over_rim(rule, nodes, alpha)
@@ -259,7 +261,6 @@ def _over_rim(rule: Rule, nodes: Float[Array, "4 t 6 node"], alpha) -> Float[Arr
     side = jnp.sign(dot(cross(before[:3], after[:3]), after[3:]))[:, None]
     # The offsets are -r, so the signs are opposite to those of the module's docstring.
     r, step = components(offsets, 1), components(steps, 1)
-    distance = jnp.sqrt(dot(r, r))
-    factor = side * field_split(alpha * distance) / distance**3
+    factor = side * alpha**3 * near_split(alpha * jnp.sqrt(dot(r, r)))
     parts = [*_five(_product(r, step)), *(1.5 * part for part in cross(r, step))]
     return jnp.stack([(factor * part).sum(axis=1) for part in parts], axis=1)

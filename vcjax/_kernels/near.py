@@ -33,7 +33,7 @@ from jaxtyping import Array, Float, Int
 
 from vcjax._geometry.nodes import at_targets, one_period, windows
 from vcjax._geometry.patch import PatchInterpolation
-from vcjax._kernels.split import field_split
+from vcjax._kernels.split import near_split
 from vcjax._kernels.vectors import AXES, components, cross, dot, stacked
 from vcjax._quadrature.polar import radii, rim_nodes
 from vcjax._quadrature.rule import Rule
@@ -150,7 +150,8 @@ def split_weights(
     Parameters
     ----------
     kernel : called as ``kernel(nodes, weights, alpha, axis)``. `nodes` has six components along
-        `axis`: offsets, then normals. The kernel returns k values along `axis`.
+        `axis`: offsets, then normals. The kernel returns k values along `axis`. If `puncture` is
+        given, a further argument contains weights of the whole kernel, which is subtracted.
     patch : (t, 6, p, q) offsets from the targets, then normals.
     of_constant : called as ``of_constant(nodes, weights, alpha)``. It returns the integrals (t, k)
         of the near kernel over the patches. If given, the weight of each target is chosen such that
@@ -168,7 +169,7 @@ def split_weights(
     polar = polar.reshape(4, count, 6, -1)
     spacing = _spacing(patch, rule)
     alpha = _cutoff_rates(polar[:, :, :3], spacing, rule)
-    singular = kernel(polar, polar_weights, alpha, axis=2)
+    singular = kernel(polar, polar_weights, alpha, 2)
     parts = singular.shape[2]
     singular = interpolation.from_nodes(singular.reshape(4, count * parts, -1))
     singular = singular.reshape(count, parts, nodes)
@@ -182,12 +183,11 @@ def split_weights(
     around = (0.0 < square) & (square <= 1.0)
     around = around.astype(patch.dtype)
     patch = patch.reshape(count, 6, nodes)
-    punctured = kernel(patch, around, alpha, axis=1)
+    whole = []
     if puncture:
         close = (patch[:, :3] ** 2).sum(axis=1) <= punctured_squares(puncture, spacing)[:, None]
-        # With the rate 0, the near kernel is the whole kernel.
-        punctured = punctured - kernel(patch, jnp.where(close, around, 0.0), 0.0, axis=1)
-    return singular - punctured
+        whole.append(jnp.where(close, around, 0.0))
+    return singular - kernel(patch, around, alpha, 1, *whole)
 
 
 def square_radii(u: Float[Array, "*t p"], v: Float[Array, "*t q"], rule: Rule):
@@ -268,9 +268,8 @@ def _kernel(nodes, weights, alpha, axis: int):
     x, y, z, *normal = components(nodes, axis)
     offset = x, y, z
     square = dot(offset, offset)
-    square = jnp.where(weights == 0, 1.0, square)
-    distance = jnp.sqrt(square)
-    factor = -weights * field_split(alpha * distance) / (square * distance)
+    distance = jnp.sqrt(jnp.where(weights == 0, 1.0, square))
+    factor = -weights * alpha**3 * near_split(alpha * distance)
     return stacked([factor * v for v in (dot(normal, offset), *cross(normal, offset))], axis)
 
 

@@ -45,7 +45,7 @@ from vcjax._geometry.foot import Foot, place
 from vcjax._geometry.patch import PatchInterpolation, cut, shift
 from vcjax._kernels.gradient import gradient_puncture
 from vcjax._kernels.near import square_radii
-from vcjax._kernels.split import far_split, field_split
+from vcjax._kernels.split import far_split, near_split
 from vcjax._quadrature.polar import CORE
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import OffSurfaceTables
@@ -252,9 +252,8 @@ def _polar_sum(
 
     def near(x):
         r = (x - foot)[:, :, None, None] - from_foot
-        square = (r**2).sum(axis=1)
-        distance = jnp.sqrt(square)
-        return r, field_split(alpha[:, None, None] * distance) / (square * distance)
+        rate = alpha[:, None, None]
+        return r, rate**3 * near_split(rate * jnp.sqrt((r**2).sum(axis=1)))
 
     tested = test_change(foot[:, :, None, None], from_foot)
     of_changes = _combined(jnp.concatenate([normals, change], axis=1), tested, *near(x))
@@ -379,8 +378,7 @@ def _grid_sum(x, windows, offsets, alpha, test_field_at, punctured, rule: Rule):
     square = (r**2).sum(axis=1)
     left_out = square < punctured
     apart = jnp.where(left_out, punctured, square)
-    distance = jnp.sqrt(apart)
-    near = field_split(alpha * distance) / (apart * distance)
+    near = alpha**3 * near_split(alpha * jnp.sqrt(apart))
     u, v = (
         jnp.arange(n, dtype=x.dtype) - (n // 2 - 1) - offset[:, None]
         for n, offset in zip(size, offsets, strict=True)

@@ -11,7 +11,7 @@ from scipy.special import erfc
 import vcjax
 from vcjax._geometry.jump import symmetric_traceless
 from vcjax._kernels.gradient import _near_kernel, _of_constant, combine_gradient
-from vcjax._kernels.split import field_split
+from vcjax._kernels.split import near_split
 from vcjax._quadrature.polar import polar_quadrant
 
 
@@ -20,23 +20,24 @@ def formula(t):
 
 
 def test_the_cutoff_is_its_formula_to_rounding():
-    t = np.concatenate([np.linspace(0, 8, 20001), [0.0, 1e-300, 1e-8, 20.0, 40.0]])
-    found = np.asarray(field_split(jnp.asarray(t)))
+    t = np.concatenate([np.linspace(0, 8, 20001)[1:], [1e-100, 1e-8, 20.0, 40.0]])
+    found = t**3 * np.asarray(near_split(jnp.asarray(t)))
     np.testing.assert_allclose(found, formula(t), rtol=0, atol=2e-15)
     # For large t, values keep their relative accuracy, except for the rounding of exp.
-    np.testing.assert_allclose(found[:20001], formula(t[:20001]), rtol=2e-14)
+    np.testing.assert_allclose(found[:20000], formula(t[:20000]), rtol=2e-14)
 
 
 def test_the_cutoff_is_differentiated_in_both_modes_and_twice():
-    t = jnp.linspace(0.0, 6.0, 301)
-    decay = np.exp(-(np.asarray(t) ** 2))
+    t = jnp.linspace(0.0, 6.0, 301)[1:]
+    near, decay = formula(t), np.exp(-(np.asarray(t) ** 2))
     slope, bend = (-4 / np.sqrt(np.pi) * f for f in (t * t * decay, 2 * t * (1 - t * t) * decay))
-    forward = jax.jvp(field_split, (t,), (jnp.ones_like(t),))[1]
-    reverse = jax.grad(lambda t: field_split(t).sum())(t)
-    np.testing.assert_allclose(forward, slope, atol=1e-15)
-    np.testing.assert_allclose(reverse, slope, atol=1e-15)
-    second = jax.vmap(jax.grad(jax.grad(field_split)))(t)
-    np.testing.assert_allclose(second, bend, atol=1e-14)
+    slope, bend = slope - 3 * near / t, bend - 6 * slope / t + 12 * near / t**2
+    forward = jax.jvp(near_split, (t,), (jnp.ones_like(t),))[1]
+    reverse = jax.grad(lambda t: near_split(t).sum())(t)
+    np.testing.assert_allclose(t**3 * forward, slope, atol=1e-15, rtol=1e-14)
+    np.testing.assert_allclose(t**3 * reverse, slope, atol=1e-15, rtol=1e-14)
+    second = jax.vmap(jax.grad(jax.grad(near_split)))(t)
+    np.testing.assert_allclose(t**3 * second, bend, atol=1e-14, rtol=1e-13)
 
 
 def test_near_weights_give_the_symmetric_derivative_of_the_near_kernel_without_its_trace():
@@ -48,7 +49,7 @@ def test_near_weights_give_the_symmetric_derivative_of_the_near_kernel_without_i
         distance = jnp.sqrt((r**2).sum(axis=0))
         curl = jnp.cross(B, jnp.cross(normals, r, axis=0), axis=0)
         kernel = (curl - B * (normals * r).sum(axis=0)) / distance**3
-        return (field_split(alpha * distance) * kernel).sum(axis=1)
+        return ((alpha * distance) ** 3 * near_split(alpha * distance) * kernel).sum(axis=1)
 
     derivative = jax.jacfwd(field)(jnp.zeros(3)).T
     expected = symmetric_traceless(derivative[..., None, None])[..., 0, 0]
