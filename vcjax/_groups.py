@@ -29,7 +29,7 @@ _LEAST_GROUP = 64
 _GROUP = 1024
 """Number of points in one call of the program, except on many devices and inside a transformation
 of JAX."""
-_GROUP_BYTES = 2**24
+_GROUP_BYTES = 2**25
 """Largest size in bytes that the result of a group should have. The result stays in memory until it
 has been copied. Each group costs a few milliseconds if two processors evaluate groups."""
 _UNEQUAL = 1.05
