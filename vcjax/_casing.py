@@ -79,7 +79,8 @@ def prepare(
         every evaluation, which suits many targets or a single evaluation. See
         ``docs/parameters.md``.
     near_block_size : largest number of targets whose weights are computed at once, or "auto". The
-        number used is the largest divisor of the number of target columns within this limit.
+        number used is the largest number within this limit that divides the number of target
+        columns.
     devices : a mesh or a list of devices among which the targets are divided, here and in every
         evaluation of the casing; None for one device. See ``docs/devices.md``.
 

@@ -10,7 +10,7 @@ from vcjax._quadrature.rule import FIELD_PARTS, GRADIENT_PARTS, Rule, is_integer
 from vcjax._quadrature.seams import check_surface_seams
 
 # Kernels contain the fifth power of distances, from node spacings up to the size of the surface.
-# These powers neither overflow nor underflow if the largest value is from 1e-50 to 1e50.
+# These powers neither overflow nor underflow if the largest value of X is from 1e-50 to 1e50.
 _LARGEST = 1e50
 
 
@@ -63,9 +63,9 @@ def check_vectors(
 ) -> None:
     """Raise `VcjaxError` unless `values` are finite float64 vectors (nphi, ntheta, 3).
 
-    The values of a traced array cannot be read and are not checked. For an array on an accelerator,
-    the largest value is computed on the accelerator. The array is copied to the host only if this
-    value is NaN or infinite.
+    The largest value must be 0, or from 1e-50 to 1e50. The values of a traced array cannot be read
+    and are not checked. For an array on an accelerator, the largest value is computed on the
+    accelerator. The array is copied to the host only if this value is NaN or infinite.
 
     Parameters
     ----------
@@ -153,8 +153,8 @@ def check_points(call: str, points) -> None:
 def check_casing(call: str, casing, kind: type, prepare: str) -> None:
     """Raise `VcjaxError` unless a casing has the type `kind`, and its arrays are valid.
 
-    All arrays must be float64; near weights may also be float32. The arrays that `_shapes` names
-    must have these shapes. Calls such as `jax.tree.map` can change dtypes and shapes.
+    All arrays must be float64; near weights may also be float32. Arrays must have the shapes
+    that `_shapes` returns. Calls such as `jax.tree.map` can change dtypes and shapes.
     """
     if not isinstance(casing, kind):
         raise VcjaxError(
@@ -180,7 +180,7 @@ def check_casing(call: str, casing, kind: type, prepare: str) -> None:
 
 
 def _shapes(casing) -> dict[str, tuple[int, ...]]:
-    """Return by name the attributes of a casing that are checked, with their required shapes."""
+    """Return the required shapes of the attributes of a casing that are checked, by name."""
     rule = casing.rule
     images, (rows, columns) = 2 if rule.half_period else 1, rule.continued_shape
     is_gradient = hasattr(casing, "dual_basis")

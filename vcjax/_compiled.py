@@ -42,7 +42,7 @@ def _options(**values: Any) -> dict[str, Any]:
     With AVX-512, one option sets vectors of 512 bits. With XLA's default of 256 bits, fields and
     gradients take longer (docs/compare.md).
     """
-    if jax.__version_info__ >= (0, 11):  # newer versions refuse this option
+    if jax.__version_info__ >= (0, 11):  # these versions reject this option
         values.pop("xla_cpu_use_fusion_emitters", None)
     if has_avx512():
         values["xla_cpu_prefer_vector_width"] = 512
@@ -70,7 +70,7 @@ def compiled(
     """Return a decorator that compiles like `jax.jit`, with compiler options where JAX takes them.
 
     JAX takes options only for programs that are called directly. Inside a traced function or a
-    derivative, and on accelerators, the program is compiled without them.
+    derivative, and on accelerators, the program is compiled without options.
     """
 
     def decorator(function: Callable) -> Callable:

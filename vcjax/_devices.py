@@ -103,6 +103,8 @@ def divided(
 ) -> Any:
     """Call ``function(targets, *everywhere)`` on each device with its share of the targets.
 
+    If the mesh is None, call the function once with all targets.
+
     Parameters
     ----------
     targets : arrays to divide along their first axis. Copies of the last entry are first appended,
@@ -112,7 +114,7 @@ def divided(
 
     Returns
     -------
-    The results, still divided over the devices, and including the results of the appended copies.
+    The results, still divided over the devices, including the results of the appended copies.
     """
     if mesh is None:
         return function(targets, *everywhere)

@@ -7,7 +7,7 @@ the fork; the forked process then hangs when it reads a result.
 import os
 import sys
 
-_jax_runs_in: int | None = None  # id of the process in which JAX runs, set at its first fork
+_jax_runs_in: int | None = None  # id of the process in which JAX runs, set before its first fork
 
 
 def is_forked() -> bool:

@@ -70,8 +70,8 @@ class GradientCasing(PreparedTargets):
 
     Attributes
     ----------
-    field_phi_slope, field_theta_slope : matrices that interpolate a field to the targets and
-        differentiate it along phi and along theta.
+    field_phi_slope, field_theta_slope : matrices from a field to its derivatives along phi and
+        along theta at the targets.
     dual_basis : (3, 3, trg_nphi, trg_ntheta) dual tangents of phi and theta and the unit normal at
         the targets, in laboratory components.
     rule, field_phi, field_theta, turns, nodes, near_weights, near_recipe, near_block, devices :

@@ -31,7 +31,8 @@ _GROUP = 1024
 of JAX."""
 _GROUP_BYTES = 2**25
 """Largest size in bytes that the result of a group should have. The result stays in memory until it
-has been copied. Each group costs a few milliseconds if two processors evaluate groups."""
+has been copied. Smaller groups would take longer: with two processors, each group costs a few
+milliseconds."""
 _UNEQUAL = 1.05
 """Largest allowed ratio of the rows that one processor evaluates to an equal share of the rows."""
 _SETTINGS = (
@@ -91,8 +92,9 @@ def row_groups(rule: Rule, devices: Any, *values: Any, row_bytes: int = 0) -> Ro
     ----------
     devices : the mesh over which targets are divided, or None.
     values : pytrees of arrays that the groups use.
-    row_bytes : size of the result of one row, in bytes. If there are several processors, the result
-        of a group has at most `_GROUP_BYTES` bytes, unless a single row has more.
+    row_bytes : size of the result of one row, in bytes; 0 for no limit. If there are several
+        processors, the result of a group has at most `_GROUP_BYTES` bytes, unless a single row has
+        more.
     """
     concrete = on_host(*values) and not is_tracing()
     is_cpu = jax.default_backend() == "cpu" and devices is None
@@ -195,7 +197,7 @@ def _joined(one_group: Callable, count: int, each: int, processors: int) -> Any:
         keep(0, found)
         in_this_thread(others)
     else:
-        # JAX runs the programs that one thread starts one after the other.
+        # If one thread started all programs, JAX would run them one after the other.
         pool = ThreadPoolExecutor(processors)
         try:
             calls = [pool.submit(keep, 0, found)]

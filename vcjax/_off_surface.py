@@ -172,12 +172,15 @@ def off_surface_gradient(
 ) -> OffSurface:
     """Return the gradients of the fields that `off_surface_field` returns.
 
-    The parameters, errors and warnings are the same as for `off_surface_field`. In addition, an
-    `AccuracyWarning` is given if more than 11 digits are requested.
+    The parameters, errors and warnings are the same as for `off_surface_field`.
 
     Returns
     -------
-    OffSurface : with gradients (n, 3, 3), see `gradient_at`.
+    OffSurface : with gradients (n, 3, 3); see `gradient_at`.
+
+    Warns
+    -----
+    AccuracyWarning : also if more than 11 digits are requested.
     """
     with errors_named("off_surface_gradient"):
         rule = choose_off_surface(X, B, digits, nfp=nfp, half_period=half_period, gradient=True)
@@ -215,7 +218,7 @@ def field_at(
     VcjaxError : in any of these cases
 
         - B is not a finite float64 array of the rule's shape.
-        - `points` is not a finite float64 array (n, 3).
+        - `points` is not a finite float64 array (n, 3) of at least one point.
         - The casing was not made by `prepare_off_surface`.
         - An option is invalid.
         - JAX runs in 32-bit mode.

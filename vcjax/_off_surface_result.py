@@ -123,7 +123,7 @@ def gradient_result(
 
 
 def _gradient_errors(foot: Foot, nodes: Nodes, missed, rule: Rule) -> Float[Array, " n"]:
-    """Estimate the errors of gradients that the test field does not show.
+    """Estimate the errors of gradients that the test field (`known_field`) does not show.
 
     The causes are the grid of B, the interpolation on patches, and rounding of X and B. The errors
     are relative to max |B|.

@@ -6,7 +6,8 @@ has its own tile sizes. The first setting in this list that is present determine
 1. the caller's argument, an integer;
 2. ``VCJAX_CHUNK_B_SRC`` and ``VCJAX_CHUNK_B_TRG``, each an integer;
 3. ``VCJAX_CHUNK_B``, "sources,targets" or one integer for both;
-4. ``_GROUPED`` or the table ``_AUTO`` below; only the sizes for CPUs were compared with others.
+4. ``_GROUPED`` or the table ``_AUTO`` below; only the sizes for CPUs were compared with other
+   sizes.
 
 These variables are for fields on the surface. For points off the surface, BOFF replaces B in their
 names; for gradients on the surface, GRADB replaces B. The environment is read at each call, before
@@ -34,9 +35,9 @@ Operator = Literal["B", "BOFF", "GRADB"]
 # (sources, targets) of a tile on the surface in direct calls on CPUs, where one processor computes
 # a tile. Tiles that fit into the cache of a processor take the least time.
 _GROUPED = 512, 256
-# (sources, targets) of a tile in other calls. On the surface, all processors share a tile. Tiles of
-# about a thousand targets then take 15 to 20 % less time than tiles of a few hundred
-# (docs/chunks.md). For other devices, no other sizes were tried; these sizes are large enough to
+# (sources, targets) of a tile in other calls. On CPUs, all processors then share a tile on the
+# surface. Tiles of about a thousand targets take 15 to 20 % less time than tiles of a few hundred
+# (docs/chunks.md). For GPUs and TPUs, no other sizes were tried; these sizes are large enough to
 # occupy a whole device. Times on a GPU with these sizes are in docs/devices.md.
 _AUTO: dict[str, dict[Operator, tuple[int, int]]] = {
     "cpu": {"B": (512, 1280), "BOFF": (2048, 320), "GRADB": (1024, 1280)},

@@ -39,8 +39,8 @@ class Prepared:
     field_phi, field_theta : matrices that interpolate a field from its grid to the nodes.
     turns : rotations about the z axis by 0 .. nfp - 1 field periods.
     nodes : (6, row, column) points and outward normals on the continued nodes
-        (`vcjax._geometry.nodes`), in laboratory components. The length of a normal is the area of
-        its node.
+        (`vcjax._geometry.nodes`), in laboratory components. The length of a normal is the area
+        that its node stands for.
     devices : the mesh over which targets or points are divided, or None; static.
     """
 
@@ -60,7 +60,7 @@ class Prepared:
     def area_normals(self) -> Float[Array, "3 row column"]:
         """The outward normals of the quadrature nodes of one period, in laboratory components.
 
-        The length of a normal is the area of its node.
+        The length of a normal is the area that its node stands for.
         """
         return one_period(self.nodes[3:6], self.rule)
 
@@ -85,7 +85,7 @@ class PreparedTargets(Prepared):
 
 
 Rows: TypeAlias = Int[Array, " some"] | None
-"""Indices of the target rows that a program evaluates, which may be traced; None for all rows."""
+"""Indices of the target rows that a program evaluates; may be traced. None for all rows."""
 
 
 class Kernels(NamedTuple):
@@ -96,7 +96,7 @@ class Kernels(NamedTuple):
     far : kernel of the sum over all sources.
     weights_at : maps nodes and tables to a function that returns the near weights of targets.
     combine : maps near weights and the field on patches to values at the targets.
-    puncture : function of a rule; see `vcjax._kernels.near.split_weights`.
+    puncture : function from a rule to the `puncture` of `vcjax._kernels.near.split_weights`.
     """
 
     far: Kernel
@@ -152,7 +152,7 @@ def source_fields(rule: Rule, devices: Mesh | None, constants: Tables, nodes) ->
 
 
 def weight_groups(rule: Rule, parts: int, devices: Mesh | None, *values: Any) -> RowGroups | None:
-    """Return the groups of target rows in which near weights are computed, see `row_groups`.
+    """Return the groups of target rows in which near weights are computed; see `row_groups`.
 
     Parameters
     ----------

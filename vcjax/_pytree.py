@@ -30,10 +30,11 @@ class _Devices:
 
 
 def versioned(cls):
-    """Make a dataclass store the version of vcjax in pickles, and refuse pickles of other versions.
+    """Make a dataclass store the version of vcjax in pickles.
 
-    In another version the same arrays may have another meaning, and a missing attribute would
-    silently take its default. `copy.copy` and `copy.deepcopy` use the same methods as pickles.
+    Reading a pickle of another version raises `VcjaxError`. In another version the same arrays may
+    have another meaning, and a missing attribute would silently take its default. `copy.copy` and
+    `copy.deepcopy` use the same methods as pickles.
     """
 
     def get_state(self):

@@ -1,7 +1,8 @@
 """Warn about a field, a surface or a rule that cannot give the requested digits.
 
 The limits (docs/data.md) were set with the problems of `vcjax.problems`, with equilibria, and with
-thirty kinds of bad data for each problem. Good data stay a factor of ten below the limits.
+thirty kinds of bad data for each problem. The current and the flux of good data are at least ten
+times smaller than their limits.
 """
 
 from math import ceil, log

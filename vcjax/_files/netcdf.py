@@ -60,7 +60,7 @@ def read_netcdf(
 def _content(call: str, path: Path, kind: str) -> bytes:
     try:
         content = path.read_bytes()
-    except (OSError, ValueError) as error:  # ValueError: a character that no file name can hold
+    except (OSError, ValueError) as error:  # ValueError: a character that no file name can contain
         reason = error.strerror if isinstance(error, OSError) else error
         raise VcjaxError(
             f"{call} cannot open {str(path)!r}: {reason}; give the path of {kind}."

@@ -115,7 +115,7 @@ def axisymmetric(
     ----------
     digits : d, the accuracy that the source grid is designed for.
     cross_section : ``"shaped"`` (egg-shaped) or ``"circular"``.
-    minor_radius : a, above 0 and up to 1.2, in the length unit in which the major radius is 2.
+    minor_radius : above 0 and up to 1.2, in the length unit in which the major radius is 2.
     shape : (nphi, ntheta) of the surface over the full turn. With few points, the surface through
         them differs from the exact torus.
     src_shape : (nphi, ntheta) of the source grid; by default (6, 8d).

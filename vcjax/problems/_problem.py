@@ -15,8 +15,8 @@ from vcjax.problems._filaments import CentralConductor, Filament, biot_savart, b
 
 Source = Filament | CentralConductor
 _AXIS = 1e-50
-"""Points nearer to the z axis than this count as on the axis, because powers of the distance may
-overflow."""
+"""Distance from the z axis below which a point counts as on the axis, because powers of the inverse
+distance may overflow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +223,7 @@ def known_problem(
     X : (nphi, ntheta, 3) Cartesian points of the surface, in any length unit.
     nfp : number of field periods.
     half_period : whether the grids cover half a field period; see `vcjax.choose`.
-    digits : accuracy that the source grid is designed for; it is only recorded.
+    digits : accuracy that the source grid is designed for; only stored in the result.
     outside, inside : currents outside and inside the surface, with lengths in the unit of X.
     src_shape, trg_shape : (nphi, ntheta) of the source grid and of the target grid.
 
