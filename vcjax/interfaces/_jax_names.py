@@ -65,7 +65,9 @@ def _on_surface(part: str, evaluate: Callable, kind: str) -> tuple[Callable, Cal
             return jax.vmap(lambda B: turned(one(B)))(jnp.stack(fields))
 
     method.__doc__ = f"Return {part} on the target grid from the total field on the source grid."
-    batch.__doc__ = f"Return {part} for each field of a batch, with the surface prepared once."
+    batch.__doc__ = (
+        f"Return {part} for each field of a batch (first axis); prepare the surface once."
+    )
     return method, batch
 
 
@@ -88,7 +90,9 @@ def _off_surface(part: str, evaluate: Callable, kind: str) -> Callable:
         values = _TURNED[kind](getattr(found, part.split("_")[0]))
         return (values, found.error) if options.return_estimate else values
 
-    method.__doc__ = f"Return {part} at points (3, n); NaN where the data do not determine it."
+    method.__doc__ = (
+        f"Return {part} at points X_trg (3, n); NaN where the data do not determine it."
+    )
     return method
 
 
@@ -116,7 +120,7 @@ def _donating(evaluate: Callable, casing: Any, B0: jax.Array, chunks: tuple) -> 
 
 
 class VirtualCasingJAX:
-    """Replacement for ``virtual_casing_jax.VirtualCasingJAX``, version 0.0.10.
+    """Replace ``virtual_casing_jax.VirtualCasingJAX``, version 0.0.10.
 
     Every ``compute_`` method is compiled and differentiable. Names with ``_jit`` and ``_schedule``
     are other names of the same methods. Fields are (3, src_nt, src_np) or flat. Results on the

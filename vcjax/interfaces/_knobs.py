@@ -29,7 +29,7 @@ class Knobs(NamedTuple):
 
     Attributes
     ----------
-    casing : options of the casing, see `SurfaceSetup.casing`.
+    casing : options of the casing; see `SurfaceSetup.casing`.
     chunks : tile sizes of the sum over pairs of targets and sources.
     donate : whether the result may reuse the memory of the field.
     return_estimate : whether to return estimated errors as well.

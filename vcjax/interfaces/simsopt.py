@@ -42,8 +42,8 @@ class VirtualCasing:
     unit_normal : (trgt_nphi, trgt_ntheta, 3) outward unit normals.
     B_external : (trgt_nphi, trgt_ntheta, 3) field of the currents outside the boundary.
     B_external_normal : (trgt_nphi, trgt_ntheta) component of B_external along unit_normal.
-    error_estimate : estimated error of B_external relative to max |B_total|, see
-        `vcjax.error_estimate`; None if loaded from a file.
+    error_estimate : estimated error of B_external relative to max |B_total|; see
+        `vcjax.error_estimate`. It is None if loaded from a file.
     """
 
     nfp: int
