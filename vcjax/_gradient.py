@@ -65,8 +65,9 @@ _KERNELS = Kernels(GRADIENT, gradient_weights_at, combine_gradient, gradient_pun
 class GradientCasing(PreparedTargets):
     """A surface prepared for evaluating gradients on it; made by `prepare_gradient`.
 
-    It is an immutable pytree: pass it to jitted functions as an argument. Its near weights take
-    twice the memory of the weights of a `Casing`. A gradient needs a finer rule than a field.
+    It is an immutable pytree: pass it to jitted functions as an argument. With the same rule, its
+    near weights take twice the memory of the weights of a `Casing`. A gradient needs a finer rule
+    than a field.
 
     Attributes
     ----------

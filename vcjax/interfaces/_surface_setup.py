@@ -83,7 +83,7 @@ class SurfaceSetup:
         rule: Rule | None = None,
         **options: Any,
     ) -> Any:
-        """Return a casing that resolves fields with structure as fine as B; prepare it if needed.
+        """Return a casing that resolves B and fields as smooth as B; prepare the casing if needed.
 
         Parameters
         ----------
