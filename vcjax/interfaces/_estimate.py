@@ -19,7 +19,7 @@ def warn_of_estimate(call: str, estimate: float, digits: int) -> None:
         warn(
             call,
             f"has an estimated error of {estimate:.1g} of max |B|, but {digits} digits were asked "
-            "for. Give B on more points, or ask for more digits to get a finer quadrature.",
+            "for. Ask for more digits to get a finer quadrature, or give X and B on more points.",
             AccuracyWarning,
         )
 
