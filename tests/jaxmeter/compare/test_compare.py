@@ -160,7 +160,7 @@ def test_a_function_of_the_running_script_is_named_by_its_file(tmp_path, monkeyp
     del script.__file__  # as in a notebook
     with pytest.raises(
         JaxmeterError,
-        match="does not know the source of the function, .* save the function in a file",
+        match="the source of the function is unknown, .* save the function in a file",
     ):
         comparing._side(step, tmp_path)
     monkeypatch.setitem(linecache.cache, "<cell>", (len(cell), None, cell.splitlines(True), ""))

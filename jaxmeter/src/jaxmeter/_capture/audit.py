@@ -78,7 +78,7 @@ def audit(
     Raises
     ------
     JaxmeterError
-        If an argument cannot be used.
+        If ``fn``, an argument or a jit option cannot be used.
     Exception
         Any exception that the function raises while it is traced.
 
@@ -170,7 +170,10 @@ def holders_of(
 
 
 def _likeness(array: Any, holders: Iterable[Holder]) -> tuple[Holder, Match] | None:
-    """Return a holder of an array with the same memory, or else with equal values; None if none."""
+    """Return a holder that shares memory with an array, or else has equal values, or None.
+
+    The result is always None for an array with fewer than two elements, and for random keys.
+    """
     value = getattr(array, "val", array)
     if jax.numpy.issubdtype(value.dtype, jax.dtypes.extended) or value.size < 2:
         return None

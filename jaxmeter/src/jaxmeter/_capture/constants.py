@@ -254,7 +254,7 @@ def _digest_of(values: np.ndarray) -> bytes:
 def _digests_alone(arrays: list[Any]) -> Iterator[bytes | None]:
     """Yield the digest of the constant that JAX embeds for each array.
 
-    Yield None for an array that JAX embeds as a single element or not as a constant.
+    Yield None for an array that JAX embeds as a single element, or does not embed as a constant.
     """
     if not arrays:
         return

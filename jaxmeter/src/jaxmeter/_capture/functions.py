@@ -56,7 +56,7 @@ def code_names(code: types.CodeType) -> Iterator[str]:
 
 
 def parameters(fn: Any) -> list[inspect.Parameter]:
-    """Return the parameters that a caller of a callable can set; [] if they are not known.
+    """Return the parameters that a caller of a callable can set, or [] if the signature is unknown.
 
     The result leaves out the ``self`` of a bound method, and the parameters that a partial sets by
     position.

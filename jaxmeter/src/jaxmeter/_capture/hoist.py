@@ -97,8 +97,8 @@ def _hoisted(
 ) -> tuple[Callable[..., Any], dict[str, jax.Array]]:
     """Hoist the captured arrays of ``fn``, which is jitted or not.
 
-    Return the new function, and a dictionary from the path of each array to the array. The paths
-    begin at ``holder``, the function that the user gave, and at its arguments.
+    Return the new function, and a dictionary from the path of each array to the array. Each path
+    begins at ``holder``, the function that the user gave, or at an argument of this function.
     """
     name = name_of(holder)
     static = static_arguments(getattr(fn, "_jit_info", None))

@@ -1,8 +1,7 @@
 """Find the arrays that a function can reach, the objects that hold them, and the arrays' paths.
 
-A path names an array by the names in the user's code. Examples are
-``optical_path.coronagraph.cube``, ``self.weights[0]``, ``default of scale``, ``partial argument
-cube`` and ``closure of apply: cube``.
+A path consists of names from the user's code. Examples are ``optical_path.coronagraph.cube``,
+``self.weights[0]``, ``default of scale``, ``partial argument cube`` and ``closure of apply: cube``.
 """
 
 from __future__ import annotations
@@ -135,7 +134,7 @@ class _Walk:
         """Yield the objects that a Python function can reach.
 
         The path of a closure variable or a default also names the function, unless the function is
-        the audited function, its wrapper or the function that it wraps.
+        the audited function, wraps the audited function, or is wrapped by it.
         """
         fn = place.value
         owner = place.path

@@ -165,7 +165,7 @@ def _cond(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]
 
 
 def _remat(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]:
-    # Bind the primitive, because jax.checkpoint would lose its parameter ``differentiated``.
+    # Bind the primitive, because jax.checkpoint would lose the parameter ``differentiated``.
     jaxpr = inner(_traced_again(equation.params["jaxpr"], held))
     return _bind(equation, [*held.values(), *operands], equation.params | {"jaxpr": jaxpr})
 

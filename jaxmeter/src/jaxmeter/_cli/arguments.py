@@ -31,7 +31,7 @@ of calls of the function ``name``."""
 
 _NAMED = re.compile(r"(?P<name>[^\W\d]\w*)=(?P<value>.*)", re.DOTALL)
 _ARGUMENT = re.compile(r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s"'])+""")
-"""An argument of ``--call``: a text in which spaces are in quotation marks."""
+"""An argument of ``--call``: a text that has spaces only inside quotation marks."""
 _SHAPED = re.compile(r"(?P<dtype>\w+)\[(?P<shape>[\d, ]*)\]")
 _SHORT = re.compile(r"(bf|f|i|u|c)(\d+)")
 _LONG = {"bf": "bfloat", "f": "float", "i": "int", "u": "uint", "c": "complex"}
@@ -47,7 +47,7 @@ def case_from_options(command: str, target: str, options: argparse.Namespace | S
     Parameters
     ----------
     command : str
-        The name of the command, for errors.
+        The name of the command, for error messages.
     target : str
         ``package.module:function`` or ``file.py:function``.
     options : argparse.Namespace or Side
@@ -58,7 +58,8 @@ def case_from_options(command: str, target: str, options: argparse.Namespace | S
     Returns
     -------
     Case
-        The function and its arguments, or the case that the target returns.
+        The function and its arguments, or the case that ``jaxmeter_arguments`` or the target
+        returns.
 
     Raises
     ------
@@ -92,9 +93,9 @@ def case_from_options(command: str, target: str, options: argparse.Namespace | S
 def calls_from_options(target: str, texts: Sequence[str]) -> Any:
     """Return the calls to make, from the options ``--call`` or else from the target's module.
 
-    An option may give types and shapes of arrays, which are filled with ones. Without ``--call``,
-    the module's function ``jaxmeter_calls`` returns the calls. Return None if the module does not
-    define this function.
+    If an option gives the type and shape of an array, the array is filled with ones. Without
+    ``--call``, the module's function ``jaxmeter_calls`` returns the calls. Return None if the
+    module does not define this function.
     """
     if texts:
         return list(map(_parse_call, texts))

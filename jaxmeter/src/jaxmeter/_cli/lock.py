@@ -1,7 +1,7 @@
 """Write the exact quantities of functions to jaxmeter.lock.toml, or compare them with the file.
 The quantities are traces, compiles, captured and embedded bytes, equations, instructions, fusions
 and temporaries. Each function is compiled, and called three times. The file has a section for each
-version, backend and settings of JAX.
+combination of version, backend and settings of JAX.
 
 exit codes: 0 the file was written, or nothing differs; 1 a regression, an improvement that is not
 in the file yet, or a function that is missing in the file or in the list; 2 bad usage, or no

@@ -69,9 +69,9 @@ def compare(
         `Side`, or as a function object from a module, the running script or a notebook. Both
         functions are called with ``args``. Without ``args``, the arguments come from the `Side`, or
         from ``jaxmeter_arguments(name)`` in the function's module. If the module does not define
-        ``jaxmeter_arguments``, the given function is called and must return a `jaxmeter.Case`. If
-        the module defines ``jaxmeter_calls(name)``, the calls that it returns are also made, to
-        count retraces.
+        ``jaxmeter_arguments``, the given function is called and must return a `jaxmeter.Case`.
+        Further calls are made to count retraces. These calls come from the `Side`, or from
+        ``jaxmeter_calls(name)`` if the module defines this function.
     *args : Any
         The arguments of both functions. They are pickled. Each `jax.ShapeDtypeStruct` is replaced
         by an array of ones.
@@ -184,8 +184,8 @@ def compare_records(
     ----------
     records_a, records_b : sequence of Record
         The records of the first side and of the second side, in equal numbers. The n-th records of
-        both sides form a round, and each round gives one ratio. The two records of
-        a round should be measured directly one after the other. Each side should come first in half
+        both sides form a round, and each round gives one ratio for each time. The two records of a
+        round should be measured directly one after the other. Each side should come first in half
         of the rounds.
     criteria : Criteria
         The limits that decide whether times are different.
@@ -193,8 +193,8 @@ def compare_records(
     Returns
     -------
     tuple of Exact, tuple of Timing
-        The first tuple is empty if the records come from different versions of JAX, because each
-        version has its own compiler.
+        The verdicts on exact quantities and on times. The first tuple is empty if the records come
+        from different versions of JAX, because each version has its own compiler.
 
     Raises
     ------
@@ -274,8 +274,8 @@ def _side(one: Any, folder: Path) -> Side:
         raise JaxmeterError(
             f"compare: got {one!r:.80}, which a fresh process cannot import; give {TARGET_FORM}, "
             "or a function from the top level of a module, of the running script or of a notebook "
-            "cell. If Python does not know the source of the function, as at a prompt, save the "
-            "function in a file first"
+            "cell. If the source of the function is unknown, as at a prompt, save the function in "
+            "a file first"
         )
     return Side(f"{module}:{name}")
 

@@ -120,8 +120,8 @@ def measure_compared(
         runs.append(run)
     if shares:
         _warm_up_again(*runs)
-    # At this point, both functions were called equally often. This matters because each call of an
-    # nnx step changes its model.
+    # At this point, both functions have been called equally often. This matters because each call
+    # of an nnx step changes the step's model.
     answers = _compare_values(*(runs[::-1] if swapped else runs))
     _interleave_calls(runs, effort, clock)
     for run, side in zip(runs, order, strict=True):
@@ -133,7 +133,7 @@ def measure_compared(
 def _share_traces(pair: tuple[Compared, Compared]) -> bool:
     """Return whether JAX would reuse the first function's trace for the second.
 
-    JAX does so if both are the same function and the caller jitted it.
+    JAX does so if the caller jitted both functions, and both wrap the same Python function.
     """
     a, b = (prepared(one.case).fn for one in pair)
     is_jitted = all(isinstance(fn, jax.stages.Wrapped) for fn in (a, b))
@@ -196,7 +196,10 @@ def _block(run: Run, clock: Clock, length: int) -> float:
 
 
 def _make_calls(run: Run, one: Compared, *, again: bool) -> None:
-    """Make the calls that follow a measurement, and record their traces and compiles."""
+    """Make the calls that follow a measurement, and record their traces and compiles.
+
+    If ``again`` is true, the caches are cleared and the function is warmed up first.
+    """
     if not one.calls:
         return
     one.progress.enter("calls")

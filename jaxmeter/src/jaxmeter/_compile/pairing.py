@@ -25,8 +25,8 @@ def pair(tasks: Sequence[Interval], written: Mapping[str, float]) -> dict[int, s
 
     ``written`` gives the time when the object file of each kernel was written, in seconds on the
     clock of the tasks. A file can belong only to a task that was running when the file was written.
-    Tasks without a kernel are left out. The pairing minimises the sum over all files of the time
-    between the file and the end of its task.
+    Tasks without a kernel are left out. The pairing minimises the sum of the times from the writing
+    of each file to the end of its task.
     """
     kernels = list(written)
     if not kernels or not tasks:

@@ -1,1 +1,1 @@
-"""Handle the lock file: exact quantities of functions and tests, kept in the repository."""
+"""Handle the lock file, which keeps exact quantities of functions and tests in the repository."""

@@ -29,7 +29,7 @@ class _Left(BaseException):
 
 
 class KnownJit:
-    """A wrapper around a callable that calls one jitted function.
+    """A wrapper around a callable that calls a jitted function, or that a library jitted.
 
     The wrapper has the methods of a function made by `jax.jit`, such as ``trace`` and ``lower``.
 
@@ -81,7 +81,7 @@ class KnownJit:
         return self.trace(*args, **kwargs).lower()
 
     def leave_with(self, use: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping) -> Any:
-        """Call the function with ``use`` in place of its own `jax.jit`; return the result of
+        """Call the function with ``use`` in place of its `jax.jit` object; return the result of
         ``use``.
 
         The call ends as soon as ``use`` returns, so the program is not run.
@@ -103,7 +103,7 @@ class KnownJit:
         )
 
     def call_with(self, jit: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping) -> Any:
-        """Call the function with ``jit`` in place of its own `jax.jit`."""
+        """Call the function with ``jit`` in place of its `jax.jit` object."""
         if not self.attribute:
             return jit(*self.args, *args, **self.keywords, **kwargs)
         # The class of a library's function may forbid setattr.

@@ -78,8 +78,8 @@ def run_steady(
         args, kwargs = arguments()
         with no_garbage_collection():
             answer, seconds = timed(clock, functools.partial(call, *args, **kwargs))
-        # Compare the counts instead of using jax.no_tracing, which would also refuse programs with
-        # effects. Such programs are not traced again, but do not take JAX's fast path.
+        # Compare the counts instead of using jax.no_tracing, which also raises errors for programs
+        # with effects. Such programs are not traced again, but do not take JAX's fast path.
         if trace_events_count() != events_before:
             raise retrace_error(name_of(call))
         if taken >= 0:

@@ -181,11 +181,11 @@ def bodies(every: Iterable[Instruction]) -> dict[str, list[Instruction]]:
 def named_instructions(text: str) -> dict[str, Instruction]:
     """Return the instructions of an HLO module by name, and fill in missing `op_name` and `source`.
 
-    A fusion, call or loop without an `op_name` gets the `op_name` and `source` of the root of the
-    computation that it calls. If the root has no `op_name` either, the most frequent `op_name` in
-    that computation is used. Any other instruction gets the `op_name` and `source` of an operand,
-    or of an instruction from which an operand was computed. If no such instruction is found,
-    nothing is filled in.
+    A fusion, call, loop or reduction without an `op_name` gets the `op_name` and `source` of the
+    root of the computation that it calls. If the root has no `op_name` either, the most frequent
+    `op_name` in that computation is used. If that computation has no `op_name`, and for any other
+    instruction, the `op_name` and `source` come from an operand, or from an instruction from which
+    an operand was computed. If no such instruction is found, nothing is filled in.
     """
     known = {instruction.name: instruction for instruction in instructions(text)}
     parts = {name: _named_part(body) for name, body in bodies(known.values()).items()}
