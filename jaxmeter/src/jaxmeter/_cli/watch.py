@@ -1,5 +1,5 @@
-"""Run a program unchanged, and show which functions it compiled, from which lines and why. Also
-show which changes would save time.
+"""Run a program unchanged, and show which functions it compiled, which lines called them, and why
+they were compiled. Also show which changes would save time.
 
 example: jaxmeter watch -- python script.py --its --arguments
 (instead of python script.py, give -m module, or pytest and its arguments)

@@ -182,7 +182,7 @@ class Run:
         self.traced, seconds = timed(self.clock, lambda: trace("measure", self.jitted, self.case))
         self.progress.note_in("phases", trace_seconds=seconds)
         if self.events.traced:
-            # The last event is the trace of the outermost function, and has JAX's name for it.
+            # The last event comes from the outermost function, and has JAX's name of this function.
             self.name = self.events.traced[-1]
         self.progress.note(
             constants=count_constants(self.traced.jaxpr),

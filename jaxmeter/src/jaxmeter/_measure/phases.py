@@ -1,7 +1,7 @@
 """Time each phase separately: trace, lower, compile, first call, steady state.
 
 The first call is not a steady-state run. During the first call, JAX sets up the fast path for later
-calls. For a fast function, the first call is therefore tens of times slower than later calls.
+calls. For a fast function, the first call therefore takes tens of times as long as later calls.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def run_steady(
 ) -> Any:
     """Run a compiled function for ``repeat`` samples; return the answer of the last run.
 
-    Sampling stops early when the samples add up to more than ``max_seconds``, but at least
-    `MIN_SAMPLES_COUNT` samples are taken. If the function is traced again, a RetraceError is
-    raised, because the time of that run would include tracing.
+    The first run is not a sample. Sampling stops early when the samples add up to more than
+    ``max_seconds``, but at least `MIN_SAMPLES_COUNT` samples are taken. If the function is traced
+    again, a RetraceError is raised, because the time of that run would include tracing.
 
     ``arguments`` makes the arguments before each run, outside the timed part.
     ``trace_events_count`` returns the number of traces, compiles and Python executions so far.
