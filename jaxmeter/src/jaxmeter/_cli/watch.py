@@ -9,7 +9,7 @@ Every Python process that the program starts is watched, even if the process cra
 are processes that do not get the environment variables of their parent, or ignore these variables
 (python -I).
 
-exit codes: 0 to 255 the program's own code; 2 also for bad usage
+exit codes: 0 to 255 the program's own code; 2 also for bad usage, 3 also for an error of jaxmeter
 """
 
 from __future__ import annotations

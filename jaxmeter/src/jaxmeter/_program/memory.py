@@ -24,6 +24,7 @@ from jaxmeter._measure.environment import scalar
 from jaxmeter._measure.failures import beginning_in_users_code
 from jaxmeter._measure.meter import measure
 from jaxmeter._measure.phases import fresh_arguments
+from jaxmeter._measure.progress import message_of
 from jaxmeter._measure.staging import staged
 from jaxmeter._program.buffers import compiled_with_buffers
 from jaxmeter._records.memory import Allocator, MemoryUse, Tradeoff, TradeoffPoint
@@ -181,7 +182,7 @@ def tradeoff(
         try:
             record = measure(case, repeat=repeat, max_seconds=max_seconds)
         except Exception as error:
-            failure = f"{type(error).__name__}: {error}".strip().splitlines()[0]
+            failure = f"{type(error).__name__}: {message_of(error)}".strip().splitlines()[0]
             failures.append(TradeoffPoint(plain, None, None, False, failure))
         else:
             seconds = statistics.median(record.samples_seconds)
