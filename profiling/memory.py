@@ -112,6 +112,12 @@ def choices(options: argparse.Namespace) -> list[dict[str, Any]]:
         if not values or not all(values.split(",")):
             raise JaxmeterError(f"--vary: got {text!r}; give NAME=VALUE,VALUE")
         varied.append([parse_parameter(f"{name}={value}") for value in values.split(",")])
+    names = [name for (name, _), *_ in varied]
+    if len(set(names)) < len(names):
+        raise JaxmeterError(
+            f"--vary: got the parameters {', '.join(names)}; give each parameter once, as "
+            "NAME=VALUE,VALUE"
+        )
     fixed = dict(map(parse_parameter, options.param))
     found = [{**fixed, **dict(chosen)} for chosen in itertools.product(*varied)]
     texts = [json.dumps(point) for point in found]

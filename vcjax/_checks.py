@@ -88,6 +88,8 @@ def check_vectors(
             f"{(*shape, 3)}; pass an array of that shape, or choose a rule for this shape."
         )
     if values.dtype != np.float64:
+        if isinstance(values, jax.Array):
+            check_jax(call)  # in 32-bit mode, JAX arrays cannot be float64
         raise VcjaxError(
             f"{call} got {name} of dtype {values.dtype}; give float64, "
             f"for example {name}.astype(float)."

@@ -71,7 +71,9 @@ def error_estimate(
     interpolating B on the patches, and the `spectral_tail` of B. The `spectral_tail` estimates the
     part of B that its grid misses. For a gradient, the last two parts are the largest errors of the
     derivatives of B along the surface. On problems with a known answer, the estimate was at least
-    0.83 times the error, and usually 1 to 20 times the error (docs/accuracy.md).
+    0.83 times the error, and usually 1 to 20 times the error (docs/accuracy.md). If the spectrum of
+    B decays slowly, because currents are very close to the surface, the error may be several times
+    the estimate.
 
     Parameters
     ----------

@@ -195,12 +195,25 @@ def measure_exact(measured: Sequence[MeasuredSide], operations: Sequence[str]) -
 
     Return, for each HEAD, the operations with a different compiled program than at BASE, or with
     different numbers of traces or compiles.
+
+    Raises
+    ------
+    CheckoutError
+        If a pattern matches no operation on any side.
     """
     base, *heads = measured
     if not operations:
         return [[] for _ in heads]
     for side in measured:
         measure_operations(side, operations, kept=KEPT)
+    for pattern in operations:
+        if not any(
+            list(side.store.root.glob(f"{OPERATIONS}{pattern}/0.json")) for side in measured
+        ):
+            raise CheckoutError(
+                f"got --cases {OPERATIONS}{pattern}, which matches no operation of these commits; "
+                f"give e.g. {OPERATIONS}external_field"
+            )
     return [
         write_differences(
             (base, head), head.pair / FOLDER, edited_lines(base.package, head.package)

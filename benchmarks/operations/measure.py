@@ -41,7 +41,7 @@ def measure_operations(
     """
     for path in side.store.root.glob(f"{SUITE}/*/0.json"):
         if kept_record(side.store, path.parent.name, 0) is None:
-            path.unlink()
+            path.unlink(missing_ok=True)  # an unreadable file was renamed
     digest = ""
     code = side.package, side.workers.imports / "benchmarks"
     if kept is not None:
@@ -89,10 +89,14 @@ def kept_record(store: RecordStore, name: str, round_index: int) -> jaxmeter.Rec
 
 
 def _record(store: RecordStore, name: str, round_index: int) -> jaxmeter.Record | None:
-    with contextlib.suppress(FileNotFoundError):
-        path = store.path(f"{SUITE}/{name}", round_index)
+    path = store.path(f"{SUITE}/{name}", round_index)
+    try:
         return jaxmeter.Record.from_json(jaxmeter.read_file(path))
-    return None
+    except FileNotFoundError:
+        return None
+    except (jaxmeter.FileError, jaxmeter.RecordError):
+        path.replace(path.with_suffix(".unreadable"))
+        return None
 
 
 def _work(

@@ -56,7 +56,9 @@ def _times(review: Review) -> Judgement:
     tested = [f for f in review.tested if not f.pooled]
     if not tested or review.wide_open:
         return Judgement("Times", "not judged", _why_not(review))
-    count, reach = len(tested), max(f.reach for f in tested)
+    count = len(tested)
+    # A smaller change is not reported, even if it is significant.
+    reach = max(review.policy.criteria.minimum_effect, *(f.reach for f in tested))
     of = f" of {count + len(review.untested)}" if review.untested else ""
     text = f"{count}{of} tested; a change above {100 * reach:.0f}% would be found"
     return Judgement("Times", "passes", text)

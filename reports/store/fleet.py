@@ -24,7 +24,7 @@ from typing import Any
 
 import pandas as pd
 
-from jaxmeter import Record, read_file
+from jaxmeter import Record, RecordError, read_file
 
 from ..errors import ReportError
 from ..quantities import KNOWN, Row, measurement_row
@@ -82,7 +82,8 @@ def compact(
             f"compact: got --project {project!r}; use only letters, digits, dots, hyphens and "
             "underscores"
         )
-    connection, into = _duckdb().connect(), Path(into)
+    duckdb = _duckdb()
+    connection, into = duckdb.connect(), Path(into)
     added, same, refused = 0, 0, []
     for source in map(Path, sources):
         started = time.time()
@@ -93,7 +94,13 @@ def compact(
             months[into / f"project={project}" / place / FILE].append(row)
         with _locked(into):
             for path, rows in sorted(months.items()):
-                count = _add(connection, path, rows)
+                try:
+                    count = _add(connection, path, rows)
+                except duckdb.Error as error:
+                    raise ReportError(
+                        f"compact: {path} cannot be read or written: {error}; if the file is "
+                        "damaged, restore it, or delete it and add its records again"
+                    ) from error
                 added, same = added + count, same + len(rows) - count
         for stored in found if remove else ():
             # Keep a file that was written again after it was read: it may contain another record.
@@ -107,7 +114,7 @@ def _rows(found: Sequence[StoredRecord]) -> Iterator[tuple[Path, Row]]:
     for name, (stored, machine) in zip(environment_names(found), with_machines(found), strict=True):
         measured = measurement_row(stored)
         if stored.record.failure is None:
-            text = printable_text(read_file(stored.path)).decode()
+            text = _text(stored)
         else:  # the texts of the failure were cut to the lengths that tables allow
             text = stored.record.to_json()
         content = (stored.commit, stored.environment_key, stored.case, text)
@@ -118,6 +125,15 @@ def _rows(found: Sequence[StoredRecord]) -> Iterator[tuple[Path, Row]]:
         month = started[:7] if re.match(r"\d{4}-\d\d-", started) else "unknown"
         environment = re.sub(r"[^\w.@+-]+", "-", name).strip("-") or "unknown"
         yield Path(f"environment={environment}", f"month={month}"), row
+
+
+def _text(stored: StoredRecord) -> str:
+    """Return the JSON text of a record's file, in UTF-8 and without a byte-order mark."""
+    try:
+        text = printable_text(read_file(stored.path)).decode()
+    except UnicodeDecodeError:
+        text = ""
+    return text if text.startswith("{") else stored.record.to_json()
 
 
 def _add(connection: Any, path: Path, rows: Sequence[Row]) -> int:
@@ -190,13 +206,16 @@ def read_any(root: str | Path) -> Store:
             f"read_any: {root} cannot be read as a fleet: {error}; if a file is damaged, restore "
             "it, or delete it and add its records again with python -m reports compact"
         ) from error
-    return Store(root, tuple(_stored(root, rows)), tuple(_skipped(loud)))
-
-
-def _stored(root: Path, rows: Iterable[tuple]) -> Iterator[StoredRecord]:
+    records, skipped = [], list(_skipped(loud))
     for commit, key, case, number, text in rows:
-        path = root / commit / key / case / f"{number}.json"
-        yield StoredRecord(commit, key, case, number, path, Record.from_json(text))
+        path = Path(commit, key, case, f"{number}.json")
+        try:
+            record = Record.from_json(text)
+        except RecordError as error:  # such as a record of a newer version of jaxmeter
+            skipped.append(SkippedFile(path, str(error)))
+        else:
+            records.append(StoredRecord(commit, key, case, number, root / path, record))
+    return Store(root, tuple(records), tuple(skipped))
 
 
 def _skipped(machines: Iterable[tuple]) -> Iterator[SkippedFile]:

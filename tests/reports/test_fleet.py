@@ -3,6 +3,7 @@
 import dataclasses
 import random
 
+import pandas as pd
 import pytest
 
 from reports import ReportError, read_store
@@ -86,3 +87,27 @@ def test_several_projects_a_broken_file_and_a_bad_name_are_refused(tmp_path):
         read_any(fleet / "project=one")
     with pytest.raises(ReportError, match=r"got --project '\.\./x'"):
         compact([store], fleet, project="../x")
+
+
+def test_a_record_of_a_newer_version_is_skipped(tmp_path):
+    store, fleet = store_of(tmp_path / "a"), tmp_path / "fleet"
+    compact([store], fleet, project="one")
+    path = next(fleet.rglob("*.parquet"))
+    rows = pd.read_parquet(path)
+    rows.loc[0, "record"] = rows.loc[0, "record"].replace('"schema": 2', '"schema": 99')
+    assert '"schema": 99' in rows.loc[0, "record"]
+    rows.to_parquet(path)
+    read = read_any(fleet)
+    assert len(read.records) == 29 and "99" in read.skipped[0].reason
+
+
+def test_a_file_with_a_byte_order_mark_is_stored_without_it(tmp_path):
+    store, fleet = store_of(tmp_path / "a"), tmp_path / "fleet"
+    path = next(store.rglob("0.json"))
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    compact([store], fleet, project="one")
+    assert len(read_any(fleet).records) == 30
+    for damaged in fleet.rglob("*.parquet"):
+        damaged.write_bytes(damaged.read_bytes()[:1000])
+    with pytest.raises(ReportError, match="cannot be read or written"):
+        compact([store], fleet, project="one")

@@ -33,7 +33,8 @@ def surface_metric(samples: np.ndarray, nfp: int) -> np.ndarray:
     if samples[0].min() <= 0 or radius.min() < _NARROWEST_HOLE * radius.max():
         raise VcjaxError(
             "choose got a surface that reaches the z axis, or nearly so; give X as points of a "
-            "torus around the z axis. The first axis of the array must be the toroidal direction."
+            "torus around the z axis. The first axis of the array must be the toroidal direction, "
+            "along which phi increases."
         )
     angles = resample.grid_angles(min(2 * samples.shape[1], 20), nfp, False)
     columns = min(2 * samples.shape[2], 25)

@@ -30,7 +30,8 @@ def spectral_tail(B: Float[np.ndarray, "nphi ntheta 3"], *, nfp: int, half_perio
     """Return the amplitude of the highest modes of a field on its grid, relative to max |B|.
 
     This number estimates the part of the field that its grid does not resolve, and that no
-    quadrature can recover. For an accuracy of d digits it should be below about 10^-d.
+    quadrature can recover. For an accuracy of d digits it should be below about 10^-d. If the
+    spectrum decays slowly, the part may be ten times this number.
 
     Parameters
     ----------

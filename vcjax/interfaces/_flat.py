@@ -23,6 +23,8 @@ from vcjax.interfaces._surface_setup import (
     required,
 )
 
+_NAMES = {"got B ": "got B_total ", "got points ": "got Xt "}
+"""Names of arguments in errors, as this module's class has them."""
 Flat = Sequence[float] | np.ndarray
 """Numbers in the order x11, x12, ..., x1Np, x21, ..., xNtNp, y11, ..., zNtNp."""
 
@@ -167,21 +169,21 @@ class VirtualCasing:
 
     def _field(self, call: str, evaluate: Callable, B_total: Flat) -> np.ndarray:
         setup, B = self._given(call, B_total)
-        with errors_named(call):
+        with errors_named(call, _NAMES):
             casing = setup.casing("field", B)
             verify_quadrature(call, setup, casing, evaluate)
             return _flat(evaluate(casing, B))
 
     def _gradient(self, call: str, evaluate: Callable, B_total: Flat) -> np.ndarray:
         setup, B = self._given(call, B_total)
-        with errors_named(call):
+        with errors_named(call, _NAMES):
             gradient = np.asarray(evaluate(setup.casing("gradient", B), B))
         return gradient.transpose(3, 2, 0, 1).ravel()
 
     def _at(self, call: str, B_total: Flat, Xt: Flat) -> OffSurface:
         setup, B = self._given(call, B_total)
         points = point_major(call, "Xt", Xt, flat_only=True)[0]
-        with errors_named(call):
+        with errors_named(call, _NAMES):
             found = field_at(setup.casing("off", B), B, points)
             warn_of_estimate(call, float(np.max(found.error)), setup.digits)
             return found

@@ -44,13 +44,23 @@ _DERIVED = {"trgt_nphi_extended", "B_external_normal_extended"}
 """Variables that follow from others: they are written for simsopt, and not read."""
 
 
+def check_filename(call: str, filename: Any) -> str:
+    """Return the path of a file; raise `VcjaxError` if it is not a text or a path."""
+    if not isinstance(filename, str | PathLike):
+        raise VcjaxError(
+            f"{call} got filename={filename!r}; give the path of a file, as text or pathlib.Path."
+        )
+    return str(filename)
+
+
 def write(filename: str | PathLike[str], values: Any) -> None:
     """Write the attributes of a `VirtualCasing` to a NetCDF file that simsopt can read.
 
     Raises
     ------
-    VcjaxError : if the file cannot be written.
+    VcjaxError : if the file name is not valid, or the file cannot be written.
     """
+    filename = check_filename("save", filename)
     try:
         with netcdf_file(filename, "w") as file:
             file.history = "made by vcjax.interfaces.simsopt"
@@ -62,10 +72,10 @@ def write(filename: str | PathLike[str], values: Any) -> None:
                 variable = file.createVariable(name, "d" if dimensions else "i", dimensions)
                 variable[...] = getattr(values, name)
                 variable.description, variable.units = description, unit or "Dimensionless"
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a character that no file name can contain
         raise VcjaxError(
-            f"save cannot write {filename}: {error.strerror}; give the path of a file in a folder "
-            "that exists and that you may write to."
+            f"save cannot write {filename!r}: {getattr(error, 'strerror', error)}; give the "
+            "path of a file in a folder that exists and that you may write to."
         ) from error
 
 

@@ -97,14 +97,16 @@ class SurfaceSetup:
 
         Raises
         ------
-        VcjaxError : if B is invalid, if a rule is given and `kind` is not "field", or if the
-            surface is traced and no rule is given.
+        VcjaxError : if B is invalid, if a rule is given and `kind` is not "field" or the rule is
+            for another symmetry or other targets, or if the surface is traced and no rule is given.
         """
         if rule is not None and kind != "field":
             raise VcjaxError(
                 "casing got precision=, which is for fields on the surface only; leave it out for "
                 "gradients and for points off the surface."
             )
+        if rule is not None:
+            self._check_rule(rule)
         known = self.known(B)
         digits = self.digits if digits is None else digits
         key = kind, rule or digits, *sorted(options.items())
@@ -175,6 +177,16 @@ class SurfaceSetup:
     def unit_normal(self, call: str) -> Float[np.ndarray, "trg_nphi trg_ntheta 3"]:
         """Return the outward unit normals of the surface at the targets."""
         return outward_normals(*self.frame(call, self.trg_shape))
+
+    def _check_rule(self, rule: Rule) -> None:
+        """Raise `VcjaxError` if a rule is for another symmetry or for other targets."""
+        for name in ("nfp", "half_period", "trg_shape"):
+            given, wanted = getattr(rule, name), getattr(self, name)
+            if given != wanted:
+                raise VcjaxError(
+                    f"casing got precision= with {name}={given}, but setup has {name}={wanted}; "
+                    "give a rule from plan_precision() of an object with the same set-up."
+                )
 
     def known(self, B: Any) -> np.ndarray | None:
         """Return the checked values of B, or None if B is None or traced."""
@@ -278,17 +290,25 @@ def point_major(
     ----------
     call, name : the call and the argument that an error names.
     shape : (nphi, ntheta) that the values must have; None for a single row of any length.
-    flat_only : allow flat values only.
+    flat_only : allow no traced values, and no values (3, n) of points.
 
     Raises
     ------
     VcjaxError : if the values are not real, or have another shape or order.
     """
+    if flat_only and isinstance(values, Tracer):
+        raise VcjaxError(
+            f"{call} got {name} traced by JAX; VirtualCasing computes with NumPy arrays. Inside "
+            "jit and grad, use VirtualCasingJAX, or functions such as vcjax.external_field."
+        )
     values = real_array(call, name, values)
+    is_grid = shape is not None
     wanted = None if shape else ["(3, n)", "(3 n,)"][flat_only:]
     shape = shape or (1, max(1, values.size // 3))
     flat, full = (3 * shape[0] * shape[1],), (3, *shape)
-    allowed = [flat] if flat_only else [full, flat, *([full[::2]] if shape[0] == 1 else [])]
+    allowed = [full, flat, *([full[::2]] if shape[0] == 1 else [])]
+    if flat_only and not is_grid:
+        allowed = [flat]
     if values.shape not in allowed:
         raise VcjaxError(
             f"{call} got {name} of shape {values.shape}; give "
@@ -303,13 +323,17 @@ def _check_order(call: str, name: str, flat: np.ndarray, shape: tuple[int, int])
     """Raise `VcjaxError` for flat values in the order x1, y1, z1, x2, ...
 
     In that order, numbers three apart differ less than neighbours do. In component-first values,
-    neighbours differ less.
+    neighbours differ less, except in components that consist of waves of about three points.
     """
     if flat.size < 60:  # too few points to see their order
         return
-    near, third = (np.abs(flat[step:] - flat[:-step]).mean() for step in (1, 3))
-    if third < 0.5 * near:
+    near, third = (
+        np.array([np.abs(part[step:] - part[:-step]).mean() for part in np.split(flat, 3)])
+        for step in (1, 3)
+    )
+    if (third < 0.5 * near).all():
         raise VcjaxError(
             f"{call} got {name} point by point, as x1, y1, z1, x2, ...; give {name} component "
-            f"first, as numpy.moveaxis({name}.reshape{(*shape, 3)}, -1, 0).ravel()."
+            f"first, as numpy.moveaxis({name}.reshape{(*shape, 3)}, -1, 0).ravel(). If {name} is "
+            f"component first, give it as an array of shape {(3, *shape)}."
         )

@@ -81,7 +81,7 @@ class VirtualCasing:
         vmec : path of a ``wout_*.nc``, or an object with ``run()`` and ``output_file``, like
             ``simsopt.mhd.Vmec``.
         src_nphi, src_ntheta : numbers of points of the input grid. The default src_ntheta makes
-            the cells of the grid nearly square.
+            the cells of the grid nearly square; it is at least 4.
         trgt_nphi, trgt_ntheta : numbers of points of the result; the default is the input grid.
         use_stellsym : whether the grids cover half a field period instead of a whole period.
         digits : accuracy; see `vcjax.choose`.
@@ -104,18 +104,20 @@ class VirtualCasing:
         ContradictionWarning, NoiseWarning : see `vcjax.choose`.
         AccuracyWarning : if the estimated error is more than ten times 10^-digits.
         """
+        if filename is not None:
+            _simsopt_file.check_filename("from_vmec", filename)
         path = _wout_path(vmec)
         equilibrium = read_wout(path)
         src_nphi = check_grid("from_vmec", "src_nphi", src_nphi)
         if src_ntheta is None:
             whole = src_nphi * equilibrium.nfp * (2 if use_stellsym else 1)
-            src_ntheta = int(whole / best_nphi_over_ntheta(equilibrium))
+            src_ntheta = max(4, int(whole / best_nphi_over_ntheta(equilibrium)))
         src = src_nphi, check_grid("from_vmec", "src_ntheta", src_ntheta)
         trgt = (
             check_grid("from_vmec", "trgt_nphi", src[0] if trgt_nphi is None else trgt_nphi),
             check_grid("from_vmec", "trgt_ntheta", src[1] if trgt_ntheta is None else trgt_ntheta),
         )
-        with errors_named("from_vmec"):
+        with errors_named("from_vmec", {"half_period": "use_stellsym"}):
             made = cls(**_separated(equilibrium, src, trgt, digits, half_period=use_stellsym))
         if filename == "auto":
             filename = path.with_name("vcasing" + path.name.removeprefix("wout"))
@@ -147,7 +149,7 @@ class VirtualCasing:
 
         Raises
         ------
-        VcjaxError : if the file cannot be written.
+        VcjaxError : if the file name is not valid, or the file cannot be written.
         """
         _simsopt_file.write(filename, self)
 

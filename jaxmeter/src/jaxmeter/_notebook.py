@@ -61,7 +61,9 @@ def _measure(shell: Any, source: str) -> jaxmeter.Record:
         file = folder / f"{_TARGET}.py"
         write_module(file, ast.parse(source), shell.user_ns, text)
         return jaxmeter.run_case(
-            jaxmeter.BenchmarkCase("cell", f"{file}:case", path=(str(folder), os.getcwd()))
+            jaxmeter.BenchmarkCase(
+                "cell", f"{file}:{_CASE}_of_cell", path=(str(folder), os.getcwd())
+            )
         )
 
 
@@ -140,7 +142,7 @@ from jaxmeter._notebook import case_of_call as {case}
 
 {body}
 
-def case():
+def {case}_of_cell():
     return {last}
 """
 

@@ -12,9 +12,9 @@ import jax
 import numpy as np
 import pytest
 
-from jaxmeter import Audit, JaxmeterError
+from jaxmeter import Audit, Case, JaxmeterError
 from jaxmeter.__main__ import main
-from jaxmeter._cli.arguments import calls_from_options, parse_arguments
+from jaxmeter._cli.arguments import _with_static, calls_from_options, parse_arguments
 from jaxmeter._measure.targets import resolve
 
 HOOK = """
@@ -120,6 +120,23 @@ def test_texts_and_tuples_are_written_as_in_json_or_python():
     }
     with pytest.raises(JaxmeterError, match="a quoted string or a tuple"):
         parse_arguments(["mode=fast"])
+
+
+@pytest.mark.parametrize("text", ["object[3]", "U10[3]"])
+def test_types_that_jax_lacks_are_refused(text):
+    with pytest.raises(JaxmeterError, match="JAX has no arrays of this type"):
+        parse_arguments([text])
+
+
+def test_a_dictionary_with_an_unhashable_key_is_refused():
+    with pytest.raises(JaxmeterError, match="give a type and shape"):
+        parse_arguments(["n={[]: 1}"])
+
+
+def test_static_names_of_a_case_are_kept():
+    case = Case(lambda x, mode, n: x, (1.0,), jit_options={"static_argnames": "mode"})
+    assert _with_static(case, ["n"])["static_argnames"] == ("mode", "n")
+    assert _with_static(case, [])["static_argnames"] == "mode"
 
 
 def test_64_bit_types_need_jax_to_have_them():

@@ -359,3 +359,10 @@ def test_an_exception_in_another_process_is_named_in_the_last_line(traceback, ca
     assert lines[:-1] == traceback.splitlines()
     print_failure("compare", Record("mod:step", "ok"))
     assert capsys.readouterr().err == ""
+
+
+def test_a_module_that_ends_the_program_is_an_error(tmp_path, monkeypatch, capsys):
+    (tmp_path / "ending.py").write_text("import sys\nsys.exit(0)\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(["audit", "ending.py:step", "--no-args"]) == 3
+    assert "sys.exit(0)" in capsys.readouterr().err

@@ -2,6 +2,8 @@
 
 import math
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import jax
@@ -110,3 +112,15 @@ def test_a_worker_that_cannot_read_its_case_sends_no_record():
     ended = in_worker("jaxmeter._workers.worker", task, {}, 100.0)
     assert (ended.exit_code, ended.answer) == (1, None)
     assert "BenchmarkCase.from_json: " in ended.printed
+
+
+def test_a_file_that_measures_itself_without_a_guard_is_refused(tmp_path):
+    file = tmp_path / "unguarded.py"
+    file.write_text(
+        "import jax.numpy as jnp, jaxmeter\n"
+        "def case():\n    return jaxmeter.Case(lambda x: x + 1, (jnp.ones(3),))\n"
+        "record = jaxmeter.run_case(jaxmeter.BenchmarkCase('one', __file__ + ':case'))\n"
+        "print(record.failure.message)\n"
+    )
+    done = subprocess.run([sys.executable, file], capture_output=True, text=True, timeout=60)
+    assert "put this call below `if __name__" in done.stdout, done.stderr

@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from jaxmeter._program.jaxprs import equations_count
@@ -68,3 +69,12 @@ def test_without_a_compiled_program_only_the_jaxpr_is_counted():
     program = describe_program(jax.make_jaxpr(jnp.sin)(X))
     assert program.jaxpr_equations_count == 1
     assert program.hlo_instructions_count is None and program.hlo_fingerprint is None
+
+
+def test_the_cost_of_host_callbacks_is_unknown():
+    def with_callback(a):
+        return jax.pure_callback(np.asarray, jax.ShapeDtypeStruct(a.shape, a.dtype), a @ a)
+
+    program = describe_program(*traced_and_compiled(with_callback, jnp.ones((4, 4))))
+    assert program.flops is None and program.accessed_bytes is None
+    assert program.hlo_instructions_count

@@ -27,7 +27,7 @@ def test_equal_commits_pass_in_both_lines(pair):
                 row |= {key: x for key, x in first.items() if key.endswith("_seconds")}
     assert lines(make_review(commits)) == (
         ("passes", "2 cases, all equal"),
-        ("passes", "4 tested; a change above 0% would be found"),
+        ("passes", "4 tested; a change above 5% would be found"),
     )
 
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -108,7 +110,7 @@ def test_targets_default_to_the_source_grid(problem):
     "change, said",
     [
         (dict(digits=0), "setup got digits=0"),
-        (dict(Nt=11), r"setup got X of shape \(600,\); give \(660,\)"),
+        (dict(Nt=11), r"setup got X of shape \(600,\); give \(3, 11, 20\) or \(660,\)"),
         (dict(src_Nt=0), "setup got src_Nt=0"),
         (dict(trg_Np=-2), "setup got trg_Np=-2"),
         (dict(X="surface"), "setup got X of type str"),
@@ -130,7 +132,7 @@ def test_bad_fields_and_calls_before_setup_are_refused(no_shape_checks, problem,
         ("compute_external_B", [B * 1j], "got B_total .* complex128"),
         ("compute_external_B", [B.astype(str)], "got B_total .* dtype <U"),
         ("compute_external_B", [[[1.0, 2.0], [3.0]]], "got B_total that is not an array"),
-        ("compute_external_B", [np.nan * B], "got B with NaN"),
+        ("compute_external_B", [np.nan * B], "got B_total with NaN"),
         ("compute_internal_B_offsurf", [B, [1.0, 2.0, 3.0, 4.0]], "got Xt of shape"),
         ("compute_external_B_offsurf", [B, 3.0], r"got Xt of shape \(\); give \(3 n,\), component"),
     ):
@@ -138,3 +140,21 @@ def test_bad_fields_and_calls_before_setup_are_refused(no_shape_checks, problem,
             getattr(casing, call)(*arguments)
     with pytest.raises(VcjaxError, match="compute_external_gradB got no surface yet"):
         VirtualCasing().compute_external_gradB(B)
+
+
+def test_traced_fields_are_refused(problem, casing):
+    B = jnp.asarray(flat(problem.B))
+    with pytest.raises(VcjaxError, match="compute_external_B got B_total traced by JAX.*Virtual"):
+        jax.grad(lambda B: casing.compute_external_B(B).sum())(B)
+
+
+def test_waves_of_three_points_are_not_taken_for_another_order(problem):
+    casing = set_up(VirtualCasing(), problem, 4, 6)
+    waves = np.zeros_like(problem.B)
+    waves[..., 2] = np.cos(2 * np.pi * np.arange(waves.shape[1]) / 3)
+    assert np.isfinite(casing.compute_external_B(flat(waves))).all()
+    in_order = np.moveaxis(problem.B, -1, 0)
+    field = casing.compute_external_B(in_order)
+    np.testing.assert_array_equal(field, casing.compute_external_B(in_order.ravel()))
+    with pytest.raises(VcjaxError, match="point by point.*give it as an array of shape"):
+        casing.compute_external_B(problem.B.ravel())

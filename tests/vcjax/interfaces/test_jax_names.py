@@ -207,3 +207,9 @@ def test_a_zero_field_has_zero_parts_first_or_later(named, points, B):
     assert not np.asarray(named.compute_external_B(0 * B)).any()
     value = np.asarray(named.compute_external_B_offsurf(0 * B, X_trg=points.T))
     assert (value[:, :6] == 0).all() and np.isnan(value[:, 6:]).all()
+
+
+def test_a_rule_for_other_targets_is_refused(problem, named, B):
+    rule = set_up(VirtualCasingJAX(), problem, 5, 7).plan_precision()
+    with pytest.raises(VcjaxError, match=r"got precision= with trg_shape=\(5, 7"):
+        named.compute_external_B(B, precision=rule)

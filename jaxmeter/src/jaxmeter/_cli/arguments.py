@@ -86,8 +86,7 @@ def case_from_options(command: str, target: str, options: argparse.Namespace | S
         )
     else:
         case = Case(fn, *sources[source]())
-    static = static_options(case.fn, options.static)
-    return dataclasses.replace(case, jit_options={**case.jit_options, **static})
+    return dataclasses.replace(case, jit_options=_with_static(case, options.static))
 
 
 def calls_from_options(target: str, texts: Sequence[str]) -> Any:
@@ -152,6 +151,14 @@ def parse_arguments(
     return tuple(args), kwargs
 
 
+def _with_static(case: Case, names: Sequence[str]) -> dict[str, Any]:
+    """Return the options of `jax.jit` of a case, with more static arguments."""
+    known = case.jit_options.get("static_argnames", ())
+    known = (known,) if isinstance(known, str) else tuple(known)
+    added = static_options(case.fn, names).get("static_argnames", ())
+    return {**case.jit_options, **({"static_argnames": (*known, *added)} if added else {})}
+
+
 def static_options(fn: Callable[..., Any], names: Sequence[str]) -> dict[str, Any]:
     """Return the options of `jax.jit` that make the named arguments static."""
     for name in names:
@@ -170,7 +177,7 @@ def _parse_value(option: str, text: str, value: str, *, is_text: bool = False) -
     if shaped is None:
         try:
             return _literal(value)
-        except (ValueError, SyntaxError):
+        except (ValueError, SyntaxError, TypeError):
             if is_text:
                 return value
         raise JaxmeterError(
@@ -187,6 +194,11 @@ def _parse_value(option: str, text: str, value: str, *, is_text: bool = False) -
         raise JaxmeterError(
             f"{option}: got {text!r} ({error}); give a type and shape such as f64[64,3]"
         ) from None
+    if dtype.kind not in "biufcV":  # V: types of ml_dtypes, such as bfloat16
+        raise JaxmeterError(
+            f"{option}: got {text!r}, but JAX has no arrays of this type; give a type and shape "
+            "such as f64[64,3]"
+        )
     if dtype.itemsize * (1 + (dtype.kind != "c")) > 8 and not jax.config.read("jax_enable_x64"):
         raise JaxmeterError(
             f"{option}: got {text!r}, but 64-bit numbers are off in JAX; set JAX_ENABLE_X64=1"

@@ -97,6 +97,13 @@ def run_command(command: str, argv: Sequence[str]) -> int:
     except JaxmeterError as error:
         print(error, file=sys.stderr)
         return 2
+    except SystemExit as error:
+        print(
+            f"{name}: SystemExit: the function, or its module, ended the program with sys.exit("
+            f'{error.code!r}); remove this call, or put it below `if __name__ == "__main__":`',
+            file=sys.stderr,
+        )
+        return 3
     except Exception as error:
         _print_error(name, options, error)
         return 3

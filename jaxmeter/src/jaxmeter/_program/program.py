@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import jax
@@ -9,6 +10,8 @@ import jax
 from jaxmeter._program.hlo import fingerprint, instructions
 from jaxmeter._program.jaxprs import equations_count
 from jaxmeter._records.record import Program
+
+_CALLBACK = re.compile(r'custom_call_target="\w*callback')
 
 
 def describe_program(closed_jaxpr: Any, compiled: jax.stages.Compiled | None = None) -> Program:
@@ -25,9 +28,11 @@ def describe_program(closed_jaxpr: Any, compiled: jax.stages.Compiled | None = N
     if closed_jaxpr is not None:
         found["jaxpr_equations_count"] = equations_count(closed_jaxpr)
     if compiled is not None:
-        cost = compiled.cost_analysis() or {}
-        found |= {"flops": cost.get("flops"), "accessed_bytes": cost.get("bytes accessed")}
-        if text := compiled.as_text():  # some backends keep no HLO
+        cost, text = compiled.cost_analysis() or {}, compiled.as_text()
+        # XLA adds -1 for each host callback, whose cost it does not know.
+        if not _CALLBACK.search(text or "") and min(cost.values(), default=0) >= 0:
+            found |= {"flops": cost.get("flops"), "accessed_bytes": cost.get("bytes accessed")}
+        if text:  # some backends keep no HLO
             opcodes = [instruction.opcode for instruction in instructions(text)]
             found["hlo_instructions_count"] = len(opcodes)
             found["fusions_count"] = opcodes.count("fusion")

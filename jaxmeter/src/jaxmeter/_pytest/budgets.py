@@ -58,6 +58,6 @@ def budget_for(test: str, budgets: Mapping[str, Budget]) -> Budget:
     last pattern applies."""
     budget: Budget = {}
     for pattern, limits in budgets.items():
-        if fnmatch.fnmatchcase(test, pattern):
+        if test == pattern or fnmatch.fnmatchcase(test, pattern):
             budget |= limits
     return budget

@@ -112,10 +112,13 @@ class Memory:
 
     @property
     def peak_above_start_bytes(self) -> int | None:
-        """The peak of the resident set size minus the baseline; None if either is unknown."""
+        """The peak of the resident set size minus the baseline; None if either is unknown.
+
+        The system counts the peak less exactly than the baseline. The result is at least 0.
+        """
         if self.peak_rss_bytes is None or self.baseline_rss_bytes is None:
             return None
-        return self.peak_rss_bytes - self.baseline_rss_bytes
+        return max(0, self.peak_rss_bytes - self.baseline_rss_bytes)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ import jaxmeter
 from jaxmeter._measure.progress import UNFINISHED
 from jaxmeter._records.plain_data import PlainData
 from jaxmeter._records.record import Failure
-from jaxmeter.errors import RecordError
+from jaxmeter.errors import JaxmeterError, RecordError
 
 ANSWER_BYTES = 2**24
 """The maximum size of an answer of a worker."""
@@ -66,6 +66,15 @@ class EndedWorker:
             return Failure("start", type(error).__name__, str(error))
 
 
+_worker: list[str] = []
+"""The module of the worker that this process is; empty if this process is not a worker."""
+
+
+def mark_worker() -> None:
+    """Mark this process as a worker, so that it starts no workers of its own."""
+    _worker.append(sys.argv[0])
+
+
 def in_worker(
     module: str, task: PlainData, env: Mapping[str, str], timeout_seconds: float
 ) -> EndedWorker:
@@ -75,7 +84,18 @@ def in_worker(
     ``timeout_seconds`` the worker is killed. When the worker has ended, every process that it
     started is killed; on systems other than Linux, only its process group is killed. The module of
     the worker calls `worker.run_worker`.
+
+    Raises
+    ------
+    JaxmeterError : if this process is itself a worker. Workers import the file of the function that
+        they measure, so a call at the top level of this file would start workers without end.
     """
+    if _worker:
+        raise JaxmeterError(
+            "jaxmeter got a call that starts measuring processes inside such a process, which "
+            "imports the file of the measured function; put this call below `if __name__ == "
+            '"__main__":`, or in another file'
+        )
     token = secrets.token_hex(16).encode()
     given = token + b"\n" + task.to_json().encode()
     read_end, write_end = os.pipe()

@@ -20,7 +20,7 @@ from jaxmeter._measure.progress import Progress
 from jaxmeter._measure.targets import resolve
 from jaxmeter._records.plain_data import PlainData
 from jaxmeter._records.record import Record
-from jaxmeter._workers.processes import ANSWER_BYTES
+from jaxmeter._workers.processes import ANSWER_BYTES, mark_worker
 from jaxmeter._workers.supervisor import fork_supervised
 from jaxmeter.errors import JaxmeterError
 
@@ -38,6 +38,7 @@ def run_worker(task_type: type[PlainData], work: Callable[..., PlainData]) -> No
     token, _, task = sys.stdin.buffer.read().partition(b"\n")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     fork_supervised()
+    mark_worker()
     send = _sender(answers, token)
     send(work(task_type.from_json(task), send))
     _leave()
