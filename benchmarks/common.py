@@ -182,7 +182,7 @@ class CaseSuite(ABC):
     def setup(self, cache: dict[str, Summary], *point: Any) -> None:
         """Skip a case if the grid leaves it out, or if a package for it is not installed.
 
-        asv skips a benchmark whose setup raises NotImplementedError.
+        asv skips a benchmark if its setup raises NotImplementedError.
         """
         summary = cache.get(self.case("full", *point).name)
         if summary is None:
@@ -196,7 +196,10 @@ class CaseSuite(ABC):
     def value(self, cache: dict[str, Summary], quantity: str, point: tuple) -> Any:
         """Return the value of a quantity: a number, or the samples of a time in asv's form.
 
-        RuntimeError is raised for a case that failed; asv then reports a failed benchmark.
+        Raises
+        ------
+        RuntimeError
+            If the case failed. asv then reports a failed benchmark.
         """
         name = self.case("full", *point).name
         summary = cache[name]

@@ -56,7 +56,7 @@ class AgainstReference(common.CaseSuite):
     def value(self, cache, quantity, point):
         """Return the value of a quantity.
 
-        Errors of the suite end in ``error_relative``; their names in records end in `self.error`.
+        Names of errors end in ``error_relative`` in the suite, and in `self.error` in records.
         """
         return super().value(cache, quantity.replace("error_relative", self.error), point)
 

@@ -24,7 +24,10 @@ class Summary(TypedDict):
     """
 
     status: str
-    """Either "ok", or the first other status; "failed" if a number differs or no record exists."""
+    """Either "ok" or the first other status.
+
+    It is "failed" if an exact number differs between processes, or if there is no record.
+    """
     message: str
     """The reason if the status is not "ok"; otherwise empty."""
     times: dict[str, list[float]]

@@ -1,6 +1,6 @@
 r"""Measure time and memory of a function for several choices of its parameters.
 
-A choice is a combination of parameters. This command measures six choices, each in two processes:
+A choice has one value for each parameter. This command measures six choices, each in two processes:
 
     python profiling/memory.py benchmarks.cases.field:external_field \
         -p workload=w7x -p digits=6 -p half_period=true \
@@ -39,7 +39,8 @@ SHOWN = {
 def observed(*, function: str, given: str) -> Case:
     """Return the case of a function, with statistics of the device's allocator among its checks.
 
-    Worker processes call this function.
+    `function` is the function's name, and `given` is its parameters as a JSON object. Worker
+    processes call `observed`.
 
     Raises
     ------

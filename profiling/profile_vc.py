@@ -76,7 +76,7 @@ POINT_OPTIONS = ("point_count", "distance")
 
 
 def taken(function: Callable[..., Any], options: argparse.Namespace) -> dict[str, Any]:
-    """Return the options that are given and are parameters of a function of vcjax."""
+    """Return the given options that are parameters of `function`, a function of vcjax."""
     names = inspect.signature(function).parameters
     return {name: value for name, value in vars(options).items() if name in names and value}
 

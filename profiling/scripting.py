@@ -44,9 +44,9 @@ _INSTALL = (
 def parser_of(description: str | None, *, target: str | None = None) -> argparse.ArgumentParser:
     """Return an argument parser that raises a `JaxmeterError` for bad usage.
 
-    `target` is the help text of a positional argument that names a function (`OR_FUNCTION`) or a
-    file. If it is given, this argument is added, with the options for the function's arguments and
-    for the script's tables.
+    `target` is the help text of a positional argument that names a file or a function. If `target`
+    is given, the parser has this argument, and options for the function's arguments and for the
+    script's tables.
     """
     parser = argparse.ArgumentParser(
         description=description,
@@ -237,9 +237,10 @@ def save(
 ) -> None:
     """Save all tables with the environment, and print the folder.
 
-    If this process has run JAX (`live`), the environment includes JAX's backend. `records` are from
-    worker processes. If a record has an environment, this environment is saved instead.
-    `source` is the file or folder from which the tables were made, for ``environment.json``.
+    If this process has run JAX (`live`), the environment includes JAX's backend. If one of the
+    `records` of worker processes has an environment, this environment is saved instead of the
+    environment of this process. `source` is the file or folder from which the tables were made, for
+    ``environment.json``.
     """
     from jaxmeter import tables as jt
 

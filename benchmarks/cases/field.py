@@ -84,7 +84,7 @@ def external_field(
 def case_vc_large(*, quantity: str, chunk_size: int | str, target_chunk_size: int | str) -> Case:
     """Return the case that evaluates a quantity on the problem ``case_vc_large``.
 
-    The quantity is "field" or "gradient": the external field or its gradient. `chunk_size` and
+    `quantity` is "field" for the external field, or "gradient" for its gradient. `chunk_size` and
     `target_chunk_size` are the numbers of sources and targets in a tile of the far-field sum, or
     "auto".
     """

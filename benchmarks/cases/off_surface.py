@@ -19,7 +19,7 @@ from vcjax.problems import Problem, magnetic_field
 def fields_at_distance(*, workload: str, digits: int, distance: float, point_count: int) -> Case:
     """Return the case that evaluates the external and internal field near the surface.
 
-    The points lie on both sides of the surface. All points have the same distance, in metres.
+    The points lie on both sides of the surface, all at the same `distance` from it, in metres.
     """
     problem = problem_named(workload, digits=digits)
     rule = preparing.choose_off_surface(problem)

@@ -38,7 +38,7 @@ def gradient(*, workload: str = "w7x", digits: int = 3) -> Case:
 
 
 def gradient_in_X(*, workload: str = "w7x", digits: int = 3) -> Case:
-    """Return the case that differentiates a scalar of the field.
+    """Return the case that differentiates the sum of squares of the external field.
 
     The derivative is with respect to the surface points X.
     """

@@ -95,10 +95,11 @@ def commits_between(base: str, head: str) -> list[str]:
 
 
 def first_change(commits: Sequence[str], value_of: Callable[[str], Value]) -> tuple[int, int]:
-    """Return the indices of the last commit with BASE's value and of the next with another value.
+    """Return the indices of the two commits between which the value changes.
 
-    The commits between these two cannot be measured. If the value changes several times, the
-    indices enclose one of the changes.
+    The first of the two commits has BASE's value, and the second has another value. The commits
+    between the two cannot be measured. If the value changes several times, the two commits enclose
+    one of the changes.
 
     Raises
     ------

@@ -151,8 +151,8 @@ def say_not_judged(
     """Print that the time left is too short to judge the times of some cases or operations.
 
     `kind` is a noun such as "operation with a changed program". All cases or operations of this
-    kind together need `needed_seconds`. `rest` names those that are not judged. `advice` is the
-    advice to the user, such as "increase --budget by 40 s".
+    kind together need `needed_seconds`. `rest` has the names of the cases or operations that are
+    not judged. `advice` is an instruction such as "increase --budget by 40 s".
     """
     print(
         f"{ENOUGH_ROUNDS} rounds of every {kind} take about {needed_seconds:.0f} s more, but "

@@ -51,7 +51,7 @@ class Coronagraph(eqx.Module):
 def build(instrument: Instrument) -> Coronagraph:
     """Compute all images of an instrument.
 
-    The memory must hold three things: the result, one of the size/2 + 1 rows of the cube, and the
+    Three things must fit into memory: the result, one of the size/2 + 1 rows of the cube, and the
     complex field of that row. The cube is not copied if JAX's backend can use NumPy's memory.
     """
     propagator = Propagator(instrument)

@@ -39,6 +39,11 @@ class Instrument:
         pixels in the same field of view.
     field_of_view : float
         Side of the image, in units of wavelength / diameter.
+
+    Raises
+    ------
+    ValueError
+        If `size` is odd or below 4.
     """
 
     size: int
