@@ -219,7 +219,8 @@ def _parser() -> argparse.ArgumentParser:
         return added.add_argument
 
     option = command("build", build, "write tables, figures and the page", "results/report")
-    option("--environment", help="beginning of its key (default: the environment measured last)")
+    about = "beginning of an environment key (default: the environment measured last)"
+    option("--environment", help=about)
 
     option = command(
         "closure", closure, "write the report of the closure study", "results/closure/report"

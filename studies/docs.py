@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Rewrite the tables of each document in docs/ whose tables changed."""
+    """Make the tables of docs/ again, and write each document that changed."""
     for path in sorted((ROOT / "docs").glob("*.md")):
         text = path.read_text(encoding="utf-8")
         written = with_tables(text, TABLES)

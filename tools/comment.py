@@ -3,9 +3,9 @@
     python -m tools.comment --run ID --head COMMIT --branch OWNER:BRANCH
 
 The command has permission to write to the pull request. Therefore it runs in a workflow of its own,
-with the code of the default branch. From the reviewed branch it takes only one file, whose size is
-limited: ``review.md`` in the artefact "comment" of the run ID. The text of this file is not
-trusted: mentions, links and all HTML except collapsed sections are disabled in it. A pull request
+with the code of the default branch. From the reviewed branch it takes only one file of limited
+size: ``review.md`` in the artefact "comment" of the run ID. The text of this file is not trusted:
+mentions, links and all HTML except collapsed sections are disabled in it. A pull request
 gets a comment only if it is open, has the label "benchmark", and has COMMIT as its last commit. If
 the commits could not be measured, the comment says so. Without this comment, readers could take the
 review of an earlier push for the review of this push.

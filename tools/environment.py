@@ -9,7 +9,7 @@ can be repeated; otherwise pip takes the newest versions. By default, JAX is ins
 version that has a lock file for this Python. ``--jax`` chooses another version, and
 ``--write-lock`` writes the lock file.
 
-Two files inside the environment hold its state: ``.installed.json`` has the installed extras and
+Two files in the environment describe its state: ``.installed.json`` has the installed extras and
 the digest that `fingerprint` returned; ``.installing`` exists only while pip runs. A run that finds
 ``.installing`` starts over, because the last installation was interrupted.
 """
@@ -133,7 +133,7 @@ def compile_modules():
 
 def requirements(extra):
     """Return the packages of an extra of pyproject.toml."""
-    import tomllib  # missing in a Python that `check_interpreter` refuses
+    import tomllib  # `check_interpreter` raises an error if Python is too old for this module
 
     with open(os.path.join(ROOT, "pyproject.toml"), "rb") as stream:
         return tomllib.load(stream)["project"]["optional-dependencies"][extra]

@@ -28,8 +28,8 @@ CASING_LESSON = (
     *variants.LESSON,
     "The cached variant closes over the interpolation matrices of the casing, which are small. It "
     "takes the other arrays as arguments. The hoisted variant is the closure after "
-    "jaxmeter.hoist. The static-callable variant takes an object that looks like an argument, but "
-    "contains the casing in a callable of its metadata.",
+    "jaxmeter.hoist. The static-callable variant takes an argument with a callable in its "
+    "metadata, and this callable captures the casing.",
 )
 
 

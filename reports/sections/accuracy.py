@@ -69,9 +69,9 @@ def section(errors: pd.DataFrame) -> Section:
         lead(errors),
         (),
         (
-            "Each measurement checks its answer: it compares the field at the targets with the "
-            "known field of coils outside and currents inside. The error is the largest deviation "
-            "divided by max|B|, the largest component of the total field.",
+            "Each measurement checks its answer: it compares the computed fields with the known "
+            "fields of the currents outside and inside the surface. The error is the largest "
+            "deviation divided by max|B|, the largest component of the total field.",
         ),
         (figure(errors),),
         (table(errors, columns, "accuracy", "Errors against the limit", group_by=PROBLEM),),

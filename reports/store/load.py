@@ -40,7 +40,7 @@ LONGEST_FAILURE = {"kind": 200, "message": 2000, "traceback": 20_000, "output": 
 LONGEST_REASON = 500  # characters; names and numbers in a hostile file may have any length
 
 WHOLE = ("_bytes", "_count", "cpus_available")
-WHOLE_LIMIT = 2**53  # floats hold smaller integers exactly; pandas needs floats for missing values
+WHOLE_LIMIT = 2**53  # smaller integers are exact as floats; pandas needs floats for missing values
 _COMMIT = re.compile(r"[0-9a-f]{7,40}(\+.+)?")
 _ROUND = re.compile(r"0|[1-9][0-9]{0,8}")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -151,7 +151,7 @@ def read_store(root: str | Path, *, commit: str | None = None) -> Store:
     skipped = [_renamed(root, file) if file.is_truncated else file for file in skipped]
     if not records and not skipped:
         raise ReportError(
-            f"read_store: {root} holds no records; measure first (make report), or name another "
+            f"read_store: {root} contains no records; measure first (make report), or name another "
             "folder with --store"
         )
     if not records:

@@ -24,8 +24,8 @@ class Merged:
     """The number of added records, the number of known records, and the refused files.
 
     A record is known if the store or fleet has an equal record already. A file is refused if it is
-    not a record. A store also refuses a record if another record, a link or something else is at
-    the destination of the record.
+    not a record. In a store, a record is also refused if another record, a link or something else
+    is at the destination of the record.
     """
 
     added_count: int
@@ -88,7 +88,7 @@ def read_source(
                 refused.append(SkippedFile(stored.path.relative_to(source), reason))
     if not found and not refused:
         raise ReportError(
-            f"{call}: {source} holds no records; measure first (make report), "
+            f"{call}: {source} contains no records; measure first (make report), "
             "or name another folder"
         )
     return found, refused

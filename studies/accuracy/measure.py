@@ -32,7 +32,7 @@ _FINE = (300, 384)
 EXTRA_DIGITS = {"field": 2, "off": 2, "gradient": 4, "off gradient": 4}
 """Digits that the grid of B resolves in addition to the requested digits."""
 _FINEST = 1e-15
-"""Least part of max |B| that the grid of B may miss, about the size of rounding errors of B."""
+"""The grid of B may always miss this part of max |B|, about the size of rounding errors of B."""
 _ROUNDING = 2e-16
 """Amplitude of rounding errors in a mode of B, divided by the largest amplitude."""
 
@@ -50,7 +50,7 @@ def shape_rows(
 ) -> Iterator[Row]:
     """Yield the rows of a quantity on a shape, for all given fields and digits.
 
-    If vcjax refuses the digits, the row has the error message. `code` identifies the measured code.
+    If vcjax raises a `VcjaxError`, the row has its message. `code` identifies the measured code.
     """
     jax.config.update("jax_enable_x64", True)
     found = shapes()[shape]
@@ -248,8 +248,9 @@ def targets_of(shape: Shape) -> tuple[int, int]:
 def facing(shape: Shape, currents) -> list[tuple[int, int]]:
     """Return the indices of the points of the grid `_FINE` that are nearest to the currents.
 
-    The first point is nearest to the currents outside the surface, the second to those inside. Next
-    to currents, a field has its highest modes, and results have the largest errors.
+    There is a point for the currents outside the surface, and a point for the currents inside, if
+    these currents include filaments. Next to currents, a field has its highest modes, and results
+    have the largest errors.
     """
     points = _grid_points(shape, _FINE)
     parameters = 2 * np.pi * np.arange(2000) / 2000

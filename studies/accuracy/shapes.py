@@ -118,7 +118,7 @@ def _pair(current: float, r: tuple[float, ...], z: float, nfp: int = 1):
 
 
 def _coils(count: int, major_radius: float, radius: float):
-    """Return poloidal coils whose field at the major radius is 1."""
+    """Return poloidal coils with a field of 1 at the major radius."""
     current = major_radius / (2 * count)
     angles = 2 * np.pi * (np.arange(count) + 0.5) / count
     return tuple(PoloidalCoil(current, float(a), (major_radius, 0.0), radius) for a in angles)

@@ -6,7 +6,7 @@
     python -m studies accuracy --save               # replace committed rows by measured rows
 
 The exact result is the Biot-Savart field of currents outside and inside the surface. The grid of B
-resolves two more digits than requested (four more for gradients), but may miss 7e-15 of max |B|.
+resolves two more digits than requested (four more for gradients), but may miss 1e-15 of max |B|.
 The measured error is therefore mostly the error of the quadrature. Each quantity on each shape is
 measured in a process of its own. Programs are compiled without LLVM's optimisation, because it
 takes most of the time and changes results only by rounding.

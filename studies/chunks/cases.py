@@ -44,7 +44,7 @@ def process_rows(
     arguments = dict(locals())
     evaluation = _evaluation(operator, problem_named(case, digits=digits))
     inputs = evaluation.args
-    # The sizes of "auto" inside `jit`. On CPUs, direct calls on the surface have other sizes.
+    # The sizes of "auto" inside `jit`. On CPUs, calls outside `jit` may use other sizes.
     auto = resolve_tiles("studies chunks", operator, "auto", "auto")[:2]
     found: dict[tuple[int, ...], Row] = {}
     runs = {}

@@ -1,8 +1,8 @@
 """Estimate the memory that each case needs, so that cases which do not fit are skipped.
 
-The size of a simulated system determines the bytes of its arrays. A process holds several copies of
-each array. The number of copies was measured on a CPU with systems of 64 to 192 pixels a side: once
-for arrays that are passed, and once for arrays that are captured and compiled.
+The size of a simulated system determines the bytes of its arrays. A process has several copies of
+each array in memory. The number of copies was measured on a CPU with systems of 64 to 192 pixels a
+side: once for arrays that are passed, and once for arrays that are captured and compiled.
 """
 
 from __future__ import annotations

@@ -88,8 +88,9 @@ def plain(kind: str, seed: int) -> Case:
 def loop(kind: str, seed: int, more: float = 0.0) -> Case:
     """Return a case with a new function that runs the body of a kind in a loop.
 
-    The number of turns is the kind's number times 1 + `more`, where `more` may be negative. It is
-    an argument of the function, so all numbers of turns have the same program.
+    The loop has 1 + `more` times as many iterations as the kind's original loop; `more` may be
+    negative. The number of iterations is an argument of the function, so loops of all lengths have
+    the same program.
     """
     made = KINDS[kind]
     length = round(made.length * (1 + more))

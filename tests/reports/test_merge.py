@@ -125,5 +125,5 @@ def test_a_merge_into_its_own_source_and_from_nowhere_are_errors(tmp_path):
     with pytest.raises(ReportError, match="not a folder"):
         merge_stores([tmp_path / "none"], tmp_path / "all")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ReportError, match="holds no records"):
+    with pytest.raises(ReportError, match="contains no records"):
         merge_stores([tmp_path / "empty"], tmp_path / "all")

@@ -51,7 +51,7 @@ def unrolled(module: ModuleType) -> None:
     "`jax.lax.map(at, points, batch_size=32)` takes 32 points at a time.",
 )
 def chunks(module: ModuleType) -> None:
-    """Check that the program of `spacing` never holds all pairs of points and sources at once."""
+    """Check that `spacing` never has all pairs of points and sources in memory at once."""
     points = jax.ShapeDtypeStruct((2000, 3), jnp.float32)
     sources = jax.ShapeDtypeStruct((500, 3), jnp.float32)
     found = jaxmeter.memory(module.spacing, points, sources).memory.temp_bytes or 0

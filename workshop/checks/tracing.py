@@ -50,7 +50,7 @@ def branches(module: ModuleType) -> None:
 
 @exercise(
     "1_tracing/3_leak",
-    "After the trace, `monitor.largest` holds a tracer.",
+    "After the trace, `monitor.largest` is a tracer.",
     "Return the pair (y, largest) from `solve`, and let `report` return it.",
 )
 def leak(module: ModuleType) -> None:
