@@ -125,6 +125,14 @@ def test_donated_arguments_serve_all_runs_without_a_retrace(weak):
     assert record.counts.traces_count == 1
 
 
+def test_a_partial_that_holds_a_donated_array_is_refused_before_the_array_is_deleted():
+    step, state = jax.jit(lambda n, s, x: n * (s + x), static_argnums=0, donate_argnums=1), X + 0.0
+    with pytest.raises(jaxmeter.JaxmeterError, match="pass this array as an argument"):
+        jaxmeter.measure(functools.partial(jax.jit(jnp.add, donate_argnums=0), state), X, repeat=2)
+    assert not state.is_deleted()
+    assert jaxmeter.measure(functools.partial(step, 2), state, X, repeat=2).status == "ok"
+
+
 def test_a_function_that_is_jitted_already_is_used_as_it_is():
     @functools.partial(jax.jit, static_argnames="power")
     def jitted(x, power):

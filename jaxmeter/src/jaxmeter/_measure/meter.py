@@ -211,7 +211,8 @@ class Run:
 
     def first_call(self) -> None:
         self.progress.enter("first_call")
-        self.arguments = fresh_arguments(self.lowered, self.case.args, dict(self.case.kwargs))
+        given, bound = dict(self.case.kwargs), getattr(self.jitted, "args", ())
+        self.arguments = fresh_arguments(self.lowered, self.case.args, given, bound)
         args, kwargs = self.arguments()
         _, seconds = timed(self.clock, lambda: self.jitted(*args, **kwargs))
         self.progress.note_in("phases", first_call_seconds=seconds)

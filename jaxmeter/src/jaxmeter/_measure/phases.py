@@ -17,7 +17,7 @@ import jax
 
 from jaxmeter._measure.case import Call, Case, name_of
 from jaxmeter._records.record import Phases
-from jaxmeter.errors import RetraceError
+from jaxmeter.errors import JaxmeterError, RetraceError
 
 T = TypeVar("T")
 Clock = Callable[[], float]
@@ -98,15 +98,34 @@ def retrace_error(name: str) -> RetraceError:
 
 
 def fresh_arguments(
-    lowered: jax.stages.Lowered, args: tuple[Any, ...], kwargs: dict[str, Any]
+    lowered: jax.stages.Lowered,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    bound: tuple[Any, ...] = (),
 ) -> Callable[[], Call]:
     """Return a function that makes the arguments for each run.
 
     If the program donates any argument, the function copies all arrays in the arguments, because a
     call deletes donated arrays.
+
+    Parameters
+    ----------
+    bound : positional arguments that a partial or a method adds before `args`.
+
+    Raises
+    ------
+    JaxmeterError : if the program donates one of the bound arguments.
     """
     leaves = jax.tree.leaves(lowered.args_info, is_leaf=lambda x: hasattr(x, "donated"))
-    if not any(getattr(leaf, "donated", False) for leaf in leaves):
+    donated = [getattr(leaf, "donated", False) for leaf in leaves]
+    # Only arrays are counted, because the other bound arguments may be static.
+    bound_count = sum(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(bound))
+    if any(donated[:bound_count]):
+        raise JaxmeterError(
+            "first call: got a function that donates an array which a functools.partial or a "
+            "method holds, so the function runs only once; pass this array as an argument instead"
+        )
+    if not any(donated):
         return lambda: (args, kwargs)
 
     def copy(leaf: Any) -> Any:
