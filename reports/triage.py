@@ -63,7 +63,8 @@ def triage(history: History, since: str, repository: Path) -> str:
     if not wanted:
         raise ReportError(
             f"triage: no measured commit after {since}; measure commits, for example with "
-            "make commits COMMITS=HEAD~10..HEAD, or give an earlier --since"
+            "make commits COMMITS=HEAD~10..HEAD, give an earlier --since, or name a clone that has "
+            "the measured commits with --repository"
         )
     parts = [f"# Triage of {counted(len(wanted), 'measured commit')} since {since}", ""]
     for environment in history.environments:

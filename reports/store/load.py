@@ -144,8 +144,8 @@ def read_store(root: str | Path, *, commit: str | None = None) -> Store:
     root = Path(root)
     if not root.is_dir():
         raise ReportError(
-            f"read_store: {root} is not a folder; measure first (make report), or name the folder "
-            "of records with --store"
+            f"read_store: {root} is not a folder; measure first, or name the folder of records "
+            "with the option of this command (--store or --study)"
         )
     records, skipped = scan(root, commit or "")
     skipped = [_renamed(root, file) if file.is_truncated else file for file in skipped]
