@@ -1,5 +1,6 @@
 """Tables of XLA dumps: operations of a program, its buffers, and the differences of two dumps."""
 
+import dataclasses
 from pathlib import Path
 
 import jax
@@ -109,6 +110,14 @@ def test_the_dumps_of_two_programs_are_never_mixed(folders, tmp_path):
         jt.read_dump(tmp_path)
     with pytest.raises(JaxmeterError, match="program is empty; dump again"):
         jt.dump_tables(jt.read_dump(tmp_path, "jit_g"))
+
+
+@pytest.mark.parametrize("share", [0.5, 0.75, 0.95])
+def test_a_program_that_is_cut_off_is_refused(folders, share):
+    dump = folders[4]
+    cut = dataclasses.replace(dump, after=dump.after[: int(share * len(dump.after))])
+    with pytest.raises(JaxmeterError, match="is cut off|program is empty"):
+        jt.dump_tables(cut)
 
 
 def test_a_folder_that_cannot_be_read_is_named(monkeypatch, tmp_path):

@@ -131,7 +131,8 @@ def dump_tables(dump: Dump) -> dict[str, pd.DataFrame]:
     Raises
     ------
     JaxmeterError
-        If the optimised program has no instruction, or the file of a pass cannot be read.
+        If the optimised program has no instruction, the text of a program is cut off, or the file
+        of a pass cannot be read.
     """
     known = named_instructions(dump.after)
     if not known:
@@ -139,6 +140,12 @@ def dump_tables(dump: Dump) -> dict[str, pd.DataFrame]:
             f"dump: got {str(dump.folder)!r}, in which the optimised program is empty; dump again, "
             "and check that the compiler is not interrupted"
         )
+    for text in (dump.before, dump.after):
+        if text and not ("\nENTRY " in text and text.rstrip().endswith("\n}")):
+            raise JaxmeterError(
+                f"dump: got {str(dump.folder)!r}, in which the text of a program is cut off; dump "
+                "again, and check that the files are complete"
+            )
     before, after = list(instructions(dump.before)), list(known.values())
     # The sizes are Python integers, because their sum may need more than 64 bits.
     parts = pd.DataFrame([*_parts("before", before), *_parts("after", after)], dtype=object)
