@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -55,6 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("head", nargs="?", default="HEAD", help="a commit with the new value; default HEAD")
     options = parser.parse_args(argv)
     try:
+        check_exact(options.metric)
         commits = commits_between(options.base, options.head)
         with run_lock():
             found = first_change(
@@ -141,6 +143,15 @@ def is_same(one: Value, other: Value) -> bool:
         small, large = sorted((abs(one), abs(other)))
         return one == other or (0 < small < 1 and large <= ERROR_FACTOR * small)
     return one == other
+
+
+def check_exact(metric: str) -> None:
+    """Raise `CheckoutError` if a metric is a time or a measured peak: these differ between runs."""
+    if re.fullmatch(r".*(_seconds|_rss_bytes|_peak_bytes)", metric):
+        raise CheckoutError(
+            f"got the metric {metric}, which differs between equal runs; give an exact metric or "
+            "an error, such as temp_bytes, traces_count or error_relative"
+        )
 
 
 def shown_value(commit: str, case: str, metric: str) -> Value:

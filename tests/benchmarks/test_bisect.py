@@ -75,3 +75,9 @@ def test_a_failed_measurement_is_repeated_unless_the_failure_is_a_value(
     store = RecordStore(tmp_path / "c" / bisect.environment_name())
     write_record(store, case, status="failed", failure=failure)
     assert bisect.measured("c", case.name).status == ("ok" if repeated else "failed")
+
+
+@pytest.mark.parametrize("metric", ["peak_rss_bytes", "prepare_compile_seconds"])
+def test_metrics_that_differ_between_equal_runs_are_refused(metric, capsys):
+    assert bisect.main([metric, "operations/external_field", "HEAD"]) == 2
+    assert "give an exact metric" in capsys.readouterr().err
