@@ -137,8 +137,8 @@ def distance_from(
 
     The distances are differentiable in points and surface. Their derivatives are exact although
     the feet are fixed: a foot moves along the surface, at right angles to the line from the foot to
-    the point. `used` is the number of points that `nearest` processed. It is given only if the
-    caller needs no derivatives. The function then returns the distances that `nearest` found.
+    the point. Pass `used`, the number of points that `nearest` processed, only if no derivatives
+    are needed. The function then returns the distances that `nearest` found.
     """
     if used is not None:
         return foot.distance
@@ -243,7 +243,7 @@ def _newton_step(points, u, v, surface: Periods, rule: Rule):
         x[:, :, i, j] for i, j in ((1, 0), (0, 1), (2, 0), (1, 1), (0, 2))
     )
     r = _turned(points, surface.turns[period]) - x[:, :, 0, 0]
-    # p, q, w: the Hessian in units of the tangents, so that neither direction outweighs the other.
+    # p, q, w: the Hessian for tangents of length 1, so that neither direction outweighs the other.
     uu, uv, vv, ur, vr, rr = (
         (a * b).sum(axis=1)
         for a, b in ((x_u, x_u), (x_u, x_v), (x_v, x_v), (x_u, r), (x_v, r), (r, r))

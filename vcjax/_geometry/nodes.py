@@ -1,6 +1,6 @@
 """Compute the nodes of a surface on the grid of a rule, and select values at nodes and targets.
 
-Arrays on the *continued nodes* hold the values of one field period in laboratory components. The
+Arrays on the *continued nodes* contain the values of one field period in laboratory components. The
 values are continued beyond the period on every side by the rule's overlap. The values around a
 target are then a slice of the array, and no vector has to be rotated.
 """

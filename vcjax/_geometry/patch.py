@@ -8,9 +8,9 @@ reduce its time to a tenth:
 - The polar nodes are symmetric about both axes of the patch. Therefore the even and odd parts of
   the patch values are interpolated to the nodes of one quadrant only. This takes four products
   instead of one, each with a sixteenth of the work.
-- Stencils are local. Nodes sorted by their theta offset are divided into a few groups, and each
-  group needs only a few columns of the patch. More groups take less time to run, and more time to
-  compile.
+- Stencils are local. The nodes are sorted by their theta offset, or by radius if the rule is for
+  points off the surface, and divided into a few groups. Each group needs only a few columns of the
+  patch. More groups take less time to run, and more time to compile.
 
 The four parities (even or odd, in phi and in theta) form one batch of products. This makes the
 program four times smaller. The even and odd parts are stacked, so that each is computed only once.
@@ -37,7 +37,7 @@ from vcjax._quadrature.tables import Tables, theta_stencils
 class PatchInterpolation:
     """The interpolation from the grid of a patch to its polar nodes.
 
-    Its matrices are made once, outside the loop over targets.
+    Its matrices are made once, outside the loop over targets or points.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def _butterfly(values: Float[Array, "4 m node"]) -> Float[Array, "4 m node"]:
 
 
 def _grouped_products(phi, theta, stencils: np.ndarray, count: int):
-    """Return the range of columns that each group of polar nodes needs, and its matrix.
+    """Return the range of columns that each group of polar nodes needs, and the group's matrix.
 
     Parameters
     ----------

@@ -175,9 +175,9 @@ def gradient_puncture(rule: Rule) -> float:
     """Return the distance, in node spacings, within which the far sum leaves out nodes.
 
     The distance is measured from a target, in units of the node spacing at the target. For points
-    off the surface, it is measured in units of the least node spacing.
-    The result is 0 for fields and for few digits. With few digits, other sheets of the surface may
-    lie within this distance, and their nodes do not lie on the patch.
+    off the surface, it is measured in units of the least node spacing. The result is 0 if the rule
+    is for fields or for few digits. With few digits, other sheets of the surface may lie within
+    this distance, and their nodes do not lie on the patch.
     """
     return _PUNCTURE if rule.gradient and rule.digits >= _MANY_DIGITS else 0.0
 
@@ -215,8 +215,8 @@ def _near_kernel(nodes, weights, alpha, axis: int, whole=None):
     q = 3 * alpha**5 * split / (t * t)
     along, square = dot(n, r), dot(r, r)
     v = [1.5 * along * a - 0.5 * square * b for a, b in zip(r, n, strict=True)]
-    # On polar nodes, the selection takes a third of the time of the stack, on patches twice the
-    # time.
+    # On polar nodes, the selection takes a third of the time of the stack. On patches it takes
+    # twice the time.
     stack = stacked if axis == 2 else jnp.stack
     return stack([q * value for value in (*_five(_product(r, cross(r, n))), *v)], axis)
 
@@ -255,8 +255,8 @@ def _over_rim(rule: Rule, nodes: Float[Array, "4 t 6 node"], alpha) -> Float[Arr
     ring = [quadrants[0], quadrants[2, ..., ::-1], quadrants[3], quadrants[1, ..., ::-1]]
     offsets = jnp.concatenate(ring, axis=2) / radii(rule)[0][-1]
     steps = 0.5 * (jnp.roll(offsets, -1, axis=2) - jnp.roll(offsets, 1, axis=2))
-    # The steps run counterclockwise about phi x theta, which may point inwards. The first nodes of
-    # the quadrants show this. They lie next to the target, where no patch has folded back yet.
+    # The steps run counterclockwise about phi x theta. The first nodes of the quadrants show
+    # whether this vector points inwards: they lie next to the target, where no patch folds back.
     before, after = (components(quadrant[..., 0], 1) for quadrant in (nodes[1], nodes[0]))
     side = jnp.sign(dot(cross(before[:3], after[:3]), after[3:]))[:, None]
     # The offsets are -r, so the signs are opposite to those of the module's docstring.

@@ -151,7 +151,7 @@ def split_weights(
     ----------
     kernel : called as ``kernel(nodes, weights, alpha, axis)``. `nodes` has six components along
         `axis`: offsets, then normals. The kernel returns k values along `axis`. If `puncture` is
-        given, a further argument contains weights of the whole kernel, which is subtracted.
+        not 0, a further argument contains weights of the whole kernel, which is subtracted.
     patch : (t, 6, p, q) offsets from the targets, then normals.
     of_constant : called as ``of_constant(nodes, weights, alpha)``. It returns the integrals (t, k)
         of the near kernel over the patches. If given, the weight of each target is chosen such that

@@ -1,7 +1,7 @@
 """Apply the operator T (see `vcjax._casing`) at points off the surface.
 
-T is applied to a field and to a test field (`known_field`). T is the sum of a far sum over all
-nodes and a near part on patches. The far sum leaves out the nodes next to a point. Points that are
+T is applied to a field and to a test field (`known_field`). T is the sum of a far sum and a near
+part on patches. The far sum covers all nodes except the nodes next to a point. Points that are
 too near to the surface for the far sum get a patch of their own (`vcjax._kernels.rays`). Tiles in
 which no point needs a patch are skipped.
 """

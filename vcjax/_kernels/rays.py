@@ -158,7 +158,7 @@ def near_part(
 
 
 def _by_component(function: Callable, *points):
-    """Call a function that takes and returns points (3, t, ...), for points (t, 3, ...)."""
+    """Apply a function of arrays (3, t, ...) to arrays (t, 3, ...), and return (t, 3, ...)."""
     return jnp.moveaxis(function(*(jnp.moveaxis(v, 1, 0) for v in points)), 0, 1)
 
 

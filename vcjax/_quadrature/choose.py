@@ -199,7 +199,7 @@ def resolves(rule: Rule, X: np.ndarray, B: np.ndarray, digits: int) -> bool:
 
     Parameters
     ----------
-    rule : rule that was chosen for another field and the same digits.
+    rule : rule that was chosen for another field.
     X : (nphi, ntheta, 3) points of the surface that the rule was chosen for.
     B : (src_nphi, src_ntheta, 3) finite float64 field on the source grid of the rule.
     digits : accuracy, as for `choose`; accuracy of the gradient if the rule is for gradients.

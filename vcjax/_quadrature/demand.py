@@ -35,8 +35,8 @@ _BENDING, _BENDING_OF_GRADIENTS = 5 / 24, 1 / 12
 # (`Demand.wide_cutoff`). For a constant field, the integrals of a gradient along the rim are known
 # (`vcjax._kernels.gradient`).
 _MANY_DIGITS, _FIELD_RIM_DIGITS, _GRADIENT_RIM_DIGITS = 10, 1.0, 0.9
-# The quadrature of a gradient has at most the first number of digits, or as many digits as
-# requested plus the second number, whichever is larger.
+# The quadrature of a gradient has at most `_MOST_QUADRATURE_DIGITS` digits, or at most
+# `_MOST_MORE_DIGITS` digits more than requested, whichever is larger.
 _MOST_QUADRATURE_DIGITS, _MOST_MORE_DIGITS = 13.0, 3.0
 
 
@@ -156,7 +156,9 @@ class Demand:
         return self.radius_in_nodes * float(np.sqrt(min(enough, 1.0)))
 
     def radial_count(self, sheets: Sheets, semi_axes: np.ndarray) -> np.ndarray:
-        """Return the numbers of radii with which k patches resolve near kernel or sheets alone.
+        """Return the numbers of radii with which k patches resolve the near kernel and the sheets.
+
+        The number for the near kernel alone or for the sheets alone is taken, whichever is larger.
 
         Parameters
         ----------

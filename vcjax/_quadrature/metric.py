@@ -23,11 +23,13 @@ def facing_x(samples: np.ndarray) -> np.ndarray:
 def surface_metric(samples: np.ndarray, nfp: int) -> np.ndarray:
     """Return the first fundamental form (E, F, G), (3, n), at a sample of up to 500 points.
 
-    Raise an error if the surface reaches the z axis, encloses no volume, or is degenerate.
-
     Parameters
     ----------
     samples : (3, n, m) co-rotating points of one period.
+
+    Raises
+    ------
+    VcjaxError : if the surface reaches the z axis, encloses no volume, or is degenerate.
     """
     radius = np.hypot(samples[0], samples[1])
     if samples[0].min() <= 0 or radius.min() < _NARROWEST_HOLE * radius.max():

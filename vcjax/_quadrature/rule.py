@@ -112,7 +112,7 @@ class Rule:
             f"narrower than the grid ({self.quad_nphi} x {self.quad_ntheta} nodes)": (
                 2 * self.reach_phi < self.quad_nphi and 2 * self.reach_theta < self.quad_ntheta
             ),
-            # Refuse values far below the values that `choose` takes for the same cut-off.
+            # Reject values far below the values that `choose` takes for the same cut-off.
             "larger values of patch_phi, patch_theta, radial_count, angular_count or "
             f"lagrange_count for cutoff={cutoff:.3g}": (
                 min(self.patch_phi, self.patch_theta) >= cutoff**2 / (2 * np.pi)

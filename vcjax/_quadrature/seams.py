@@ -21,7 +21,7 @@ _STEP_LIMIT = 1.1
 
 
 def check_surface_seams(call: str, X: np.ndarray, nfp: int, half_period: bool) -> None:
-    """Raise an error for points (3, nphi, ntheta) that do not close to a torus."""
+    """Raise an error for points (3, nphi, ntheta) that repeat or do not close to a torus."""
     scale = np.ptp(X, axis=(1, 2)).max()
     for name, axis in (("poloidal", 2), ("toroidal", 1)):
         steps = np.linalg.norm(np.diff(X, axis=axis), axis=0).max(axis=2 - axis)

@@ -114,7 +114,7 @@ class OffSurfaceTables:
 def tables(rule: Rule) -> Tables:
     """Return the constants of a rule for `prepare`.
 
-    `prepare` makes the tables itself unless they are passed. If you call `prepare` in a function
+    `prepare` makes the tables itself unless you pass them. If you call `prepare` in a function
     under ``jit``, make the tables outside this function and pass them to it as an argument.
 
     Parameters
