@@ -239,8 +239,8 @@ def _tails(B: np.ndarray, shape: Shape):
 def targets_of(shape: Shape) -> tuple[int, int]:
     """Return the size (nphi, ntheta) of the target grid over a whole field period.
 
-    With this size, one row of targets faces a coil if the currents are those of ``coils``. Next to
-    coils, 24 targets in theta miss the places where errors are largest.
+    With this size, one row of targets faces a coil of the field ``coils``. Next to coils, 24
+    targets in theta miss the places where errors are largest.
     """
     return (12 if shape.symmetric else 8, 48)
 
