@@ -1,8 +1,8 @@
 """Measure JAX functions: phases, captured constants, retraces, programs and memory.
 
-Importing this package imports neither JAX nor other modules of the package, except the version.
-A public name is imported when the name is first used. A watched program therefore starts quickly,
-and records can be read in a process without JAX.
+Importing this package imports only the module ``version`` of the package, and not JAX. A public
+name is imported when the name is first used. A watched program therefore starts quickly, and
+records can be read in a process without JAX.
 """
 
 # ruff: noqa: I001  (grouped by idea)

@@ -68,15 +68,15 @@ def _measure(shell: Any, source: str) -> jaxmeter.Record:
 
 
 def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str = "") -> None:
-    """Write a module with all of a notebook's names that a cell uses; end the module with ``text``.
+    """Write a module that defines the notebook's names that a cell uses, and ends with ``text``.
 
     ``tree`` is the syntax tree of the cell, and ``names`` maps the notebook's names to their
     values. The module imports the modules that the cell uses, contains the source of the functions
-    and loads all other values from a pickle. JAX's option for 64-bit numbers is set as in the
-    notebook. A function or class of the notebook is left out if its source is not known, or if the
-    source defines another name, as for ``fast = jax.jit(step)``. Any other value is left out if it
-    cannot be pickled, or if its pickle needs a class or function of the notebook. If the module
-    needs a name that was left out, it raises a NameError.
+    and classes, and loads all other values from a pickle. JAX's option for 64-bit numbers is set as
+    in the notebook. A function or class of the notebook is left out if its source is not known, or
+    if the source defines another name, as for ``fast = jax.jit(step)``. Any other value is left out
+    if it cannot be pickled, or if its pickle needs a class or function of the notebook. If the
+    module needs a name that was left out, it raises a NameError.
     """
     sources: list[str] = []
     values: dict[str, Any] = {}
@@ -156,9 +156,9 @@ def case_of_call(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Case:
 
 
 def _divided(command: str, source: str) -> tuple[list[ast.stmt], ast.Call]:
-    """Split a cell into its statements and its last expression.
+    """Return the statements of a cell before its last expression, and this expression as a call.
 
-    The expression ``step(x)`` is returned as a call that makes ``Case(step, (x,))``.
+    For the expression ``step(x)``, the returned call makes ``Case(step, (x,))``.
     """
     body = ast.parse(source).body
     end = body[-1] if body else None

@@ -123,7 +123,7 @@ def jaxmeter(request: pytest.FixtureRequest) -> Callable[..., Metered]:
         budget |= checked_budget(f"@pytest.mark.{_MARK}", mark.kwargs)
 
     measured: list[Metered] = []
-    request.node.stash[_MEASURED] = measured  # a new list, also if a test runs again
+    request.node.stash[_MEASURED] = measured  # a new list for each run of the test
 
     def meter(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) -> Metered:
         from jaxmeter._pytest.metered import Metered

@@ -23,11 +23,11 @@ Budget = dict[str, int | None]
 
 
 def read_budgets(file: Path) -> dict[str, Budget]:
-    """Return the budgets in a pyproject.toml, by the pattern of the tests that they apply to.
+    """Return a dictionary from patterns of test identifiers to the budgets in a pyproject.toml.
 
-    Limits in the table itself apply to all tests and have the pattern ``*``. The name of a
-    sub-table is a glob pattern. Limits in the sub-table apply to tests with a matching identifier.
-    An identifier looks like ``tests/test_step.py::test_step``.
+    An identifier looks like ``tests/test_step.py::test_step``. Limits in the table itself apply to
+    all tests and have the pattern ``*``. The name of a sub-table is a glob pattern. Limits in the
+    sub-table apply to tests with a matching identifier.
     """
     where, table = tool_table(file, "budgets")
     narrower = {name: value for name, value in table.items() if isinstance(value, Mapping)}

@@ -47,7 +47,7 @@ exact and free of noise, unlike times."""
 
 
 class Quantity(int):
-    """A number with its name, and an explanation to show if a test fails because of it."""
+    """A number with its name, and an explanation to show if a test fails because of the number."""
 
     name: str
     explain: Callable[[], str]

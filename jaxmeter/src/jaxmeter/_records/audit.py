@@ -9,7 +9,8 @@ from jaxmeter._records.constants import ConstantArray
 from jaxmeter._records.plain_data import Result
 
 DEFAULT_THRESHOLD_BYTES = 1_000_000
-"""A variable may be embedded if its occurrences in a program together have at most this many bytes.
+"""A variable is fine to embed if all occurrences of its arrays in a program have at most this many
+bytes in total.
 
 Tables, masks and quadrature rules are usually smaller than this. The time and memory that embedding
 costs are proportional to the size, because lowering and compiling copy each constant several times.
@@ -42,10 +43,10 @@ class Use:
 
 @dataclass(frozen=True)
 class AuditedArray(ConstantArray):
-    """A captured array: the fields of `ConstantArray`, and the array's holder, uses and verdict."""
+    """A captured array: the fields of `ConstantArray`, and the array's path, uses and verdict."""
 
     path: str
-    """Where the function holds the array: a Python expression such as
+    """The variable that holds the array: a Python expression such as
     ``optical_path.coronagraph.cube``, or a description such as ``default of scale``; empty if it is
     not known."""
     match: Match

@@ -49,9 +49,10 @@ class CompiledKernel:
     emit_seconds: float
     llvm_seconds: float
     instructions_count: int
-    """The number of HLO instructions in the kernel that do more than move or name data."""
+    """The number of HLO instructions in the kernel that do more than move or name data; in a kernel
+    without such instructions, the number of instructions that become code."""
     operations: dict[str, int]
-    """The instructions that `instructions_count` counts, as a number for each opcode."""
+    """The number of instructions with each opcode; the sum is `instructions_count`."""
     scope: str
     primitive: str
     source: str

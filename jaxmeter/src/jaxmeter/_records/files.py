@@ -59,14 +59,16 @@ def read_file(path: str | Path, limit_bytes: int = RECORD_BYTES) -> bytes:
 
 
 def check_file(path: str | Path, limit_bytes: int) -> None:
-    """Raise an error if `read_file` would reject a file.
+    """Check that a file is regular and has at most `limit_bytes`.
 
     Call this function before another library reads the file.
 
     Raises
     ------
-    FileError, OSError
-        In the same cases as `read_file`.
+    FileError
+        If the path does not name a regular file, or the file is larger than `limit_bytes`.
+    OSError
+        If the file does not exist, or its size cannot be read.
     """
     _check_regular(path, os.stat(path), limit_bytes)
 

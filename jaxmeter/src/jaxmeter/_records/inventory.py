@@ -73,13 +73,15 @@ class FusionChange:
     """
 
     kind: Literal["appeared", "vanished", "split", "merged", "changed", "regrouped"]
+    """``split``: one fusion became several. ``merged``: several fusions became one. ``changed``:
+    one fusion became another. ``regrouped``: several fusions became several others."""
     before: tuple[Fusion, ...]
     now: tuple[Fusion, ...]
 
 
 @dataclass(frozen=True)
 class LineChange:
-    """A source line with different equations in two programs.
+    """A source line for which the number of equations, or the bytes of their results, changed.
 
     ``before`` is None if only the second program has the line. ``now`` is None if only the first
     program has the line. Lines with the same file, function and text are the same line, even if

@@ -41,9 +41,9 @@ class Allocator:
     XLA_PYTHON_CLIENT_MEM_FRACTION; 0.75 by default. None if the backend has no such option."""
     kind: str | None
     """The value of XLA_PYTHON_CLIENT_ALLOCATOR: ``default``, ``platform``, ``bfc`` or
-    ``cuda_async``."""
+    ``cuda_async``. None if the backend has no such option."""
     limit_bytes: int | None
-    """The memory limit that the device reports, in bytes."""
+    """The memory limit that the device reports, in bytes; None if the device reports no limit."""
 
 
 @dataclass(frozen=True)

@@ -96,8 +96,8 @@ class TracedCall:
     seconds: float
     """The time of the call, including the work on the device."""
     nearest: int | None
-    """The number of the earlier call that differs least; None unless this call traced or compiled
-    again."""
+    """The number of the earlier call that differs least. None for the first call, and for a call
+    that neither traced nor compiled."""
     causes: tuple[Difference, ...]
     """The differences of this call from the nearest call."""
 

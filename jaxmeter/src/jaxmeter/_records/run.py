@@ -39,8 +39,8 @@ class RunCapture:
     dtype: str
     bytes: int
     path: str
-    """Where the function holds the array, such as ``self.weights[0]``; empty if no variable with
-    this array was found."""
+    """The variable that holds the array, such as ``self.weights[0]``; empty if no such variable was
+    found."""
     line: str
     """The ``file:line`` that uses the array; empty if it is not known."""
 
@@ -81,7 +81,7 @@ class RunCompile:
     own_seconds: float
     """The seconds of all stages, without other compiles that ran during these stages."""
     cache: CacheOutcome
-    """The outcome in the persistent cache; empty if nothing was compiled."""
+    """How the persistent cache handled the compile; empty if nothing was compiled."""
     cache_reason: str
     """Why the cache was off, or why the program was not written to it."""
     cache_key: str
@@ -146,7 +146,8 @@ class RunProcess:
     process compiled with the JAX that its parent had imported."""
     start_seconds: float
     end_seconds: float
-    """The time when the process ended, or the time of its last event if it ended without notice."""
+    """The end of the process, in seconds since the start of the run. If the process ended without
+    notice, this is the time of its last event."""
     ending: Ending
     """``without notice``: the process was killed, crashed in native code, was ended by
     ``os._exit``, or is still running."""
