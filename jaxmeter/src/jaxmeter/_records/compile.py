@@ -108,7 +108,7 @@ class CompileSummary:
 
 @dataclass(frozen=True)
 class CompileAdvice:
-    """A change that makes a compile faster, and the most time that the change can save."""
+    """A change that makes a compile faster, and the maximum time that the change can save."""
 
     rule: Literal[
         "constant folding",
@@ -120,7 +120,7 @@ class CompileAdvice:
     text: str
     source: str
     seconds: float
-    """The most seconds that the change can save, out of the profiled seconds of the lines or
+    """The maximum seconds that the change can save, out of the profiled seconds of the lines or
     kernels that the change affects."""
 
 

@@ -161,7 +161,7 @@ class Saving:
     """A way to spend less time on compiling, and the seconds that it would save.
 
     The persistent cache saves time in later runs only. Savings of the other kinds are seconds of
-    this run, and no two of them include the same compile.
+    this run, and each compile counts in at most one of them.
     """
 
     kind: Literal["compiled again", "outside of jit", "persistent cache"]

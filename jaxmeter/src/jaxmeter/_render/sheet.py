@@ -54,7 +54,7 @@ class Table:
     details: str = "details"
     """The name of the column that holds the rows' details in Markdown, HTML and rich's tables."""
     limit: int = 20
-    """Number of rows shown in a terminal. If it is 0, only the title is shown. Markdown shows all
+    """Number of rows shown in a terminal; if 0, only the title is shown. Markdown shows all
     rows."""
     details_limit: int = 4
     """Number of details of each row shown in a terminal. Markdown shows all details."""
@@ -69,7 +69,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Sheet:
-    """The description of a result, which does not depend on the form of the output."""
+    """The description of a result, independent of the output format."""
 
     headline: str
     is_good: bool | None = None

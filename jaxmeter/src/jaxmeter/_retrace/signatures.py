@@ -58,7 +58,8 @@ class Argument(NamedTuple):
     """An argument of a call."""
 
     form: str
-    """``by position``, ``by keyword``, or ``left out`` for a static argument with a default."""
+    """``by position``, ``by keyword``, or ``left out`` for a static argument that has its default
+    value."""
     tree: Any
     """The structure of the argument's pytree; None if the argument is static."""
     parts: dict[str, Leaf | Static]
@@ -142,7 +143,8 @@ def _argument(name: str, value: Any, form: str, is_static: bool) -> Argument:
     if is_static:
         return Argument(form, None, {name: Static(value)})
     leaves, tree = jax.tree_util.tree_flatten_with_path(value)
-    # JAX refuses a leaf that is not an array. Other jits, such as equinox's, make the leaf static.
+    # jax.jit raises an error for a leaf that is neither an array nor a number. Other jits, such as
+    # equinox's, make the leaf static.
     parts = {
         name + jax.tree_util.keystr(path): _leaf(leaf) or Static(leaf) for path, leaf in leaves
     }

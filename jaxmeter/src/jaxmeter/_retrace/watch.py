@@ -80,7 +80,7 @@ class Watch(Listener):
     def on_trace(self, fun_name: str, seconds: float) -> None:
         frames = _frames()
         if sum(frame.f_code.co_name == "_infer_params" for frame in frames) > 1:
-            return  # nested, reported by JAX up to 0.7; the time of the outer trace includes it
+            return  # a nested trace, reported by JAX up to 0.7; the outer trace includes its time
         group, call = self._group(fun_name, frames)
         group.trace_seconds += seconds
         at = _line(frames)
@@ -110,7 +110,8 @@ class Watch(Listener):
         call = _call(frames)
         code = None if call is None else code_of(call.fn)
         if code is None:
-            # The program is compiled ahead of time: take the last function with this name.
+            # The function is not known, for example because the program is compiled ahead of time.
+            # Take the last function with this name.
             for group in reversed(self._groups.values()):
                 if group.name == name:
                     return group, call
@@ -171,7 +172,7 @@ def _library_call(
 
 
 def _line(frames: list[types.FrameType]) -> Place:
-    """Return the innermost source line on the stack that is not in an installed package.
+    """Return the innermost line on the stack outside installed packages and Python's own library.
 
     If there is no such line, return the innermost line of a package other than JAX and jaxmeter.
     """

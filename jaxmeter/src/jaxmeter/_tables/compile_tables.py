@@ -33,8 +33,8 @@ schema(
     text="source text of the line",
     seconds="time of all stages, seconds",
     trace_seconds="time of tracing, from samples of the stack, seconds; without samples, divided "
-    "among lines by their equations",
-    lower_seconds="time of lowering, divided among lines by their equations, seconds",
+    "in proportion to the equations of each line",
+    lower_seconds="time of lowering, divided in proportion to the equations of each line, seconds",
     compile_seconds="time of compiling, seconds",
     folding_seconds="time of constant folding, a part of compiling, seconds",
     equations_count="number of equations in the jaxpr that come from the line",
@@ -48,8 +48,8 @@ schema(
     seconds="time of the stages `emit` and `LLVM`, seconds",
     emit_seconds="time of translating HLO into LLVM's representation, seconds",
     llvm_seconds="time of optimising and generating machine code in LLVM, seconds",
-    instructions_count="number of HLO instructions in the kernel, except instructions that only "
-    "move or name data",
+    instructions_count="number of HLO instructions in the kernel that do more than move or name "
+    "data; in a kernel without such instructions, number of instructions that become code",
     operations="opcodes in the kernel with their counts",
     scope="named scopes",
     primitive="primitive of JAX",

@@ -84,7 +84,7 @@ schema(
     bytes="size, bytes",
     shape="type and shape",
     opcode="kind of the instruction that computes the value",
-    scope="named scopes; for an argument, its name",
+    scope="named scopes; for an argument, the name of the argument",
     source="file and line",
     instruction="name of the instruction in the optimised HLO",
     offset_bytes="start of a temporary within the memory of all temporaries, bytes; temporaries "

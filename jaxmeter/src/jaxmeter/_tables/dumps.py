@@ -37,7 +37,7 @@ schema(
     "divided by before_count",
     before_shape="shape of the first matching item before, usually the largest",
     now_shape="shape of the first matching item now, usually the largest",
-    is_same_program="whether both dumps are of modules with the same name",
+    is_same_program="whether the modules of both dumps have the same name",
 )
 
 _AFTER = re.compile(

@@ -21,7 +21,7 @@ schema(
     "One row describes the whole capture.",
     path="the `.sqlite` file",
     version="version of nsys that exported the file",
-    schema_version="version of the tables of nsys",
+    schema_version="version of the layout of nsys's tables",
     kernels_count="number of kernel launches",
     kernels_with_op_count="number of launches with a known operation",
     kernels_with_scope_count="number of launches with a known named scope",
@@ -169,8 +169,8 @@ def _check_ran(name: str, known: Mapping[str, Instruction], ranges: pd.DataFrame
         listed = ", ".join(sorted(programs)) or "unknown"
         raise JaxmeterError(
             f"hlo: got an HLO text of {name} that does not match the capture: programs in the "
-            f"capture are {listed}, and {matched} of its {len(ran)} operations are in the text; "
-            "give the HLO text of the program that ran during the capture"
+            f"capture are {listed}, and {matched} of the capture's {len(ran)} operations are in "
+            "the text; give the HLO text of the program that ran during the capture"
         )
 
 

@@ -90,7 +90,7 @@ def _xprof(path: Path) -> Convert:
             f"xprof_tables: xprof is not installed here ({error}); "
             "run pip install tensorboard-plugin-profile"
         ) from None
-    # The next call writes the HLO of each program next to the trace, where the viewers search.
+    # This call writes the HLO of each program next to the trace, where xprof's tools look for it.
     raw_to_tool_data.xspace_to_tool_names([str(path)])
     return lambda *request: raw_to_tool_data.xspace_to_tool_data(*request)[0]
 

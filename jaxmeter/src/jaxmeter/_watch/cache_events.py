@@ -1,8 +1,9 @@
 """Find how the persistent cache handled each compile, from JAX's events and log messages.
 
 https://docs.jax.dev/en/latest/persistent_compilation_cache.html describes the messages. The
-messages have the level DEBUG, so this module sets the loggers to this level. A filter then drops
-the messages that the program's own settings would not print.
+messages have the level DEBUG, so this module sets each logger to this level, unless the logger
+already has a level of its own. A filter then drops the messages that the program's own settings
+would not print.
 """
 
 from __future__ import annotations

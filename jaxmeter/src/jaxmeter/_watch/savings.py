@@ -23,7 +23,7 @@ def savings(compiles: Sequence[RunCompile]) -> tuple[Saving, ...]:
     """Return the changes that would save time, the largest saving first.
 
     If the persistent cache can save time in later runs, this saving is the last entry. The other
-    entries are seconds of this run, and no two of them include the same compile.
+    entries are seconds of this run, and each compile counts in at most one of them.
     """
     again: dict[tuple[str, ...], list[RunCompile]] = defaultdict(list)
     outside: dict[str, list[RunCompile]] = defaultdict(list)

@@ -67,7 +67,7 @@ class EndedWorker:
 
 
 _worker: list[str] = []
-"""The module of the worker that this process is; empty if this process is not a worker."""
+"""The file of the module that this worker process runs; empty if this process is not a worker."""
 
 
 def mark_worker() -> None:
@@ -87,12 +87,13 @@ def in_worker(
 
     Raises
     ------
-    JaxmeterError : if this process is itself a worker. Workers import the file of the function that
-        they measure, so a call at the top level of this file would start workers without end.
+    JaxmeterError
+        If this process is itself a worker. Workers import the file of the function that they
+        measure, so a call at the top level of this file would start workers without end.
     """
     if _worker:
         raise JaxmeterError(
-            "jaxmeter got a call that starts measuring processes inside such a process, which "
+            "jaxmeter: got a call that starts a worker process from inside a worker process, which "
             "imports the file of the measured function; put this call below `if __name__ == "
             '"__main__":`, or in another file'
         )
