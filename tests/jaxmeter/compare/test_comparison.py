@@ -180,7 +180,7 @@ def test_answers_that_vary_by_themselves_are_inconclusive():
 
 def test_answers_with_nan_are_mentioned():
     text = table(compared(answers=answered(not_finite=3)))
-    assert "the answer of a has 3 numbers that are NaN or infinite" in text
+    assert "the answer of a has 3 NaN or infinite numbers" in text
     assert "answer of b" not in text
 
 

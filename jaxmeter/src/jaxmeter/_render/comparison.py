@@ -78,15 +78,15 @@ def _notes(comparison: Comparison, names: tuple[str, str]) -> list[str]:
 
 
 def _not_finite(comparison: Comparison, names: tuple[str, str]) -> list[str]:
-    """Return a note for each function that returned values that are not finite, with the largest
-    number of such values in one answer."""
+    """Return a note for each function that returned NaN or infinite values, with the largest number
+    of such values in one answer."""
     known = [one.answers for one in comparison.processes if one.answers is not None]
     notes = []
     for name, side in zip(names, "ab", strict=True):
         count = max((getattr(one, f"{side}_not_finite_count") for one in known), default=0)
         if count:
-            numbers = count_text(count, "number")
-            notes.append(f"the answer of {name} has {numbers} that are NaN or infinite")
+            numbers = count_text(count, "NaN or infinite number")
+            notes.append(f"the answer of {name} has {numbers}")
     return notes
 
 
