@@ -59,8 +59,9 @@ def _notes(comparison: Comparison, names: tuple[str, str]) -> list[str]:
     notes += _not_finite(comparison, names)
     if comparison.timings:
         count = len(comparison.processes)
+        processes = "1 process" if count == 1 else f"{count} processes"
         notes.append(
-            f"times are from {count} processes, each with interleaved calls of both functions; "
+            f"times are from {processes}, each with interleaved calls of both functions; "
             f"times of {names[1]} are computed as times of {names[0]} multiplied by the ratio; "
             "p and intervals are corrected for multiple comparisons"
         )

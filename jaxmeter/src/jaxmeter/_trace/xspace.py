@@ -36,15 +36,15 @@ def check_whole(path: Path) -> None:
     """
     with file_errors("trace", path, "give a trace file"):
         check_file(path, TRACE_BYTES)
-    try:
-        space = _mapped(path)
-        planes = [sum(1 for _ in _fields(plane)) for plane in _parts(space, 1)]
-        events = _events_count(space) if len(space) > _COUNTED_BYTES else 0
-    except ValueError as error:
-        raise JaxmeterError(
-            f"trace: got {str(path)!r}, which is truncated or not a trace ({error}); trace again, "
-            "and let the program reach the end of the jax.profiler.trace block"
-        ) from None
+        try:
+            space = _mapped(path)
+            planes = [sum(1 for _ in _fields(plane)) for plane in _parts(space, 1)]
+            events = _events_count(space) if len(space) > _COUNTED_BYTES else 0
+        except ValueError as error:
+            raise JaxmeterError(
+                f"trace: got {str(path)!r}, which is truncated or not a trace ({error}); trace "
+                "again, and let the program reach the end of the jax.profiler.trace block"
+            ) from None
     if not planes:
         raise JaxmeterError(
             f"trace: got {str(path)!r}, which is empty; trace again, and check that the program is "
