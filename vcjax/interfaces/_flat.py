@@ -3,10 +3,12 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Float
 
 from vcjax import (
     OffSurface,
+    VcjaxError,
     external_field,
     external_gradient,
     field_at,
@@ -24,7 +26,7 @@ from vcjax.interfaces._surface_setup import (
 )
 
 _NAMES = {"got B ": "got B_total ", "got points ": "got Xt "}
-"""Names of arguments in errors, as this module's class has them."""
+"""Names of arguments in errors, as the class below has them."""
 Flat = Sequence[float] | np.ndarray
 """Numbers in the order x11, x12, ..., x1Np, x21, ..., xNtNp, y11, ..., zNtNp."""
 
@@ -84,7 +86,7 @@ class VirtualCasing:
         shape = check_shape(Nt=Nt, Np=Np)
         src = check_shape(src_Nt=src_Nt, src_Np=src_Np)
         trg = check_targets(src, trg_Nt=trg_Nt, trg_Np=trg_Np)
-        surface = point_major("setup", "X", X, shape, flat_only=True)
+        surface = point_major("setup", "X", _untraced("setup", "X", X), shape)
         self._setup = SurfaceSetup(digits, NFP, half_period, surface, src, trg)
 
     def compute_external_B(self, B_total: Flat) -> Float[np.ndarray, " flat"]:
@@ -182,7 +184,7 @@ class VirtualCasing:
 
     def _at(self, call: str, B_total: Flat, Xt: Flat) -> OffSurface:
         setup, B = self._given(call, B_total)
-        points = point_major(call, "Xt", Xt, flat_only=True)[0]
+        points = point_major(call, "Xt", _untraced(call, "Xt", Xt), flat_only=True)[0]
         with errors_named(call, _NAMES):
             found = field_at(setup.casing("off", B), B, points)
             warn_of_estimate(call, float(np.max(found.error)), setup.digits)
@@ -190,7 +192,18 @@ class VirtualCasing:
 
     def _given(self, call: str, B_total: Flat) -> tuple[SurfaceSetup, np.ndarray]:
         setup = required(self._setup, call)
-        return setup, point_major(call, "B_total", B_total, setup.src_shape, flat_only=True)
+        B_total = _untraced(call, "B_total", B_total)
+        return setup, point_major(call, "B_total", B_total, setup.src_shape)
+
+
+def _untraced(call: str, name: str, values: Flat) -> Flat:
+    """Return values; raise `VcjaxError` if JAX traces them."""
+    if isinstance(values, Tracer):
+        raise VcjaxError(
+            f"{call} got {name} traced by JAX; VirtualCasing computes with NumPy arrays. Inside "
+            "jit and grad, use VirtualCasingJAX, or functions such as vcjax.external_field."
+        )
+    return values
 
 
 def _flat(values) -> np.ndarray:

@@ -290,25 +290,17 @@ def point_major(
     ----------
     call, name : the call and the argument that an error names.
     shape : (nphi, ntheta) that the values must have; None for a single row of any length.
-    flat_only : allow no traced values, and no values (3, n) of points.
+    flat_only : allow flat values only.
 
     Raises
     ------
     VcjaxError : if the values are not real, or have another shape or order.
     """
-    if flat_only and isinstance(values, Tracer):
-        raise VcjaxError(
-            f"{call} got {name} traced by JAX; VirtualCasing computes with NumPy arrays. Inside "
-            "jit and grad, use VirtualCasingJAX, or functions such as vcjax.external_field."
-        )
     values = real_array(call, name, values)
-    is_grid = shape is not None
     wanted = None if shape else ["(3, n)", "(3 n,)"][flat_only:]
     shape = shape or (1, max(1, values.size // 3))
     flat, full = (3 * shape[0] * shape[1],), (3, *shape)
-    allowed = [full, flat, *([full[::2]] if shape[0] == 1 else [])]
-    if flat_only and not is_grid:
-        allowed = [flat]
+    allowed = [flat] if flat_only else [full, flat, *([full[::2]] if shape[0] == 1 else [])]
     if values.shape not in allowed:
         raise VcjaxError(
             f"{call} got {name} of shape {values.shape}; give "

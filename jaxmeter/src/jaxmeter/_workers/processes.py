@@ -66,13 +66,13 @@ class EndedWorker:
             return Failure("start", type(error).__name__, str(error))
 
 
-_worker: list[str] = []
-"""The file of the module that this worker process runs; empty if this process is not a worker."""
+_is_worker = False
 
 
 def mark_worker() -> None:
     """Mark this process as a worker, so that it starts no workers of its own."""
-    _worker.append(sys.argv[0])
+    global _is_worker
+    _is_worker = True
 
 
 def in_worker(
@@ -91,7 +91,7 @@ def in_worker(
         If this process is itself a worker. Workers import the file of the function that they
         measure, so a call at the top level of this file would start workers without end.
     """
-    if _worker:
+    if _is_worker:
         raise JaxmeterError(
             "jaxmeter: got a call that starts a worker process from inside a worker process, which "
             "imports the file of the measured function; put this call below `if __name__ == "
