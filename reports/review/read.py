@@ -270,8 +270,8 @@ def _chosen_environment(found: Sequence[Mapping[str, Any]], asked: str | None) -
         )
     if asked and common:
         raise ReportError(
-            f"review: no environment begins with {asked!r}; leave out --environment, because both "
-            f"commits have only {common[0]}"
+            f"review: no environment of both commits begins with {asked!r}; leave out "
+            f"--environment, because the commits have only {common[0]} in common"
         )
     base, head = ("; ".join(sorted(one)) for one in found)
     raise ReportError(

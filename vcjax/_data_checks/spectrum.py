@@ -130,7 +130,11 @@ class Spectrum:
         return largest * max(1.0, decay / (1 - decay)), decay
 
     def _decay(self, axis: int) -> float:
-        """Return the ratio of successive modes, fitted to the upper half of the amplitudes."""
+        """Return the ratio of the amplitudes of successive modes, for the upper half of the modes.
+
+        The ratio is at most `_SLOWEST`. It is 0.5 if there are fewer than 5 modes, or if all
+        amplitudes are 0.
+        """
         share = self._amplitudes[axis - 1]
         if share.size < 5 or not share.any():
             return 0.5

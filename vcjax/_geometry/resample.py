@@ -1,13 +1,13 @@
 """Resample toroidal data that repeat after a field period, by trigonometric interpolation.
 
-Cartesian components rotate with the toroidal angle phi, so they are not periodic over a field
-period. The components W in the co-rotating frame, which rotates with phi, are periodic. All
-resampling is therefore done on one field period in the co-rotating frame, as two small dense
-products ``D_phi @ W @ D_theta.T``. The products are exact for band-limited data, linear,
-differentiable, and fast on any device.
+From one field period to the next, vectors are rotated about the z axis. Their Cartesian components
+are therefore not periodic over a field period. The components W in the co-rotating frame, which
+rotates with phi, are periodic. Except in `surface_period`, data are resampled on one field period
+in this frame, as two small dense products ``D_phi @ W @ D_theta.T``. The products are exact for
+band-limited data, linear, differentiable, and fast on any device.
 
 Compiled programs resample with `resampled`, whose matrices are made on the host. Inside this
-package arrays are component-first, ``(3, nphi, ntheta)``. Components that do not rotate with phi
+package arrays are component-first, ``(3, nphi, ntheta)``. Cartesian components in the fixed frame
 are called laboratory components.
 """
 

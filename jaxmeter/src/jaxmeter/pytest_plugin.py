@@ -65,8 +65,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Run a test. If the test has the mark ``jaxmeter_lock``, compare its quantities with the lock
-    file."""
+    """Run a test.
+
+    If the test has the mark ``jaxmeter_lock``, compare its quantities with the lock file, or write
+    them to the file.
+    """
     result = yield
     if item.get_closest_marker(_LOCK_MARK) is not None:
         locked = item.config.stash[_LOCKED]

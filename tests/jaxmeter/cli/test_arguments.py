@@ -178,7 +178,7 @@ def test_a_file_in_any_folder_can_be_a_target_and_is_run_once(module, audited, t
         file.write_text(f"import beside\nassert __name__ != '__main__'\n{text}")
         assert audited(f"{file}:step").captured_bytes == 1600
         assert resolve(f"{file}:step") is resolve(f"{folder}/../more/{name}.py:step")
-    with pytest.raises(JaxmeterError, match="no such file: .*none.py"):
+    with pytest.raises(JaxmeterError, match="there is no file .*none.py"):
         resolve(f"{folder}/none.py:step")
 
 

@@ -134,6 +134,11 @@ def parse_arguments(
 
     Examples of ``texts`` are ``f64[64,3]``, ``x=f32[]``, ``n=3``, ``true``, ``"fast"`` and
     ``(3, 4)``. A string for a static argument needs no quotation marks: ``mode=fast``.
+
+    Raises
+    ------
+    JaxmeterError
+        If a text cannot be read, or if a positional argument follows a named argument.
     """
     args, kwargs = [], {}
     for text in texts:

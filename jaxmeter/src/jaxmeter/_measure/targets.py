@@ -101,8 +101,8 @@ def resolve(
     file = Path(module_name).resolve()
     if file.suffix == ".py" and not file.is_file():
         raise JaxmeterError(
-            f"{call}: got target={target!r}, but no such file: {str(file)!r}; give the path of an "
-            "existing file"
+            f"{call}: got target={target!r}, but there is no file {str(file)!r}; give the path of "
+            "an existing file"
         )
     found: Any = module_of(target)
     for name in qualified.split("."):

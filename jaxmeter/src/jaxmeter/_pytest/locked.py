@@ -1,4 +1,4 @@
-"""Compare the quantities of tests that have the mark ``jaxmeter_lock`` with the lock file.
+"""Compare the quantities of tests marked ``jaxmeter_lock`` with the lock file, or write them.
 
 An entry of the lock file is named after the test and the function, such as
 ``tests/test_step.py::test_step step``.

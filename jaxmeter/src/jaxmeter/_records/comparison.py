@@ -54,7 +54,7 @@ class Effort:
     compiles: Annotated[int, Meta(ge=0)] = 3
     """Maximum number of timed compiles of each function."""
     compile_seconds: Seconds = 10.0
-    """The time after which no further timed compile begins."""
+    """No further pair of timed compiles begins after the timed compiles have taken this time."""
 
     def __post_init__(self) -> None:
         check_fields(self)
