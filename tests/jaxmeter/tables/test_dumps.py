@@ -1,6 +1,7 @@
 """Tables of XLA dumps: operations of a program, its buffers, and the differences of two dumps."""
 
 import dataclasses
+import shutil
 from pathlib import Path
 
 import jax
@@ -9,6 +10,7 @@ import pytest
 
 from jaxmeter import JaxmeterError
 from jaxmeter import tables as jt
+from jaxmeter._program.buffers import is_cut_off
 
 
 def chunked(x, *, chunk):
@@ -118,6 +120,28 @@ def test_a_program_that_is_cut_off_is_refused(folders, share):
     cut = dataclasses.replace(dump, after=dump.after[: int(share * len(dump.after))])
     with pytest.raises(JaxmeterError, match="is cut off|program is empty"):
         jt.dump_tables(cut)
+
+
+@pytest.mark.parametrize("lines_count", [1, 2, 3, 6])
+def test_a_buffer_assignment_that_is_cut_off_is_refused(folders, tmp_path, lines_count):
+    folder = shutil.copytree(folders[4].folder, tmp_path / "dump")
+    (file,) = folder.glob("*buffer-assignment.txt")
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(lines[:lines_count])[:-2])
+    with pytest.raises(JaxmeterError, match="the buffer assignment is cut off; dump again"):
+        jt.dump_tables(jt.read_dump(folder))
+
+
+def test_a_buffer_assignment_ends_with_its_total_or_at_the_end_of_a_line():
+    text = "BufferAssignment:\n" + "".join(
+        f"allocation {n}: size 4, parameter {n}, shape |f32[]| at ShapeIndex {{}}:\n"
+        f" value: <{n} p.{n} @0> (size=4,offset=0): f32[]\n"
+        for n in range(3)
+    )
+    total = "\nTotal bytes used: {} ({}B)\n\nUsed values:\n"
+    assert not is_cut_off(text) and not is_cut_off(text + total.format(12, 12))
+    assert is_cut_off(text + total.format(16, 16))
+    assert is_cut_off(text[:-1]) and is_cut_off(text[:-1] + total.format(12, 12))
 
 
 def test_a_folder_that_cannot_be_read_is_named(monkeypatch, tmp_path):

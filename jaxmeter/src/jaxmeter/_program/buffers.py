@@ -73,6 +73,20 @@ def allocated_bytes(assignment: str) -> dict[Kind, int]:
     return sizes
 
 
+def is_cut_off(assignment: str) -> bool:
+    """Return whether the end of the allocations in a buffer assignment is missing.
+
+    XLA writes the total size of all allocations after them, in newer versions to another file. If
+    the text does not contain the total, only an incomplete last line shows that the end is missing.
+    """
+    allocations, found, total = assignment.partition("\nTotal bytes used: ")
+    sizes = (
+        int(match["size"]) for match in map(_ALLOCATION.match, allocations.split("\n")) if match
+    )
+    is_other = bool(found) and total.partition(" ")[0] != str(sum(sizes))
+    return is_other or not allocations.endswith("\n")
+
+
 def _assigned(text: str, known: Mapping[str, Instruction]) -> Iterator[Buffer]:
     kind: Kind | None = None
     for line in text.splitlines():

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from jaxmeter._program.buffers import allocated_bytes, buffers_in
+from jaxmeter._program.buffers import allocated_bytes, buffers_in, is_cut_off
 from jaxmeter._program.hlo import (
     MOVING_OPCODES,
     Instruction,
@@ -131,8 +131,8 @@ def dump_tables(dump: Dump) -> dict[str, pd.DataFrame]:
     Raises
     ------
     JaxmeterError
-        If the optimised program has no instruction, the text of a program is cut off, or the file
-        of a pass cannot be read.
+        If the optimised program has no instruction, the text of a program or the buffer assignment
+        is cut off, or the file of a pass cannot be read.
     """
     known = named_instructions(dump.after)
     if not known:
@@ -142,10 +142,9 @@ def dump_tables(dump: Dump) -> dict[str, pd.DataFrame]:
         )
     for text in (dump.before, dump.after):
         if text and not ("\nENTRY " in text and text.rstrip().endswith("\n}")):
-            raise JaxmeterError(
-                f"dump: got {str(dump.folder)!r}, in which the text of a program is cut off; dump "
-                "again, and check that the files are complete"
-            )
+            raise _cut_off(dump, "the text of a program")
+    if dump.assignment and is_cut_off(dump.assignment):
+        raise _cut_off(dump, "the buffer assignment")
     before, after = list(instructions(dump.before)), list(known.values())
     # The sizes are Python integers, because their sum may need more than 64 bits.
     parts = pd.DataFrame([*_parts("before", before), *_parts("after", after)], dtype=object)
@@ -179,6 +178,13 @@ def dump_tables(dump: Dump) -> dict[str, pd.DataFrame]:
         row["largest_temp_bytes"] = largest["bytes"]
         row["largest_temp"] = f"{largest['shape']} {largest['opcode']} of {largest['scope']}"
     return {"dump": frame("dump", [row]), **tables}
+
+
+def _cut_off(dump: Dump, what: str) -> JaxmeterError:
+    return JaxmeterError(
+        f"dump: got {str(dump.folder)!r}, in which {what} is cut off; dump again, and check that "
+        "the files are complete"
+    )
 
 
 def _parts(stage: str, program: Collection[Instruction]) -> list[dict[str, Any]]:

@@ -57,7 +57,8 @@ class Dump:
     folder, module : the folder of the dump, and the name of the program.
     before : HLO text before any pass; empty if it was not dumped.
     after : HLO text after all passes.
-    assignment : text of XLA's buffer assignment; empty if it was not dumped.
+    assignment : text of XLA's buffer assignment, with the list of values that newer versions write
+        to another file; empty if it was not dumped.
     passes : number, pipeline and name of each pass, and the file with the HLO after the pass, in
         the order of execution.
     analysed_temp_bytes : size of the temporaries that `memory_analysis()` reports; None for a dump
@@ -177,12 +178,14 @@ def read_dump(folder: Path, module: str | None = None) -> Dump:
         for path in sorted(folder.glob(f"{stem}.[0-9][0-9][0-9][0-9].*.txt"))
         if (match := _PASS.match(path.name))
     ]
+    assignment = after.with_name(f"{after.stem}-buffer-assignment.txt")
+    values = assignment.with_name(f"{assignment.stem}-values.txt")
     return Dump(
         folder,
         name,
         before=_text(folder / f"{stem}.before_optimizations.txt"),
         after=dump_text(after),
-        assignment=_text(after.with_name(f"{after.stem}-buffer-assignment.txt")),
+        assignment=_text(assignment) + _text(values),
         passes=tuple(passes),
     )
 
