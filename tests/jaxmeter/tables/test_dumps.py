@@ -163,3 +163,15 @@ def test_the_files_of_a_program_are_found_for_every_target(target, tmp_path):
         (tmp_path / f"{stem}.{name}.txt").write_text(hlo)
     dump = jt.read_dump(tmp_path)
     assert (dump.module, dump.before, dump.after) == ("jit_f", hlo, hlo)
+
+
+def test_programs_and_passes_are_ordered_by_number(tmp_path):
+    hlo = "HloModule jit_f\n\nENTRY %main () -> f32[] {\n}\n"
+    for program in (9999, 10000):
+        stem = f"module_{program}.jit_f"
+        names = [f"{number}.simplify.after_dce.before_cse" for number in (9999, 10000)]
+        for name in ("cpu_after_optimizations", *names):
+            (tmp_path / f"{stem}.{name}.txt").write_text(f"{program}\n{hlo}")
+    dump = jt.read_dump(tmp_path)
+    assert dump.after.startswith("10000\n")
+    assert [number for number, *_ in dump.passes] == [9999, 10000]

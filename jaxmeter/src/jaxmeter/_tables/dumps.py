@@ -41,10 +41,10 @@ schema(
 )
 
 _AFTER = re.compile(
-    r"^(?P<stem>module_\d+\.(?P<module>.+?))\.(?:(?:sm_\d+\.\d+[a-z]?_)?\w+_)?after_optimizations\.txt$"
+    r"^(?P<stem>module_(?P<number>\d+)\.(?P<module>.+?))\.(?:(?:sm_\d+\.\d+[a-z]?_)?\w+_)?after_optimizations\.txt$"
 )
 _PASS = re.compile(
-    r"^.+\.(?P<position>\d{4})\.(?P<pipeline>.+)\.after_(?P<name>.+)\.before_.+\.txt$"
+    r"^.+\.(?P<position>\d{4,})\.(?P<pipeline>.+)\.after_(?P<name>.+)\.before_.+\.txt$"
 )
 
 
@@ -149,10 +149,10 @@ def read_dump(folder: Path, module: str | None = None) -> Dump:
     """
     with file_errors("dump", folder, "give a folder that can be read"):
         paths = sorted(folder.iterdir()) if folder.is_dir() else []
+    matches = filter(None, (_AFTER.match(path.name) for path in paths))
     found = {
-        match["stem"]: (match["module"], path)
-        for path in paths
-        if (match := _AFTER.match(path.name))
+        match["stem"]: (match["module"], folder / match[0])
+        for match in sorted(matches, key=lambda match: int(match["number"]))
     }
     if not found:
         raise JaxmeterError(
@@ -175,8 +175,8 @@ def read_dump(folder: Path, module: str | None = None) -> Dump:
     name, after = found[stem]
     passes = [
         (int(match["position"]), match["pipeline"], match["name"], path)
-        for path in sorted(folder.glob(f"{stem}.[0-9][0-9][0-9][0-9].*.txt"))
-        if (match := _PASS.match(path.name))
+        for path in paths
+        if path.name.startswith(f"{stem}.") and (match := _PASS.match(path.name))
     ]
     assignment = after.with_name(f"{after.stem}-buffer-assignment.txt")
     values = assignment.with_name(f"{assignment.stem}-values.txt")
@@ -186,7 +186,7 @@ def read_dump(folder: Path, module: str | None = None) -> Dump:
         before=_text(folder / f"{stem}.before_optimizations.txt"),
         after=dump_text(after),
         assignment=_text(assignment) + _text(values),
-        passes=tuple(passes),
+        passes=tuple(sorted(passes)),
     )
 
 
