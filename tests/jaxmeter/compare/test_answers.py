@@ -61,6 +61,12 @@ def test_leaves_that_are_no_arrays_are_left_out():
     assert is_equal(answers_of((abs, jnp.ones(2)), (abs, jnp.ones(2))))
 
 
+def test_static_data_of_answers_are_left_out():
+    answers = [jax.tree_util.Partial(lambda: None, jnp.ones(2)) for _ in range(2)]
+    assert jax.tree.structure(answers[0]) != jax.tree.structure(answers[1])
+    assert is_equal(answers_of(*answers))
+
+
 def test_nan_and_infinities_are_counted_and_left_out_of_the_difference():
     found = answers_of(jnp.asarray([jnp.nan, jnp.inf, 1.0]), jnp.asarray([0.0, 2.0, 4.0]))
     assert (found.a_not_finite_count, found.b_not_finite_count) == (2, 0)
@@ -77,6 +83,9 @@ def test_nan_and_infinities_are_counted_and_left_out_of_the_difference():
         (jnp.ones(2, "float32"), jnp.ones(2, "float64")),
         ({"x": jnp.ones(2)}, {"y": jnp.ones(2)}),
         (jnp.ones(2), (jnp.ones(2), jnp.ones(2))),
+        ((jnp.ones(2),), [jnp.ones(2)]),
+        ((jnp.ones(2), None), (jnp.ones(2),)),
+        (None, ()),
     ],
 )
 def test_answers_of_other_trees_shapes_or_dtypes_have_no_difference(a, b):
@@ -85,7 +94,7 @@ def test_answers_of_other_trees_shapes_or_dtypes_have_no_difference(a, b):
 
 
 def test_nothing_is_an_answer():
-    found = answers_of(None, ())
+    found = answers_of(None, None)
     assert is_equal(found) and (found.max_difference, found.numbers_count) == (0.0, 0)
     assert answers_of(jnp.ones((0, 3)), jnp.ones((0, 3))).max_difference == 0.0
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.tree_util import keystr, tree_flatten_with_path
 
 from jaxmeter._capture.constants import captured_values, plain
 from jaxmeter._measure.leaves import is_traceable
@@ -23,10 +24,13 @@ def answers_of(a: Any, b: Any) -> Answers:
     ignored.
     """
     found = [
-        [leaf for leaf in jax.tree_util.tree_flatten_with_path(tree)[0] if is_traceable(leaf[1])]
+        [leaf for leaf in tree_flatten_with_path(tree)[0] if is_traceable(leaf[1])]
         for tree in (a, b)
     ]
-    trees = [" ".join(jax.tree_util.keystr(path) for path, _ in leaves) for leaves in found]
+    trees = [
+        " ".join([_containers(jax.tree.structure(tree)), *(keystr(path) for path, _ in leaves)])
+        for tree, leaves in zip((a, b), found, strict=True)
+    ]
     arrays_a, arrays_b = ([on_host(leaf) for _, leaf in leaves] for leaves in found)
     kinds = [[(one.dtype, one.shape) for one in arrays] for arrays in (arrays_a, arrays_b)]
     is_alike = trees[0] == trees[1] and kinds[0] == kinds[1]
@@ -41,6 +45,17 @@ def answers_of(a: Any, b: Any) -> Answers:
         numbers_count=sum(one.size for one in arrays_a),
         is_not_finite_alike=all(_is_not_finite_alike(*pair) for pair in pairs),
     )
+
+
+def _containers(tree: Any) -> str:
+    """Return the types of the containers in a tree, such as ``tuple(*, list(*, NoneType()))``.
+
+    The static data of containers are left out, because each call may make other static data.
+    """
+    node = tree.node_data()
+    if node is None:
+        return "*"
+    return f"{node[0].__name__}({', '.join(map(_containers, tree.children()))})"
 
 
 def values_fingerprint(arrays: Iterable[Any], about: str = "") -> str:

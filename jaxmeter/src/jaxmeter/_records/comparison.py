@@ -133,7 +133,8 @@ class Answers:
     """
 
     a_fingerprint: str
-    """SHA-256 of all arrays in the first answer, with their dtypes, shapes and positions."""
+    """SHA-256 of all arrays in the first answer, with their dtypes, shapes and places, and of the
+    types of the containers around them."""
     b_fingerprint: str
     max_difference: float | None
     """The largest difference over all numbers that are finite in both answers; None if the trees,
