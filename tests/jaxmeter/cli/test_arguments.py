@@ -206,8 +206,8 @@ def test_a_file_in_any_folder_can_be_a_target_and_is_run_once(module, audited, t
         ("audit {}:step --pickle absent", "give a file that pickle.dump"),
         # Parameters of the function that makes the case.
         ("audit {}:case -p size", "--param: got 'size'; give NAME=VALUE"),
-        ("audit {}:case -p sze=4", "got --param sze for {}:case, which takes size, factor"),
-        ("audit {}:alone -p n=4", "got --param n for {}:alone, which takes no arguments"),
+        ("audit {}:case -p sze=4", "got the parameter sze for {}:case, which takes size, factor"),
+        ("audit {}:alone -p n=4", "got the parameter n for {}:alone, which takes no arguments"),
         ("audit {}:step -p n=3 -a f64[3]", "got --param n=3 and --arg; the two cannot"),
         ("memory {}:case -p size=3 --no-args", "got --param size=3 and --no-args; the two cannot"),
         # Static arguments, calls.
@@ -228,6 +228,7 @@ def test_a_file_in_any_folder_can_be_a_target_and_is_run_once(module, audited, t
         ("{}:case --repeat 0", "got repeat=0"),
         ("{}:case -p size", "--param: got 'size'; give NAME=VALUE"),
         ("{}:case -p size=[1]", "got params"),
+        ("{}:case -p sze=4", "got the parameter sze for {}:case, which takes size, factor"),
         ("{}:absent", "has no absent; name a function of that module"),
         ("{}:case --json - --markdown -", "give one of them a file"),
         (

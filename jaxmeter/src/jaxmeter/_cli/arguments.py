@@ -16,7 +16,14 @@ from typing import Any
 
 from jaxmeter._cli.argument_files import arguments_of_npz, arguments_of_pickle
 from jaxmeter._measure.case import Call, Case, name_of
-from jaxmeter._measure.targets import module_of, resolve, split_target
+from jaxmeter._measure.targets import (
+    check_parameters,
+    module_of,
+    resolve,
+    split_target,
+    taken,
+    takes,
+)
 from jaxmeter._records.comparison import Side
 from jaxmeter._records.record import Scalar
 from jaxmeter.errors import JaxmeterError
@@ -167,9 +174,9 @@ def _with_static(case: Case, names: Sequence[str]) -> dict[str, Any]:
 def static_options(fn: Callable[..., Any], names: Sequence[str]) -> dict[str, Any]:
     """Return the options of `jax.jit` that make the named arguments static."""
     for name in names:
-        if not _takes(fn, name):
+        if not takes(fn, name):
             raise JaxmeterError(
-                f"--static: got {name!r}, but {name_of(fn)} takes {_taken(fn)}; give only names of "
+                f"--static: got {name!r}, but {name_of(fn)} takes {taken(fn)}; give only names of "
                 "arguments that the function takes"
             )
     return {"static_argnames": tuple(names)} if names else {}
@@ -247,12 +254,7 @@ def _from_module(
     module_name, name = split_target(target)
     hook = getattr(module_of(target), ARGUMENTS_HOOK, None)
     maker, maker_name = (fn, target) if hook is None else (hook, f"{module_name}:{ARGUMENTS_HOOK}")
-    for parameter in params:
-        if not _takes(maker, parameter):
-            raise JaxmeterError(
-                f"{command}: got --param {parameter} for {maker_name}, which takes "
-                f"{_taken(maker)}; give only parameters that this function takes"
-            )
+    check_parameters(command, maker, maker_name, params)
     if hook is not None:
         made = hook(name, **params)
         if isinstance(made, tuple):
@@ -281,19 +283,6 @@ def _from_module(
         f"{command}: got {got}; {options}define {ARGUMENTS_HOOK}(name) in {module_name}; or name a "
         "function that returns jaxmeter.Case(fn, args)"
     )
-
-
-def _takes(fn: Callable[..., Any], name: str) -> bool:
-    """Return whether a function takes an argument of this name; True if this is unknown."""
-    try:
-        parameters = inspect.signature(fn).parameters
-    except (TypeError, ValueError):
-        return True
-    return name in parameters or any(p.kind == p.VAR_KEYWORD for p in parameters.values())
-
-
-def _taken(fn: Callable[..., Any]) -> str:
-    return ", ".join(inspect.signature(fn).parameters) or "no arguments"
 
 
 def _needs_arguments(fn: Callable[..., Any], params: dict[str, Scalar]) -> bool:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -118,3 +119,35 @@ def resolve(
             f"{call}: got target={target!r}, which is {shown}; name a function that {wanted}"
         )
     return found
+
+
+def check_parameters(
+    call: str, fn: Callable[..., Any], target: str, parameters: Iterable[str]
+) -> None:
+    """Check that the function of a target takes keyword arguments of these names.
+
+    Raises
+    ------
+    JaxmeterError
+        If the function does not take one of the arguments.
+    """
+    for name in parameters:
+        if not takes(fn, name):
+            raise JaxmeterError(
+                f"{call}: got the parameter {name} for {target}, which takes {taken(fn)}; give "
+                "only parameters that this function takes"
+            )
+
+
+def takes(fn: Callable[..., Any], name: str) -> bool:
+    """Return whether a function takes an argument of this name; True if this is unknown."""
+    try:
+        parameters = inspect.signature(fn).parameters
+    except (TypeError, ValueError):
+        return True
+    return name in parameters or any(p.kind == p.VAR_KEYWORD for p in parameters.values())
+
+
+def taken(fn: Callable[..., Any]) -> str:
+    """Return the names of the arguments that a function takes."""
+    return ", ".join(inspect.signature(fn).parameters) or "no arguments"

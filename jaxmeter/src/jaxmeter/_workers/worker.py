@@ -17,7 +17,7 @@ from typing import Any
 from jaxmeter._measure.benchmark import BenchmarkCase
 from jaxmeter._measure.environment import host_environment, jax_environment
 from jaxmeter._measure.progress import Progress
-from jaxmeter._measure.targets import resolve
+from jaxmeter._measure.targets import check_parameters, resolve
 from jaxmeter._records.plain_data import PlainData
 from jaxmeter._records.record import Record
 from jaxmeter._workers.processes import ANSWER_BYTES, mark_worker
@@ -119,7 +119,11 @@ def _work(benchmark: BenchmarkCase, progress: Progress) -> None:
     progress.note_in("environment", **jax_environment())
     progress.enter("setup")
     start = time.perf_counter()
-    case = make_case(**benchmark.params)
+    try:
+        case = make_case(**benchmark.params)
+    except TypeError:
+        check_parameters("BenchmarkCase", make_case, benchmark.target, benchmark.params)
+        raise
     progress.note(setup_seconds=time.perf_counter() - start)
     if not isinstance(case, Case):
         raise JaxmeterError(
