@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from jaxmeter._records.argument_types import checking_types
 from jaxmeter._records.files import TEXT_BYTES, file_errors, read_file
 from jaxmeter.errors import JaxmeterError
 
@@ -275,6 +276,7 @@ def module_name(text: str) -> str:
     return _first(_MODULE, text)
 
 
+@checking_types
 def hlo_file(path: Path) -> tuple[str, str]:
     """Return the name of the HLO module in a file, and the text of the file.
 

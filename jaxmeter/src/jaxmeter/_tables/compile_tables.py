@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from jaxmeter._records.argument_types import checking_types
 from jaxmeter._records.compile import CompileProfile
 from jaxmeter._tables.schemas import frame, schema
 
@@ -64,6 +65,7 @@ schema(
 )
 
 
+@checking_types
 def compile_tables(profile: CompileProfile) -> dict[str, pd.DataFrame]:
     """Return the tables of a compile profile by name.
 

@@ -15,6 +15,7 @@ from jaxmeter._program.hlo import (
     instructions,
     named_instructions,
 )
+from jaxmeter._records.argument_types import checking_types
 from jaxmeter._tables.dumps import Dump, dump_text
 from jaxmeter._tables.schemas import frame, most, schema
 from jaxmeter.errors import JaxmeterError
@@ -125,6 +126,7 @@ _VALUE_LENGTH = 60
 _WITHOUT_RESULT = ("parameter", "get-tuple-element", "bitcast")
 
 
+@checking_types
 def dump_tables(dump: Dump) -> dict[str, pd.DataFrame]:
     """Return all tables of a dump by name.
 

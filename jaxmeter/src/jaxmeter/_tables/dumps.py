@@ -16,6 +16,7 @@ from jaxmeter._measure.accounting import compiler_account
 from jaxmeter._measure.case import Case
 from jaxmeter._measure.staging import staged
 from jaxmeter._program.hlo import module_name
+from jaxmeter._records.argument_types import checking_types
 from jaxmeter._records.files import TEXT_BYTES, file_errors, read_file
 from jaxmeter._tables.schemas import frame, schema
 from jaxmeter.errors import JaxmeterError
@@ -74,6 +75,7 @@ class Dump:
     analysed_temp_bytes: int | None = None
 
 
+@checking_types
 def dump_program(
     program: Case | jax.stages.Lowered, folder: Path, *, by_pass: bool = False
 ) -> Dump:
@@ -113,6 +115,7 @@ def dump_program(
     return dataclasses.replace(read_dump(folder), analysed_temp_bytes=temp_bytes)
 
 
+@checking_types
 def hlo_of(case: Case) -> dict[str, str]:
     """Compile a case, and return a dictionary from the module's name to its optimised HLO text.
 
@@ -130,6 +133,7 @@ def hlo_of(case: Case) -> dict[str, str]:
     return {module_name(text): text} if text else {}
 
 
+@checking_types
 def read_dump(folder: Path, module: str | None = None) -> Dump:
     """Read a dump made by `dump_program` or by ``XLA_FLAGS=--xla_dump_to=FOLDER``.
 
@@ -222,6 +226,7 @@ _TABLES = (
 _NONE = {"count": 0, "bytes": 0, "shape": ""}
 
 
+@checking_types
 def diff_dumps(before: Mapping[str, pd.DataFrame], now: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Return the differences between two dumps as the table ``dump_diff``.
 

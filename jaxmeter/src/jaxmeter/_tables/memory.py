@@ -15,6 +15,7 @@ import jax
 import pandas as pd
 
 from jaxmeter._program.memory import allocator, pareto_front
+from jaxmeter._records.argument_types import checking_types
 from jaxmeter._records.record import Record
 from jaxmeter._tables.schemas import frame, schema
 from jaxmeter.errors import JaxmeterError
@@ -59,6 +60,7 @@ class Point:
     records: Sequence[Record]
 
 
+@checking_types
 def memory_table(points: Sequence[Point]) -> pd.DataFrame:
     """Return the table ``memory``: time and memory of each choice, with the Pareto front marked.
 

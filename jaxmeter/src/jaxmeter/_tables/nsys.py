@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from jaxmeter._records.argument_types import checking_types
 from jaxmeter._records.files import check_file, file_errors
 from jaxmeter.errors import JaxmeterError
 
@@ -81,6 +82,7 @@ class NsysCapture:
     strings: dict[int, str]
 
 
+@checking_types
 def nsys_program(given: str | None = None) -> str:
     """Return the path of ``nsys``: the program ``given``, or the program on the PATH.
 
@@ -99,6 +101,7 @@ def nsys_program(given: str | None = None) -> str:
     return found
 
 
+@checking_types
 def nsys_version(nsys: str) -> str:
     """Return the version of nsys, such as ``2023.4.4.54``; empty if nsys does not print it.
 
@@ -111,6 +114,7 @@ def nsys_version(nsys: str) -> str:
     return match[1] if match else ""
 
 
+@checking_types
 def nsys_profile(nsys: str, command: Sequence[str], report: Path) -> Path:
     """Run a command under ``nsys profile``, which traces CUDA and NVTX; return the report's path.
 
@@ -130,6 +134,7 @@ def nsys_profile(nsys: str, command: Sequence[str], report: Path) -> Path:
     return made
 
 
+@checking_types
 def nsys_export(nsys: str, report: Path) -> Path:
     """Export a report as a ``.sqlite`` file next to the report, and return the file's path.
 
@@ -165,6 +170,7 @@ def _run(command: list[str], what: str) -> str:
     return done.stdout
 
 
+@checking_types
 def read_nsys(path: Path) -> NsysCapture:
     """Read a ``.sqlite`` file that nsys exported.
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from jaxmeter._program.hlo import Instruction, named_instructions, named_scopes
+from jaxmeter._records.argument_types import checking_types
 from jaxmeter._tables.events import kernel_table
 from jaxmeter._tables.nsys import NsysCapture
 from jaxmeter._tables.schemas import frame, most, schema
@@ -79,6 +80,7 @@ Known = Mapping[str, Mapping[str, Instruction]]
 """The instructions of programs, by the name of the program, then by the name of the instruction."""
 
 
+@checking_types
 def nsys_tables(
     capture: NsysCapture, hlo: Mapping[str, str] | None = None
 ) -> dict[str, pd.DataFrame]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from jaxmeter._measure.environment import host_environment
+from jaxmeter._records.argument_types import checking_types
 from jaxmeter._records.files import file_errors, write_file
 from jaxmeter._records.record import Environment
 from jaxmeter.errors import JaxmeterError
@@ -75,7 +76,8 @@ def _kind(column: str) -> str:
     return _REAL if ending in _REAL_ENDINGS else _TEXT
 
 
-def frame(name: str, rows: Any) -> pd.DataFrame:
+@checking_types
+def frame(name: str, rows: Iterable[Any]) -> pd.DataFrame:
     """Return a table with the columns of its schema, in order, converted to the schema's types.
 
     Parameters
@@ -127,6 +129,7 @@ def most(table: pd.DataFrame, column: str) -> pd.DataFrame:
     return table.sort_values(column, ascending=False, kind="stable").reset_index(drop=True)
 
 
+@checking_types
 def save(
     tables: Mapping[str, pd.DataFrame],
     folder: Path,

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from jaxmeter._program.hlo import Instruction, named_instructions
+from jaxmeter._records.argument_types import checking_types
 from jaxmeter._tables.events import kernel_table
 from jaxmeter._tables.schemas import frame, most, schema
 from jaxmeter._tables.trace_host import annotation_table, phase_table
@@ -93,6 +94,7 @@ Ops = Sequence[Instruction | None]
 """The instruction of each entry of `Trace.ops`; None if the HLO of the entry is not known."""
 
 
+@checking_types
 def trace_tables(trace: Trace, hlo: Mapping[str, str] | None = None) -> dict[str, pd.DataFrame]:
     """Return all tables of a trace by name.
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from jaxmeter._records.argument_types import checking_types
 from jaxmeter._tables.schemas import frame, schema
 from jaxmeter.errors import JaxmeterError
 
@@ -37,6 +38,7 @@ schema(
 Convert = Callable[[list[str], str, dict[str, Any]], Any]
 
 
+@checking_types
 def xprof_tables(
     path: Path, programs: Iterable[str] = (), convert: Convert | None = None
 ) -> dict[str, pd.DataFrame]:

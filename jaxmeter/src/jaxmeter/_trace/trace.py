@@ -18,6 +18,7 @@ from jax.profiler import ProfileData
 from jaxmeter._cli.arguments import with_arrays
 from jaxmeter._measure.case import Case, name_of
 from jaxmeter._measure.staging import jitted, prepared
+from jaxmeter._records.argument_types import checking_types
 from jaxmeter._records.files import file_errors
 from jaxmeter._trace.intervals import self_times, union
 from jaxmeter._trace.xspace import check_whole
@@ -93,6 +94,7 @@ class Trace:
         return float(last - first)
 
 
+@checking_types
 def runner(case: Case) -> Callable[[], Any]:
     """Return a function that runs a case under `jax.jit` and waits for the result.
 
@@ -108,6 +110,7 @@ def runner(case: Case) -> Callable[[], Any]:
     return lambda: jax.block_until_ready(run(*case.args, **case.kwargs))
 
 
+@checking_types
 def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) -> Path:
     """Trace runs of a case, and write the trace into a folder that TensorBoard can open.
 
@@ -159,6 +162,7 @@ def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) ->
     return sorted(made)[-1]
 
 
+@checking_types
 def trace_file(place: Path) -> Path:
     """Return a trace file: `place` if it is a file, otherwise the newest trace in this folder.
 
@@ -193,6 +197,7 @@ def _check_in_another_process(path: Path) -> None:
         raise JaxmeterError(f"trace: got {str(path)!r}, which JAX cannot read; trace again")
 
 
+@checking_types
 def read_trace(path: Path) -> Trace:
     """Read an ``.xplane.pb`` file.
 
