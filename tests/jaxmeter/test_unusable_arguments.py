@@ -53,6 +53,10 @@ def test_each_call_names_itself_if_it_gets_no_function_or_arguments_twice(name):
             lambda: jaxmeter.audit(power, X, [2]),
             r"^audit: <lambda> got the static argument \[2\], which JAX cannot hash; give a tuple",
         ),
+        (
+            lambda: jaxmeter.audit(step.lower(X).compile(), X),
+            "^audit: got a compiled program, .*; give the function from which the program was",
+        ),
         (lambda: jaxmeter.hoist(step, X)[0]({}, X), "that jaxmeter.hoist returned, named CUBE"),
         (lambda: jaxmeter.audit(step), r"^audit: got no arguments for step\(x\): .*\(step, x\)$"),
         (lambda: jaxmeter.hoist(power, X), r"^hoist: got \(float64\[3\]\) for <lambda>\(x, n\): "),

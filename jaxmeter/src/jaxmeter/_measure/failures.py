@@ -51,11 +51,17 @@ def raise_from_call(
 ) -> NoReturn:
     """Raise an error for a failed call of the user's function.
 
-    A clear `JaxmeterError` is raised if the arguments do not match the function's signature, or if
-    a static argument has no hash. Otherwise ``error`` itself is raised. A note on this error names
-    ``call``, the jaxmeter function that made the call. If the error is about a tracer, another note
-    says what to try. ``where`` says which of several calls failed, such as `` in call 2``.
+    A clear `JaxmeterError` is raised if the function is a compiled program, if the arguments do not
+    match the function's signature, or if a static argument has no hash. Otherwise ``error`` itself
+    is raised. A note on this error names ``call``, the jaxmeter function that made the call. If the
+    error is about a tracer, another note says what to try. ``where`` says which of several calls
+    failed, such as `` in call 2``.
     """
+    if isinstance(fn, jax.stages.Compiled):
+        raise JaxmeterError(
+            f"{call}: got a compiled program, which JAX cannot trace; give the function from which "
+            "the program was compiled"
+        ) from None
     name, given, message = name_of(fn), _given(args, kwargs), message_of(error)
     # A TypeError from the body of the function is not about the arguments of the call.
     is_binding = isinstance(error, TypeError) and _first_frame(error.__traceback__) is None
