@@ -13,7 +13,7 @@ import pytest
 
 from jaxmeter._lock.file import LOCK_FILE
 from jaxmeter._measure.case import Case, case_of
-from jaxmeter._pytest.budgets import Budget, budget_for, checked_budget, read_budgets
+from jaxmeter._pytest.budgets import Budget, Limit, budget_for, checked_budget, read_budgets
 from jaxmeter._pytest.locked import LockedTests, summary
 from jaxmeter._pytest.quantities import Quantity
 from jaxmeter.errors import JaxmeterError
@@ -123,7 +123,7 @@ def jaxmeter(request: pytest.FixtureRequest) -> Callable[..., Metered]:
     budget = budget_for(request.node.nodeid, request.config.stash[_BUDGETS])
     # The mark of the test itself comes last, so it overrides the marks of its class and module.
     for mark in reversed(list(request.node.iter_markers(_MARK))):
-        budget |= checked_budget(f"@pytest.mark.{_MARK}", mark.kwargs)
+        budget |= checked_budget(f"@pytest.mark.{_MARK}", mark.kwargs, Limit | None)
 
     measured: list[Metered] = []
     request.node.stash[_MEASURED] = measured  # a new list for each run of the test

@@ -223,6 +223,7 @@ def test_of_its_own(jaxmeter):
             "capturd_bytes = 3",
             "got a limit on the unknown quantity 'capturd_bytes'; use one of captured_bytes, ",
         ),
+        ('traces = "a"', "got traces='a'; give a whole number"),
         ("traces = -1", "got traces=-1; give a whole number >= 0"),
         ("traces = true", "got traces=True; give a whole number"),
     ],
@@ -231,6 +232,7 @@ def test_an_invalid_budget_ends_the_run_with_advice(run, limit, message):
     result = run("def test_it(): pass", f"[tool.jaxmeter.budgets]\n{limit}\n")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"*tool.jaxmeter.budgets[]]: *{message}*"])
+    assert "None" not in str(result.stderr)  # TOML has no None
 
 
 def test_the_plugin_does_not_import_jax_before_the_fixture_is_used(pytester):

@@ -17,7 +17,7 @@ from jaxmeter._records.plain_data import checked
 from jaxmeter._records.toml import tool_table
 from jaxmeter.errors import JaxmeterError
 
-Limit = Annotated[int, Meta(ge=0)] | None
+Limit = Annotated[int, Meta(ge=0)]
 Budget = dict[str, int | None]
 """The limit of each quantity; None removes the limit that an earlier pattern sets."""
 
@@ -38,10 +38,11 @@ def read_budgets(file: Path) -> dict[str, Budget]:
     }
 
 
-def checked_budget(where: str, limits: Mapping[str, Any]) -> Budget:
+def checked_budget(where: str, limits: Mapping[str, Any], kind: Any = Limit) -> Budget:
     """Check limits and return them as a budget.
 
-    ``where`` names the place of the limits. Error messages begin with this name.
+    ``where`` names the place of the limits. Error messages begin with this name. ``kind`` is the
+    type of a limit: TOML has no None, but the arguments of a mark may be None.
     """
     for name, limit in limits.items():
         if name not in QUANTITIES:
@@ -49,7 +50,7 @@ def checked_budget(where: str, limits: Mapping[str, Any]) -> Budget:
                 f"{where}: got a limit on the unknown quantity {name!r}; use one of "
                 f"{', '.join(QUANTITIES)}"
             )
-        checked(where, name, limit, Limit)
+        checked(where, name, limit, kind)
     return dict(limits)
 
 
