@@ -70,7 +70,7 @@ def test_each_call_names_itself_if_it_gets_no_function_or_arguments_twice(name):
         (lambda: jaxmeter.diff(ANY, step, X), "diff: got 3; give a function"),
         (
             lambda: jaxmeter.diff(Case(step, (X,)), Case(step, (X,)), X),
-            "neither program is a function",
+            "got 1 argument, but neither program is a function",
         ),
         (lambda: jaxmeter.inventory(step.lower(X).compile(), X), "leave the arguments out"),
         (lambda: jaxmeter.tradeoff(cast(Any, abs), [ANY]), "got 3 among the parameters"),

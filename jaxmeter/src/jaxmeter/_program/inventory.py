@@ -31,6 +31,7 @@ from jaxmeter._records.inventory import (
     SourceLine,
 )
 from jaxmeter._records.record import Memory, Record
+from jaxmeter._render.units import count_text
 from jaxmeter.errors import JaxmeterError
 
 
@@ -175,9 +176,9 @@ def diff(before: Source, now: Source, *args: Any, **kwargs: Any) -> ProgramDiff:
     """
     described = (Inventory, Record, Case, jax.stages.Compiled)
     if (args or kwargs) and isinstance(before, described) and isinstance(now, described):
+        given = count_text(len(args) + len(kwargs), "argument")
         raise JaxmeterError(
-            f"diff: got {len(args) + len(kwargs)} arguments, but neither program is a function; "
-            "leave the arguments out"
+            f"diff: got {given}, but neither program is a function; leave the arguments out"
         )
     a, b = (_described(program, args, kwargs) for program in (before, now))
     same = _equal(a.program.hlo_fingerprint, b.program.hlo_fingerprint)
