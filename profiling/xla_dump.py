@@ -66,10 +66,10 @@ def work(argv: Sequence[str] | None) -> bool:
     tables = tables_of(options, place, dumps)
     if options.than:
         tables["dump_diff"] = jt.diff_dumps(other_tables(options, place, dumps), tables)
-    scripting.save(tables, folder, live=place is None, source=str(place or dumps))
+    (total,) = tables["dump"].to_dict("records")
+    scripting.save(tables, folder, live=place is None, source=total["folder"])
     shown = {name: columns for name, columns in SHOWN.items() if name in tables}
     scripting.show(tables, shown, options.top)
-    (total,) = tables["dump"].to_dict("records")
     sizes = [bytes_text(total[name]) for name in ("temp_bytes", "analysed_temp_bytes")]
     analysed = "" if place else f" ({sizes[1]} by memory_analysis())"
     print(

@@ -1,5 +1,7 @@
 """xla_dump: a function or a folder becomes tables, and a table of differences."""
 
+import json
+
 import pandas as pd
 
 
@@ -14,3 +16,10 @@ def test_a_function_is_dumped_and_compared_with_other_parameters(xla_dump, tmp_p
     folders = [str(tmp_path / name) for name in ("dump", "dump-than")]
     assert xla_dump.main([folders[0], "--than", folders[1], "--out", str(again)]) == 0
     pd.testing.assert_frame_equal(found, pd.read_parquet(again / "dump_diff.parquet"))
+
+
+def test_a_second_run_names_the_folder_of_its_own_dump(xla_dump, tmp_path):
+    for name in ("dump", "dump-2"):
+        assert xla_dump.main(["profiled:scoped", "-p", "chunk=20", "--out", str(tmp_path)]) == 0
+        saved = json.loads((tmp_path / "environment.json").read_text())
+        assert saved["source"] == str(tmp_path / name)
