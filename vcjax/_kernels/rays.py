@@ -376,7 +376,7 @@ def _grid_sum(x, windows, offsets, alpha, test_field_at, punctured, rule: Rule):
     r = x[:, :, None, None] - part[:, :3]
     alpha = alpha[:, None, None]
     square = (r**2).sum(axis=1)
-    left_out = square < punctured
+    left_out = square <= punctured  # as in the far sum
     apart = jnp.where(left_out, punctured, square)
     near = alpha**3 * near_split(alpha * jnp.sqrt(apart))
     u, v = (
