@@ -25,7 +25,12 @@ from vcjax.interfaces._surface_setup import (
     required,
 )
 
-_NAMES = {"got B ": "got B_total ", "got points ": "got Xt "}
+_NAMES = {
+    "got B ": "got B_total ",
+    "got points ": "got Xt ",
+    "nfp nphi": "NFP Nt",
+    "nfp": "NFP",
+}
 """Names of arguments in errors, as the class below has them."""
 Flat = Sequence[float] | np.ndarray
 """Numbers in the order x11, x12, ..., x1Np, x21, ..., xNtNp, y11, ..., zNtNp."""
@@ -87,7 +92,8 @@ class VirtualCasing:
         src = check_shape(src_Nt=src_Nt, src_Np=src_Np)
         trg = check_targets(src, trg_Nt=trg_Nt, trg_Np=trg_Np)
         surface = point_major("setup", "X", _untraced("setup", "X", X), shape)
-        self._setup = SurfaceSetup(digits, NFP, half_period, surface, src, trg)
+        with errors_named("setup", _NAMES):
+            self._setup = SurfaceSetup(digits, NFP, half_period, surface, src, trg)
 
     def compute_external_B(self, B_total: Flat) -> Float[np.ndarray, " flat"]:
         """Return the field of the currents outside the surface, at the targets.

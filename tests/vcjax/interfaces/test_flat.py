@@ -114,7 +114,8 @@ def test_targets_default_to_the_source_grid(problem):
         (dict(src_Nt=0), "setup got src_Nt=0"),
         (dict(trg_Np=-2), "setup got trg_Np=-2"),
         (dict(X="surface"), "setup got X of type str"),
-        (dict(NFP=3), "^setup got an open surface"),
+        (dict(NFP=0), "^setup got NFP=0"),
+        (dict(NFP=3), "^setup got an open surface.* check NFP=3 and"),
         (dict(half_period=1), "^setup got half_period=1"),
     ],
 )
