@@ -189,7 +189,7 @@ def dense_operator() -> Program:
         field = vcjax.external_field(casing, inputs.total())
         return {
             "error_relative": PROBLEM().external_error(found),
-            "rates_error_relative": violation(found, field),
+            "matrix_error_relative": violation(found, field),
         }
 
     return Program(lambda casing: vcjax.dense_operator(casing).matrix, (casing,), check)
