@@ -93,6 +93,20 @@ def scientific(value: float) -> str:
     return f"{mantissa}e{int(exponent)}".replace("-", "−") if exponent else mantissa
 
 
+FORMATS = {
+    "seconds": seconds,
+    "bytes": bytes_,
+    "relative": scientific,
+    "count": lambda value: f"{value:,.0f}".replace(",", "\u2009"),
+}
+"""For each unit of a metric, the function that writes a value as text."""
+
+
+def difference(before: float, after: float, unit: str) -> str:
+    """Return a difference with its sign; `unit` is a key of `FORMATS`: +1.20 MB or −3."""
+    return f"{'+' if after > before else '−'}{FORMATS[unit](abs(after - before))}"
+
+
 def counted(count: int, noun: str) -> str:
     """Return a number with its noun, which is in the plural unless the number is 1: `2 cases`."""
     plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ..compile_lines import CompileLineChange, line_changes
 from ..quantities import COMPILING, Metric
-from ..units import bytes_, counted, listed
+from ..units import bytes_, counted, difference, listed
 from .findings import REPORTED, Finding
 from .read import CaseResults, CommitPair
 
@@ -23,8 +23,8 @@ PROGRAM = {
     "hlo_instructions_count": "HLO instructions",
     "fusions_count": "fusions",
     "flops": "flops",
-    "accessed_bytes": "bytes accessed",
-    "temp_bytes": "temp bytes",
+    "accessed_bytes": "accessed",
+    "temp_bytes": "of temporaries",
     "low_precision_count": "equations of low precision",
 }
 TITLES = {
@@ -176,11 +176,11 @@ def _arrays(pair: tuple[CaseResults, CaseResults]) -> tuple[str, ...]:
 def _program(by_name: Mapping[str, Finding]) -> tuple[str, ...]:
     """Return a line with the changed numbers of the program; an empty tuple if none changed."""
     changes = ", ".join(
-        f"{one.head - one.base:+.4g} {words}"
+        f"{difference(one.base, one.head, one.metric.unit)} {words}"
         for name, words in PROGRAM.items()
         if (one := by_name.get(name)) and one.base != one.head
     )
-    return (changes.replace("-", "−"),) if changes else ()
+    return (changes,) if changes else ()
 
 
 def _is_same_program(pair: tuple[CaseResults, CaseResults]) -> bool | None:

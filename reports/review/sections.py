@@ -9,7 +9,7 @@ from ..compile_lines import CompileLineChange
 from ..document.section import Fact, Figure, Section
 from ..document.svg import BOTTOM, TOP, Drawing, linear_scale
 from ..document.table import Cell, Column, Table
-from ..units import MISSING, bytes_, counted, scientific, seconds, significant
+from ..units import FORMATS, MISSING, counted, difference, seconds, significant
 from .causes import Cause, changed_lines
 from .findings import Finding
 from .verdict import Review
@@ -23,12 +23,6 @@ LINES_LEAD = (
     "profile of each case at each commit. They are scaled so that the whole profile takes the "
     "median time of trace, lower and compile."
 )
-FORMATS = {
-    "seconds": seconds,
-    "bytes": bytes_,
-    "relative": scientific,
-    "count": lambda value: f"{value:,.0f}".replace(",", "\u2009"),
-}
 
 
 def title(review: Review) -> str:
@@ -240,8 +234,7 @@ def change_words(finding: Finding) -> str:
         return "="
     if base and (finding.metric.kind != "exact" or abs(finding.ratio - 1) >= 0.005):
         return f"{significant(finding.ratio)}×"
-    difference = FORMATS[finding.metric.unit](abs(head - base))
-    return f"+{difference}" if head > base else f"−{difference}"
+    return difference(base, head, finding.metric.unit)
 
 
 def times_figure(findings: Sequence[Finding], criteria: Criteria) -> Figure:

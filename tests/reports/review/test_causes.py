@@ -106,6 +106,15 @@ def test_a_changed_program_explains_longer_calls(pair):
     assert {f.metric.name for f in cause.findings} == {"fusions_count", "steady_median_seconds"}
 
 
+def test_a_changed_program_is_described_with_units(pair):
+    def change(record):
+        changed = part("program", hlo_instructions_count=13_310)(record)
+        return part("memory", temp_bytes=record.memory.temp_bytes - 1_250_000)(changed)
+
+    (cause,) = reviewed(pair.write(change)).causes
+    assert cause.evidence == ("+12\u2009000 HLO instructions, −1.25 MB of temporaries",)
+
+
 def test_differences_between_programs_are_shown_under_the_cause(pair):
     root = pair.write(part("program", fusions_count=99, hlo_fingerprint="cd" * 32))
     text = root / "programs" / f"{CLOSURE}.txt"
