@@ -34,13 +34,16 @@ def lead(cases: pd.DataFrame) -> str:
     pair = _largest_pair(cases)
     if pair is None:
         return NOTHING
-    closure, argument = pair
-    times = (seconds(row["trace_lower_compile_median_seconds"]) for row in pair)
+    closure, _ = pair
+    medians = ""
+    # Medians of processes without a partner could contradict the ratio of the pairs.
+    if all(row["processes_count"] == closure[f"{COMPILING}_pairs_count"] for row in pair):
+        times = (seconds(row["trace_lower_compile_median_seconds"]) for row in pair)
+        medians = f", with medians of {' against '.join(times)}"
     return (
         f"If {_bytes(closure, 'captured_bytes')} are closed over instead of passed as arguments "
         f"({problem_name(closure)}), "
-        f"{ratio_words(closure, COMPILING, 'compiling')}: "
-        f"{' against '.join(times)}; "
+        f"{ratio_words(closure, COMPILING, 'compiling')}{medians}; "
         f"{ratio_words(closure, STEADY, 'the steady-state run')}."
     )
 

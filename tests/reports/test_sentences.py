@@ -32,7 +32,8 @@ def write_variants(root, *, closure, rounds):
         (
             6.0,
             6,
-            "compiling takes 2.94 times as long (2.91 to 3.15, 6 pairs): 6.00 s against 2.00 s",
+            "compiling takes 2.94 times as long (2.91 to 3.15, 6 pairs), with medians of 6.00 s "
+            "against 2.00 s;",
         ),
         (1.0, 6, "compiling takes 0.490 times"),
         (2.0, 6, "compiling shows no difference"),
@@ -45,6 +46,13 @@ def test_a_difference_is_claimed_only_if_the_interval_excludes_one(tmp_path, clo
     lead = sentences.lead(closures(tmp_path))
     assert "14.7 MB are closed over" in lead and said in lead
     assert ("too few" in lead) == (rounds == 3)
+
+
+def test_medians_are_stated_only_for_the_processes_of_the_pairs(tmp_path):
+    write_variants(tmp_path, closure=6.0, rounds=6)
+    made_up.write(tmp_path, made_up.casing_case("argument", 6, compile_seconds=90.0), 6)
+    lead = sentences.lead(closures(tmp_path))
+    assert "(2.91 to 3.15, 6 pairs); the steady-state run" in lead
 
 
 def test_too_few_processes_are_admitted_with_their_coverage(tmp_path):
