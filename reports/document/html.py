@@ -12,6 +12,8 @@ from .section import Document
 from .svg import Drawing
 
 TEMPLATES = Path(__file__).parent / "templates"
+MARK = '<meta name="generator" content="reports of vcjax">'
+"""The line of every page by which a later run knows that it may replace the page."""
 
 
 def html_page(document: Document) -> str:
@@ -31,7 +33,16 @@ def rendered(template: str, *, styles: Sequence[str], scripts: Sequence[str], **
     The values are escaped unless they are markup already.
     """
     style, script = (Markup("".join(map(asset, names))) for names in (styles, scripts))
-    return _environment().get_template(template).render(style=style, script=script, **values)
+    given = {"mark": Markup(MARK), "style": style, "script": script}
+    return _environment().get_template(template).render(given, **values)
+
+
+def is_page(path: Path) -> bool:
+    """Return whether a file is a page that was made by `rendered`."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as stream:
+        return MARK.encode() in stream.read(1000)
 
 
 @functools.cache

@@ -13,7 +13,7 @@ import pandas as pd
 
 from ..errors import ReportError
 from ..whole_files import draft_of, is_draft
-from .html import asset, html_page
+from .html import asset, html_page, is_page
 from .markdown import markdown_page
 from .section import Document
 
@@ -31,8 +31,8 @@ def write_document(document: Document, tables: Mapping[str, pd.DataFrame], out: 
     out = Path(out)
     if out.exists() and not _is_earlier_report(out):
         raise ReportError(
-            f"write_report: {out} exists and is not an earlier report; name another folder "
-            "with --out"
+            f"write_report: {out} exists and is not an earlier report; name another folder with "
+            "--out, or delete this folder"
         )
     fresh = out.with_name(f".{out.name}.new")
     shutil.rmtree(fresh, ignore_errors=True)
@@ -60,7 +60,7 @@ def _write_table(frame: pd.DataFrame, path: Path) -> None:
 
 
 def _is_earlier_report(out: Path) -> bool:
-    return out.is_dir() and ((out / "index.html").exists() or not any(out.iterdir()))
+    return is_page(out / "index.html") or (out.is_dir() and not any(out.iterdir()))
 
 
 def _replace(out: Path, fresh: Path) -> None:
@@ -77,9 +77,9 @@ def write_whole(
 ) -> None:
     """Write each file atomically into the folder `out`; `texts` maps file names to contents.
 
-    A folder that contains the first file of `texts` is treated as an earlier page of this kind. An
-    interrupted run can leave some of the files and a draft. The next run replaces the files and
-    ignores the draft.
+    A folder that contains the first file of `texts` is treated as an earlier page of this kind,
+    unless its index.html was made by another program. An interrupted run can leave some of the
+    files and a draft. The next run replaces the files and ignores the draft.
 
     Parameters
     ----------
@@ -96,10 +96,11 @@ def write_whole(
     out = Path(out)
     held = {path.name for path in out.iterdir()} if out.exists() else set()
     others = {name for name in held if not is_draft(name, texts)} - set(beside)
-    if others and next(iter(texts)) not in others:
+    is_foreign = "index.html" in others and not is_page(out / "index.html")
+    if is_foreign or (others and next(iter(texts)) not in others):
         raise ReportError(
             f"write_{kind}: {out} exists and is not an earlier {kind}; name another folder "
-            "with --out"
+            "with --out, or delete this folder"
         )
     out.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():

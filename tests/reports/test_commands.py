@@ -38,6 +38,15 @@ def test_an_interrupted_write_does_not_stop_the_next(tmp_path, left):
     assert {name: (tmp_path / name).read_text() for name in TEXTS} == TEXTS
 
 
+@pytest.mark.parametrize("command", ["build", "history"])
+def test_a_page_of_another_program_is_never_replaced(full_store, tmp_path, capsys, command):
+    page = tmp_path / "index.html"
+    page.write_text("<title>mine</title>")
+    assert main([command, "--store", str(full_store), "--out", str(tmp_path)]) == 2
+    assert "is not an earlier" in capsys.readouterr().err
+    assert page.read_text() == "<title>mine</title>"
+
+
 @pytest.mark.parametrize("left", ["notes.txt", "index.html", "notes.tmp"])
 def test_other_files_are_never_overwritten(tmp_path, left):
     (tmp_path / left).write_text("mine")
