@@ -157,8 +157,8 @@ def read_store(root: str | Path, *, commit: str | None = None) -> Store:
     if not records:
         raise ReportError(
             f"read_store: none of the {len(skipped)} files in {root} could be read; the first is "
-            f"{skipped[0].path}: {skipped[0].reason}; measure again, or use the version of "
-            "jaxmeter that wrote the files"
+            f"{skipped[0].path}: {skipped[0].reason}; name another folder with --store, measure "
+            "again, or use the version of jaxmeter that wrote the files"
         )
     return Store(root, tuple(records), tuple(skipped))
 
@@ -220,6 +220,11 @@ def _stored_record(root: Path, within: Path) -> StoredRecord:
     if not _ROUND.fullmatch(within.stem):
         raise ValueError(f"the name of the file, {within.stem!r}, is not the number of a round")
     commit, environment_key, *case, _ = within.parts
+    deeper = next(filter(is_commit, (environment_key, *case)), None)
+    if deeper is not None and not is_commit(commit):
+        # Records of several commits would be read as records of one commit.
+        store = "/".join(within.parts[: within.parts.index(deeper)])
+        raise ValueError(f"the file belongs to another store, in the folder {store}")
     record = Record.from_json(printable_text(read_file(root / within)))
     _check_usable(record)
     if record.failure is not None:

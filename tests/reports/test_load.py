@@ -154,6 +154,16 @@ def test_a_name_that_is_no_round_is_skipped(good, tmp_path, name):
     assert "not the number of a round" in only_skipped(tmp_path).reason
 
 
+def test_a_folder_of_stores_is_no_store(tmp_path):
+    for store, commit in (("records", "a" * 40), ("pair/base", "b" * 40)):
+        made_up.write(tmp_path / store, made_up.casing_case("closure", 3), commit=commit)
+    with pytest.raises(ReportError, match=r"another store, in the folder pair/base; name another"):
+        read_store(tmp_path)
+    made_up.write(tmp_path, made_up.casing_case("closure", 3), commit="local")
+    (stored,) = read_store(tmp_path).records
+    assert stored.commit == "local"
+
+
 def test_a_folder_whose_name_is_not_utf8_is_skipped(good, tmp_path):
     folder = os.fsencode(good.parent.parent) + b"/\xff"
     try:
