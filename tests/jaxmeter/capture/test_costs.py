@@ -138,6 +138,31 @@ def test_a_calibration_is_kept_for_this_machine_and_jax(tiny):
     assert calibration.calibration() is None
 
 
+@pytest.mark.parametrize(
+    "first, second",
+    [
+        ({"cpu_model": "fast"}, {"cpu_model": "slow"}),
+        ({"cpu_model": None, "machine": "a"}, {"cpu_model": None, "machine": "b"}),
+    ],
+)
+def test_machines_that_share_a_home_directory_have_separate_calibrations(
+    tiny, monkeypatch, first, second
+):
+    host = calibration.host_environment()
+
+    def on(machine):
+        changed = dataclasses.replace(host, **machine)
+        monkeypatch.setattr(calibration, "host_environment", lambda: changed)
+
+    on(first)
+    made = calibrated()
+    on(second)
+    assert calibration.calibration() is None
+    calibrated()
+    on(first)
+    assert calibration.calibration() == made
+
+
 def test_an_audit_shows_the_cost_if_there_is_a_calibration(tiny):
     captures = lambda x: LARGE * x  # noqa: E731
     assert jaxmeter.audit(captures, X).embedding_seconds is None

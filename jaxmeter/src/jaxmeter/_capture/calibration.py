@@ -6,6 +6,7 @@ not measured here.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import statistics
 import time
@@ -93,11 +94,14 @@ def _compile_seconds(array: jax.Array, clock: Clock) -> float:
 
 
 def _here() -> dict[str, str]:
-    environment = jax_environment()
+    environment, host = jax_environment(), host_environment()
     here = {name: environment[name] for name in ("jax", "backend", "device_kind")}
-    return here | {"cpu_model": host_environment().cpu_model or ""}
+    # Machines with processors of unknown models must not share a calibration.
+    return here | {"cpu_model": host.cpu_model or host.machine}
 
 
 def _file() -> Path:
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache, "jaxmeter", f"calibration-{jax.__version__}-{jax.default_backend()}.json")
+    # Machines that share a home directory have separate files.
+    digest = hashlib.sha256(repr(_here()).encode()).hexdigest()[:12]
+    return Path(cache, "jaxmeter", f"calibration-{digest}.json")
