@@ -54,8 +54,7 @@ def shape_gradient(*, workload: str, digits: int) -> Case:
             "process_peak_bytes": float(peak),
         }
 
-    nodes = float(rule.quad_nphi * rule.quad_ntheta)
-    return Case(fn=gradient, args=arguments, check=check, extras={**extras, "node_count": nodes})
+    return Case(fn=gradient, args=arguments, check=check, extras=extras)
 
 
 def scalar_of_field(
