@@ -14,11 +14,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from vcjax._checks import check_constants
-from vcjax._compiled import operands
 from vcjax._data_checks.watch import watch
 from vcjax._devices import Devices, copied, device_mesh
 from vcjax._geometry.nodes import at_targets, one_period, set_up, surface_nodes
-from vcjax._groups import by_rows, row_groups
 from vcjax._kernels.far import FIELD
 from vcjax._kernels.near import combine_field, field_weights_at
 from vcjax._options import Tiles, resolve_far_dtype, resolve_near, resolve_tiles
@@ -35,6 +33,8 @@ from vcjax._prepared import (
     source_fields,
     weight_groups,
 )
+from vcjax._programs.compiled import operands
+from vcjax._programs.groups import by_rows, row_groups
 from vcjax._pytree import pytree
 from vcjax._quadrature.rule import FIELD_PARTS, Rule
 from vcjax._quadrature.tables import Tables, tables

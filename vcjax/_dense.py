@@ -15,7 +15,6 @@ from jaxtyping import Array, Float
 
 from vcjax._casing import Casing
 from vcjax._checks import check_casing, check_jax, check_vectors
-from vcjax._compiled import compiled, operands
 from vcjax._data_checks.watch import check_evaluated, watch_alike
 from vcjax._errors import VcjaxError
 from vcjax._geometry.nodes import one_period
@@ -23,6 +22,7 @@ from vcjax._kernels.far import FIELD, far_sum
 from vcjax._kernels.near import combine_field, field_weights_at, patches
 from vcjax._options import Tiles, memory_shortage, resolve_tiles
 from vcjax._prepared import on_nodes
+from vcjax._programs.compiled import compiled, operands
 from vcjax._pytree import pytree
 
 # Number of targets whose matrix rows are computed at once. The temporaries contain a few times nine

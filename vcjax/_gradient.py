@@ -25,13 +25,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from vcjax._checks import check_constants
-from vcjax._compiled import operands
 from vcjax._data_checks.watch import watch
 from vcjax._devices import Devices, copied, device_mesh
 from vcjax._geometry.jump import dual_basis, symmetric_traceless, total_gradient
 from vcjax._geometry.nodes import at_targets, one_period, set_up, surface_nodes
 from vcjax._geometry.resample import as_rows, resampled
-from vcjax._groups import by_rows, row_groups
 from vcjax._kernels.gradient import (
     GRADIENT,
     combine_gradient,
@@ -53,6 +51,8 @@ from vcjax._prepared import (
     warn_of_field_rule,
     weight_groups,
 )
+from vcjax._programs.compiled import operands
+from vcjax._programs.groups import by_rows, row_groups
 from vcjax._pytree import pytree
 from vcjax._quadrature.rule import GRADIENT_PARTS, Rule
 from vcjax._quadrature.tables import GradientTables, Tables, gradient_tables

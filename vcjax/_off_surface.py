@@ -19,13 +19,11 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from vcjax._checks import check_constants, check_points
-from vcjax._compiled import ONE_THREAD, compiled, is_tracing, operands
 from vcjax._data_checks.watch import watch
 from vcjax._devices import Devices, copied, device_mesh, over_targets
 from vcjax._errors import errors_named
 from vcjax._geometry.foot import filled_count
 from vcjax._geometry.nodes import on_host, set_up, surface_nodes
-from vcjax._groups import in_groups
 from vcjax._kernels.off_surface import Nodes
 from vcjax._off_surface_result import OffSurface, field_result, gradient_result, missed_parts
 from vcjax._options import Tiles, resolve_tiles
@@ -37,6 +35,8 @@ from vcjax._prepared import (
     source_fields,
     warn_of_field_rule,
 )
+from vcjax._programs.compiled import ONE_THREAD, compiled, is_tracing, operands
+from vcjax._programs.groups import in_groups
 from vcjax._pytree import pytree
 from vcjax._quadrature.choose import choose_off_surface
 from vcjax._quadrature.rule import Rule

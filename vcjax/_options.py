@@ -27,7 +27,7 @@ import numpy as np
 
 from vcjax._checks import check_integer
 from vcjax._errors import AccuracyWarning, VcjaxError, warn
-from vcjax._groups import processor_count
+from vcjax._programs.groups import processor_count
 from vcjax._quadrature.rule import FIELD_PARTS, GRADIENT_PARTS, Rule
 
 Operator = Literal["B", "BOFF", "GRADB"]
@@ -116,7 +116,8 @@ def resolve_tiles(
 
     Parameters
     ----------
-    grouped : whether targets are evaluated in groups, each on one processor (`vcjax._groups`).
+    grouped : whether targets are evaluated in groups, each on one processor; see
+        `vcjax._programs.groups`.
 
     Raises
     ------

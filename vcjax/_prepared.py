@@ -21,10 +21,10 @@ from vcjax._devices import divided, over_targets
 from vcjax._errors import UnresolvedWarning, VcjaxError, warn
 from vcjax._geometry.nodes import at_targets, one_period, target_rows
 from vcjax._geometry.resample import as_rows, resampled
-from vcjax._groups import RowGroups, by_rows, row_groups
 from vcjax._kernels.far import Kernel, far_sum
 from vcjax._kernels.near import apply_weights, punctured_squares, stored_weights, target_spacing
 from vcjax._options import NearOptions, Tiles, weights_bytes
+from vcjax._programs.groups import RowGroups, by_rows, row_groups
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import Tables
 

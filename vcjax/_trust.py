@@ -13,14 +13,14 @@ from jaxtyping import Array, Float
 
 from vcjax._casing import Casing, casing_operator
 from vcjax._checks import check_casing, check_concrete, check_jax
-from vcjax._compiled import QUICK, compiled, operands
 from vcjax._errors import VcjaxError, errors_named
 from vcjax._geometry import resample
 from vcjax._geometry.nodes import at_targets, one_period
 from vcjax._gradient import GradientCasing, gradient_operator, surface_gradient
-from vcjax._groups import by_rows, row_groups
 from vcjax._options import Tiles, resolve_tiles
 from vcjax._prepared import Rows, on_rows
+from vcjax._programs.compiled import QUICK, compiled, operands
+from vcjax._programs.groups import by_rows, row_groups
 from vcjax._quadrature.missed import unresolved
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.slopes import missed_slope

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.reports import made_up
-from tests.reports.history_stores import failed_history as failed_history
-from tests.reports.history_stores import stepped_store as stepped_store
+from tests.reports.history.stores import failed_history as failed_history
+from tests.reports.history.stores import stepped_store as stepped_store
 
 BROWSER_OPTIONS = (
     "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync "

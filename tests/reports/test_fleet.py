@@ -11,7 +11,7 @@ from reports.__main__ import main
 from reports.history import make_history
 from reports.store.fleet import compact, read_any
 from tests.reports import made_up
-from tests.reports.history_stores import write_stepped
+from tests.reports.history.stores import write_stepped
 
 pytest.importorskip("duckdb", reason="needs the extra fleet")
 

@@ -10,7 +10,7 @@ from reports import ReportError
 from reports.commits import Commit
 from reports.history.noise import MINIMUM, noise_threshold
 from reports.triage import triage
-from tests.reports.history_stores import COMMITS, STEP
+from tests.reports.history.stores import COMMITS, STEP
 
 
 def test_a_threshold_is_the_minimum_without_a_past_and_grows_with_the_noise():

@@ -10,7 +10,8 @@ import pytest
 
 import vcjax
 from tests.vcjax.common import determined, small_torus
-from vcjax import _groups, problems
+from vcjax import problems
+from vcjax._programs import groups
 
 # Inside and outside, near the surface and far from it.
 POINTS = np.array(
@@ -82,7 +83,7 @@ def test_all_numbers_of_points_share_a_program(casing, problem, found):
 def test_groups_in_threads_give_each_point_its_own_result(
     casing, problem, found, monkeypatch, processors, count
 ):
-    monkeypatch.setattr(_groups, "processor_count", lambda: processors)
+    monkeypatch.setattr(groups, "processor_count", lambda: processors)
     at = np.arange(count) % len(POINTS)
     assert_same(vcjax.field_at(casing, problem.B, POINTS[at]), found, at, rtol=1e-12, atol=0)
 

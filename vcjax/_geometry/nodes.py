@@ -15,9 +15,9 @@ from jax import lax
 from jax.core import Tracer
 from jaxtyping import Array, Float, Int
 
-from vcjax._compiled import compiled, operands
 from vcjax._errors import VcjaxError, errors_named
 from vcjax._geometry.resample import as_rows, resampled
+from vcjax._programs.compiled import compiled, operands
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import Tables
 

@@ -28,8 +28,8 @@ from jaxtyping import Array, Float
 
 from vcjax._kernels.pairs import pair_product, pair_weights
 from vcjax._kernels.vectors import components, cross, dot_and_cross, stacked
-from vcjax._loops import map_tiles
 from vcjax._options import Tiles
+from vcjax._programs.loops import map_tiles
 from vcjax._quadrature.rule import Rule
 
 # In float32 the offset of a target from the centre of a block is rounded. Small blocks keep the

@@ -22,8 +22,8 @@ from vcjax._geometry.patch import PatchInterpolation
 from vcjax._kernels.far import FIELD, far_sum, images
 from vcjax._kernels.gradient import gradient_puncture
 from vcjax._kernels.rays import NearPart, TestField, near_part
-from vcjax._loops import by_tiles
 from vcjax._options import Tiles
+from vcjax._programs.loops import by_tiles
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import OffSurfaceTables
 

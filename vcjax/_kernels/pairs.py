@@ -28,7 +28,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from vcjax._compiled import has_avx512
+from vcjax._programs.compiled import has_avx512
 
 _COLUMNS = 16
 """Largest number of columns in one product of matrices. XLA multiplies up to 16 columns fastest."""

@@ -14,10 +14,10 @@ from jaxtyping import Float
 import vcjax
 from vcjax import Rule, VcjaxError
 from vcjax._checks import check_concrete, check_grid, check_integer
-from vcjax._compiled import is_tracing
 from vcjax._data_checks.watch import check_evaluated
 from vcjax._errors import made_up_data
 from vcjax._geometry.surface import outward_normals, surface_frame
+from vcjax._programs.compiled import is_tracing
 from vcjax._quadrature.choose import resolves
 from vcjax._quadrature.plan import MAX_DIGITS
 

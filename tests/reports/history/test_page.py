@@ -10,7 +10,7 @@ import pytest
 from reports.history import write_history
 from reports.history.page import compact, history_page
 from tests.reports.conftest import assert_self_contained
-from tests.reports.history_stores import COMMITS, STEP
+from tests.reports.history.stores import COMMITS, STEP
 
 
 def test_the_page_is_one_file_that_loads_nothing(failed_history, tmp_path):

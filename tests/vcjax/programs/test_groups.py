@@ -12,7 +12,7 @@ import pytest
 import jaxmeter
 import vcjax
 from tests.vcjax.common import casing_of, rule_of, small_torus
-from vcjax import _groups
+from vcjax._programs import groups
 
 pytestmark = pytest.mark.filterwarnings("ignore::vcjax.VcjaxWarning")
 
@@ -33,11 +33,11 @@ def casings(problem):
 
 
 def use_processors(monkeypatch, count):
-    monkeypatch.setattr(_groups, "processor_count", lambda: count)
+    monkeypatch.setattr(groups, "processor_count", lambda: count)
 
 
 def groups_of(casing, *values):
-    return _groups.row_groups(casing.rule, casing.devices, casing, *values)
+    return groups.row_groups(casing.rule, casing.devices, casing, *values)
 
 
 @pytest.mark.cpu
@@ -73,8 +73,8 @@ def test_groups_give_the_near_weights_of_one_program(problem, monkeypatch, prepa
 @pytest.mark.parametrize("processors", [1, 3])
 def test_each_group_is_evaluated_once(monkeypatch, processors):
     use_processors(monkeypatch, processors)
-    monkeypatch.setattr(_groups, "_GROUP", 3)
-    monkeypatch.setattr(_groups, "_LEAST_GROUP", 3)
+    monkeypatch.setattr(groups, "_GROUP", 3)
+    monkeypatch.setattr(groups, "_LEAST_GROUP", 3)
     counts = []
 
     def evaluate(group, used):
@@ -82,7 +82,7 @@ def test_each_group_is_evaluated_once(monkeypatch, processors):
         return (jax.device_put(group[:, 0]),)
 
     points = np.arange(15.0).reshape(5, 3)
-    (found,) = _groups.in_groups(evaluate, points)
+    (found,) = groups.in_groups(evaluate, points)
     assert counts == [3, 2]
     np.testing.assert_array_equal(found, points[:, 0])
 
@@ -97,10 +97,10 @@ def test_rows_with_large_results_are_in_smaller_groups_that_share_the_work(casin
         *((few, 5, 3), (few, 3, 3), (few, 2, 1), (few, 0.5, 1)),
         *((many, 23, 23), (many, 10, 8), (many, 3, 3), (many, 2, 2)),
     ):
-        row_bytes = int(_groups._GROUP_BYTES / rows_in_a_group)
-        groups = _groups.row_groups(rule, None, row_bytes=row_bytes)
-        assert groups == (rule.trg_shape[0], each)
-    assert _groups.row_groups(few, None) == (5, 3)
+        row_bytes = int(groups._GROUP_BYTES / rows_in_a_group)
+        found = groups.row_groups(rule, None, row_bytes=row_bytes)
+        assert found == (rule.trg_shape[0], each)
+    assert groups.row_groups(few, None) == (5, 3)
 
 
 @pytest.mark.cpu
@@ -159,8 +159,8 @@ import jax
 jax.config.update("jax_enable_x64", True)
 import vcjax
 from tests.vcjax.common import casing_of, small_torus
-from vcjax import _groups
-_groups.processor_count = lambda: 2
+from vcjax._programs import groups
+groups.processor_count = lambda: 2
 problem = small_torus()
 def work():
     threading.main_thread().join()

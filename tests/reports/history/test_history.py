@@ -12,7 +12,7 @@ from reports.__main__ import main
 from reports.history import make_history, reviews, write_history, write_reviews
 from reports.history.page import compact
 from tests.reports import made_up
-from tests.reports.history_stores import COMMITS, LAST, STEP
+from tests.reports.history.stores import COMMITS, LAST, STEP
 
 
 @pytest.fixture(scope="module")

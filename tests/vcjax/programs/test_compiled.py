@@ -9,12 +9,13 @@ import pytest
 
 import vcjax
 from tests.vcjax.common import casing_of, rule_of, small_torus, toroidal_field
-from vcjax import _compiled, problems
+from vcjax import problems
+from vcjax._programs import compiled
 
 X = np.linspace(0.0, 1.0, 3)
 
 
-@_compiled.compiled({"no_such_option": 1}, static_argnums=(1,))
+@compiled.compiled({"no_such_option": 1}, static_argnums=(1,))
 def scaled(x, factor):
     return factor * x**2
 
@@ -31,19 +32,19 @@ def test_only_direct_calls_have_the_options():
 
 def test_an_option_set_by_the_user_is_left_as_it_is(monkeypatch):
     name = "xla_backend_optimization_level"
-    monkeypatch.setattr(_compiled, "_FLAGS", f"--{name}=0")
-    assert name not in _compiled._options(**{name: 1})
-    monkeypatch.setattr(_compiled, "_FLAGS", "")
-    assert name in _compiled._options(**{name: 1})
+    monkeypatch.setattr(compiled, "_FLAGS", f"--{name}=0")
+    assert name not in compiled._options(**{name: 1})
+    monkeypatch.setattr(compiled, "_FLAGS", "")
+    assert name in compiled._options(**{name: 1})
 
 
 @pytest.mark.parametrize("avx512", [True, False])
 def test_long_vectors_are_asked_for_with_avx512_only(monkeypatch, avx512):
-    monkeypatch.setattr(_compiled, "_FLAGS", "")
-    monkeypatch.setattr(_compiled, "has_avx512", lambda: avx512)
-    options = _compiled._options()
+    monkeypatch.setattr(compiled, "_FLAGS", "")
+    monkeypatch.setattr(compiled, "has_avx512", lambda: avx512)
+    options = compiled._options()
     assert options == ({"xla_cpu_prefer_vector_width": 512} if avx512 else {})
-    program = _compiled.compiled(options)(lambda x: x**2)
+    program = compiled.compiled(options)(lambda x: x**2)
     np.testing.assert_array_equal(program(X), X**2)
 
 
@@ -103,7 +104,7 @@ def test_a_large_array_may_be_overwritten_as_soon_as_it_was_converted():
     array = np.ones(2_000_000)
     for _ in range(5):
         array[:] = 1.0
-        found = _compiled.operands(array)
+        found = compiled.operands(array)
         array[:] = 0.0
         assert found.min() == 1.0
 

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from vcjax._compiled import (
+from vcjax._geometry.nodes import on_host
+from vcjax._programs.compiled import (
     ONE_THREAD,
     QUICK,
     available_processors,
@@ -21,7 +22,6 @@ from vcjax._compiled import (
     enable_x64,
     is_tracing,
 )
-from vcjax._geometry.nodes import on_host
 from vcjax._quadrature.rule import Rule
 
 _LEAST_GROUP = 64
