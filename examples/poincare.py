@@ -31,7 +31,7 @@ def coil_field(points, curves):
 
 
 def trace(start, casing, B, curves):
-    """Return the positions (R, Z) of field lines after every period.
+    """Return the positions (R, Z) of field lines after every period, shape (PERIODS, 2, LINES).
 
     The field lines are computed with Runge-Kutta steps in phi.
     """
