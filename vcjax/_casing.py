@@ -141,9 +141,10 @@ def external_field(
     chunk_size, target_chunk_size : largest numbers of sources and of targets in a tile, or "auto".
         A tile is the part of the sum over sources and targets that is in memory at one time. The
         sizes change speed and memory. They change the result by rounding only.
-    far_dtype : precision of the sum over sources and targets. "float32" is allowed for a rule of at
-        most 5 digits. On a CPU it takes half the time of "float64". It adds an error of up to 3e-6
-        of max |B| (W7-X). "auto" means "float32" if the rule allows it, else "float64".
+    far_dtype : precision of the sum over sources and targets. "float32" is allowed for a rule
+        chosen for fields of at most 5 digits. On a CPU it takes half the time of "float64". It adds
+        an error of up to 3e-6 of max |B| (W7-X). "auto" means "float32" if the rule allows it, else
+        "float64".
 
     Returns
     -------

@@ -168,8 +168,8 @@ def _steepness(nodes: Nodes) -> Float[Array, ""]:
 def _no_slope(points, surface, on_surface) -> Float[Array, " n"]:
     """Return 0 at each point, with NaN derivatives on the surface.
 
-    The two sides of the surface have different derivatives across it, so no single value is right
-    on the surface.
+    On the two sides of the surface, T[B] has different derivatives across the surface, so no single
+    value is right on the surface.
     """
     return jnp.zeros(points.shape[0])
 

@@ -1,7 +1,7 @@
 """Resolve the options of calls: tile sizes, precision, storage of near weights, and memory limits.
 
 A tile is the part of the sum over sources and targets that is in memory at one time. Each operator
-has its own tile sizes. The first setting in this list that is present determines the sizes:
+has its own tile sizes. For each size, the first setting in this list that is present applies:
 
 1. the caller's argument, an integer;
 2. ``VCJAX_CHUNK_B_SRC`` and ``VCJAX_CHUNK_B_TRG``, each an integer;
@@ -267,7 +267,7 @@ def memory_shortage(what: str, needed: int, advice: str) -> str:
 
 
 def device_bytes() -> int:
-    """Return the memory of the default device in bytes.
+    """Return the memory of the first device of this process in bytes.
 
     On a CPU, return the memory that this process may use.
     """

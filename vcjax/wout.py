@@ -116,7 +116,7 @@ class Equilibrium:
         return self._tangents(*self._grid("tangents", nphi, ntheta, half_period))[1:]
 
     def exact_grid(self, *, half_period: bool = True) -> tuple[int, int]:
-        """Return (nphi, ntheta) of the smallest grid that resolves `boundary` and `field` exactly.
+        """Return (nphi, ntheta) of a grid just fine enough for `boundary` and `field` to be exact.
 
         The field is a product of two Fourier series, so the mode numbers of both add up. Cartesian
         components add one more mode in phi.
@@ -214,7 +214,7 @@ def from_wout(
     """Read a VMEC equilibrium, choose the quadrature and prepare the plasma boundary.
 
     Evaluate the external field with ``vcjax.external_field(*from_wout(...))``. Boundary and field
-    are sampled on the smallest grid that represents the file's Fourier series exactly.
+    are sampled on a grid just fine enough to represent the file's Fourier series exactly.
 
     Parameters
     ----------

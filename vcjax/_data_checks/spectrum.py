@@ -30,7 +30,7 @@ _EVEN = 0.7
 """Limit of the ratio of the last two amplitudes to the two before them. Above this limit, the last
 two may be noise."""
 _FLAT = 0.1
-"""Least ratio of power per outer mode to power per inner mode that indicates noise."""
+"""Least ratio of power per outer mode to power per inner mode (`_Corner`) that indicates noise."""
 
 
 class Outlier(NamedTuple):

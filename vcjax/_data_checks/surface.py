@@ -14,7 +14,7 @@ from vcjax._quadrature.rule import Rule
 
 @dataclass(eq=False)
 class WatchedSurface:
-    """A stored surface, used to check the fields that its casings evaluate.
+    """A stored surface, used to check the fields that are evaluated with its casings.
 
     Attributes
     ----------

@@ -12,7 +12,7 @@ _SCALARS = ("nfp", "lasym__logical__")
 _MODES = ("xm", "xn", "xm_nyq", "xn_nyq")
 _PROFILES = ("rmnc", "zmns", "bsupumnc", "bsupvmnc")
 _NFP_LIMIT = 1000
-"""Largest nfp that vcjax accepts, in every call."""
+"""Largest nfp that `vcjax.choose` accepts."""
 
 
 def read_variables(path: str | PathLike[str]) -> dict[str, np.ndarray]:

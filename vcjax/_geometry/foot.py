@@ -11,9 +11,10 @@ one field period, so each Newton step rotates the point into this period.
 Let r be the vector from the surface to the point, and let x_i and x_ij be the first and second
 derivatives of a surface point with respect to u and v. Half the square of the distance has the
 gradient -x_i . r and the Hessian x_i . x_j - x_ij . r. Beyond a centre of curvature the Hessian is
-not positive definite. A multiple of the identity is then added to the Hessian, so that each step
-descends. A step that does not reduce the distance is repeated with a quarter of its length
-(J. Nocedal, S. J. Wright, Numerical Optimization, 2006, section 3.4).
+not positive definite. If its least eigenvalue is below `_LEAST_CURVATURE`, a multiple of the
+identity is added to it, so that each step descends. A step that does not reduce the distance is
+repeated with a quarter of its length (J. Nocedal, S. J. Wright, Numerical Optimization, 2006,
+section 3.4).
 """
 
 from collections.abc import Callable
@@ -169,7 +170,7 @@ def _nearest_nodes(points, surface: Periods, stride: tuple[int, int], rule: Rule
     coarse = one_period(surface.nodes, rule)[:, :: stride[0], :: stride[1]]
     rows, columns = coarse.shape[1:]
     torus = jnp.einsum("gij,jrc->igrc", surface.turns, coarse, precision="highest")
-    # The last sector may repeat columns of the first.
+    # The last sectors may repeat the first columns.
     width = -(-columns // _SECTORS)
     torus = torus.reshape(3, rule.nfp * rows, columns)
     fill = width * _SECTORS - columns

@@ -26,7 +26,7 @@ def dual_basis(x_phi, x_theta, xp: Any):
 def total_gradient(basis, slopes):
     """Return the gradient [i, k] = d_i B_k of a field without divergence and curl.
 
-    The gradient is the symmetric traceless part of the tensor D in the docstring of
+    The gradient is the symmetric traceless part of the matrix D in the docstring of
     `vcjax._gradient`. It does not depend on the sign of the normal.
 
     Parameters

@@ -1,7 +1,7 @@
 """Interpolate from the grid of a patch to its polar nodes, and shift the grid to a point.
 
-A patch is the rectangle of grid nodes around a target. The interpolation to polar nodes is a
-product of local Lagrange interpolations in phi and theta, and is the same for every target. With
+The grid of a patch is the rectangle of nodes around its target. The interpolation to polar nodes is
+a product of local Lagrange interpolations in phi and theta, and is the same for every target. With
 dense matrices this interpolation would take most of the time of preparing a surface. Two properties
 reduce its time to a tenth:
 

@@ -2,9 +2,9 @@
 
 From one field period to the next, vectors are rotated about the z axis. Their Cartesian components
 are therefore not periodic over a field period. The components W in the co-rotating frame, which
-rotates with phi, are periodic. Except in `surface_period`, data are resampled on one field period
-in this frame, as two small dense products ``D_phi @ W @ D_theta.T``. The products are exact for
-band-limited data, linear, differentiable, and fast on any device.
+rotates with phi, are periodic. Except in `surface_period`, this module resamples data on one field
+period in this frame, as two small dense products ``D_phi @ W @ D_theta.T``. The products are exact
+for band-limited data, linear, differentiable, and fast on any device.
 
 Compiled programs resample with `resampled`, whose matrices are made on the host. Inside this
 package arrays are component-first, ``(3, nphi, ntheta)``. Cartesian components in the fixed frame
@@ -251,7 +251,7 @@ def resampled(values: Any, phi: Any, theta: Any) -> Any:
     """Resample a vector field to laboratory components at other points, by two matrix products.
 
     The arrays are NumPy arrays or traced arrays, and the result is of the same kind. NumPy arrays
-    with a single image are multiplied in the cheaper order.
+    with a single image are multiplied by `phi` first if this is clearly cheaper.
 
     Parameters
     ----------

@@ -143,7 +143,8 @@ def reach_of_patches(rule: Rule) -> float:
 
     Let h be the spacing of the nodes. Without a patch, the error of the far sum is about
     exp(-2 pi s) at a distance of s spacings. The error of its gradient is 2 pi/h times this error.
-    Outside a circle of n nodes both errors fall more slowly, like (1 + 2 pi s/n)^-n.
+    Outside a circle of n nodes both errors fall more slowly, like (1 + 2 pi s/n)^-n. For gradients,
+    the result allows for this slower fall.
     """
     if not rule.gradient:
         return (1.1 * rule.cutoff**2 + 4.0) / (2 * np.pi)

@@ -31,7 +31,8 @@ from jaxtyping import Array, Float
 from vcjax._programs.compiled import has_avx512
 
 _COLUMNS = 16
-"""Largest number of columns in one product of matrices. XLA multiplies up to 16 columns fastest."""
+"""Largest number of columns in one product of matrices in `pair_product`. XLA multiplies up to 16
+columns fastest."""
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))

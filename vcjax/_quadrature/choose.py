@@ -135,8 +135,8 @@ def choose_off_surface(
         _LARGEST if cap is None else check_integer(call, name, cap, 1, _LARGEST)
         for name, cap in (("max_nphi", max_nphi), ("max_ntheta", max_ntheta))
     ]
-    # Points may lie anywhere, so there is no target grid. A grid of one target does not restrict
-    # the choice of nodes.
+    # Points may lie anywhere, so there is no target grid. A grid of one target restricts the choice
+    # of nodes least.
     options: dict[str, Any] = dict(trg_nphi=1, trg_ntheta=1, gradient=gradient, off_surface=True)
 
     def chosen(digits: int):
@@ -195,7 +195,7 @@ def _finer_interpolation(rule: Rule) -> Rule:
 
 
 def resolves(rule: Rule, X: np.ndarray, B: np.ndarray, digits: int) -> bool:
-    """Return whether the grid of a rule resolves B, or its gradient, to the given digits.
+    """Return whether the grid of a rule resolves B, or the gradient of B, to the given digits.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def resolves(rule: Rule, X: np.ndarray, B: np.ndarray, digits: int) -> bool:
 
     Raises
     ------
-    VcjaxError : if B does not have the symmetry of its grid.
+    VcjaxError : if B breaks at a seam (`vcjax._quadrature.seams`).
     """
     field = B.transpose(2, 0, 1)
     check_field_seams("resolves", field, rule.nfp, rule.half_period)

@@ -25,7 +25,7 @@ def surface_metric(samples: np.ndarray, nfp: int) -> np.ndarray:
 
     Parameters
     ----------
-    samples : (3, n, m) co-rotating points of one period.
+    samples : (3, n, m) co-rotating points of one period, from `facing_x`.
 
     Raises
     ------

@@ -32,8 +32,8 @@ def unresolved(samples: Any, rule: Rule, xp: Any):
     -------
     tails : (2,) errors of the grid of B along phi and theta.
     missed : (n, m) largest error of the interpolation within half a patch radius of each sample.
-        Beyond half the radius, the near kernel is small. For points off the surface, `missed` is
-        the largest error between nodes (`BETWEEN_NODES`).
+        Beyond half the radius, the near kernel is small. If the rule is for points off the surface,
+        these errors are multiplied by `BETWEEN_NODES`.
     """
     samples = samples if xp is np else lax.stop_gradient(samples)
     largest = xp.sqrt((samples**2).sum(axis=0).max())

@@ -22,9 +22,9 @@ by a factor of 10^0.3. The demands on a rule are:
   the surface, and 12 more off the surface. The interpolation is one-sided near the rim, where the
   near kernel is small, so that one node beyond the rim is enough.
 - Along phi and theta, the grid has at least 2.8 nodes for each wavelength of the highest mode of
-  the field that must be resolved. The amplitudes of all modes above this mode add up to less than
-  the requested error. The grid is finer if the interpolation of strong modes on patches requires
-  more nodes (`nodes_for_interpolation`).
+  the field that must be resolved. The amplitudes of all modes above this mode add up to at most the
+  requested error. The grid is finer if the interpolation of strong modes on patches requires more
+  nodes (`nodes_for_interpolation`).
 - The polar rule also resolves the highest modes of the field (`vcjax._quadrature.waves`).
 - The grid is fine enough for the Lagrange interpolation of the surface's normals.
 - Grid and polar rule resolve the kernel on other sheets of the surface, at their actual distance

@@ -44,7 +44,7 @@ def gauss_legendre(count: int, first: float = 0.0, last: float = 1.0):
 
 @lru_cache(maxsize=64)
 def _half_rule(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nodes t = 1 - x with t <= 1 of a Gauss-Legendre rule on [-1, 1], and weights."""
+    """Return t = 1 - x and the weights, for nodes x >= 0 of the Gauss-Legendre rule on [-1, 1]."""
     half = (count + 1) // 2
     t = 2 * np.sin(np.pi * (np.arange(half, dtype=np.longdouble) + 0.75) / (2 * count + 1)) ** 2
     for _ in range(_NEWTON_STEPS):

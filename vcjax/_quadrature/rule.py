@@ -1,4 +1,4 @@
-"""Define `Rule`: all sizes and constants of a quadrature, fixed before any array is made."""
+"""Define `Rule`: the sizes and constants of a quadrature, which determine all array shapes."""
 
 from dataclasses import dataclass
 

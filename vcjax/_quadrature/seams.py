@@ -62,7 +62,7 @@ def check_surface_seams(call: str, X: np.ndarray, nfp: int, half_period: bool) -
 def _check_few_rows(call: str, parts, nfp: int, half_period: bool) -> None:
     """Raise an error if rows have unequal steps of the toroidal angle.
 
-    This check is for surfaces with too few rows to compare second differences.
+    This check is for surfaces of fewer than six rows, for which second differences are not enough.
 
     Parameters
     ----------

@@ -52,8 +52,9 @@ class Sheets:
         grid are 2 pi rho apart.
 
     A second ball may touch the surface at p and at a point near q that lies on another
-    cross-section. If the second ball is smaller, its radius takes the place of rho in `nodes`. It
-    also takes the place of rho in `along_phi` if `separation` is finite.
+    cross-section. If q is more than `_BENT_SHEET` away from p in theta and the second ball is
+    smaller, its radius takes the place of rho in `nodes`. It also takes the place of rho in
+    `along_phi` if `separation` is finite.
     """
 
     separation: np.ndarray
@@ -297,11 +298,11 @@ def _sections(turned, values, angles, period: float) -> np.ndarray:
     turned : (rows, columns) toroidal angles of the values, increasing from row to row by less than
         a period in total.
     values : (2, rows, columns) values at these angles.
-    angles : (rows,) toroidal angles of the cross-sections.
+    angles : (k,) toroidal angles of the cross-sections.
 
     Returns
     -------
-    (2, rows, columns)
+    (2, k, columns)
     """
     first = turned - period * np.floor(turned[:1] / period)
     known = np.concatenate([first - period, first, first[:1] + period])

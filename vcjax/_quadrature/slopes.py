@@ -17,7 +17,8 @@ _ALLOWED = 0.7
 """Largest allowed ratio of the estimated interpolation error along an axis to the requested error.
 Next to coils, errors were up to 1.3 times the estimate."""
 _MOST_DIGITS = 12
-"""Largest number of digits that `Slopes.nodes` aims at. Rounding errors do not allow more."""
+"""Largest number of digits for which `Slopes.tolerance` is reduced. Rounding errors do not allow
+more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +90,7 @@ class Slopes:
         return _ALLOWED * 10.0 ** -min(digits, _MOST_DIGITS) * self.steepest
 
     def missed(self, nodes: np.ndarray, stencil_counts: tuple[int, int]) -> float:
-        """Estimate the error of interpolating B on patches, relative to `steepest`.
+        """Estimate the error that interpolation on patches causes in derivatives, over `steepest`.
 
         Parameters
         ----------

@@ -42,6 +42,8 @@ def with_enough_points(
 ) -> Rule:
     """Return the rule with a margin of patches that is wide enough to interpolate B.
 
+    If the grid does not have room for this margin, the margin is as wide as the grid allows.
+
     Parameters
     ----------
     error : function of an axis (1 or 2), a fraction of a turn, and the number of points of the

@@ -66,7 +66,7 @@ def _on_surface(part: str, evaluate: Callable, kind: str) -> tuple[Callable, Cal
 
     method.__doc__ = f"Return {part} on the target grid from the total field on the source grid."
     batch.__doc__ = (
-        f"Return {part} for each field of a batch (first axis); prepare the surface once."
+        f"Return {part} for each field of a batch (first axis), all with one prepared surface."
     )
     return method, batch
 

@@ -51,8 +51,8 @@ def read_knobs(call: str, kind: str, knobs: dict[str, Any]) -> Knobs:
 
     Raises
     ------
-    VcjaxError : if a keyword is unknown or has an invalid value, or if ignoring a keyword without
-        an equivalent in vcjax could change a result.
+    VcjaxError : if a keyword is unknown, is invalid or does not apply to the call, or if ignoring
+        a keyword without an equivalent in vcjax could change a result.
     """
     off = kind.startswith("off")
     known = dict(knobs)

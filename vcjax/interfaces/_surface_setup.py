@@ -23,7 +23,7 @@ from vcjax._quadrature.plan import MAX_DIGITS
 
 
 def _concrete() -> AbstractContextManager:
-    """Return a context in which results are concrete even if B is traced.
+    """Return a context in which results are concrete even inside a traced function.
 
     Traced results cannot be kept for later calls.
 

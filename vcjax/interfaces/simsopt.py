@@ -3,7 +3,7 @@
 simsopt need not be installed. The equilibrium is given by the path of a ``wout_*.nc``, or by an
 object like ``simsopt.mhd.Vmec``. vcjax and simsopt can read each other's files.
 
-Grids are uniform in angles of period 1. theta starts at 0. With stellarator symmetry, phi covers
+Grids are uniform in angles of period 1. theta starts at 0. With ``use_stellsym=True``, phi covers
 half a field period and starts half a step above 0. Otherwise phi covers a whole field period and
 starts at 0.
 """
@@ -43,7 +43,7 @@ class VirtualCasing:
     B_external : (trgt_nphi, trgt_ntheta, 3) field of the currents outside the boundary.
     B_external_normal : (trgt_nphi, trgt_ntheta) component of B_external along unit_normal.
     error_estimate : estimated error of B_external relative to max |B_total|; see
-        `vcjax.error_estimate`. It is None if loaded from a file.
+        `vcjax.error_estimate`. It is None in an object loaded from a file.
     """
 
     nfp: int
