@@ -116,7 +116,7 @@ class Equilibrium:
         return self._tangents(*self._grid("tangents", nphi, ntheta, half_period))[1:]
 
     def exact_grid(self, *, half_period: bool = True) -> tuple[int, int]:
-        """Return (nphi, ntheta) of a grid just fine enough for `boundary` and `field` to be exact.
+        """Return (nphi, ntheta) of a grid just fine enough to resolve boundary and field exactly.
 
         The field is a product of two Fourier series, so the mode numbers of both add up. Cartesian
         components add one more mode in phi.

@@ -5,8 +5,8 @@ powers and functions, r stands for its length. The kernel is split according to
 1/r = erfc(alpha r)/r + erf(alpha r)/r. The second term is entire in r^2. The trapezoidal rule for
 this term converges like exp(-(pi/(alpha h))^2) wherever the target lies. The first term falls off
 like exp(-alpha^2 r^2) and is confined to a patch of grid nodes around the target. The far part is
-the trapezoidal sum of the *whole* kernel over all nodes but the target. It is corrected on the
-patch by
+the trapezoidal sum of the *whole* kernel over all nodes but the target. (The far sum of a gradient
+may leave out more nodes; see `split_weights`.) The sum is corrected on the patch by
 
     (polar integral of the near kernel)  -  (grid sum of the near kernel).
 

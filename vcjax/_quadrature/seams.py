@@ -14,7 +14,7 @@ from vcjax._geometry import resample
 
 # The first two limits are for (largest second difference at a seam) / (largest second difference
 # elsewhere), of a surface and of a field. The third limit is for (largest toroidal step) / (least
-# toroidal step). These ratios are about 1 for smooth data, and larger on coarse grids.
+# toroidal step). For smooth data these ratios are about 1 or less; they are larger on coarse grids.
 _SURFACE_LIMIT = 2.0
 _FIELD_LIMIT = 4.0
 _STEP_LIMIT = 1.1
