@@ -17,8 +17,8 @@ from jaxmeter._render.terminal import leaving_reader
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command that the first argument names, and return its exit code.
 
-    If the first argument is not a command, measure the function that the argument names.
-    ``--help`` lists the exit codes.
+    If the first argument is an option or a target, such as ``file.py:function``, measure the
+    function of the target. ``--help`` lists the exit codes.
     """
     given = sys.argv[1:] if argv is None else argv
     command, rest = MEASURE, given

@@ -71,12 +71,12 @@ def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str 
     """Write a module that defines the notebook's names that a cell uses, and ends with ``text``.
 
     ``tree`` is the syntax tree of the cell, and ``names`` maps the notebook's names to their
-    values. The module imports the modules that the cell uses, contains the source of the functions
-    and classes, and loads all other values from a pickle. JAX's option for 64-bit numbers is set as
-    in the notebook. A function or class of the notebook is left out if its source is not known, or
-    if the source defines another name, as for ``fast = jax.jit(step)``. Any other value is left out
-    if it cannot be pickled, or if its pickle needs a class or function of the notebook. If the
-    module needs a name that was left out, it raises a NameError.
+    values. The module imports the modules that the cell uses, contains the source of the notebook's
+    functions and classes, and loads all other values from a pickle. JAX's option for 64-bit numbers
+    is set as in the notebook. A function or class of the notebook is left out if its source is not
+    known, or if the source defines another name, as for ``fast = jax.jit(step)``. Any other value
+    is left out if it cannot be pickled, or if its pickle needs a class or function of the notebook.
+    If the module needs a name that was left out, it raises a NameError.
     """
     sources: list[str] = []
     values: dict[str, Any] = {}

@@ -16,7 +16,8 @@ class JaxmeterError(ValueError):
 
 
 class RecordError(JaxmeterError):
-    """Raised if a string cannot be read as a record, or if a record cannot be written as JSON.
+    """Raised if a string cannot be read as a record or as other data of jaxmeter, or if such data
+    cannot be written as JSON.
 
     For example, the string is truncated, was written by another program, or has a schema that this
     version of jaxmeter does not read.

@@ -170,9 +170,10 @@ def holders_of(
 
 
 def _likeness(array: Any, holders: Iterable[Holder]) -> tuple[Holder, Match] | None:
-    """Return a holder that shares memory with an array, or else has equal values, or None.
+    """Return the first holder that shares memory with an array, or else has equal values.
 
-    The result is always None for an array with fewer than two elements, and for random keys.
+    The holder comes with the match, ``view`` or ``equal``. Return None if there is no such holder,
+    or if the array has fewer than two elements or contains random keys.
     """
     value = getattr(array, "val", array)
     if jax.numpy.issubdtype(value.dtype, jax.dtypes.extended) or value.size < 2:

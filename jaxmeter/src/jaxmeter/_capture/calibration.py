@@ -32,7 +32,7 @@ def calibrate(*, clock: Clock = time.perf_counter) -> Calibration:
     with a small array are lowered and compiled alternately, nine times each. The result is the
     median of the nine time differences, divided by 32. The result is stored in
     ``$XDG_CACHE_HOME/jaxmeter`` or ``~/.cache/jaxmeter``. It is valid only for this user, version
-    of JAX, backend and machine.
+    of JAX, backend, kind of device and model of processor.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def calibrate(*, clock: Clock = time.perf_counter) -> Calibration:
 
 
 def calibration() -> Calibration | None:
-    """Return the stored calibration for this machine, version of JAX and backend, or None."""
+    """Return the stored calibration that is valid here (see `calibrate`), or None."""
     try:
         found = Calibration.from_json(read_file(_file()))
     except (OSError, FileError, RecordError):
@@ -102,6 +102,6 @@ def _here() -> dict[str, str]:
 
 def _file() -> Path:
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    # Machines that share a home directory have separate files.
+    # Machines of different kinds have separate files, because they may share a home directory.
     digest = hashlib.sha256(repr(_here()).encode()).hexdigest()[:12]
     return Path(cache, "jaxmeter", f"calibration-{digest}.json")

@@ -20,8 +20,9 @@ Values = Mapping[Hashable, Any]
 def replay(closed_jaxpr: Any, values: Values, args: Sequence[Any]) -> list[Any]:
     """Evaluate a jaxpr with ``values`` in place of its captured arrays.
 
-    Sub-programs that capture none of these arrays are used as they are. The other sub-programs are
-    traced again and get the values as additional operands. This function may itself be traced.
+    Sub-programs that capture some of these arrays are traced again and get the values as additional
+    operands. The other sub-programs are used as they are, except that some functions with a custom
+    derivative are also traced again. This function may itself be traced.
 
     A `JaxmeterError` is raised if a sub-program that captures an array belongs to an unsupported
     primitive, or to a jit with layouts.
