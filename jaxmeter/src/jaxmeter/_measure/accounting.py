@@ -1,5 +1,5 @@
-"""Read memory figures: the compiler's memory plan for a program, and the peak memory of the process
-and of the device."""
+"""Read memory figures: the compiler's memory plan for a program, the current and peak memory of the
+process, and the peak memory of the device."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class BenchmarkCase(PlainData):
     repeat : int
         The number of steady-state samples.
     max_seconds : float or None
-        Stop sampling after this many seconds, but take at least 3 samples.
+        Stop sampling after this many seconds, but not before the third sample.
     compiles : int
         How often to trace, lower and compile the program: once before it runs, and the other times
         after the steady-state runs. A single compile time varies between processes; several

@@ -120,7 +120,7 @@ def split_call(given: tuple[Any, ...]) -> Call:
 def name_of(fn: Any) -> str:
     """Return a name for a callable: the name of its function, or else of its class.
 
-    The function may be inside a partial.
+    The function may be inside a partial or a wrapper.
     """
     while getattr(fn, "__name__", None) is None:
         inside = fn.func if is_partial(fn) else getattr(fn, "__wrapped__", None)

@@ -31,7 +31,7 @@ JAX_OPTIONS = (
     "jax_platforms",
     "jax_threefry_partitionable",
 )
-"""The options of JAX that change a program or how it is compiled."""
+"""Options of JAX that change a program or how it is compiled."""
 
 
 def host_environment() -> Environment:

@@ -58,7 +58,7 @@ def measure(
     repeat : int
         The number of steady-state samples.
     max_seconds : float or None
-        Stop sampling after this many seconds, but take at least 3 samples.
+        Stop sampling after this many seconds, but not before the third sample.
     compiles : int
         How often to trace, lower and compile. The first compile comes before the runs. The
         other compiles come after the runs, each after ``jax.clear_caches``, which removes every

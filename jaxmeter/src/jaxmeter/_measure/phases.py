@@ -23,7 +23,7 @@ T = TypeVar("T")
 Clock = Callable[[], float]
 
 MIN_SAMPLES_COUNT = 3
-"""The minimum number of samples, even if they take longer than ``max_seconds``."""
+"""Sampling does not stop because of ``max_seconds`` before this number of samples."""
 
 
 def timed(clock: Clock, call: Callable[[], T]) -> tuple[T, float]:
@@ -58,8 +58,8 @@ def run_steady(
     """Run a compiled function for ``repeat`` samples; return the answer of the last run.
 
     The first run is not a sample. Sampling stops early when the samples add up to more than
-    ``max_seconds``, but at least `MIN_SAMPLES_COUNT` samples are taken. If the function is traced
-    again, a RetraceError is raised, because the time of that run would include tracing.
+    ``max_seconds``, but not before `MIN_SAMPLES_COUNT` samples. If the function is traced again, a
+    RetraceError is raised, because the time of that run would include tracing.
 
     ``arguments`` makes the arguments before each run, outside the timed part.
     ``trace_events_count`` returns the number of traces, compiles and Python executions so far.
@@ -105,16 +105,22 @@ def fresh_arguments(
 ) -> Callable[[], Call]:
     """Return a function that makes the arguments for each run.
 
-    If the program donates any argument, the function copies all arrays in the arguments, because a
-    call deletes donated arrays.
+    If the program donates any argument, the returned function copies all arrays in the arguments,
+    because a call deletes donated arrays.
 
     Parameters
     ----------
-    bound : positional arguments that a partial or a method adds before `args`.
+    lowered : jax.stages.Lowered
+        The program.
+    args, kwargs : tuple, dict
+        The arguments of each run.
+    bound : tuple
+        The positional arguments that a partial or a method adds before ``args``.
 
     Raises
     ------
-    JaxmeterError : if the program donates one of the bound arguments.
+    JaxmeterError
+        If the program donates an array in one of the bound arguments.
     """
     leaves = jax.tree.leaves(lowered.args_info, is_leaf=lambda x: hasattr(x, "donated"))
     donated = [getattr(leaf, "donated", False) for leaf in leaves]

@@ -24,8 +24,8 @@ def staged(case: Case, call: str) -> tuple[Any, jax.stages.Lowered]:
     Raises
     ------
     JaxmeterError
-        If the arguments do not match the function, a static argument has no hash, or the case has
-        jit options for a function that is already jitted.
+        If the function is a compiled program, the arguments do not match the function, a static
+        argument has no hash, or the case has jit options for a function that is already jitted.
     Exception
         Any exception of tracing or lowering.
     """
@@ -37,12 +37,13 @@ def staged(case: Case, call: str) -> tuple[Any, jax.stages.Lowered]:
 def prepared(case: Case) -> Case:
     """Return a case that JAX can trace.
 
-    If the callable only calls a jitted function, the new case contains the jitted function. For
-    example, the callable may be a jitted method, or a function that another library has jitted.
+    If the callable only calls a jitted function, and the case has no jit options, the new case
+    contains the jitted function. For example, the callable may be a jitted method, or a function
+    that another library has jitted.
 
     If the callable is not jitted, the new case holds some leaves of the arguments fixed: all leaves
     that are neither arrays nor numbers. Such leaves of the answer become None. The case is returned
-    unchanged if its jit options name static arguments.
+    unchanged if there are no such leaves, or if its jit options name static arguments.
     """
     jit = jit_of(case.fn)
     if jit is not None and (jit is case.fn or not case.jit_options):
