@@ -197,7 +197,10 @@ class _Failed(Exception):
 
 @contextlib.contextmanager
 def doing(what: str) -> Iterator[None]:
-    """If a ``with`` block fails, report what the block was doing, such as ``tracing step``."""
+    """Report what a ``with`` block was doing, such as ``tracing step``, if the block fails.
+
+    A `JaxmeterError` is raised unchanged.
+    """
     try:
         yield
     except JaxmeterError:

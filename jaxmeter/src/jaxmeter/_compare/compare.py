@@ -145,7 +145,7 @@ def compare_processes(
     ------
     JaxmeterError
         If there are no processes, if a time is not a finite number above 0, or if the two functions
-        of a process have different numbers of samples.
+        of a process have different numbers of samples or of timed compiles.
     """
     processes = tuple(processes)
     if not processes:

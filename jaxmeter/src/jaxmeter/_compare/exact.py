@@ -80,7 +80,7 @@ def _verdict(a: Sequence[Scalar], b: Sequence[Scalar], unequal: str) -> tuple[Ve
         return "same", "equal" if len(few) == 1 else f"equal in each process, but {_VARIES}"
     if len(many) == 1:
         return "different", unequal
-    # A quantity that varies in every process would also differ between two equal functions.
+    # A quantity that varies for both functions would also differ between two equal functions.
     if len(few) > 1 or few & many:
         return "inconclusive", _VARIES
     return "different", f"{_VARIES}, and is never the same for both"

@@ -37,7 +37,8 @@ def advice(
     spent: Spent = defaultdict(float)
     for row in rows:
         spent[row.source] += row.seconds
-    # Leave out lines where a package, such as an optimizer, repeats operations for each leaf.
+    # Leave out the kernels of lines where a package, such as an optimizer, repeats operations for
+    # each leaf of a pytree.
     kernels = [kernel for kernel in kernels if kernel.source not in equations.leafwise]
     found = [
         *_foldings(rows),

@@ -41,8 +41,8 @@ _SETTINGS = {
     "jax_use_simplified_jaxpr_constants": False,
     "jax_debug_nans": False,
 }
-"""The options of JAX that change a program, with their defaults. The name of a section lists the
-options that have other values."""
+"""Options of JAX that change a program, with their defaults. The name of a section gives the values
+that differ from these defaults."""
 
 
 def section_name() -> str:

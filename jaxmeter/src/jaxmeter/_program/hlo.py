@@ -64,8 +64,8 @@ class Instruction:
     arguments: str
     """The text in the parentheses after the opcode: operands, or the value of a constant."""
     calls: str
-    """The computation that a fusion, call, loop or reduction calls; empty for other
-    instructions."""
+    """The computation that a fusion, call, loop, reduction or similar instruction calls; empty for
+    other instructions."""
     fusion_kind: str
     """``kLoop``, ``kInput``, ``kOutput`` or ``kCustom``; empty if the instruction is not a
     fusion."""

@@ -19,7 +19,7 @@ from jaxmeter.errors import JaxmeterError
 
 Limit = Annotated[int, Meta(ge=0)]
 Budget = dict[str, int | None]
-"""The limit of each quantity; None removes the limit that an earlier pattern sets."""
+"""The limit of each quantity. Only marks can contain None, which removes an earlier limit."""
 
 
 def read_budgets(file: Path) -> dict[str, Budget]:

@@ -40,8 +40,8 @@ class LockedTests:
     def take(self, test: str, measured: Sequence[Metered]) -> str | None:
         """Compare the quantities of a test with the lock file, or write them to the file.
 
-        ``measured`` contains the functions that the test measured.
-        Return the differences as a string; None if nothing differs or nothing was compared.
+        ``measured`` contains the functions that the test measured. Return the differences as a
+        string; None if nothing differs or nothing was compared.
 
         Raises
         ------

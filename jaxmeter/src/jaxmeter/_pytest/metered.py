@@ -29,10 +29,10 @@ from jaxmeter.errors import JaxmeterError, RetraceError
 class Metered:
     """A function and its quantities. Each quantity is measured when it is first used.
 
-    To measure captured arrays, the function is only traced and lowered. To measure any other
-    quantity, the function is also compiled and run. If the function is already jitted, its cache is
-    cleared first, so that its trace is counted. ``after_call`` is called with this object after
-    each call of `again`.
+    To measure captured and embedded arrays, the function is only traced and lowered. To measure any
+    other quantity, the function is also compiled and run. If the function is already jitted, its
+    cache is cleared first, so that its trace is counted. ``after_call`` is called with this object
+    after each call of `again`.
     """
 
     captured_bytes: Quantity
