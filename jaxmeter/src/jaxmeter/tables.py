@@ -3,7 +3,7 @@
 This module needs pandas and pyarrow, which ``pip install jaxmeter[tables]`` adds; the rest of
 jaxmeter works without them. Functions with a name that ends in ``_tables`` return a dictionary from
 names to pandas frames. `memory_table` and `diff_dumps` return a frame. `SCHEMAS` describes every
-column, except the columns of xprof's own tables. `schema` registers another table.
+column, except the columns of xprof's own tables. `schema` registers the schema of another table.
 ``python -m jaxmeter.tables`` prints the descriptions in Markdown.
 """
 

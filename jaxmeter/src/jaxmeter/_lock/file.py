@@ -49,7 +49,7 @@ def section_name() -> str:
     """Return the name of the section for this process.
 
     The name contains the version and backend of JAX, the options of `_SETTINGS` that differ from
-    their defaults, and XLA_FLAGS.
+    their defaults, and XLA_FLAGS if they are set.
     """
     from jaxmeter._measure.environment import host_environment, jax_environment
 

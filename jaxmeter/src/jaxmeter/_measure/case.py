@@ -36,9 +36,9 @@ class Case:
     jit_options : mapping
         Keyword arguments for `jax.jit`: ``static_argnames``, ``donate_argnums``, ...
     check : callable, optional
-        A function that is called once, with the answer of the last steady-state run. It returns
-        named numbers, such as ``{"error_relative": 1e-7}``. If the check raises an exception, the
-        measurement fails.
+        A function that `jaxmeter.measure` and `jaxmeter.run_case` call once, with the answer of the
+        last steady-state run. It returns named numbers, such as ``{"error_relative": 1e-7}``. If
+        the check raises an exception, the measurement fails.
     extras : mapping
         Named numbers that were measured while the case was made.
 

@@ -29,7 +29,7 @@ def describe_program(closed_jaxpr: Any, compiled: jax.stages.Compiled | None = N
         found["jaxpr_equations_count"] = equations_count(closed_jaxpr)
     if compiled is not None:
         cost, text = compiled.cost_analysis() or {}, compiled.as_text()
-        # XLA adds -1 for each host callback, whose cost it does not know.
+        # XLA adds -1 for each host callback, because the cost of the callback is not known.
         if not _CALLBACK.search(text or "") and min(cost.values(), default=0) >= 0:
             found |= {"flops": cost.get("flops"), "accessed_bytes": cost.get("bytes accessed")}
         if text:  # some backends keep no HLO
