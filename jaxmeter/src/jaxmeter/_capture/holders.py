@@ -64,8 +64,9 @@ def held_arrays(fn: Callable[..., Any], arguments: Mapping[str, Any]) -> Iterato
 
     The search follows closure variables, defaults, partials, and the objects of bound methods. It
     also follows the globals and module attributes that the code names. It continues inside the
-    functions, containers and objects that it finds, up to 50,000 objects. It cannot find arrays
-    that the function makes itself or that a called function returns.
+    functions, containers and objects that it finds, up to 50,000 objects with at most 10,000
+    members each. It cannot find arrays that the function makes itself or that a called function
+    returns.
 
     Arrays of the arguments come last. A static part of an argument, such as a callable in a
     pytree's metadata, may contain an array. Such an array is embedded although the argument itself

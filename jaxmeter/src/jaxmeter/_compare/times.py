@@ -5,7 +5,8 @@ a process. The reasons are a different placement of memory and other running pro
 therefore gives one ratio, and the test uses these ratios as its sample. If other programs disturb a
 process, its samples scatter more, and the process gets less weight. The weighted mean of the log
 ratios is tested by Student's t, with the variance of the log ratios about this mean. With equal
-weights this is the usual t-test. A common factor of all weights has no effect.
+weights this is the usual t-test. A common factor of all weights has no effect. If the scatter of a
+process is not known, all weights are equal.
 
     J. Hartung, G. Knapp, A refined method for the meta-analysis of controlled clinical trials with
     binary outcome, Statistics in Medicine 20 (2001); K. Sidik, J. N. Jonkman, A simple confidence
