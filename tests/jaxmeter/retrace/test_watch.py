@@ -217,6 +217,6 @@ def test_a_watched_block_shows_counts_lines_causes_and_suggestions():
     assert text.startswith("2 traces, 2 compiles of 1 function\n  function ")
     assert "\n  squared " in text
     assert ": jitted(X, n=6)" in text and "    static value of n: 5 -> 6" in text
-    assert "  - squared: make n static only if Python has to know it" in text
+    assert "  - squared: make n static only if Python needs its value" in text
     markdown = jaxmeter.markdown(report)
     assert "`static value of n: 5 -> 6`" in markdown and "Suggestions:" in markdown

@@ -21,7 +21,7 @@ T = TypeVar("T")
 def checking_types(public: Callable[P, T]) -> Callable[P, T]:
     """Wrap a public function so that its arguments are checked against its annotations.
 
-    A string for a path becomes a `Path`.
+    A string for a path becomes a `Path`. An argument of another type raises a `JaxmeterError`.
     """
     signature = inspect.signature(public)
     name = public.__name__
@@ -30,7 +30,7 @@ def checking_types(public: Callable[P, T]) -> Callable[P, T]:
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             given = signature.bind(*args, **kwargs)
-        except TypeError:  # too few or too many arguments: Python's own message is clear
+        except TypeError:  # missing, extra or unknown arguments: Python's own message is clear
             return public(*args, **kwargs)
         hints = _hints(public)
         for argument, value in given.arguments.items():
@@ -51,7 +51,10 @@ _hints = functools.cache(typing.get_type_hints)
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Return whether a value has an annotated type. Items of sequences and mappings are checked."""
+    """Return whether a value has an annotated type; any value fits the type ``bool``.
+
+    The items of a `Sequence` and the values of a `Mapping` are also checked.
+    """
     kind, parts = typing.get_origin(hint) or hint, typing.get_args(hint)
     if kind in (typing.Union, UnionType):
         return any(_fits(value, part) for part in parts)

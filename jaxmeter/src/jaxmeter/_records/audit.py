@@ -55,8 +55,9 @@ class AuditedArray(ConstantArray):
     after a conversion. ``unknown``: no variable with the array was found, usually because the array
     was made while the function was traced."""
     argument: str
-    """The variable to pass as an argument instead of capturing it, such as ``optical_path``; empty
-    if it is not known."""
+    """The variable at the start of the path, such as ``optical_path``: pass it as an argument
+    instead of capturing it. If the array is in a static part of an argument, this is the argument.
+    Empty if it is not known."""
     uses: tuple[Use, ...]
     embedded_count: int
     """How often the array is a constant of the program; 0 if its elements are all equal, if no
@@ -98,7 +99,8 @@ class Audit(Result):
     arrays: tuple[AuditedArray, ...]
     captured_bytes: int
     embedded_bytes: int
-    """The bytes of all occurrences of constants, including tables that JAX itself adds."""
+    """The bytes of all occurrences of constants, including tables that JAX itself adds. Constants
+    whose elements are all equal are left out."""
     embedded_count: int
     hidden_argument_bytes: int | None
     """The bytes of all hidden arguments; None if this version of JAX does not report them."""
@@ -144,6 +146,7 @@ class Calibration(Result):
     backend: str
     device_kind: str
     cpu_model: str
+    """The model of the processor; the name of the host if the model is not known."""
     measured_utc: str
     samples_seconds_per_megabyte: tuple[float, ...] = ()
     """The values of all rounds, in order. The median is ``seconds_per_megabyte``."""

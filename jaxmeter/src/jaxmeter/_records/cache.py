@@ -15,7 +15,8 @@ class CachedProgram:
     line: str
     """``file:line`` of the call; empty if it is not known."""
     compile_seconds: float | None
-    """Compile time in the first run; None if the first run did not compile the program."""
+    """Compile time in the first run, including the time to read the cache; None if the first run
+    did not need the program."""
     again_seconds: float | None
     """Compile time in the second run, including the time to read the cache; None if the second run
     did not need the program."""
@@ -48,11 +49,12 @@ class CacheDiagnosis(Result):
     stored_bytes: int
     stored_count: int
     programs: tuple[CachedProgram, ...]
-    """The programs, the longest compile first."""
+    """The programs, the longest compile first; empty if there was no second run."""
     is_set: bool
     """Whether the environment sets JAX_COMPILATION_CACHE_DIR."""
     sets_options: bool = False
-    """Whether the program itself sets options of the cache, which override the environment."""
+    """Whether the program itself sets options of the cache to other values than the environment
+    does. The program's own options override the environment."""
 
     @property
     def saved_seconds(self) -> float:

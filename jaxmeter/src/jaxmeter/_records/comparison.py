@@ -68,12 +68,14 @@ class Side:
     target: str
     """``package.module:function`` or ``file.py:function``."""
     arg: tuple[str, ...] = ()
-    """The arguments. Each argument is a number, a string, a tuple, or a type and shape such as
-    ``f32[64,3]``. An array of a given type and shape is filled with ones."""
+    """The arguments. Each argument is a number, a boolean, a quoted string, a tuple, or a type and
+    shape such as ``f32[64,3]``. Named arguments have the form ``name=value``. An array of a given
+    type and shape is filled with ones."""
     npz: str | None = None
-    """A file that contains the arguments, as saved by numpy."""
+    """A file of arrays that numpy saved. The arrays ``arr_0``, ``arr_1``, ... are positional
+    arguments, all other arrays are named arguments."""
     pickle: str | None = None
-    """A file with a pickled tuple of arguments, or a pair (args, kwargs)."""
+    """A file with the pickle of a tuple of arguments, or of a pair (args, kwargs)."""
     param: tuple[str, ...] = ()
     """Keyword arguments of a function that makes a case, each written ``name=value``."""
     static: tuple[str, ...] = ()
@@ -110,17 +112,19 @@ class Timing:
     ``compile_seconds``."""
     ratio: float
     """The time of the second function divided by the time of the first: the weighted geometric mean
-    over the processes."""
+    of ``ratios``, without the trimmed ratios."""
     low: float
     """The interval from ``low`` to ``high`` contains the true ratio with a confidence of 1 -
     significance. In a comparison, this confidence is for all times together. In `compare_cases`,
-    and in `compare_times` without ``times_count``, the confidence is for each time alone."""
+    and in `compare_times` without ``times_count``, the confidence is for each time alone. If
+    `compare_cases` pools times, the confidence is 1 - significance / 2."""
     high: float
     p_value: float
     """The probability that equal functions give a ratio at least this far from 1. It is corrected
-    for the number of quantities that are compared."""
+    for the number of times that are compared."""
     ratios: tuple[float, ...]
-    """The ratio in each process."""
+    """The ratio in each process, or in each pair of processes if each process measured a single
+    function."""
     verdict: Verdict
     reason: str
 
@@ -133,8 +137,8 @@ class Answers:
     """
 
     a_fingerprint: str
-    """SHA-256 of all arrays in the first answer, with their dtypes, shapes and places, and of the
-    types of the containers around them."""
+    """SHA-256 of all arrays and numbers in the first answer, with their dtypes, shapes and places,
+    and of the types of the containers around them."""
     b_fingerprint: str
     max_difference: float | None
     """The largest difference over all numbers that are finite in both answers; None if the trees,
@@ -179,7 +183,7 @@ class ComparedProcess(PlainData):
     """Whether the second function was measured first."""
     answers: Answers | None = None
     """The difference of the answers, from one call of each function with the arguments of its
-    case."""
+    case; None if a function failed."""
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,8 @@ class CompileRow:
     """The user's line, such as ``/path/file.py:12``; empty if the line is not known. For code of an
     installed package, this is the user's line that calls the package."""
     kernel: str = ""
-    """The name of the kernel, which is the name of an instruction in the optimised HLO; empty if
-    the seconds do not belong to one kernel."""
+    """The name of the kernel: the name of an instruction in the optimised HLO, for a small loop
+    with the suffix ``_computation``. Empty if the seconds do not belong to one kernel."""
     scope: str = ""
     """The named scopes, such as ``layer/attention``."""
     primitive: str = ""
@@ -50,7 +50,7 @@ class CompiledKernel:
     llvm_seconds: float
     instructions_count: int
     """The number of HLO instructions in the kernel that do more than move or name data; in a kernel
-    without such instructions, the number of instructions that become code."""
+    without such instructions, the number of instructions that become code; 1 for a loop."""
     operations: dict[str, int]
     """The number of instructions with each opcode; the sum is `instructions_count`."""
     scope: str
@@ -86,7 +86,8 @@ class CompiledLine:
     kernels_count: int
     """The number of kernels with instructions of this line."""
     instructions_count: int
-    """The number of HLO instructions of this line in kernels; each fused copy counts."""
+    """The number of HLO instructions of this line in kernels; each fused copy counts. Instructions
+    without a line are divided among the lines of their kernel."""
 
     @property
     def seconds(self) -> float:
@@ -152,9 +153,10 @@ class CompileProfile(Result):
     """The calls that lead to each line, the outermost first. A call is written
     ``function file:line``."""
     advice: tuple[CompileAdvice, ...]
-    """The suggested changes, the largest effect first."""
+    """The suggested changes, the largest possible saving first."""
     unpaired_kernels_count: int = 0
-    """The number of kernels for which the compiler's events show no LLVM time."""
+    """The number of kernels for which no task of the compiler was found; 0 if there is only one
+    such kernel, because the main thread may have compiled it."""
 
     @property
     def seconds(self) -> float:

@@ -1,7 +1,7 @@
 """Read files from other programs, write files completely or not at all, make temporary folders.
 
-Only regular files of a limited size are read. Other files can block the reader: a FIFO makes the
-reader wait without end, a device may have no end, and a sparse file may have many gigabytes.
+Only regular files of a limited size are read. Other files can block the reader or fill its memory:
+a FIFO may never get a writer, a device may have no end, and a sparse file may have many gigabytes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from pathlib import Path
 from jaxmeter.errors import FileError, JaxmeterError
 
 RECORD_BYTES = 2**24
-"""The maximum size of a file with a record, an audit or an inventory: 16 MiB."""
+"""The maximum size of a file that `read_file` reads by default, such as an inventory or a TOML
+file: 16 MiB."""
 TEXT_BYTES = 2**28
 """The maximum size of a file with the text of a program, or with recorded events: 256 MiB."""
 _READ_BYTES = 2**20

@@ -136,7 +136,7 @@ class ProgramDiff(Result):
     lines: tuple[LineChange, ...] = ()
     """The source lines that differ: first new lines, then removed lines, then lines that both
     programs have. In each of these groups, the line with the largest change in the bytes of results
-    comes first."""
+    comes first. Empty if the fingerprints of the optimised programs are equal."""
     versions: tuple[str, str] | None = None
     """The two versions of JAX; None if they are equal. Two versions of JAX may compile the same
     function to different programs."""

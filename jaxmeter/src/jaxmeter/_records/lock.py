@@ -35,8 +35,8 @@ class LockCheck(Result):
     """The result of comparing quantities with a section of the lock file."""
 
     section: str
-    """The name of the section. It contains the version of JAX, the backend and the settings:
-    ``jax 0.10.2, cpu``."""
+    """The name of the section, such as ``jax 0.10.2, cpu``. It contains the version of JAX, the
+    backend, and the settings that differ from their defaults."""
     functions: dict[str, dict[str, int]] = FrozenDict()
     """The quantities of each function that was measured."""
     changes: tuple[LockChange, ...] = ()
@@ -52,8 +52,8 @@ class LockCheck(Result):
         """The lines to paste into the lock file: changed and new quantities, under the headings of
         their functions.
 
-        There are no lines for functions and quantities that were not measured now. Delete such
-        functions and quantities from the lock file.
+        There are no lines for functions and quantities that were not measured now. If these were
+        removed on purpose, delete their lines from the lock file.
         """
         changed: dict[str, set[str]] = {}
         for change in self.changes:

@@ -78,8 +78,8 @@ class Program:
     flops: float | None = None
     accessed_bytes: float | None = None
     hlo_fingerprint: str | None = None
-    """SHA-256 of the text of the optimised HLO, without its metadata. The text does not contain the
-    values of large constants."""
+    """SHA-256 of the text of the optimised HLO, without the program's name and metadata. The text
+    does not contain the values of large constants."""
 
 
 @dataclass(frozen=True)

@@ -31,10 +31,10 @@ SUGGESTIONS: dict[str, str] = {
     "dtype": "convert {argument} to one dtype before the call",
     "weak type": "pass {argument} as jnp.asarray({argument}, dtype): Python numbers are weakly "
     "typed, and so are results computed only from Python numbers",
-    "static value": "make {argument} static only if Python has to know it; a program is compiled "
+    "static value": "make {argument} static only if Python needs its value; a program is compiled "
     "for each value and for each type of the value",
-    "static number": "pass {argument} as an array, jnp.asarray({argument}), unless Python has to "
-    "know it: the library that jits this function, such as equinox, makes Python numbers static, "
+    "static number": "pass {argument} as an array, jnp.asarray({argument}), unless Python needs "
+    "its value: the library that jits this function, such as equinox, makes Python numbers static, "
     "so a program is compiled for each number",
     "new object": "make {argument} once, outside the code that repeats the call, or give its "
     "class __eq__ and __hash__",
@@ -99,7 +99,9 @@ class TracedCall:
     """The number of the earlier call that differs least. None for the first call, and for a call
     that neither traced nor compiled."""
     causes: tuple[Difference, ...]
-    """The differences of this call from the nearest call."""
+    """The differences of this call from the nearest call; empty if ``nearest`` is None. Only one
+    group of differences is given: of arguments, or else of placements, Python numbers or
+    options."""
 
     @property
     def traced(self) -> bool:

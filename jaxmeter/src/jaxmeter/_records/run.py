@@ -75,8 +75,8 @@ class RunCompile:
     there was no such call, or if ``causes`` explain the compile."""
     stack: tuple[Line, ...]
     """The lines that led to the compile, the innermost first. If a library called JAX, the first
-    line is a line of this library. The other lines are the program's own lines. If there are no
-    such lines, at most three lines of libraries are given."""
+    line is a line of this library. The other lines are the program's own lines, at most 40. If the
+    program has no line on the stack, at most three lines of libraries are given."""
     intervals: tuple[RunInterval, ...]
     own_seconds: float
     """The seconds of all stages, without other compiles that ran during these stages."""
@@ -96,8 +96,8 @@ class RunCompile:
 
     @property
     def is_jax(self) -> bool:
-        """Whether the function belongs to JAX. Such a function is usually an operation outside any
-        jit."""
+        """Whether the function belongs to JAX and no cause of the compile is known. Such a function
+        is usually an operation outside any jit."""
         return self.why == "JAX's own"
 
     @property

@@ -11,7 +11,13 @@ from jaxmeter.errors import FileError, JaxmeterError
 
 
 def read_toml(file: Path) -> dict[str, Any]:
-    """Return the content of a TOML file; {} if the file does not exist."""
+    """Return the content of a TOML file; {} if the file does not exist.
+
+    Raises
+    ------
+    JaxmeterError
+        If the file cannot be read, is not regular, is larger than 16 MiB or is not TOML.
+    """
     try:
         return tomllib.loads(read_file(file).decode())
     except FileNotFoundError:
@@ -33,6 +39,11 @@ def tool_table(pyproject: Path, name: str) -> tuple[str, dict[str, Any]]:
 
     The text contains the file and the heading of the table. The returned table is {} if the file
     does not have the table.
+
+    Raises
+    ------
+    JaxmeterError
+        If the file cannot be read or is not TOML, or if an entry on the way is not a table.
     """
     table: Any = read_toml(pyproject)
     where = f"{pyproject}: [tool.jaxmeter.{name}]"

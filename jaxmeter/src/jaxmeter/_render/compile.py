@@ -29,8 +29,8 @@ def compile_sheet(profile: CompileProfile) -> Sheet:
     columns = ("trace:", "lower:", "compile:", "equations:", "kernels:")
     rest = sum(entry.seconds for entry in profile.rows if not entry.source)
     lines = [_line(line, profile.seconds) for line in profile.lines]
-    # This row is sorted by time like the other rows, but is always among the rows that a terminal
-    # shows.
+    # The row of unattributed time is sorted by time like the other rows, but is always among the
+    # rows that a terminal shows.
     at = min(sum(line.seconds >= rest for line in profile.lines), _LINES_COUNT - 1)
     numbers = seconds_text(rest), _share(rest, profile.seconds), *("" for _ in columns)
     lines.insert(at, row("(unattributed)", *numbers))

@@ -12,7 +12,10 @@ _NUMBER = "text-align:right;vertical-align:top;white-space:nowrap"
 
 
 def sheet_html(sheet: Sheet) -> str:
-    """Return a sheet as HTML. Rows that a terminal would leave out are in a collapsed section."""
+    """Return a sheet as HTML.
+
+    Rows, details and suggestions that a terminal would leave out are in collapsed sections.
+    """
     parts = [f"<strong>{escape(sheet.headline)}</strong>"]
     for table in sheet.tables:
         if table.rows:

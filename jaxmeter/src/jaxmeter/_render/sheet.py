@@ -52,7 +52,7 @@ class Table:
     rows: Sequence[Row]
     title: str = ""
     details: str = "details"
-    """The name of the column that holds the rows' details in Markdown, HTML and rich's tables."""
+    """The name of the column of the rows' details in Markdown, HTML and rich's tables."""
     limit: int = 20
     """Number of rows shown in a terminal; if 0, only the title is shown. Markdown shows all
     rows."""
@@ -232,7 +232,10 @@ def _more(count: int, what: str = "") -> list[str]:
 
 
 def pieces(text: Text) -> list[str]:
-    """Return the strings of a text. Line breaks are removed, because they would break a table."""
+    """Return the strings of a text that are not empty.
+
+    Spaces replace line breaks, because line breaks would break a table.
+    """
     parts = (text,) if isinstance(text, str) else text
     return [type(part)(" ".join(part.splitlines())) for part in parts if part]
 

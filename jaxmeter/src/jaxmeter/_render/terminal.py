@@ -57,8 +57,7 @@ def table(result: Any, *, every: bool = False) -> str:
     ----------
     result : any result of jaxmeter
     every : bool
-        Whether to show every row. Otherwise long tables are cut, and the number of rows that were
-        left out is shown.
+        Whether to show every row, detail and suggestion. Otherwise long tables and lists are cut.
 
     Raises
     ------
@@ -87,7 +86,12 @@ def html(result: Any) -> str:
 def show(result: Any, *, every: bool = False) -> None:
     """Print a result: with the library rich in a terminal, otherwise as plain text without colours.
 
-    If `every` is true, print every row of long tables.
+    If `every` is true, print every row, detail and suggestion.
+
+    Raises
+    ------
+    JaxmeterError
+        If `result` is not a result of jaxmeter.
     """
     sheet = _sheet("show", result, every=every)
     if sys.stdout.isatty():

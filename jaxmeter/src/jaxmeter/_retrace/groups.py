@@ -88,9 +88,10 @@ class Group:
         return len(self.objects) - 1
 
     def explain(self, call: Call | None, at: places.Place, *, traced: bool) -> Explanation:
-        """Explain the trace or compile that a call led to, and add the causes to `causes`.
+        """Explain the trace or compile that a call led to.
 
-        `at` is the calling line. `traced` is True for a trace, and False for a compile.
+        Add the causes to `causes`, except for functions of JAX. `at` is the calling line. `traced`
+        is True for a trace, and False for a compile.
         """
         if call is None or call.signature is None:
             return Explanation("JAX's own" if self.is_jax else "not known")

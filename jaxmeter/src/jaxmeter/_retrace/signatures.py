@@ -58,8 +58,8 @@ class Argument(NamedTuple):
     """An argument of a call."""
 
     form: str
-    """``by position``, ``by keyword``, or ``left out`` for a static argument that has its default
-    value."""
+    """``by position``, ``by keyword``, or ``left out`` for a static argument that the call does not
+    give, so that it has its default value."""
     tree: Any
     """The structure of the argument's pytree; None if the argument is static."""
     parts: dict[str, Leaf | Static]

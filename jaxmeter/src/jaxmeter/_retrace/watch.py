@@ -131,7 +131,10 @@ def _frames() -> list[types.FrameType]:
 
 
 def _call(frames: list[types.FrameType]) -> Call | None:
-    """Return the innermost call of a jitted function, from the local variables of JAX's frames."""
+    """Return the innermost call of a jitted function, from the local variables of JAX's frames.
+
+    Return None if no frame has these variables.
+    """
     for number, frame in enumerate(frames):
         if not is_jax(frame.f_code.co_filename):
             continue
@@ -174,7 +177,8 @@ def _library_call(
 def _line(frames: list[types.FrameType]) -> Place:
     """Return the innermost line on the stack outside installed packages and Python's own library.
 
-    If there is no such line, return the innermost line of a package other than JAX and jaxmeter.
+    If there is no such line, return the innermost line of a package other than JAX and jaxmeter, or
+    else of Python's own library.
     """
     places = [Place(f.f_code.co_filename, f.f_lineno or 0, f.f_code.co_name) for f in frames]
     places = [place for place in places if not (is_jax(place.file) or is_ours(place.file))]

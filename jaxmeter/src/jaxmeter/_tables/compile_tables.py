@@ -16,7 +16,8 @@ schema(
     "Each row is the time of one stage for one source line, kernel, scope and primitive. The "
     "slowest row is first. The rows add up to the time of tracing, lowering and compiling.",
     stage="`trace`, `lower`, `HLO passes`, `constant folding`, `emit`, `LLVM`, `other`",
-    seconds="elapsed time, seconds; rows that ran in parallel share the elapsed time",
+    seconds="elapsed time, seconds; kernels that are compiled at the same time share the elapsed "
+    "time",
     basis="`measured`; `unattributed` if the line is not known; `by instructions`, `by equations` "
     "or `by estimate` if only the total of several rows was measured. The total is then divided in "
     "proportion to the instructions, equations or estimated times of the rows",
@@ -45,12 +46,14 @@ schema(
 schema(
     "compile_kernels",
     "Each row is a kernel. The kernel that took longest to compile is first.",
-    name="name of the kernel's instruction in the optimised HLO",
+    name="name of the kernel's instruction in the optimised HLO, for a small loop with the suffix "
+    "`_computation`",
     seconds="time of the stages `emit` and `LLVM`, seconds",
     emit_seconds="time of translating HLO into LLVM's representation, seconds",
     llvm_seconds="time of optimising and generating machine code in LLVM, seconds",
     instructions_count="number of HLO instructions in the kernel that do more than move or name "
-    "data; in a kernel without such instructions, number of instructions that become code",
+    "data; in a kernel without such instructions, number of instructions that become code; 1 for a "
+    "loop",
     operations="opcodes in the kernel with their counts",
     scope="named scopes",
     primitive="primitive of JAX",

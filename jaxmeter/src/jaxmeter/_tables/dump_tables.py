@@ -71,9 +71,9 @@ schema(
     fusion_kind="XLA's kind of fusion: `kLoop`, `kInput`, `kOutput`, `kCustom`",
     shape="type and shape of the result",
     bytes="size of the result, bytes",
-    operations="opcodes in the fusion, except opcodes that only move data",
-    operations_count="number of instructions in the fusion, except instructions that only move "
-    "data",
+    operations="opcodes in the fusion, except opcodes that only move or name data",
+    operations_count="number of instructions in the fusion, except instructions that only move or "
+    "name data",
     scope="named scopes",
     source="file and line",
 )

@@ -47,7 +47,7 @@ _TABLES = {
     "CUPTI_ACTIVITY_KIND_DRIVER": ("driver", *_CALL),
 }
 _TEXTS = {"NVTX_EVENTS": ("text",)}
-_METADATA = ("META_DATA_EXPORT", "EXPORT_META_DATA")  # the names since nsys 2023 and before
+_METADATA = ("META_DATA_EXPORT", "EXPORT_META_DATA")  # the new name, and the name before nsys 2023
 _FILE_BYTES = 2**31
 _MOST_COPIED_BYTES = 2**50  # in one copy; no memory is larger
 _MOST_ROWS_COUNT = 4_000_000

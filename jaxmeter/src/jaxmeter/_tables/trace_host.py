@@ -30,7 +30,7 @@ schema(
     "trace_phases",
     "Each row is the time that a host thread, or a pool of host threads, spent in one phase of "
     "JAX's work. The names of events and threads decide the phase; the phase of operations is "
-    "`execute`. If events are nested, the time belongs to the phase of the innermost event.",
+    "`execute`. If events are nested, the time belongs to the innermost event that has a phase.",
     phase="`trace`, `lower`, `compile`, `dispatch`, `transfer`, `wait`, `execute`",
     thread="name of the thread, or of the pool to which it belongs",
     seconds="time, seconds; summed over the threads of a pool",

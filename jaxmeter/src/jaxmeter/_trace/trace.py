@@ -98,7 +98,8 @@ class Trace:
 def runner(case: Case) -> Callable[[], Any]:
     """Return a function that runs a case under `jax.jit` and waits for the result.
 
-    Each `jax.ShapeDtypeStruct` among the case's arguments is replaced by an array of ones.
+    Each `jax.ShapeDtypeStruct` among the case's arguments is replaced by an array of ones or of
+    random keys.
 
     Raises
     ------
@@ -119,7 +120,7 @@ def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) ->
     Parameters
     ----------
     case : Case
-        The case. Arrays of ones replace each `jax.ShapeDtypeStruct` among its arguments.
+        The case. Each `jax.ShapeDtypeStruct` among its arguments is replaced, as in `runner`.
     folder : Path
         The folder for traces. This trace gets a new folder in the subfolder ``plugins/profile``.
     repeat : int

@@ -111,7 +111,7 @@ def _mapped(path: Path) -> memoryview:
 def _fields(data: memoryview) -> Iterator[tuple[int, memoryview]]:
     """Yield the number and the bytes of each field of a protobuf message.
 
-    Raises ValueError if the message is truncated.
+    Raise a ValueError if the message is truncated or malformed.
     """
     at, end = 0, len(data)
     while at < end:
