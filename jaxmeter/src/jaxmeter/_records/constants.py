@@ -42,3 +42,4 @@ class Constants:
     """How often XLA warned that constant folding takes more than 1 s. The warnings are counted only
     in worker processes."""
     arrays: tuple[ConstantArray, ...] = ()
+    """The captured arrays."""

@@ -1,6 +1,6 @@
 """Define the record of one measurement: immutable plain data that can be stored as JSON.
 
-A record keeps raw samples and never a summary of them. The record of a failed measurement keeps
+A record keeps every sample, and no summary of the samples. The record of a failed measurement keeps
 everything measured before the failure. A quantity is None if the measurement failed too early, or
 if the backend does not report the quantity. The names of times end in ``_seconds``, and the names
 of sizes in memory in ``_bytes``.
@@ -56,8 +56,8 @@ class Phases:
 class Counts:
     """The numbers of runs, traces and compiles of the measured function.
 
-    Counting ends with the last steady-state run. A comparison also counts the traces and compiles
-    in the calls of ``--call`` or ``jaxmeter_calls``, which come after the steady-state runs.
+    Counting ends with the last steady-state run. A comparison also counts during the calls of
+    ``--call`` or ``jaxmeter_calls``, which come after the steady-state runs.
     """
 
     python_executions_count: int | None = None
@@ -162,7 +162,8 @@ class Record(Result):
     setup_seconds: float | None = None
     """The time that the target took to make the case."""
     samples_seconds: tuple[float, ...] = ()
-    """The raw times of the steady-state runs, in the order in which they were taken."""
+    """The raw times of the steady-state runs, in the order in which they were taken. In a
+    comparison, each sample is the median time of the calls in one turn."""
     recompiles: tuple[Phases, ...] = ()
     """The raw times of tracing, lowering and compiling again, if several compiles were requested.
     They are taken after the steady-state runs, when JAX and XLA are already warm."""

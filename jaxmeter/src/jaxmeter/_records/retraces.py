@@ -216,7 +216,7 @@ class Watched(Result):
 
     @property
     def suggestions(self) -> tuple[str, ...]:
-        """The suggested changes, each only once."""
+        """The suggested changes for functions other than JAX's own, each only once."""
         own = (function for function in self.functions if not function.is_jax)
         found = (
             f"{function.name}: {cause.suggestion}" for function in own for cause in function.causes

@@ -28,8 +28,8 @@ _NAMES = {
 
 
 def comparison_sheet(comparison: Comparison) -> Sheet:
-    """Describe the exact quantities that differ, the times with their intervals, and the number of
-    quantities that are the same."""
+    """Describe the exact quantities that are not the same, the times with their intervals, and the
+    number of exact quantities that are the same."""
     a, b = names = _short_names(comparison)
     if comparison.failures:
         return _failed(comparison, f"{a} -> {b}")

@@ -83,7 +83,7 @@ def _argv(command: Sequence[str], call: str) -> list[str]:
     if first == "-m" or (first.endswith(".py") and not _has_shebang(first)):
         return [sys.executable, *command]
     if os.sep not in first and shutil.which(first) is None:
-        beside = Path(sys.executable).parent / first  # this environment is not activated
+        beside = Path(sys.executable).parent / first  # if this environment is not activated
         if beside.exists():
             return [str(beside), *command[1:]]
     return list(command)

@@ -1,10 +1,10 @@
 """Supervise a worker: end every process that the worker leaves behind, then exit as the worker did.
 
 A worker process forks once, before it imports any part of its task. The child does the work, and
-the parent becomes the supervisor and waits for the child. On Linux, no descendant escapes: if the
-parent of a descendant ends, the supervisor becomes the new parent, even of a descendant in another
-session (PR_SET_CHILD_SUBREAPER of prctl(2)). On other systems, the supervisor ends only the worker,
-and the process that started the supervisor kills the process group.
+the parent becomes the supervisor and waits for the child. On Linux, the supervisor also ends the
+descendants of the child, even in other sessions: if the parent of a descendant ends, the supervisor
+becomes the new parent (PR_SET_CHILD_SUBREAPER of prctl(2)). On other systems, the supervisor ends
+only the worker, and the process that started the supervisor kills the process group.
 """
 
 from __future__ import annotations
