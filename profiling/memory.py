@@ -105,7 +105,8 @@ def choices(options: argparse.Namespace) -> list[dict[str, Any]]:
     Raises
     ------
     JaxmeterError
-        If ``--vary`` is not NAME=VALUE,VALUE, or gives a combination twice.
+        If ``--vary`` is not NAME=VALUE,VALUE, if it gives a parameter or a combination twice, or if
+        ``--param`` is not NAME=VALUE.
     """
     varied = []
     for text in options.vary:

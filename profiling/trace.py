@@ -43,7 +43,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--repeat", type=scripting.count, default=3, help="runs in the trace; default: 3"
     )
-    parser.add_argument("--cold", action="store_true", help="trace compiling and the first run too")
+    parser.add_argument("--cold", action="store_true", help="trace the first run and its compile")
     parser.add_argument(
         "--trace-dir", type=Path, help="folder for the trace; by default the folder of --out"
     )

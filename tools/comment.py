@@ -122,7 +122,7 @@ def harmless(text):
     return text
 
 
-# Characters that move a terminal's cursor or change the direction of writing.
+# Unusual spaces, and characters that move a terminal's cursor or change the direction of writing.
 _INVISIBLE = (r"[^\S\n ]", r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _REACHING = (
     r"<(?!/?(?:details|summary)>)",

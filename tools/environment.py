@@ -34,7 +34,7 @@ OLDEST = (3, 11)
 
 
 class EnvironmentProblem(Exception):
-    """The error if the environment cannot be made; its message says what to try."""
+    """Raised if the environment cannot be made; the message says what to try."""
 
 
 def check_interpreter():

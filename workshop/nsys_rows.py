@@ -61,7 +61,10 @@ def write(
     meta: str = "META_DATA_EXPORT",
     version: str = "2024.5.1",
 ) -> Path:
-    """Write a file with only the tables that have rows, as nsys does, and return its path."""
+    """Write a file with the tables in `rows` and with the version of nsys; return the file's path.
+
+    Like nsys, leave out all other tables. `meta` is the table with the version.
+    """
     rows = {**rows, meta: [{"name": "EXPORT_PRODUCT_VERSION", "value": version}]}
     with closing(sqlite3.connect(path)) as base:
         for table, records in rows.items():
