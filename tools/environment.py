@@ -85,7 +85,10 @@ def fingerprint(jax=None):
 
 
 def installed():
-    """Return the state of the environment: ``{"fingerprint": str, "extras": [str]}``."""
+    """Return the state of the environment: ``{"fingerprint": str or None, "extras": [str]}``.
+
+    The fingerprint is None if the environment is missing or incomplete.
+    """
     if os.path.exists(INSTALLING) or not os.path.exists(PYTHON):
         return {"fingerprint": None, "extras": []}
     try:

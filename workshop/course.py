@@ -99,7 +99,7 @@ class Exercise:
 
 
 def exercise(name: str, *hints: str) -> Callable[[Callable[[ModuleType], None]], Exercise]:
-    """Return a decorator that makes an `Exercise` from its check."""
+    """Return a decorator that turns a check into an `Exercise` with this name and these hints."""
     return lambda check: Exercise(name, check, hints)
 
 
