@@ -36,8 +36,8 @@ SUITE_TIMEOUT_SECONDS = 1800
 
 W7X = {"workload": "w7x", "half_period": True}
 
-# JAX reads the option for simplified constants only when JAX is imported. Therefore the option is
-# set in the environment.
+# Some modules of JAX read the option for simplified constants when they are imported. Therefore the
+# option is set in the environment.
 SIMPLIFIED_ENVIRONMENT = {"JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS": "1"}
 
 # Workers of cases with `one_cpu` use one thread, even if the system cannot bind them to a CPU.
@@ -126,7 +126,7 @@ class CaseSuite(ABC):
     """Time limit on the small and quick grids; after it, only first rounds of cases start."""
 
     def __init_subclass__(cls) -> None:
-        """Add a ``track_`` method for each quantity."""
+        """Set the time limit of ``setup_cache``, and add a ``track_`` method for each quantity."""
         vars(cls.setup_cache)["timeout"] = SUITE_TIMEOUT_SECONDS
         for quantity in cls.quantities:
             setattr(cls, f"track_{quantity}", _track(cls, quantity))

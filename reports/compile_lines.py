@@ -1,9 +1,8 @@
 """Find the source lines and kernels that explain a case's compile time and its changes.
 
 The lines and kernels come from a profile of one process at each commit (`jaxmeter.CompileSummary`).
-The profile gives the share of each line. The seconds of the lines are scaled, so that the whole
-profile takes the median time of trace, lower and compile over all processes of the case at the
-commit.
+The profile lists the slowest lines. The seconds of the lines are scaled, so that the whole profile
+takes the median time of trace, lower and compile over all processes of the case at the commit.
 """
 
 from collections import Counter, defaultdict
@@ -41,7 +40,7 @@ class CompileLineChange:
     source, text : str
         The place and the code of the line, taken from HEAD if HEAD has the line.
     base_seconds, head_seconds : float
-        Compile time of the line at each commit; 0 at a commit without the line.
+        Compile time of the line at each commit; 0 if the profile does not list the line.
     counts : tuple of str
         The changed numbers of equations, kernels and instructions; empty if none changed.
     kernel : str
@@ -105,7 +104,7 @@ def line_changes(base: CompileLines, head: CompileLines) -> tuple[CompileLineCha
 
 
 def slowest_lines(lines: CompileLines) -> str:
-    """Return the three slowest lines of a compile, such as "a.py:3 1.20 s, b.py:7 310 ms"."""
+    """Return the slowest lines of a compile, at most three: "a.py:3 1.20 s, b.py:7 310 ms"."""
     shown = lines.profile.lines[:3]
     return ", ".join(f"{one.source} {seconds(lines.scaled(one.seconds))}" for one in shown)
 

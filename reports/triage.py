@@ -52,7 +52,8 @@ def triage(history: History, since: str, repository: Path) -> str:
     memory), and of the exact metrics that can fail a review. A change of a noisy metric is listed
     only if it is above the threshold of its series. Such a change is listed as unexplained if no
     number of the case's program changed at the same commit. Changes that were found only by the
-    package ruptures are left out. The digest also lists the cases without a successful process.
+    package ruptures, and exact changes that are too small to fail a review, are left out. The
+    digest also lists the cases without a successful process.
 
     Raises
     ------

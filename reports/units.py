@@ -28,7 +28,7 @@ RATIOS = (Unit("×", 1.0),)
 def unit_for(values: Iterable[float], units: tuple[Unit, ...]) -> Unit:
     """Return the largest unit in which the median of `values` is at least 1, else the smallest.
 
-    Zeros and values that are not finite are ignored.
+    Zeros and values that are not finite are ignored. If no value remains, return the largest unit.
     """
     numbers = sorted(abs(v) for v in values if v and math.isfinite(v))
     if not numbers:
@@ -38,10 +38,10 @@ def unit_for(values: Iterable[float], units: tuple[Unit, ...]) -> Unit:
 
 
 def own_unit(value: float, shared: Unit, units: tuple[Unit, ...]) -> Unit:
-    """Return the unit of one value in a column; the other values have the unit `shared`.
+    """Return the unit of one value in a column; `shared` is the common unit of the column.
 
-    The unit is `shared`, unless the value is a number of bytes, or `shared` would show a number
-    below 0.1 or above 9999.
+    The result is `shared`, unless the value is a number of bytes, or is not 0 and would be shown as
+    a number below 0.1 or above 9999 in this unit.
     """
     size = abs(value) / shared.factor
     if units is BYTES:

@@ -163,7 +163,7 @@ def _as_a_script(program: Program) -> dict[str, float]:
     """Return the seconds of each call that a simple script makes.
 
     Call 0, ``script_call_00_seconds``, compiles. The first calls after call 0 are warm-up calls.
-    They are slower than later calls, and jaxmeter does not measure them.
+    They are slower than later calls, and are not steady-state samples of jaxmeter.
     """
     # A new function has no compiled program yet, so its first call compiles.
     jitted = jax.jit(lambda *arguments: program.function(*arguments))
@@ -255,8 +255,8 @@ def _cached(given: Given) -> Program:
 def _static_callable(given: Given) -> Program:
     """Return a program that captures two tables of the system.
 
-    The two tables hold the off-axis images and the solutions of Kepler's equation. A static
-    callable replaces each table in the system. The other arrays of the system are arguments.
+    The two tables are the off-axis images and the solutions of Kepler's equation. A static callable
+    replaces each table in the system. The other arrays of the system are arguments.
     """
 
     def tables(system: System) -> tuple[Any, ...]:

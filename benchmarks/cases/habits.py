@@ -88,7 +88,7 @@ def shapes(habit: Habit) -> None:
 
 
 def eager_selu(habit: Habit) -> None:
-    """Compute `selu` without jit, starting with empty caches as in a fresh process."""
+    """Compute `selu` without jit; `observed` clears the caches first, as in a fresh process."""
     habit.ran()
     selu(habit.x)
 

@@ -31,10 +31,10 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True)
 class Prepared:
-    """A problem, its casing and its total field `B`, with the cost of preparing the casing.
+    """A problem, its casing and its total field `B`, with the cost of the casing.
 
-    The casing and `B`, shape (src_nphi, src_ntheta, 3), are on the device. `extras` has seconds and
-    bytes by name.
+    The casing and `B`, shape (src_nphi, src_ntheta, 3), are on the device. `extras` has bytes by
+    name and, if this process prepared the casing, seconds by name.
     """
 
     problem: Problem

@@ -39,7 +39,7 @@ STORE = ROOT / "results" / "bisect"
 ERROR_FACTOR = 1.25  # errors that differ by at most this factor count as equal
 
 Value = float | str | None
-"""Value of a metric: a number, the kind of a failure, or None if a commit cannot be measured."""
+"""Value of a metric: a number, a fingerprint, the kind of a failure; None if it has no value."""
 FAILURES = ("WrongAnswer", "RetraceError")
 """Kinds of failures that are values of a metric."""
 

@@ -49,7 +49,7 @@ def has_changes(*paths: str) -> bool:
 
 
 def code_version() -> str:
-    """Return a short digest that identifies vcjax's code, the version of JAX and the machine."""
+    """Return a short digest that identifies vcjax's code, the versions of JAX and the machine."""
     digest = hashlib.sha256()
     for path in sorted((ROOT / "vcjax").rglob("*.py")):
         digest.update(path.read_bytes())

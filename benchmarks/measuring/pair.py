@@ -118,7 +118,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     about = "largest load per CPU at which times are judged; default %(default)g"
     add("--max-load", type=float, default=MAX_LOAD, help=about)
     add("--inject", nargs="+", metavar="NAME_OR_PATH", help="regressions to add to HEAD")
-    add("--no-programs", action="store_true", help="do not write how programs differ")
+    add("--no-programs", action="store_true", help="do not write how cases' programs differ")
     options = parser.parse_args(argv)
     if options.rounds < 1:
         parser.error(f"got --rounds {options.rounds}; give 1 or more")
@@ -136,7 +136,8 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 def measure(measured: Sequence[MeasuredSide], options: argparse.Namespace) -> None:
     """Measure exact metrics and times on all sides.
 
-    Unless ``options.no_programs`` is set, also write how the programs of BASE and HEAD differ.
+    Also write how the operations of BASE and HEAD differ. Unless ``options.no_programs`` is set,
+    write how the programs of the cases differ, too.
     """
     started = time.monotonic()
     base, *heads = measured
@@ -235,10 +236,10 @@ def measure_times(
 ) -> None:
     """Measure the times of the cases, and of the operations whose programs changed.
 
-    The first round of the cases shows how long their rounds take. Then the operations are measured.
-    The operations get the seconds that the cases do not need for a test, but at least half of the
-    seconds that are left. The other rounds of the cases follow. If any time remains, the operations
-    get their missing rounds.
+    The first round of the cases shows how long their rounds take. Then the operations are measured,
+    unless the load is above `max_load` or `rounds` is 1. The operations get the seconds that the
+    cases do not need for a test, but at least half of the seconds that are left. The other rounds
+    of the cases follow. If any time remains, the operations get their missing rounds.
     """
     until = clock() + seconds
     operations: Sequence[TimedSide] = ()

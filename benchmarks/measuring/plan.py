@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 GRIDS = ("small", "quick", "full")
 GRID_VARIABLE = "VCJAX_BENCH_GRID"
 RESUME_VARIABLE = "VCJAX_BENCH_RESUME"
-"""If this variable is 1, suites keep earlier records; otherwise they measure every case again."""
+"""If this variable is 1, suites keep successful records; otherwise they measure all cases again."""
 SCRATCH_VARIABLE = "VCJAX_BENCH_SCRATCH"
 
 # These variables override settings of the caller that would change a measurement. 12 digits need

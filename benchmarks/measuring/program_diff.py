@@ -1,8 +1,9 @@
 """Write the differences between the programs of two measured commits, for a review.
 
-If the optimised programs of a case differ, ``write_diffs`` starts a worker for each commit. The
-worker runs ``python -m benchmarks.measuring.program_diff CASE OUT``. This command compiles the case
-given by the JSON string CASE, and writes an inventory of the program to the file OUT.
+For each of the first `MAX_CASES` cases with different optimised programs, ``write_diffs`` starts a
+worker for each commit. The worker runs ``python -m benchmarks.measuring.program_diff CASE OUT``.
+This command compiles the case given by the JSON string CASE, and writes an inventory of the program
+to the file OUT.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def round_seconds(case: PlannedCase, measured: Sequence[MeasuredSide]) -> float 
     """Return the seconds that the processes of a case's first round took on all sides together.
 
     The preparation of the case is not included, because later rounds do not repeat it. Return None
-    if a record has no duration.
+    if a record is missing or has no duration.
     """
     records = [side.store.read(case, 0) for side in measured]
     seconds = [None if record is None else record.wall_seconds for record in records]

@@ -162,7 +162,7 @@ def called_for_the_surface() -> Calls:
 def called_as_virtual_casing() -> Calls:
     """Call the methods of `VirtualCasing`, which has the interface of the C++ `virtual_casing`.
 
-    Each method that evaluates a field or a gradient is called twice.
+    Each method that evaluates a field or a gradient is called at least twice.
     """
     problem = PROBLEM()
     flat = functools.partial(_component_first, flat=True)
@@ -185,8 +185,8 @@ def called_as_virtual_casing() -> Calls:
 def called_as_virtual_casing_jax() -> Calls:
     """Call the methods of `VirtualCasingJAX`, which has the interface of `virtual_casing_jax`.
 
-    Each method that evaluates a field or a gradient is called twice. Methods named ``..._jit`` are
-    left out, because they are other names of the same methods.
+    Each method that evaluates a field or a gradient is called at least twice. Names that contain
+    ``_jit`` or ``_schedule`` are left out, because they are other names of the same methods.
     """
     problem = PROBLEM()
 

@@ -18,7 +18,7 @@ from vcjax import problems
 
 DIGITS = 4
 PROBLEM = functools.partial(problems.rotating_ellipse, DIGITS)
-POINT_COUNT = 400  # more points than a tile has
+POINT_COUNT = 400  # on CPUs, more points than a tile has
 DISTANCE = 0.04  # at this distance some points need a patch of their own
 ROUNDING = 1e-11
 """A violation of an identity below this value is rounding, and is reported as this value."""

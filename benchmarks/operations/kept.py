@@ -1,8 +1,8 @@
 """Keep the exact metrics of operations for later reviews of the same code.
 
-The exact metrics of an operation depend on the code, the versions of the packages and the
-processor. For each combination of code, versions and processor they are measured only once, and
-later reviews copy the records. A second review against the same BASE therefore measures only HEAD.
+The exact metrics of an operation depend on the code, the versions of the packages, the machine and
+some environment variables. For each combination of these they are measured only once, and later
+reviews copy the records. A second review against the same BASE therefore measures only HEAD.
 """
 
 from __future__ import annotations

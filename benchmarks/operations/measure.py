@@ -169,8 +169,8 @@ def write_differences(
     """Write ``out/operations/<name>.txt`` for each operation that differs between two commits.
 
     An operation differs if its program, its numbers of traces or compiles, or the error of its
-    answer differs. `edits` are edited lines of HEAD's package. If an edited line is near the
-    difference, the first line of the file names this line as the most likely cause.
+    answer differs. `edits` are edited lines of HEAD's package. If `nearest` returns one of these
+    lines, the first line of the file names this line as the most likely cause.
 
     Return the names of the operations with a different compiled program, or with different numbers
     of traces or compiles. In the other operations, only work on the host can take a different time.

@@ -18,8 +18,8 @@ FRAMES_LESSON = (
     "rate maps of star and disk on purpose, because they stay the same. The hoisted variant is the "
     "closure after jaxmeter.hoist has turned its arrays into arguments. The static-callable "
     "variant takes the system as an argument, but the metadata of this argument has callables that "
-    "capture two tables of the system. Each process compares its frame with the frame that the "
-    "argument variant computed from the same arrays in another process.",
+    "capture two tables of the system. Each process compares its frame with a frame that another "
+    "process computed from the same arrays, passed as arguments.",
     "docs/closure.md explains the published numbers. They were measured with another program, the "
     "simulator coronagraphoto, on another machine. Therefore, compare each closure only with its "
     "own argument variant.",

@@ -134,7 +134,7 @@ def _slope(cases: pd.DataFrame) -> Iterator[str]:
         large = points.loc[points["extra_bytes"] >= LARGE_BYTES]
         yield (
             f"Each embedded megabyte adds {significant(1e3 * cost)} ms of compile time "
-            f"(fit to the {len(large)} of {counted(len(points), 'case')} that embed over 1 MB; "
+            f"(fit to the {len(large)} of {counted(len(points), 'case')} that embed 1 MB or more; "
             f"published: {significant(1e3 * published_seconds_per_megabyte())} ms)."
         )
 

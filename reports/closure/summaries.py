@@ -71,7 +71,7 @@ def of_variants(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def changes(measured: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each environment, size and variant, with the cost of changing the cube."""
+    """Return the cost of changing the cube, by commit, environment, size and variant."""
     found = []
     where = [*PLACE, "size", "variant"]
     for key, case in groups(succeeded(measured, suite=CHANGES), where):
@@ -93,7 +93,7 @@ def script_calls(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def curve(measured: pd.DataFrame) -> pd.DataFrame:
-    """Return the cost of closing over one array, by environment, operation and array size.
+    """Return the cost of closing over one array, by commit, environment, operation and size.
 
     The columns ``extra_*`` give the extra compile time: the compile time of the program that closes
     over the array, minus the compile time of the same program with the array as an argument. Both
