@@ -88,7 +88,7 @@ def closure(options: argparse.Namespace) -> int:
 def history(options: argparse.Namespace) -> int:
     """Write a page that shows every metric across commits; the exit code is 0 if it was written.
 
-    Unless the store is a fleet, also write a review of each commit with a change point.
+    Unless the store is a fleet, also write reviews of the newest commits with a change point.
     """
     from .history import make_history, write_history, write_reviews
     from .store.fleet import is_fleet, read_any
@@ -110,9 +110,9 @@ def history(options: argparse.Namespace) -> int:
 def review(options: argparse.Namespace) -> int:
     """Compare two commits; the exit code is 1 if the review fails, else 0.
 
-    The review fails if a gated metric regressed or is missing at HEAD, or if a case fails more
-    often at HEAD than at BASE. The gated metrics are the errors of the answers, exact metrics
-    such as captured bytes and, with --gate-times, times.
+    The review fails if a gated metric regressed or is missing at HEAD, or if a case with a
+    successful process at BASE fails more often at HEAD than at BASE. The gated metrics are the
+    errors of the answers, exact metrics such as captured bytes and, with --gate-times, times.
 
     The exit code is 2 if the commits cannot be compared: a commit was not measured, no case can be
     compared, or the two commits were measured on different machines or with different versions of

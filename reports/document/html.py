@@ -13,7 +13,7 @@ from .svg import Drawing
 
 TEMPLATES = Path(__file__).parent / "templates"
 MARK = '<meta name="generator" content="reports of vcjax">'
-"""The line of every page by which a later run knows that it may replace the page."""
+"""A line of every page. A later run may replace a page that has this line."""
 
 
 def html_page(document: Document) -> str:

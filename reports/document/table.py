@@ -72,7 +72,8 @@ class Column:
 class Table:
     """A table of cells.
 
-    `group_starts` has the indices of rows that begin a group. `note` is shown below the table.
+    `group_starts` has the index of the first row of each group except the first group. `note` is
+    shown below the table.
     """
 
     name: str
@@ -181,7 +182,7 @@ def ratio(title: str, stem: str, meaning: str = "", *, interval: bool = True) ->
 
 
 def _quantity(title: str, meaning: str, units: tuple[Unit, ...], name: str, *ends: str) -> Column:
-    """Make a column in one shared unit, with the interval from the columns `ends` as a note."""
+    """Make a column with units from `own_unit`, and intervals from the columns `ends` as notes."""
     base = next((unit.name for unit in units if unit.factor == 1.0), "")
 
     def cell(row: Row, shared: Unit) -> Cell:

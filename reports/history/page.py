@@ -28,7 +28,7 @@ def write_history(history: History, out: str | Path, *, reviews: Reviews | None 
     Raises
     ------
     ReportError
-        If `out` contains anything but an earlier page.
+        If `out` contains other files and is not the folder of an earlier page.
     """
     texts = {"index.html": history_page(history, reviews or {})}
     write_whole(out, texts, kind="history", beside=[FOLDER])

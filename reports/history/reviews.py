@@ -1,4 +1,4 @@
-"""Write a review of each commit at which a series of the history has a change point.
+"""Write reviews of the newest commits at which series of the history have change points.
 
 A review is written again only if its inputs have changed: the records of its two commits, or the
 code that reads, compares and draws the records. The reviews are made from the records, because a
@@ -33,7 +33,8 @@ Reviews = dict[tuple[str, str, str], str]
 def write_reviews(history: History, store: str | Path, out: str | Path) -> Reviews:
     """Write the missing or outdated reviews of commits with a change point to `out`/reviews.
 
-    In each environment, only the `MOST` newest pairs of commits get a review.
+    In each environment, only the `MOST` newest pairs of commits get a review. Pairs that cannot be
+    compared get no review.
 
     Returns
     -------

@@ -117,7 +117,7 @@ def make_history(store: Store, *, repository: Path | None = None) -> History:
     Raises
     ------
     ReportError
-        If no process succeeded, or asv is not installed.
+        If no process succeeded, or asv is needed for a noisy series and cannot be imported.
     """
     measured = tables.measurements(store)
     if "ok" not in set(measured["status"]):

@@ -68,7 +68,7 @@ def find_steps(values: Sequence[float], kind: Kind) -> tuple[Step, ...]:
     Raises
     ------
     ReportError
-        If asv is not installed.
+        If asv is needed for a noisy series and cannot be imported.
     """
     if kind == "exact":
         return _changes(values, lambda a, b: a != b)

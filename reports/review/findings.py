@@ -39,7 +39,8 @@ GATED = (
 )
 """Exact metrics that fail a review if they grow.
 
-A larger error always fails a review. A longer time fails a review only with `Policy.gate_times`.
+An error that is larger by more than the factor `ERROR_FACTOR`, beyond rounding, always fails a
+review. A longer time fails a review only with `Policy.gate_times`.
 """
 # Smaller growth is reported but does not fail a review.
 SMALL_BYTES = 1024
@@ -89,7 +90,7 @@ class Finding:
 
     @property
     def is_primary(self) -> bool:
-        """Whether the metric is one of the times that determine the verdict (`PRIMARY`)."""
+        """Whether the metric is one of the times that decide the verdict on times (`PRIMARY`)."""
         return self.metric.name in PRIMARY
 
     @property
@@ -226,6 +227,9 @@ def compare_times_of(
     family: Sequence[tuple[str, Metric]], commits: CommitPair, criteria: Criteria, *, is_gated: bool
 ) -> Iterator[Finding]:
     """Yield the findings on the times of many cases; the times are tested together.
+
+    Each time in `PRIMARY` is also pooled over all cases and tested. The finding on a pooled time is
+    left out if the time of any single case is different.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ def _exact(review: Review) -> Judgement:
 
 
 def _place(review: Review, case: str) -> str:
-    """Return the edited line nearest to the change in a case, such as `` (line a.py:3)``."""
+    """Return the line named in the first line of a case's differences: `` (line a.py:3)`` or ""."""
     line = review.commits.programs.get(case, "").partition("\n")[0]
     found = re.search(r"(?:edited|new|gone|changed most|called from):? (\S+?:\d+)", line)
     return f" (line {found[1]})" if found else ""

@@ -26,8 +26,8 @@ MAX_TEXT_CHARACTERS = 12_000  # of each text
 MAX_CHARACTERS = 60_000  # of the Markdown; a comment on GitHub can have 65536 with its header
 FOOTER = (
     "Each round gives one ratio of times. Intervals are from Student's t distribution, for the "
-    "trimmed mean of the logarithms of these ratios. The p-values are corrected by Holm's method "
-    "over all cases."
+    "trimmed, weighted mean of the logarithms of these ratios. The p-values are corrected by "
+    "Holm's method over all cases."
 )
 
 
@@ -39,7 +39,7 @@ def write_review(review: Review, out: str | Path) -> Path:
     Raises
     ------
     ReportError
-        If `out` contains anything but an earlier review.
+        If `out` contains other files and is not the folder of an earlier review.
     """
     texts = {
         "review.json": review_json(review),

@@ -246,7 +246,7 @@ def _only_commit(store: Store) -> str:
 
 
 def _compile_counts(records: Iterable[StoredRecord]) -> dict[str, int]:
-    """Return the smallest number of compiles in a successful process of each case."""
+    """Return, for each case, the fewest compiles in a successful process that compiled."""
     fewest: dict[str, int] = {}
     for stored in records:
         record = stored.record

@@ -81,7 +81,8 @@ def section(errors: pd.DataFrame) -> Section:
 def lead(errors: pd.DataFrame) -> str:
     """Return a sentence on how many problems are within the limit.
 
-    The sentence also names the problem with the largest ratio of error to limit.
+    The sentence also names the problem with the largest ratio of error to limit or, if errors are
+    NaN, their problems.
     """
     ours = errors.loc[errors["method"] == OURS]
     held = ours.groupby(list(PROBLEM), dropna=False)["is_within"].all()

@@ -23,7 +23,8 @@ def summary(measured: pd.DataFrame) -> pd.DataFrame:
 
     The column `is_fastest` marks the pair with the smallest steady-state median. The columns
     `steady_to_fastest_*` have the ratio of a pair's time to the time of the fastest pair, and the
-    interval of this ratio. If the interval does not contain 1, the times differ significantly.
+    interval of this ratio. With at least six pairs of processes, the times differ significantly if
+    the interval does not contain 1.
     """
     pair = ["chunk_size", "target_chunk_size"]
     found = []
@@ -65,7 +66,7 @@ def section(cases: pd.DataFrame) -> Section:
         ),
         size("Temporaries", "temp_bytes", "Temporary memory of the compiled program"),
         time("Compile", "compile", "Compilation by XLA, without a cache"),
-        size("RSS peak", "peak_rss_bytes", "Peak resident set of the process"),
+        size("RSS peak", "peak_rss_bytes", "Peak resident set up to the last run"),
         error("Error", "error_relative", "Maximum over processes, relative to max|B|"),
     )
     return Section(

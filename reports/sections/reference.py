@@ -145,7 +145,7 @@ def section(problems: pd.DataFrame, *, gradient: bool = False) -> Section:
 
 
 def lead(problems: pd.DataFrame, what: str = "field") -> str:
-    """Return a sentence on the range of both speed-ups over all problems."""
+    """Return sentences on the ranges of both speed-ups over all problems."""
     return (
         f"With one thread each and without compile time, vcjax evaluates a {what} "
         f"{_span(problems, 'evaluation')} as fast as the C++ reference. From a new surface to "

@@ -75,7 +75,8 @@ def compact(
     ------
     ReportError
         If a source is not a folder, contains no record files or contains `into`. Also if
-        `project` contains any other character, or if DuckDB is missing.
+        `project` contains any other character, DuckDB is missing, or a file of the fleet cannot be
+        read or written.
     """
     if not re.fullmatch(r"[\w.-]+", project):
         raise ReportError(

@@ -124,10 +124,10 @@ def read_store(root: str | Path, *, commit: str | None = None) -> Store:
     """Read every record below `root`, at <commit>/<environment-key>/<case>/<round>.json.
 
     The name of a case may contain slashes (`casing_variants/w7x-closure-d6`). Files with other
-    names, such as the `.tmp` file of an interrupted write, are ignored. A truncated file that has
-    not changed for a minute gets the ending ``.unreadable``. A file is skipped but not
-    renamed if it has another schema, or fields that this version of jaxmeter does not have. The
-    version of jaxmeter that wrote the file can then still read it.
+    endings, such as the `.tmp` file of an interrupted write, are ignored. A truncated file that has
+    not changed for a minute gets the ending ``.unreadable``. A file is skipped but not renamed if
+    it has another schema, or fields that this version of jaxmeter does not have. The version of
+    jaxmeter that wrote the file can then still read it.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def _names(root: Path, within: str, skipped: list[SkippedFile]) -> Iterator[str]
 
 
 def walk(root: Path) -> Iterator[tuple[str, list[str] | None]]:
-    """Yield each folder below `root` with the names in it.
+    """Yield `root` and each folder below it, with the names in the folder.
 
     A folder that is too deep is yielded with None instead of the names. Links to folders are not
     followed.
@@ -268,7 +268,7 @@ def _check_usable(record: Record) -> None:
 
 
 def skipped_file(root: Path, path: Path, error: Exception) -> SkippedFile:
-    """Return the entry of an unreadable file, without the folder of the store."""
+    """Return the entry of an unreadable file, with its path relative to the folder of the store."""
     within = path.relative_to(root)
     text = " ".join(str(error).split()).replace(str(path), str(within))
     reason = f"{type(error).__name__}: {text}".encode("utf-8", "replace").decode()

@@ -24,8 +24,8 @@ class Merged:
     """The number of added records, the number of known records, and the refused files.
 
     A record is known if the store or fleet has an equal record already. A file is refused if it is
-    not a record. In a store, a record is also refused if another record, a link or something else
-    is at the destination of the record.
+    not a record, or is not in the folder of a commit hash. In a store, a record is also refused if
+    another record, a link or something else is at the destination of the record.
     """
 
     added_count: int

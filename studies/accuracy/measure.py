@@ -110,7 +110,8 @@ def _off_surface(shape: Shape, field: str, digits: int, gradient: bool = False) 
 def errors_off_surface(shape: Shape, casing, B, points, is_inside, currents):
     """Return the errors at n points and the estimates of these errors, shape (n,) each.
 
-    Errors of fields are relative to max |B|, and errors of gradients to max |grad B|.
+    Errors of fields are relative to max |B|, and errors of gradients to max |grad B|. An error is
+    the norm over all components.
 
     Parameters
     ----------
@@ -136,7 +137,10 @@ def errors_off_surface(shape: Shape, casing, B, points, is_inside, currents):
 
 
 def _steepest(shape: Shape, B, currents) -> float:
-    """Return max |grad B| on the grid of B (nphi, ntheta, 3) and on a fixed grid of the surface."""
+    """Return max |grad B|, the largest component, on the grid of B and a fixed surface grid.
+
+    B has the shape (nphi, ntheta, 3).
+    """
     options: dict[str, Any] = _symmetry(shape) | dict(nphi=B.shape[0], ntheta=B.shape[1])
     on_grid = vcjax.surface_points(shape.points(), **options)
     points = np.concatenate([x.reshape(-1, 3) for x in (on_grid, _grid_points(shape))])

@@ -31,7 +31,7 @@ def cases(*, rounds: int) -> list[PlannedCase]:
     """Return two cases for each operation and size: one captures the array and one passes it.
 
     Sizes within `UNCERTAIN_BYTES` are measured in `rounds` rounds, other sizes in half as many
-    rounds.
+    rounds, rounded up.
     """
     least, most = UNCERTAIN_BYTES
     return [

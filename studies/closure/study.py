@@ -60,7 +60,7 @@ VERSION_VARIANTS = ("closure", "argument", "simplified")
 CLOSELY = {64: ("closure", "argument"), 128: LARGE_VARIANTS}
 FEW_ROUNDS = {64: 1, 128: 2}
 LIKE_CLOSURE = ("cached", "simplified")
-"""Variants that capture the cube of the coronagraph's images, or values computed from the cube."""
+"""Variants that capture the coronagraph's cube, as "closure" does, or values computed from it."""
 # Twenty minutes, minus the time to make the environment and the page. The first round of each case
 # always runs.
 QUICK_BUDGET_SECONDS, QUICK_CASING_BUDGET_SECONDS = 880.0, 170.0

@@ -10,9 +10,9 @@ BASE and HEAD. Each regression has several runs, numbered from 0. Runs of differ
 the same number are interleaved and have the same BASE.
 
 The folder OUT/COMMIT has the pages and the records of all runs. With ``--exact``, the folder is
-OUT/COMMIT-exact. After all runs with the same number, the table of all runs so far is written to
-detection.md in this folder. ``--keep FILE`` writes a row for each run to FILE. ``--judge-again``
-reviews the measured runs of this table again by the current rules.
+OUT/COMMIT-exact. After each group of runs with the same BASE, the table of all runs so far is
+written to detection.md in this folder. ``--keep FILE`` writes a row for each run to FILE.
+``--judge-again`` reviews the measured runs of this table again by the current rules.
 
 A single run takes about five minutes, as long as `make review`. Interleaved runs take two to three
 minutes each. With ``--exact`` a run is one round of the smallest case that shows the regression,

@@ -113,7 +113,7 @@ def generated(
     """Yield the path and the text of each generated record: a year of commits on two machines.
 
     The texts are copied from the real records, with other machines and days. Noise is added to
-    every measured number.
+    every number that `MEASURED` matches.
     """
     rng = random.Random(f"{seed} {commits}")
     texts = [[_text(real, case, profiled) for profiled in (True, False)] for case in range(CASES)]

@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure both comparisons and write a row for each process."""
+    """Measure both comparisons, and write a row for each number of a process."""
     found = []
     for other, compiles in (("by_hand", 9), ("captured", 1)):
         comparison = jaxmeter.compare(
