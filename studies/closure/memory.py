@@ -25,7 +25,7 @@ COPIES_OF_CLOSURE = 5.5
 
 
 def system_bytes(size: int) -> int:
-    """Return the bytes of the large float32 arrays of a coronagraph with `size` pixels a side."""
+    """Return the bytes of the large arrays of a system with images of `size` pixels a side."""
     quarter = size // 2 + 1
     maps = quarter * quarter + 324 + 4 * 12 + 4 * 4 + 1
     kepler = 2 * 513 * 2049

@@ -3,9 +3,9 @@
 Each record is a file, ``results/closure/<part>/<commit>/<environment>/<case>/<round>.json``. The
 part is ``cases``, or ``casing`` for the virtual casing. The commit is the last commit that changed
 the code that the part measures, and the environment names the versions of Python and JAX. The study
-can run in several environments: ``python -m reports closure`` writes a page that shows all
-environments next to each other. Except with ``--grid versions``, the study also writes an audit for
-each environment and an image of the coronagraph. Rerun to resume.
+can run in several environments: ``python -m reports closure`` writes a page on one environment,
+with a table that compares all environments. Except with ``--grid versions``, the study also writes
+an audit for each environment and an image of the coronagraph. Rerun to resume.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@
 Each edit of timed.toml changes a few characters in a copy of the commit's package. A run measures
 the commit, the three edited copies and two equal copies, interleaved. It reviews each copy against
 the commit by the rules of `make review`. For an edited copy only the edited operation is timed,
-because no other program differs. For an equal copy all three operations are timed. timed.csv has a
-row for each copy of each run.
+because the edit does not change the other two operations. For an equal copy all three operations
+are timed. timed.csv has a row for each copy of each run.
 """
 
 from __future__ import annotations

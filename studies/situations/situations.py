@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
 def rows(simplified: bool) -> Iterator[Row]:
     """Yield a row for each program: its bytes, and the paths and lines of its audit.
 
-    With default constants, also yield a row for each way in which a function can hold an array.
+    With default constants, also yield a row for each way in which a function can refer to an array.
     """
     from tests.jaxmeter.capture import capture_situations, held_situations
 

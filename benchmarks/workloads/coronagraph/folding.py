@@ -1,9 +1,9 @@
-"""Convolution with images that vary over the field of view.
+"""Images of extended sources, as sums of point images that vary over the field of view.
 
-The images are stored only for sources in one quadrant of the field. This is enough if the pupil is
-its own mirror image in rows and in columns, because mirrored sources then have mirrored images.
-Sources in the other quadrants are folded into the first quadrant, and their images are mirrored
-back.
+The point images are stored only for sources in one quadrant of the field. This is enough if the
+pupil is its own mirror image in rows and in columns, because mirrored sources then have mirrored
+images. Sources in the other quadrants are folded into the first quadrant, and their images are
+mirrored back.
 
 N is the number of rows, and of columns, of an image. Sources lie at whole offsets -N/2 ... N/2-1
 from the centre. The pixels of an image lie at half-integer offsets, so mirroring an image reverses
