@@ -49,9 +49,9 @@ def summarise(records: Sequence[Record]) -> Summary:
     if bad or not records:
         summary["status"] = bad[0].status if bad else "failed"
         failure = bad[0].failure if bad else None
-        summary["message"] = (
-            f"{failure.phase}: {failure.kind}: {failure.message}" if failure else "no record"
-        )
+        summary["message"] = "the reason is not recorded" if bad else "no record"
+        if failure:
+            summary["message"] = f"{failure.phase}: {failure.kind}: {failure.message}"
         return summary
     exact = [
         {

@@ -67,7 +67,7 @@ def _file_errors_printed() -> Iterator[None]:
     try:
         yield
     except (OSError, jaxmeter.FileError) as error:
-        print(f"{SUITE}: records cannot be kept for later reviews: {error}", flush=True)
+        print(f"{SUITE}: kept records cannot be used or written: {error}", flush=True)
 
 
 def take_operation_times(side: MeasuredSide, names: Sequence[str], *, round_index: int) -> None:

@@ -168,11 +168,13 @@ def sentences(problems: pd.DataFrame) -> list[str]:
     said = []
     for row in rows(problems.dropna(subset="all_compile_median_seconds")):
         repaid = row["evaluations_to_repay_compile_count"]
-        tail = "which is never repaid, because evaluation is no faster"
+        tail = ""  # a time of the reference may be missing
         if not pd.isna(repaid):
-            tail = f"which is repaid after {counted(int(repaid), 'evaluation')}"
+            tail = f", which is repaid after {counted(int(repaid), 'evaluation')}"
+        elif row["evaluation_median_seconds"] >= row["reference_evaluation_median_seconds"]:
+            tail = ", which is never repaid, because evaluation is no faster"
         compiled = seconds(row["all_compile_median_seconds"])
-        said.append(f"{problem_name(row)}: the compile time is {compiled}, {tail}.")
+        said.append(f"{problem_name(row)}: the compile time is {compiled}{tail}.")
     # Add a sentence if a package used more or less than one processor.
     highest = problems[[f"{load}_highest_ratio" for load in LOADS]].max(axis=None)
     lowest = problems[[f"{load}_lowest_ratio" for load in LOADS]].min(axis=None)

@@ -117,4 +117,4 @@ def test_a_record_without_details_is_measured_again(measuring, tmp_path):
 def test_a_folder_that_cannot_be_written_stops_no_review(measuring, tmp_path, capsys):
     (tmp_path / "kept").write_text("a file")
     assert measuring("a") == 1
-    assert "records cannot be kept for later reviews" in capsys.readouterr().out
+    assert "kept records cannot be used or written" in capsys.readouterr().out

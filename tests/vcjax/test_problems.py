@@ -237,6 +237,7 @@ def test_bad_points_are_refused(no_shape_checks, field, points, said):
         (problems.axisymmetric, {"cross_section": "square"}, "'square'.*'circular'"),
         (problems.axisymmetric, {"minor_radius": 2.5}, "minor_radius=2.5.*up to 1.2"),
         (problems.axisymmetric, {"minor_radius": float("nan")}, "minor_radius=nan.*up to 1.2"),
+        (problems.axisymmetric, {"shape": (0, 40)}, "axisymmetric got shape=0; give an integer"),
     ],
 )
 def test_impossible_problems_are_refused(make, options, said):

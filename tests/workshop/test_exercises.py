@@ -6,9 +6,19 @@ import subprocess
 import sys
 from types import ModuleType
 
+import pytest
+
 from workshop import __main__ as command
 from workshop import course
-from workshop.course import EXERCISES, SOLUTIONS, Exercise, all_exercises, expect
+from workshop.course import (
+    EXERCISES,
+    SOLUTIONS,
+    Exercise,
+    Unsolved,
+    all_exercises,
+    expect,
+    load,
+)
 
 ROOT = EXERCISES.parents[1]
 
@@ -40,6 +50,13 @@ def test_there_are_three_exercises_a_lesson_with_files_solutions_and_hints():
         assert exercise.hints
         task = ast.get_docstring(ast.parse(exercise.file().read_text()))
         assert task and task == exercise.task()
+
+
+def test_the_hint_for_a_program_that_still_captures_the_corners_is_about_capturing():
+    exercise = next(one for one in all_exercises() if one.name == "6_review/2_lock")
+    with pytest.raises(Unsolved) as problem:
+        exercise.check(load(exercise.file()))
+    assert problem.value.hint == 0
 
 
 def exercise_in(folder, monkeypatch, code):

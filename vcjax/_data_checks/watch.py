@@ -103,6 +103,7 @@ def _surface(rule: Rule, X: np.ndarray) -> WatchedSurface:
         _chosen[key] = WatchedSurface(rule, X.copy())
         if len(_chosen) > _KEPT:
             _chosen.popitem(last=False)
+    _chosen.move_to_end(key)
     return _chosen[key]
 
 

@@ -9,7 +9,7 @@ import functools
 
 import numpy as np
 
-from vcjax._checks import check_integer
+from vcjax._checks import check_grid, check_integer
 from vcjax._errors import VcjaxError
 from vcjax.problems._filaments import CentralConductor, PoloidalCoil, ToroidalLoop
 from vcjax.problems._problem import Problem, known_problem
@@ -138,11 +138,12 @@ def axisymmetric(
             f"problems.axisymmetric got minor_radius={minor_radius!r}; "
             "give a value above 0 and up to 1.2 (the major radius is 2)."
         )
+    nphi, ntheta = (check_grid("problems.axisymmetric", "shape", count) for count in shape)
     a = minor_radius
     surface = surfaces[cross_section](minor_radius=a)
     return known_problem(
         f"axisymmetric_{cross_section}",
-        surface.points(*shape, half_period=False),
+        surface.points(nphi, ntheta, half_period=False),
         nfp=1,
         half_period=False,
         digits=digits,

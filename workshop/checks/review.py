@@ -74,7 +74,7 @@ def lock(module: ModuleType) -> None:
         jaxmeter.inventory(first["field"], *args), jaxmeter.inventory(module.field, *args)
     )
     changes = [f"{one.name} {one.before:g} -> {one.now:g}" for one in diff.sizes]
-    captures = any(one.name == "captured_bytes" for one in diff.sizes)
+    captures = any(one.name == "captured bytes" for one in diff.sizes)
     expect(
         diff.same is True,
         "the program differs from the locked program: "

@@ -145,3 +145,4 @@ def test_a_worker_that_cannot_be_started_is_a_record():
     record = run_case(BenchmarkCase("a", "b:c", env={"NAME": "with\0nul"}))
     assert record.failure is not None
     assert "no process could be started" in record.failure.output
+    assert record.wall_seconds is None

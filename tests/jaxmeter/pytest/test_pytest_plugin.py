@@ -2,6 +2,8 @@
 
 import pytest
 
+from jaxmeter._pytest.budgets import read_budgets
+
 pytest_plugins = ["pytester"]
 
 # Loaded by name, whether installed or not; other plugins would take time.
@@ -137,6 +139,14 @@ traces = 1
 [tool.jaxmeter.budgets."*::test_large*"]
 captured_bytes = 512
 """
+
+
+def test_limits_for_the_pattern_of_all_tests_join_the_limits_of_the_table(tmp_path):
+    file = tmp_path / "pyproject.toml"
+    file.write_text(
+        '[tool.jaxmeter.budgets]\ntraces = 1\n[tool.jaxmeter.budgets."*"]\ncompiles = 2\n'
+    )
+    assert read_budgets(file) == {"*": {"traces": 1, "compiles": 2}}
 
 
 def test_a_call_that_compiles_without_a_trace_exceeds_the_budget_of_compiles(run):

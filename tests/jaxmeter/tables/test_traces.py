@@ -145,7 +145,8 @@ def test_empty_and_failing_tools_of_xprof_are_listed_with_the_others(trace):
         if tool == "op_profile":
             raise RuntimeError("no such thing")
         if tool == "memory_viewer":
-            return json.dumps({"maxHeap": [{"shapeString": options["module_name"]}]})
+            heap = [{"shapeString": options["module_name"]}]
+            return json.dumps([{"maxHeap": heap}, {"maxHeap": heap * 2}])
         rows = [{"c": [{"v": 1}, None]}] if tool == "overview_page" else []
         return json.dumps([{"cols": [{"id": "a"}, {"label": "b"}], "rows": rows}])
 
@@ -154,4 +155,5 @@ def test_empty_and_failing_tools_of_xprof_are_listed_with_the_others(trace):
     assert status["overview_page"] == status["memory_viewer"] == "filled"
     assert status["hlo_stats"] == "empty" and "no such thing" in status["op_profile"]
     assert tables["xprof_memory_viewer_jit_f_7"]["shapeString"].tolist() == ["jit_f(7)"]
+    assert len(tables["xprof_memory_viewer_jit_f_7_1"]) == 2
     assert list(tables["xprof_overview_page_0"].columns) == ["a", "b"]

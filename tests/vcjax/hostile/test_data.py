@@ -15,6 +15,7 @@ import vcjax
 from tests.vcjax.common import EQUILIBRIA, flat, rippled, surface, symmetry, toroidal_field
 from tests.vcjax.hostile import bad_data
 from vcjax import VcjaxError, VcjaxWarning, problems
+from vcjax._data_checks import watch
 from vcjax._data_checks.findings import warn_of_field
 from vcjax._data_checks.spectrum import field_spectrum
 from vcjax._data_checks.surface import WatchedSurface
@@ -197,6 +198,15 @@ def test_a_multiple_of_the_field_that_a_rule_was_chosen_for_is_never_too_fine(na
             spectrum = field_spectrum(np.moveaxis(2.0 * B, -1, 0), data.nfp, data.half_period)
             warn_of_field("external_field", spectrum, surface, reused=True)
     assert not [w for w in caught if "finer structure" in str(w.message)]
+
+
+def test_the_surface_of_a_rule_in_use_is_kept_while_rules_are_chosen_for_other_surfaces():
+    data = bad_data.sound()["ellipse"]
+    rule = vcjax.choose(data.X, data.B, 3, **symmetry(data))
+    for k in range(2 * watch._KEPT):
+        vcjax.choose((1 + 0.01 * k) * data.X, data.B, 3, **symmetry(data))
+        vcjax.prepare(rule, data.X, near_weights="streamed")
+        assert watch._key(rule, data.X) in watch._chosen
 
 
 @pytest.mark.parametrize("path", sorted(EQUILIBRIA.glob("wout_*.nc")), ids=lambda p: p.stem)

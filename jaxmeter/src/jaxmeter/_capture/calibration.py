@@ -18,7 +18,7 @@ import numpy as np
 from jaxmeter._measure.environment import host_environment, jax_environment
 from jaxmeter._measure.phases import Clock, no_persistent_cache
 from jaxmeter._records.audit import MEGABYTE_BYTES, Calibration
-from jaxmeter._records.files import read_file
+from jaxmeter._records.files import file_errors, read_file, write_file
 from jaxmeter.errors import FileError, RecordError
 
 _MEGABYTES = 32
@@ -46,7 +46,7 @@ def calibrate(*, clock: Clock = time.perf_counter) -> Calibration:
 
     Raises
     ------
-    OSError
+    JaxmeterError
         If the result cannot be stored.
     """
     array = jax.numpy.asarray(
@@ -66,10 +66,9 @@ def calibrate(*, clock: Clock = time.perf_counter) -> Calibration:
         **_here(),
     )
     file = _file()
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_name(f"{file.name}.{os.getpid()}")
-    part.write_text(made.to_json(indent=2) + "\n")
-    part.replace(file)
+    with file_errors("calibrate", file, "set XDG_CACHE_HOME to a writable folder"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_file(file, made.to_json(indent=2) + "\n")
     return made
 
 

@@ -32,6 +32,7 @@ def read_budgets(file: Path) -> dict[str, Budget]:
     where, table = tool_table(file, "budgets")
     narrower = {name: value for name, value in table.items() if isinstance(value, Mapping)}
     general = {name: value for name, value in table.items() if name not in narrower}
+    general |= narrower.pop("*", {})
     return {"*": checked_budget(where, general)} | {
         pattern: checked_budget(f"{where[:-1]}.{pattern!r}]", limits)
         for pattern, limits in narrower.items()

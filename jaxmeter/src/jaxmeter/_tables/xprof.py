@@ -75,7 +75,8 @@ def xprof_tables(
                 continue
             found = [table for table in _tables(answer) if len(table)]
             for number, table in enumerate(found):
-                name = re.sub(r"\W+", "_", f"xprof_{tool}_{program or number}").strip("_")
+                label = f"{program} {number}" if program and number else program or number
+                name = re.sub(r"\W+", "_", f"xprof_{tool}_{label}").strip("_")
                 tables[name] = table
                 filled = {"table": name, "status": "filled", "rows_count": len(table)}
                 rows.append({**row, **filled})

@@ -52,7 +52,8 @@ class EndedWorker:
     """The last answer that the worker sent; None if it sent no answer."""
     printed: str
     """The last part of the worker's output; the error if no process could be started."""
-    seconds: float
+    seconds: float | None
+    """The time of the process; None if no process could be started."""
     folding_alarms_count: int = 0
 
     def answer_as(self, answer_type: type[T]) -> T | Failure:
@@ -115,7 +116,7 @@ def in_worker(
         )
     except (OSError, ValueError) as error:  # no memory, no process left, NUL in a variable
         os.close(read_end)
-        return EndedWorker(1, None, f"no process could be started: {error}", 0.0)
+        return EndedWorker(1, None, f"no process could be started: {error}", None)
     finally:
         os.close(write_end)
     assert process.stdin is not None and process.stdout is not None
