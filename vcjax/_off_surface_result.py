@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from vcjax._geometry import resample
+from vcjax._geometry import symmetry
 from vcjax._geometry.foot import Foot, distance_from, nearest
 from vcjax._geometry.nodes import one_period
 from vcjax._kernels.off_surface import Nodes, known_field, transform_gradients, transforms
@@ -58,7 +58,7 @@ def missed_parts(rule: Rule, B, xp: Any):
     If `xp` is NumPy, the estimates are computed on the host. This is faster than compiling a
     program.
     """
-    samples = resample.field_period(B.transpose(2, 0, 1), rule.nfp, rule.half_period, xp)
+    samples = symmetry.field_period(B.transpose(2, 0, 1), rule.nfp, rule.half_period, xp)
     return unresolved(samples, rule, xp)
 
 

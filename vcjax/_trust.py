@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 from vcjax._casing import Casing, casing_operator
 from vcjax._checks import check_casing, check_concrete, check_jax
 from vcjax._errors import VcjaxError, errors_named
-from vcjax._geometry import resample
+from vcjax._geometry import symmetry
 from vcjax._geometry.nodes import at_targets, one_period
 from vcjax._gradient import GradientCasing, gradient_operator, surface_gradient
 from vcjax._options import Tiles, resolve_tiles
@@ -104,7 +104,7 @@ def error_estimate(
     violation = float(violation)
     rule = casing.rule
     field = check_concrete("error_estimate", "B", B, rule.src_shape)
-    samples = resample.field_period(field, rule.nfp, rule.half_period)
+    samples = symmetry.field_period(field, rule.nfp, rule.half_period)
     if not field.any():
         raise VcjaxError("error_estimate got B that is zero everywhere; give a nonzero field.")
     if isinstance(casing, Casing):
@@ -129,7 +129,7 @@ def _missed_slopes(samples: np.ndarray, lengths: np.ndarray, rule: Rule) -> floa
     lengths : (2, tphi, ttheta) lengths of the dual tangents of phi and theta at the targets.
     """
     rows, columns = samples.shape[1:]
-    start, step = resample.field_angles(rows, rule.nfp, rule.half_period)
+    start, step = symmetry.field_angles(rows, rule.nfp, rule.half_period)
     # Indices of the target nearest to each sample, or to the mirror image of the sample.
     trg_step = rule.spacing[0] * rule.stride_phi
     row = np.rint((start + step * np.arange(rows) - rule.first_angle) / trg_step).astype(int)

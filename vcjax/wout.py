@@ -21,8 +21,8 @@ from vcjax._casing import Casing, prepare
 from vcjax._checks import check_grid
 from vcjax._errors import errors_named
 from vcjax._files.wout import read_variables
-from vcjax._geometry.resample import grid_angles
 from vcjax._geometry.surface import outward_normals
+from vcjax._geometry.symmetry import grid_angles
 from vcjax._quadrature.choose import choose
 
 

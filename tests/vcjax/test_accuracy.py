@@ -13,7 +13,7 @@ import pytest
 import vcjax
 from tests.vcjax.common import casing_of, optimised, optimised_casing_of, rippled, toroidal_field
 from vcjax import problems, wout
-from vcjax._geometry import resample
+from vcjax._geometry import symmetry
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_symmetric_data_on_a_full_period_give_a_symmetric_field():
     field = problems.magnetic_field(problems.w7x(3).outside, X)
     rule = vcjax.choose(X, field, 4, nfp=5)
     external = vcjax.external_field(vcjax.prepare(rule, X), field)
-    period = resample.field_period(np.moveaxis(np.asarray(external), -1, 0), 5, False)
+    period = symmetry.field_period(np.moveaxis(np.asarray(external), -1, 0), 5, False)
     image = np.roll(period[:, ::-1, ::-1], 1, axis=(1, 2)) * [[[-1.0]], [[1.0]], [[1.0]]]
     assert np.abs(period - image).max() <= 1e-10 * np.abs(field).max()
 

@@ -8,7 +8,7 @@ import pytest
 import vcjax
 from tests.vcjax.common import casing_of, flat, surface, vectors
 from vcjax import problems
-from vcjax._geometry import resample
+from vcjax._geometry import symmetry
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def reference_external(reference, digits, nfp, half_period, X, B, trg):
 
 def modes_needed(B, nfp, digits):
     """Return the modes (n, m) above which a half-period field is below 10^-digits of max |B|."""
-    samples = resample.field_period(np.moveaxis(B, -1, 0), nfp, True)
+    samples = symmetry.field_period(np.moveaxis(B, -1, 0), nfp, True)
     spectrum = np.abs(np.fft.fft2(samples, axes=(1, 2), norm="forward")).sum(axis=0)
     limit = 10.0**-digits * np.linalg.norm(B, axis=2).max()
     needed = []

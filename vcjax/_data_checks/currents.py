@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from jaxtyping import Float
 
-from vcjax._geometry import resample
+from vcjax._geometry import resample, symmetry
 
 _RESOLVED = 1 / 3
 """Fraction of a grid's modes that is used. The derivatives of these lowest modes have little
@@ -50,8 +50,8 @@ def tangents_at_field(
 
     Parameters
     ----------
-    samples : one period of the surface, from `resample.surface_period`.
-    shape : (nphi, ntheta) of the field. The tangents are at the points of `resample.field_period`.
+    samples : one period of the surface, from `symmetry.surface_period`.
+    shape : (nphi, ntheta) of the field. The tangents are at the points of `symmetry.field_period`.
     """
     rows, columns = shape[0] * (2 if half_period else 1), shape[1]
     matrices = _onto_rows(samples.shape[1], nfp, half_period, rows)
@@ -78,9 +78,9 @@ def _onto_rows(count: int, nfp: int, half_period: bool, rows: int) -> np.ndarray
     """Return two matrices for samples along phi, with the shape (2, 1, row, n).
 
     The first matrix interpolates the samples to the rows, and the second matrix gives the phi
-    derivatives of the samples at the rows. `resample.field_angles` gives the angles of the rows.
+    derivatives of the samples at the rows. `symmetry.field_angles` gives the angles of the rows.
     """
-    angles = resample.equispaced(*resample.field_angles(rows, nfp, half_period), rows)
+    angles = symmetry.equispaced(*symmetry.field_angles(rows, nfp, half_period), rows)
     matrices = resample.interpolation_matrices(count, 0.0, 2 * np.pi / nfp, angles)
     return np.stack(matrices)[:, None]
 

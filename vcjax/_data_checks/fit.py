@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from vcjax._data_checks.spectrum import Spectrum
-from vcjax._geometry import resample
+from vcjax._geometry import resample, symmetry
 from vcjax._quadrature.demand import RIM_KERNEL
 from vcjax._quadrature.missed import unresolved
 from vcjax._quadrature.rule import Rule
@@ -32,7 +32,7 @@ def lacks_for_surface(rule: Rule, samples: Float[np.ndarray, "3 a b"]) -> float:
 
     Parameters
     ----------
-    samples : one period of the surface, from `resample.surface_period`.
+    samples : one period of the surface, from `symmetry.surface_period`.
     """
     epsilon, radius = RIM_KERNEL * np.exp(-(rule.cutoff**2)), rule.cutoff**2 / np.pi
     quad = np.array([rule.quad_nphi, rule.quad_ntheta])
@@ -54,7 +54,7 @@ def _patch_radius(rule: Rule, samples: np.ndarray) -> float:
     x_phi and x_theta are the tangents, P the semi-axes of the patch in nodes, and h the steps of
     the angles.
     """
-    angles = resample.grid_angles(min(2 * samples.shape[1], _SAMPLE), rule.nfp, False)
+    angles = symmetry.grid_angles(min(2 * samples.shape[1], _SAMPLE), rule.nfp, False)
     columns = min(2 * samples.shape[2], _SAMPLE)
     _, x_phi, x_theta = resample.tangents_at(samples, rule.nfp, angles, columns)
     a, b = (v * h for v, h in zip((x_phi, x_theta), rule.spacing, strict=True))
@@ -78,7 +78,7 @@ def is_resolved(
     ----------
     spectrum : spectrum of one period of the field, co-rotating components.
     digits : accuracy of the field, or of its gradient if `samples` is given.
-    samples : one period of the surface, from `resample.surface_period`.
+    samples : one period of the surface, from `symmetry.surface_period`.
     """
     nodes = np.array([rule.quad_nphi, rule.quad_ntheta], dtype=float)
     count, wanted = rule.lagrange_count, quadrature_digits(digits, samples is not None)
@@ -100,7 +100,7 @@ def missed_by_rule(rule: Rule, spectrum: Spectrum, samples: Float[np.ndarray, "3
     Parameters
     ----------
     spectrum : spectrum of one period of the field, co-rotating components.
-    samples : one period of the surface, from `resample.surface_period`.
+    samples : one period of the surface, from `symmetry.surface_period`.
     """
     if rule.gradient:
         slopes = Slopes(spectrum, samples, rule.nfp, rule.half_period)

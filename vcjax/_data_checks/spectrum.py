@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Complex, Float
 
-from vcjax._geometry import resample
+from vcjax._geometry import symmetry
 
 _SLOWEST = 0.9
 """Largest ratio of the amplitudes of successive modes that `Spectrum.missed` uses. A spectrum with
@@ -188,7 +188,7 @@ class Spectrum:
 
 def field_spectrum(B: Float[np.ndarray, "3 nphi ntheta"], nfp: int, half_period: bool) -> Spectrum:
     """Return the spectrum of one period of a field, in components that rotate with phi."""
-    return Spectrum(resample.field_period(B, nfp, half_period), 1 + half_period)
+    return Spectrum(symmetry.field_period(B, nfp, half_period), 1 + half_period)
 
 
 def _folded(values: np.ndarray, axis: int) -> np.ndarray:

@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from vcjax._data_checks.currents import Tangents, tangents_at_field
 from vcjax._data_checks.spectrum import Spectrum
-from vcjax._geometry import resample
+from vcjax._geometry import symmetry
 from vcjax._quadrature.rule import Rule
 
 
@@ -29,9 +29,9 @@ class WatchedSurface:
 
     @cached_property
     def samples(self) -> Float[np.ndarray, "3 a b"]:
-        """One period of the surface, from `resample.surface_period`."""
+        """One period of the surface, from `symmetry.surface_period`."""
         points = np.moveaxis(self.X, -1, 0)
-        return resample.surface_period(points, self.rule.nfp, self.rule.half_period)
+        return symmetry.surface_period(points, self.rule.nfp, self.rule.half_period)
 
     @cached_property
     def tangents(self) -> Tangents:
@@ -42,9 +42,11 @@ class WatchedSurface:
     @cached_property
     def spectrum(self) -> Spectrum:
         """The spectrum of one period of the points X, in components that rotate with phi."""
-        points, symmetry = np.moveaxis(self.X, -1, 0), (self.rule.nfp, self.rule.half_period)
-        period = resample.field_period(points, *symmetry, parity=resample.POSITION_PARITY)
-        return Spectrum(period, 2 if self.rule.half_period else 1)
+        points, rule = np.moveaxis(self.X, -1, 0), self.rule
+        period = symmetry.field_period(
+            points, rule.nfp, rule.half_period, parity=symmetry.POSITION_PARITY
+        )
+        return Spectrum(period, 2 if rule.half_period else 1)
 
     @cached_property
     def minor_radius(self) -> float:

@@ -38,7 +38,7 @@ def check_chosen(call: str, rule: Rule, X, B, samples: np.ndarray, spectrum: Spe
     ----------
     call : the call that the warnings name.
     X, B : surface points (nphi, ntheta, 3) and field (src_nphi, src_ntheta, 3).
-    samples : ``resample.surface_period`` of X.
+    samples : ``symmetry.surface_period`` of X.
     spectrum : ``field_spectrum`` of B.
     """
     surface = _surface(rule, np.asarray(X))

@@ -26,7 +26,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from vcjax._geometry.nodes import one_period, windows
-from vcjax._geometry.resample import equispaced
+from vcjax._geometry.symmetry import equispaced
 from vcjax._programs.loops import by_tiles
 from vcjax._quadrature.rule import Rule
 

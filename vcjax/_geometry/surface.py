@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from vcjax._checks import check_grid, check_surface, check_symmetry
-from vcjax._geometry import resample
+from vcjax._geometry import resample, symmetry
 
 
 def surface_points(
@@ -77,8 +77,8 @@ def surface_frame(
     nfp, half_period = check_symmetry(call, nfp, half_period)
     nphi, ntheta = check_grid(call, "nphi", nphi), check_grid(call, "ntheta", ntheta)
     points = check_surface(call, X, nfp, half_period)
-    angles = resample.grid_angles(nphi, nfp, half_period)
-    samples = resample.surface_period(points, nfp, half_period)
+    angles = symmetry.grid_angles(nphi, nfp, half_period)
+    samples = symmetry.surface_period(points, nfp, half_period)
     found = resample.tangents_at(samples, nfp, angles, ntheta)
-    x, x_phi, x_theta = (np.moveaxis(resample.rotate(v, angles), 0, -1) for v in found)
+    x, x_phi, x_theta = (np.moveaxis(symmetry.rotate(v, angles), 0, -1) for v in found)
     return x, x_phi, x_theta

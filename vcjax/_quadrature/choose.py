@@ -14,7 +14,7 @@ from vcjax._data_checks.fit import is_resolved
 from vcjax._data_checks.spectrum import field_spectrum
 from vcjax._data_checks.watch import check_chosen
 from vcjax._errors import AccuracyWarning, UnresolvedWarning, VcjaxError, errors_named, warn
-from vcjax._geometry import resample
+from vcjax._geometry import symmetry
 from vcjax._quadrature.plan import planned_rule
 from vcjax._quadrature.polar import CORE
 from vcjax._quadrature.rule import Rule
@@ -213,5 +213,5 @@ def resolves(rule: Rule, X: np.ndarray, B: np.ndarray, digits: int) -> bool:
     spectrum = field_spectrum(field, rule.nfp, rule.half_period)
     samples = None
     if rule.gradient:
-        samples = resample.surface_period(X.transpose(2, 0, 1), rule.nfp, rule.half_period)
+        samples = symmetry.surface_period(X.transpose(2, 0, 1), rule.nfp, rule.half_period)
     return is_resolved(rule, spectrum, digits, samples)

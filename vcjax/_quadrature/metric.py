@@ -3,7 +3,7 @@
 import numpy as np
 
 from vcjax._errors import VcjaxError
-from vcjax._geometry import resample
+from vcjax._geometry import resample, symmetry
 
 # Least ratio of inner to outer radius of a torus. Around a narrower hole, patches would bend too
 # much.
@@ -17,7 +17,7 @@ def facing_x(samples: np.ndarray) -> np.ndarray:
     """
     middle = samples.mean(axis=(1, 2))
     samples = samples - np.array([0.0, 0.0, middle[2]])[:, None, None]
-    return resample.rotate(samples, -np.arctan2(middle[1], middle[0]))
+    return symmetry.rotate(samples, -np.arctan2(middle[1], middle[0]))
 
 
 def surface_metric(samples: np.ndarray, nfp: int) -> np.ndarray:
@@ -38,7 +38,7 @@ def surface_metric(samples: np.ndarray, nfp: int) -> np.ndarray:
             "torus around the z axis. The first axis of the array must be the toroidal direction, "
             "along which phi increases."
         )
-    angles = resample.grid_angles(min(2 * samples.shape[1], 20), nfp, False)
+    angles = symmetry.grid_angles(min(2 * samples.shape[1], 20), nfp, False)
     columns = min(2 * samples.shape[2], 25)
     x, x_phi, x_theta = resample.tangents_at(samples, nfp, angles, columns)
     normals = np.cross(x_phi, x_theta, axis=0)

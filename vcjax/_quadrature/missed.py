@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from vcjax._geometry import resample
+from vcjax._geometry import symmetry
 from vcjax._geometry.foot import Foot
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.spectrum import BETWEEN_NODES, amplitudes, last_modes, missed_values
@@ -98,7 +98,7 @@ def unresolved_at(foot: Foot, unresolved, spacing, rule: Rule):
     fading_waves = jnp.exp(-((rule.cutoff * near) ** 2) - 2 * np.pi * _MISSED_WAVES * away)
     patches = jnp.where(near < 1, fading_waves, 0.0)
     rows, columns = missed.shape
-    start, step = resample.field_angles(rows, rule.nfp, rule.half_period)
+    start, step = symmetry.field_angles(rows, rule.nfp, rule.half_period)
     row = jnp.rint((rule.first_angle - start + rule.spacing[0] * foot.u) / step).astype(int)
     column = jnp.rint(foot.v * (columns / rule.quad_ntheta)).astype(int)
     return tails * fading, missed[row % rows, column % columns] * patches

@@ -61,7 +61,7 @@ from vcjax._checks import (
 )
 from vcjax._data_checks.spectrum import field_spectrum
 from vcjax._errors import VcjaxError, warn
-from vcjax._geometry import resample
+from vcjax._geometry import symmetry
 from vcjax._options import weights_shortage
 from vcjax._quadrature.demand import Demand
 from vcjax._quadrature.grid import FIELD_COSTS, GRADIENT_COSTS, cheapest, least_spacing, semi_axes
@@ -124,12 +124,12 @@ def planned_rule(
 ):
     """Return the rule of `choose`, one period of the surface, and the spectrum of the field.
 
-    The surface is (3, n, m) from `resample.surface_period`. With `off_surface` the rule also
+    The surface is (3, n, m) from `symmetry.surface_period`. With `off_surface` the rule also
     resolves the kernel at points off the surface.
     """
     request = _checked(X, B, digits, nfp, half_period, trg_nphi, trg_ntheta)
     points, field, digits, nfp, half_period, trg_shape = request
-    period = resample.surface_period(points, nfp, half_period)
+    period = symmetry.surface_period(points, nfp, half_period)
     samples = facing_x(period)
     check_crossings(samples, nfp, symmetric=half_period)
     spectrum = field_spectrum(field, nfp, half_period)

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from vcjax._geometry import resample
+from vcjax._geometry import resample, symmetry
 
 _BATCH = 64
 """Largest number of patches whose rims are computed together."""
@@ -36,7 +36,7 @@ class Rims:
 
     Parameters
     ----------
-    samples : (3, n, m) co-rotating points of one period, from `resample.surface_period`.
+    samples : (3, n, m) co-rotating points of one period, from `symmetry.surface_period`.
     metric : (3, k) first fundamental form (E, F, G) at points of the surface.
     both_sides : whether distances are measured from points off the surface as well.
     symmetric : whether the surface is stellarator-symmetric. Half a period is then enough.
@@ -64,10 +64,10 @@ class Rims:
         self._modes = phi_modes[phi_kept], theta_modes[theta_kept]
         self._spectrum = spectrum[:, phi_kept][:, :, theta_kept]
         rows, columns = _SAMPLE
-        angles = resample.grid_angles(min(2 * n, rows), nfp, False)
+        angles = symmetry.grid_angles(min(2 * n, rows), nfp, False)
         if symmetric:
-            angles = resample.without_images(angles)
-        theta = resample.equispaced(0.0, 2 * np.pi / columns, columns)
+            angles = symmetry.without_images(angles)
+        theta = symmetry.equispaced(0.0, 2 * np.pi / columns, columns)
         places = zip((angles, theta), self._modes, strict=True)
         self._waves = [np.exp(1j * np.outer(place, modes)) for place, modes in places]
         self._x = self._moved(np.zeros((1, 2)))

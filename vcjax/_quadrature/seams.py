@@ -10,7 +10,7 @@ the seam than anywhere else.
 import numpy as np
 
 from vcjax._errors import VcjaxError
-from vcjax._geometry import resample
+from vcjax._geometry import symmetry
 
 # The first two limits are for (largest second difference at a seam) / (largest second difference
 # elsewhere), of a surface and of a field. The third limit is for (largest toroidal step) / (least
@@ -41,7 +41,7 @@ def check_surface_seams(call: str, X: np.ndarray, nfp: int, half_period: bool) -
             f"{call} got X whose last poloidal point repeats the first; drop the repeated end "
             "point (numpy.linspace(..., endpoint=False))."
         )
-    neighbours = _neighbours(X, resample.POSITION_PARITY, nfp, half_period)
+    neighbours = _neighbours(X, symmetry.POSITION_PARITY, nfp, half_period)
     for neighbour, end in zip(neighbours, (X[:, :1], X[:, -1:]), strict=True):
         if np.linalg.norm(neighbour - end, axis=0).max() <= 1e-9 * scale:
             if half_period:
@@ -56,7 +56,7 @@ def check_surface_seams(call: str, X: np.ndarray, nfp: int, half_period: bool) -
             )
     if X.shape[1] < 6:
         _check_few_rows(call, [neighbours[0], X, neighbours[1]], nfp, half_period)
-    _check(call, "X", X, resample.POSITION_PARITY, nfp, half_period, _SURFACE_LIMIT)
+    _check(call, "X", X, symmetry.POSITION_PARITY, nfp, half_period, _SURFACE_LIMIT)
 
 
 def _check_few_rows(call: str, parts, nfp: int, half_period: bool) -> None:
@@ -81,7 +81,7 @@ def _check_few_rows(call: str, parts, nfp: int, half_period: bool) -> None:
 
 def check_field_seams(call: str, B: np.ndarray, nfp: int, half_period: bool) -> None:
     """Raise an error for a field (3, nphi, ntheta) that breaks at a seam."""
-    _check(call, "B", B, resample.FIELD_PARITY, nfp, half_period, _FIELD_LIMIT)
+    _check(call, "B", B, symmetry.FIELD_PARITY, nfp, half_period, _FIELD_LIMIT)
 
 
 def _check(call, name, values, parity, nfp, half_period, limit) -> None:
@@ -113,6 +113,6 @@ def _neighbours(values, parity, nfp: int, half_period: bool):
     """
     period = 2 * np.pi / nfp
     if half_period:
-        image = resample.mirror(values, parity)
-        return image[:, -1:], resample.rotate(image[:, :1], period)
-    return resample.rotate(values[:, -1:], -period), resample.rotate(values[:, :1], period)
+        image = symmetry.mirror(values, parity)
+        return image[:, -1:], symmetry.rotate(image[:, :1], period)
+    return symmetry.rotate(values[:, -1:], -period), symmetry.rotate(values[:, :1], period)

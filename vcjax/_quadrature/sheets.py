@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from vcjax._errors import VcjaxError
-from vcjax._geometry import resample
+from vcjax._geometry import resample, symmetry
 
 # Samples of a period, for distances and for crossings: (largest number of rows, number of columns).
 _SHEETS, _CROSSINGS = (16, 72), (24, 120)
@@ -110,10 +110,10 @@ def sheets_of(samples: np.ndarray, nfp: int, *, both_sides: bool, symmetric: boo
     symmetric : whether the surface is stellarator-symmetric. Half a period is then enough.
     """
     most, count = _SHEETS
-    angles = resample.grid_angles(min(2 * samples.shape[1], most), nfp, False)
+    angles = symmetry.grid_angles(min(2 * samples.shape[1], most), nfp, False)
     rows = len(angles)
     if symmetric:
-        angles = resample.without_images(angles)
+        angles = symmetry.without_images(angles)
     tangents = resample.tangents_at(samples, nfp, angles, count)
     curves, along_phi, along_theta = (v.transpose(1, 2, 0) for v in tangents)
     normal = np.cross(along_phi, along_theta)
@@ -268,14 +268,14 @@ def check_crossings(samples: np.ndarray, nfp: int, *, symmetric: bool) -> None:
     symmetric : whether the surface is stellarator-symmetric. Half a period is then enough.
     """
     most, columns = _CROSSINGS
-    angles = resample.grid_angles(min(2 * samples.shape[1], most), nfp, False)
+    angles = symmetry.grid_angles(min(2 * samples.shape[1], most), nfp, False)
     (x, y, z), _, _ = resample.tangents_at(samples, nfp, angles, columns)
     period = 2 * np.pi / nfp
     turned = angles[:, None] + np.arctan2(y, x)
     if np.diff(turned, axis=0, append=turned[:1] + period).min() <= 0:
         return
     if symmetric:
-        angles = resample.without_images(angles)
+        angles = symmetry.without_images(angles)
     sections = _sections(turned, np.stack([np.hypot(x, y), z]), angles, period)
     first = _sides(*sections)
     apart = first * np.roll(first, -1, axis=2) < 0

@@ -28,7 +28,7 @@ class Slopes:
     Attributes
     ----------
     spectrum : spectrum of one period of the field, co-rotating components.
-    samples : (3, a, b) one period of the surface, from `resample.surface_period`.
+    samples : (3, a, b) one period of the surface, from `symmetry.surface_period`.
     nfp : number of field periods.
     half_period : whether the grid of the field covers half a period.
     """

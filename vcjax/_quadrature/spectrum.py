@@ -11,7 +11,7 @@ from jaxtyping import Float
 from vcjax._checks import check_concrete, check_symmetry
 from vcjax._data_checks.spectrum import Spectrum
 from vcjax._errors import VcjaxError
-from vcjax._geometry import resample
+from vcjax._geometry import resample, symmetry
 
 _NODES_PER_MODE = 2.8
 """Quadrature nodes for each wavelength of the highest mode that must be resolved."""
@@ -57,7 +57,7 @@ def spectral_tail(B: Float[np.ndarray, "nphi ntheta 3"], *, nfp: int, half_perio
             f"{np.abs(values).max():.3g}; give a field that does not vanish, on at least 4 "
             "poloidal points."
         )
-    samples = resample.field_period(values, nfp, half_period)
+    samples = symmetry.field_period(values, nfp, half_period)
     largest = np.linalg.norm(values, axis=0).max()
     return float(max(map(last_modes, amplitudes(samples))) / largest)
 
@@ -180,7 +180,7 @@ def nodes_for_surface(samples: np.ndarray, nfp: int, epsilon: float, count: int)
     epsilon : allowed error of the normals, relative to the longest normal.
     count : number of points of the Lagrange interpolation.
     """
-    angles = resample.grid_angles(4 * samples.shape[1], nfp, False)
+    angles = symmetry.grid_angles(4 * samples.shape[1], nfp, False)
     _, x_phi, x_theta = resample.tangents_at(samples, nfp, angles, 4 * samples.shape[2])
     normals = np.cross(x_phi, x_theta, axis=0)
     tolerance = epsilon * np.linalg.norm(normals, axis=0).max()

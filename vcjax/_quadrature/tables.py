@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 
 from vcjax._checks import check_rule
 from vcjax._errors import VcjaxError
-from vcjax._geometry import resample
+from vcjax._geometry import resample, symmetry
 from vcjax._pytree import pytree
 from vcjax._quadrature.polar import gauss_legendre, polar_quadrant, radii
 from vcjax._quadrature.rule import Rule
@@ -42,7 +42,7 @@ class Tables:
     ----------
     rule : static; the rule of these constants.
     samples_phi, samples_theta : matrices from a surface X to the samples that
-        `resample.surface_period` returns.
+        `symmetry.surface_period` returns.
     surface_phi, surface_theta : pairs of matrices from these samples to the continued nodes: the
         interpolation and its derivative.
     field_phi, field_theta : matrices from a field to the continued nodes.
@@ -160,7 +160,7 @@ def _field_tables(rule: Rule) -> dict:
     exact_angles = rule.first_angle + turn / rule.quad_nphi * (np.arange(rows) - above)
     angles = exact_angles.astype(float)
     theta = rule.spacing[1] * ((np.arange(columns) - beside) % rule.quad_ntheta)
-    samples_phi, samples_theta = resample.surface_period_matrices(
+    samples_phi, samples_theta = symmetry.surface_period_matrices(
         *rule.surface_shape, rule.nfp, rule.half_period
     )
     count, period = samples_phi.shape[1], 2 * np.pi / rule.nfp
@@ -180,8 +180,8 @@ def _field_tables(rule: Rule) -> dict:
         surface_theta=tuple(matrix[None] for matrix in surface_theta),
         field_phi=field_phi[0],
         field_theta=field_theta[0],
-        axes=resample.rotation(exact_angles).astype(float)[:, :2].swapaxes(0, 1),
-        turns=resample.rotation(turns).astype(float).transpose(2, 0, 1),
+        axes=symmetry.rotation(exact_angles).astype(float)[:, :2].swapaxes(0, 1),
+        turns=symmetry.rotation(turns).astype(float).transpose(2, 0, 1),
         patch_phi=_fold(lagrange_rows(u, rule.reach_phi, rule.stencil_counts[0])),
         patch_theta=_fold(lagrange_rows(v, rule.reach_theta, rule.stencil_counts[1])),
         polar_weights=weights,
@@ -191,8 +191,8 @@ def _field_tables(rule: Rule) -> dict:
 @lru_cache(maxsize=8)
 def _gradient_tables(rule: Rule) -> dict:
     steps = rule.spacing[0] * rule.stride_phi, rule.spacing[1] * rule.stride_theta
-    angles = resample.equispaced(rule.first_angle, steps[0], rule.trg_shape[0])
-    theta = resample.equispaced(0.0, steps[1], rule.trg_shape[1])
+    angles = symmetry.equispaced(rule.first_angle, steps[0], rule.trg_shape[0])
+    theta = symmetry.equispaced(0.0, steps[1], rule.trg_shape[1])
     field_phi, field_theta = _field_interpolation(rule, angles, theta)
     return dict(
         field_phi_slope=field_phi[1],
@@ -228,13 +228,13 @@ def _field_interpolation(rule: Rule, angles: np.ndarray, theta: np.ndarray):
     phi, theta : pairs of (3, a, k) and (images, b, m): the interpolation and its derivative.
     """
     rows = rule.src_shape[0] * (2 if rule.half_period else 1)
-    start, step = resample.field_angles(rows, rule.nfp, rule.half_period)
-    given = resample.equispaced(start, step, rows)
+    start, step = symmetry.field_angles(rows, rule.nfp, rule.half_period)
+    given = symmetry.equispaced(start, step, rows)
     phi = resample.interpolation_matrices(rows, start, rows * step, angles)
     phi = resample.laboratory_matrices(*phi, angles, given)
     theta_matrices = resample.interpolation_matrices(rule.src_shape[1], 0.0, 2 * np.pi, theta)
     pairs = [
-        resample.with_mirror(*pair, rule.half_period)
+        symmetry.with_mirror(*pair, rule.half_period)
         for pair in zip(phi, theta_matrices, strict=True)
     ]
     return tuple(zip(*pairs, strict=True))

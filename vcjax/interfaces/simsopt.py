@@ -19,7 +19,7 @@ from jaxtyping import Float
 from vcjax import VcjaxError, choose, error_estimate, external_field, prepare
 from vcjax._checks import check_grid
 from vcjax._errors import errors_named
-from vcjax._geometry.resample import grid_angles
+from vcjax._geometry.symmetry import grid_angles
 from vcjax.interfaces import _simsopt_file
 from vcjax.interfaces._estimate import warn_of_estimate
 from vcjax.wout import Equilibrium, read_wout

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from vcjax._geometry.resample import grid_angles
+from vcjax._geometry.symmetry import grid_angles
 
 _W7X_COEFFICIENTS = Path(__file__).parents[1] / "data" / "w7x_boundary.txt"
 

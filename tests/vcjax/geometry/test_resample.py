@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from vcjax import surface_points, surface_tangents
-from vcjax._geometry import resample
+from vcjax._geometry import resample, symmetry
 
 
 def _torus(phi, theta, nfp):
@@ -21,7 +21,7 @@ def _torus(phi, theta, nfp):
 
 def _grid(shape, nfp, half_period):
     nphi, ntheta = shape
-    phi = resample.grid_angles(nphi, nfp, half_period)[:, None]
+    phi = symmetry.grid_angles(nphi, nfp, half_period)[:, None]
     return phi, 2 * np.pi * np.arange(ntheta)[None] / ntheta
 
 
@@ -57,8 +57,8 @@ def test_matrices_of_a_surface_equal_its_transforms_for_any_data(nfp, shape, hal
     """Use random points, which have all modes, also the highest."""
     X = np.random.default_rng(0).normal(size=(*shape, 3))
     nphi, ntheta = shape
-    phi, theta = resample.surface_period_matrices(nphi, ntheta, nfp, half_period)
-    expected = resample.surface_period(np.moveaxis(X, 2, 0), nfp, half_period)
+    phi, theta = symmetry.surface_period_matrices(nphi, ntheta, nfp, half_period)
+    expected = symmetry.surface_period(np.moveaxis(X, 2, 0), nfp, half_period)
     found = resample.resampled(resample.as_rows(X), phi, theta)
     np.testing.assert_allclose(found, expected, atol=1e-13)
 
@@ -68,14 +68,14 @@ def test_matrices_of_a_surface_equal_its_transforms_for_any_data(nfp, shape, hal
 def test_matrices_of_a_field_equal_the_steps_they_are_made_of(nfp, shape, half_period):
     B = np.random.default_rng(0).normal(size=(*shape, 3))
     angles, theta = np.linspace(-3, 7, 9), np.linspace(0, 6, 4)
-    samples = resample.field_period(np.moveaxis(B, 2, 0), nfp, half_period)
-    start, step = resample.field_angles(samples.shape[1], nfp, half_period)
+    samples = symmetry.field_period(np.moveaxis(B, 2, 0), nfp, half_period)
+    start, step = symmetry.field_angles(samples.shape[1], nfp, half_period)
     given = start + step * np.arange(samples.shape[1])
     phi = resample.interpolation_matrices(given.size, start, 2 * np.pi / nfp, angles)
     value, _ = resample.interpolation_matrices(shape[1], 0.0, 2 * np.pi, theta)
-    expected = resample.rotate(resample.interpolate(phi[0], samples, value), angles)
+    expected = symmetry.rotate(resample.interpolate(phi[0], samples, value), angles)
     matrix, _ = resample.laboratory_matrices(*phi, angles, given)
-    matrices = resample.with_mirror(matrix, value, half_period)
+    matrices = symmetry.with_mirror(matrix, value, half_period)
     found = resample.resampled(resample.as_rows(B), *matrices)
     np.testing.assert_allclose(found, expected, atol=1e-13)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tests.vcjax.common import EQUILIBRIA, other_way, turn
 from vcjax import problems, wout
-from vcjax._geometry import resample
+from vcjax._geometry import symmetry
 
 
 class Data(NamedTuple):
@@ -50,16 +50,16 @@ def sound() -> dict[str, Data]:
 def _half_step(values, parity, data: Data, axis: int):
     """Return values sampled half a step further along an angle, exactly."""
     rows = values.shape[0]
-    symmetry = data.nfp, data.half_period
-    v = resample.field_period(np.moveaxis(values, -1, 0), *symmetry, parity=parity)
-    start, step = resample.field_angles(v.shape[1], *symmetry)
-    angles = resample.equispaced(start, step, v.shape[1])
+    alike = data.nfp, data.half_period
+    v = symmetry.field_period(np.moveaxis(values, -1, 0), *alike, parity=parity)
+    start, step = symmetry.field_angles(v.shape[1], *alike)
+    angles = symmetry.equispaced(start, step, v.shape[1])
     modes = np.fft.fftfreq(v.shape[axis + 1], 1 / v.shape[axis + 1])
     phase = np.exp(1j * np.pi * modes / modes.size)
     v = np.fft.ifft(
         np.fft.fft(v, axis=axis + 1) * (phase[:, None] if axis == 0 else phase), axis=axis + 1
     )
-    v = resample.rotate(v.real, angles + (step / 2 if axis == 0 else 0.0))
+    v = symmetry.rotate(v.real, angles + (step / 2 if axis == 0 else 0.0))
     return np.moveaxis(v[:, -rows:], 0, -1)
 
 
@@ -86,8 +86,8 @@ def _lengths(values):
 
 
 def _cylindrical(data: Data):
-    angles = resample.grid_angles(data.B.shape[0], data.nfp, data.half_period)
-    return np.moveaxis(resample.rotate(np.moveaxis(data.B, -1, 0), -angles), 0, -1)
+    angles = symmetry.grid_angles(data.B.shape[0], data.nfp, data.half_period)
+    return np.moveaxis(symmetry.rotate(np.moveaxis(data.B, -1, 0), -angles), 0, -1)
 
 
 def _minor(X):
@@ -110,8 +110,8 @@ FIELDS: dict[str, Callable[[Data], np.ndarray]] = {
     "turned by 90 degrees": lambda d: d.B @ turn(np.pi / 2).T,
     "turned by 30 degrees": lambda d: d.B @ turn(np.pi / 6).T,
     "turned by 5 degrees": lambda d: d.B @ turn(np.pi / 36).T,
-    "half a step off in theta": lambda d: _half_step(d.B, resample.FIELD_PARITY, d, 1),
-    "half a step off in phi": lambda d: _half_step(d.B, resample.FIELD_PARITY, d, 0),
+    "half a step off in theta": lambda d: _half_step(d.B, symmetry.FIELD_PARITY, d, 1),
+    "half a step off in phi": lambda d: _half_step(d.B, symmetry.FIELD_PARITY, d, 0),
     "a step off in theta": lambda d: np.roll(d.B, 1, axis=1),
     "a quarter off in theta": lambda d: np.roll(d.B, d.B.shape[1] // 4, axis=1),
     "a step off in phi": lambda d: np.roll(d.B, 1, axis=0),
@@ -144,8 +144,8 @@ FIELDS: dict[str, Callable[[Data], np.ndarray]] = {
 
 SURFACES: dict[str, Callable[[Data], np.ndarray]] = {
     "theta the other way": lambda d: other_way(d.X),
-    "half a step off in theta": lambda d: _half_step(d.X, resample.POSITION_PARITY, d, 1),
-    "half a step off in phi": lambda d: _half_step(d.X, resample.POSITION_PARITY, d, 0),
+    "half a step off in theta": lambda d: _half_step(d.X, symmetry.POSITION_PARITY, d, 1),
+    "half a step off in phi": lambda d: _half_step(d.X, symmetry.POSITION_PARITY, d, 0),
     "a step off in theta": lambda d: np.roll(d.X, 1, axis=1),
     "axes swapped": lambda d: d.X.swapaxes(0, 1),
     "stretched upwards by a fifth": lambda d: d.X * [1, 1, 1.2],

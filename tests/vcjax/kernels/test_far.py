@@ -9,7 +9,7 @@ import pytest
 
 from tests.vcjax.common import turn
 from vcjax import Rule
-from vcjax._geometry.resample import rotation
+from vcjax._geometry.symmetry import rotation
 from vcjax._kernels import far, pairs
 from vcjax._kernels.far import FIELD, block_shape, far_sum
 from vcjax._kernels.gradient import GRADIENT

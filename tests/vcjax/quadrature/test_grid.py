@@ -8,7 +8,7 @@ import pytest
 import vcjax
 from tests.vcjax.common import symmetry, toroidal_field
 from vcjax import problems
-from vcjax._geometry import resample
+from vcjax._geometry.symmetry import grid_angles, rotate
 from vcjax._quadrature import grid
 from vcjax._quadrature.demand import Demand
 from vcjax._quadrature.grid import _deciding, _fitting_patches, _stretch
@@ -69,8 +69,8 @@ def test_the_rule_does_not_depend_on_which_patches_are_tried_first(
 
 
 def test_a_bent_surface_has_a_rule_for_many_digits_though_its_patches_must_be_small(bean):
-    angles = resample.grid_angles(4, 1, False)
-    X = np.moveaxis(resample.rotate(np.moveaxis(bean, -1, 0), angles), 0, -1)
+    angles = grid_angles(4, 1, False)
+    X = np.moveaxis(rotate(np.moveaxis(bean, -1, 0), angles), 0, -1)
     at = vcjax.surface_points(X, nfp=1, half_period=False, nphi=4, ntheta=64)
     rule = vcjax.choose_off_surface(X, toroidal_field(at), 10, nfp=1)
     assert rule.digits == 10

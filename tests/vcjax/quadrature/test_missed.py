@@ -10,7 +10,7 @@ import pytest
 import vcjax
 from vcjax import problems
 from vcjax._data_checks.spectrum import Spectrum
-from vcjax._geometry import resample
+from vcjax._geometry import symmetry
 from vcjax._geometry.foot import Periods, lagrange_weights, nearest
 from vcjax._quadrature.missed import _largest_around, unresolved_at
 from vcjax._quadrature.spectrum import nodes_for_interpolation
@@ -41,11 +41,11 @@ def test_the_error_at_a_point_is_that_of_the_sample_nearest_to_its_foot(nfp, hal
     casing = vcjax.prepare_off_surface(rule, X)
     period = np.moveaxis(samples, -1, 0)
     if half_period:
-        image = resample.mirror(period, resample.POSITION_PARITY)
+        image = symmetry.mirror(period, symmetry.POSITION_PARITY)
         period = np.concatenate([image, period], axis=1)
     rows, columns = period.shape[1:]
     points = np.concatenate(
-        [resample.rotate(period, np.full(rows, 2 * np.pi * k / nfp)) for k in range(nfp)], axis=1
+        [symmetry.rotate(period, np.full(rows, 2 * np.pi * k / nfp)) for k in range(nfp)], axis=1
     )
     points = np.moveaxis(points, 0, -1).reshape(-1, 3)
     some = np.random.default_rng(1).integers(len(points), size=64)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vcjax import problems
-from vcjax._geometry import resample
+from vcjax._geometry import resample, symmetry
 from vcjax._quadrature.rims import Rims
 from vcjax._quadrature.sheets import Sheets, sheets_of
 
@@ -13,7 +13,7 @@ _APART = 1.0
 
 def _period(surface):
     points = np.moveaxis(surface.points(8, 8, half_period=False), -1, 0)
-    return resample.surface_period(points, surface.nfp, False)
+    return symmetry.surface_period(points, surface.nfp, False)
 
 
 def _at(samples, nfp, phi, theta):
@@ -24,7 +24,7 @@ def _at(samples, nfp, phi, theta):
             samples.shape[1:], (2 * np.pi / nfp, 2 * np.pi), (phi, theta), strict=True
         )
     )
-    return np.array([resample.rotate(v, phi) for v in resample.tangents(samples, *matrices)])
+    return np.array([symmetry.rotate(v, phi) for v in resample.tangents(samples, *matrices)])
 
 
 def _closest_ball(samples, nfp, phi, theta):
@@ -79,7 +79,7 @@ def test_the_sheets_of_a_turning_ellipse_are_as_close_as_balls_between_them_say(
 def test_half_a_period_of_a_symmetric_surface_shows_the_sheets_and_the_rims_of_all(both_sides):
     problem = problems.w7x(3)
     points = np.moveaxis(np.asarray(problem.X), -1, 0)
-    samples = resample.surface_period(points, problem.nfp, True)
+    samples = symmetry.surface_period(points, problem.nfp, True)
     half, whole = (
         sheets_of(samples, problem.nfp, both_sides=both_sides, symmetric=symmetric)
         for symmetric in (True, False)
@@ -106,7 +106,7 @@ def test_rounding_does_not_decide_between_edges_at_the_same_distance():
     X = problems.rotating_ellipse_surface(3, major_radius=6.0, semi_axes=(1.8, 0.2)).points(
         5, 24, half_period=True
     )
-    period = resample.surface_period(np.moveaxis(X, -1, 0), 3, True)
+    period = symmetry.surface_period(np.moveaxis(X, -1, 0), 3, True)
     half, small, whole = (
         sheets_of(factor * period, 3, both_sides=False, symmetric=symmetric)
         for factor, symmetric in ((1.0, True), (0.3, True), (1.0, False))

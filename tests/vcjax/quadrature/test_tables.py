@@ -11,7 +11,7 @@ import pytest
 import vcjax
 from tests.vcjax.common import rule_of
 from vcjax import problems
-from vcjax._geometry import resample
+from vcjax._geometry import symmetry
 from vcjax._geometry.patch import PatchInterpolation
 from vcjax._quadrature import polar, tables
 from vcjax._quadrature.missed import unresolved
@@ -32,7 +32,7 @@ def test_narrow_patches_interpolate_from_fewer_points(rule):
 
 def test_the_estimate_counts_the_points_that_narrow_patches_use(rule):
     B = np.moveaxis(problems.w7x(3).B, -1, 0)
-    samples = resample.field_period(B, rule.nfp, rule.half_period)
+    samples = symmetry.field_period(B, rule.nfp, rule.half_period)
     wider = dataclasses.replace(rule, margin=rule.margin + 2)
     assert wider.stencil_counts[0] == rule.stencil_counts[0] + 4
     narrow, wide = (float(unresolved(samples, one, np)[1].max()) for one in (rule, wider))
