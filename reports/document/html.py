@@ -12,8 +12,11 @@ from .section import Document
 from .svg import Drawing
 
 TEMPLATES = Path(__file__).parent / "templates"
-MARK = '<meta name="generator" content="reports of vcjax">'
-"""A line of every page. A later run may replace a page that has this line."""
+POLICY = (
+    '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+    "style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">"
+)
+"""The line that forbids every page to load anything. A file with this line may be replaced."""
 
 
 def html_page(document: Document) -> str:
@@ -33,7 +36,7 @@ def rendered(template: str, *, styles: Sequence[str], scripts: Sequence[str], **
     The values are escaped unless they are markup already.
     """
     style, script = (Markup("".join(map(asset, names))) for names in (styles, scripts))
-    given = {"mark": Markup(MARK), "style": style, "script": script}
+    given = {"policy": Markup(POLICY), "style": style, "script": script}
     return _environment().get_template(template).render(given, **values)
 
 
@@ -42,7 +45,7 @@ def is_page(path: Path) -> bool:
     if not path.is_file():
         return False
     with path.open("rb") as stream:
-        return MARK.encode() in stream.read(1000)
+        return POLICY.encode() in stream.read(1000)
 
 
 @functools.cache

@@ -79,7 +79,7 @@ def warn_of_field(call: str, spectrum: Spectrum, surface: WatchedSurface, *, reu
         _warn_of_noise(call, noise, rule)
     elif share > min(_MARGIN * 10.0**-rule.digits, _LARGEST_MISSED):
         _warn_unresolved(call, missed, rule, crossed)
-    elif reused and _rule_is_too_coarse(call, spectrum, surface):
+    elif reused and _warned_of_coarse_rule(call, spectrum, surface):
         pass
     else:
         resolved = True
@@ -152,8 +152,8 @@ def _index(outlier: Outlier, spectrum: Spectrum, rule: Rule) -> list[int]:
     return [row - half, column] if row >= half else [half - 1 - row, -column % columns]
 
 
-def _rule_is_too_coarse(call: str, spectrum: Spectrum, surface: WatchedSurface) -> bool:
-    """Return whether a rule is too coarse for a field; warn if it is.
+def _warned_of_coarse_rule(call: str, spectrum: Spectrum, surface: WatchedSurface) -> bool:
+    """Warn if a rule is too coarse for a field, and return whether it is.
 
     A rule that `choose` would accept for this field does not count as too coarse, because a new
     rule would not be better.

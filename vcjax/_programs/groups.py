@@ -30,8 +30,8 @@ _GROUP = 1024
 """Number of points in one call of the program, except on many devices and inside a transformation
 of JAX."""
 _GROUP_BYTES = 2**25
-"""Largest size in bytes that the result of a group should have. The result stays in memory until it
-has been copied. Smaller groups would take longer: with two processors, each group costs a few
+"""Largest size of the near weights of a group of target rows. The weights stay in memory until they
+have been copied. Smaller groups would take longer: with two processors, each group costs a few
 milliseconds."""
 _UNEQUAL = 1.05
 """Largest allowed ratio of the rows that one processor evaluates to an equal share of the rows."""

@@ -14,10 +14,10 @@ by a factor of 10^0.3. The demands on a rule are:
 - The trapezoidal rule for the smooth rest of the kernel needs (pi/(alpha h))^2 >= T^2, that is,
   R/h >= T^2/pi for every target. For gradients, R/h >= (T^2 + 1.5)/pi. For fields of many digits
   on bent surfaces, a slightly smaller R is enough (`Demand.bent_radius_in_nodes`).
-- The polar rule has at least 6 T and at least 1.5 T^2 radii, and at least 16.8 T angles. On a
-  patch with the axis ratio kappa, the trapezoidal rule along an ellipse needs
-  2 ln(1/epsilon) / ln((kappa + 1)/(kappa - 1)) angles to converge. For gradients, epsilon in this
-  formula is 10 times smaller.
+- The polar rule has at least 6 T and at least 1.5 T^2 radii (`Demand.radial_count`), and at least
+  16.8 T angles (`Demand.angular_count`). On a patch with the axis ratio kappa, the trapezoidal rule
+  along an ellipse needs 2 ln(1/epsilon) / ln((kappa + 1)/(kappa - 1)) angles to converge. For
+  gradients, epsilon in this formula is 10 times smaller.
 - The Lagrange interpolation to polar nodes has 2 ceil(2 T) points. Gradients have 2 more points on
   the surface, and 12 more off the surface. The interpolation is one-sided near the rim, where the
   near kernel is small, so that one node beyond the rim is enough.

@@ -1,4 +1,7 @@
-"""Compute the polar rule of a patch: radii, angles and weights."""
+"""Place the polar nodes of a patch: radii, angles and weights.
+
+`vcjax._quadrature.demand` determines the numbers of radii and angles.
+"""
 
 from functools import lru_cache
 
