@@ -168,7 +168,7 @@ def script_calls(calls: pd.DataFrame) -> Figure:
     """Draw the time of the calls after the compiling call, in order."""
     return Figure(
         "closure_script",
-        "The calls right after the compiling call, timed as a script does",
+        "The calls right after the compiling call, timed as in a script",
         "Each line is one process. The compiling call, number 0, takes seconds and is not shown. "
         "All panels share one scale.",
         tuple(_in_order(calls, "call after the compiling call")),

@@ -77,7 +77,7 @@ def _spread_lead(cases: pd.DataFrame) -> str:
 
 
 def _script_sentences(script: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence for each variant on the spread of the calls timed as a script does."""
+    """Yield a sentence for each variant on the spread of calls that are timed as in a script."""
     for variant in TIMED:
         ordered = script.loc[(script["variant"] == variant) & (script["run"] > 0)]
         runs = [list(g.sort_values("run")["seconds"]) for _, g in groups(ordered, ["round_index"])]
@@ -87,7 +87,7 @@ def _script_sentences(script: pd.DataFrame) -> Iterator[str]:
             steady = statistics.median(statistics.stdev(taken[2:]) for taken in runs)
             first = statistics.median(taken[0] / statistics.median(taken) for taken in runs)
             yield (
-                f"{variant.capitalize()}, timed as a script does (N = {script['size'].max():.0f}, "
+                f"{variant.capitalize()}, timed as in a script (N = {script['size'].max():.0f}, "
                 f"{counted(len(runs), 'process')}): the standard deviation is {seconds(stds)} over "
                 f"the calls right after the compiling call, and {seconds(steady)} without the "
                 f"first two of these calls. The first call takes {ratio_text(first)} the median "

@@ -112,7 +112,7 @@ def _finding(finding: Finding, cause: str) -> dict[str, Any]:
 
 
 def review_markdown(review: Review) -> str:
-    """Return the review as Markdown for a pull request: verdict, causes, cases not compared.
+    """Return the review as Markdown for a pull request, without the section of all numbers.
 
     Parts that do not fit into a comment are left out, and the text says that the page has them.
     """

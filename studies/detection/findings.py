@@ -212,7 +212,7 @@ def reviewed(pair: Path, page: Path) -> dict[str, Any]:
     """
     command = [sys.executable, "-m", "reports", "review", "--pair", str(pair), "--out", str(page)]
     if subprocess.call(command, cwd=ROOT, stdout=subprocess.DEVNULL) not in (0, 1):
-        raise StudyError(f"the review of {pair} failed; see its error above")
+        raise StudyError(f"the review of {pair} failed; see its error above, or {page}")
     return json.loads((page / "review.json").read_text(encoding="utf-8"))
 
 

@@ -229,8 +229,8 @@ def known_problem(
 
     Raises
     ------
-    VcjaxError : if X is not a closed surface, a size is out of range, or a point of the source or
-        target grid lies on a current or next to it.
+    VcjaxError : if X is not a closed surface, if `nfp`, `half_period` or a size is invalid, or if a
+        point of the source or target grid lies on a current or next to it.
     """
     src, trg = (
         surface_points(X, nfp=nfp, half_period=half_period, nphi=nphi, ntheta=ntheta)
