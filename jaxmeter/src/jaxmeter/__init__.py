@@ -13,7 +13,7 @@ from typing import Any as _Any
 from jaxmeter.version import VERSION as __version__  # noqa: F401
 
 if _IS_CHECKED:  # the public names: `_modules` reads these lines
-    # Measurements in fresh processes, and comparisons.
+    # Cases, measurements in fresh processes, and comparisons.
     from jaxmeter._compare.compare import compare as compare
     from jaxmeter._compare.compare import compare_processes as compare_processes
     from jaxmeter._compare.compare import compare_records as compare_records
@@ -32,7 +32,7 @@ if _IS_CHECKED:  # the public names: `_modules` reads these lines
     from jaxmeter._measure.case import Case as Case
     from jaxmeter._workers.run import run_case as run_case
 
-    # Results.
+    # Results and errors.
     from jaxmeter._records.audit import Audit as Audit
     from jaxmeter._records.audit import AuditedArray as AuditedArray
     from jaxmeter._records.audit import Folding as Folding
@@ -147,7 +147,7 @@ def load_ipython_extension(shell: _Any) -> None:
 
 
 def _modules() -> dict[str, str]:
-    """Return a dictionary from each public name to the module that defines the name."""
+    """Return a dictionary from each name in the list above to the module that defines the name."""
     import inspect
     import re
     import sys

@@ -31,9 +31,9 @@ def register(shell: Any) -> None:
         this expression. If the expression is a call such as step(x), step is audited or measured
         with the argument x. Any other expression is treated as a function without arguments.
 
-        measure works in a fresh process. The process receives the modules, functions and values of
-        the notebook that the cell uses. watch runs the cell and lists the functions that JAX traced
-        and compiled.
+        measure works in a fresh process. The process receives the modules, functions, classes and
+        values of the notebook that the cell uses, if they can be copied. watch runs the cell and
+        lists the functions that JAX traced or compiled.
         """
         answer = _ANSWERS.get(line.strip())
         if answer is None:
@@ -150,7 +150,7 @@ def {case}_of_cell():
 def case_of_call(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Case:
     """Return a case with the function and arguments of a call.
 
-    The last call in a cell is replaced by a call of this function.
+    The last expression of a cell is replaced by a call of this function.
     """
     return Case(fn, args, kwargs)
 

@@ -1,6 +1,6 @@
-"""The exceptions that jaxmeter raises.
+"""Define the exceptions of jaxmeter.
 
-An exception in a worker process is stored in the record of that process.
+If a measured function raises an exception in a worker process, its record stores the exception.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from typing import Any
 
 
 class JaxmeterError(ValueError):
-    """Raised if jaxmeter cannot use an argument, a file or an option.
+    """Base class of jaxmeter's exceptions.
 
-    The message names the call, the value that the call got and a change to try.
+    It is raised itself, for example, if jaxmeter cannot use an argument or an option. Most messages
+    name the call, the value that the call got and a change to try.
     """
 
 

@@ -67,8 +67,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Run a test.
 
-    If the test has the mark ``jaxmeter_lock``, compare its quantities with the lock file, or write
-    them to the file.
+    If the test passes and has the mark ``jaxmeter_lock``, compare its quantities with the lock
+    file, or write them to the file.
     """
     result = yield
     if item.get_closest_marker(_LOCK_MARK) is not None:

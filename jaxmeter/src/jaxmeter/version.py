@@ -1,3 +1,3 @@
-"""The version of jaxmeter. Each record stores this version in its environment."""
+"""The version of jaxmeter, which is part of the environment in a record."""
 
 VERSION = "0.1.0"

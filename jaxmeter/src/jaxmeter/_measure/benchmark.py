@@ -36,7 +36,8 @@ class BenchmarkCase(PlainData):
     repeat : int
         The number of steady-state samples.
     max_seconds : float or None
-        Stop sampling after this many seconds, but not before the third sample.
+        Stop sampling when the samples add up to more seconds than this, but not before the third
+        sample.
     compiles : int
         How often to trace, lower and compile the program: once before it runs, and the other times
         after the steady-state runs. A single compile time varies between processes; several
@@ -47,12 +48,12 @@ class BenchmarkCase(PlainData):
         Time limit for the whole worker process. After this time, the worker and its children are
         killed.
     env : dict
-        Environment variables of the worker. They override the variables of this process. The
-        persistent compilation cache is off in workers unless ``env`` sets
-        JAX_ENABLE_COMPILATION_CACHE.
+        Environment variables of the worker. They override the variables of this process. By
+        default, JAX_ENABLE_COMPILATION_CACHE is false in workers, so the persistent compilation
+        cache is off.
     path : tuple of str
-        Entries to put in front of ``sys.path``. The current directory is not on the worker's
-        ``sys.path`` unless it is one of these entries.
+        Entries to put in front of the worker's ``sys.path``. The current directory is not added
+        automatically.
     cpus : tuple of int or None
         The CPUs to bind the worker to. On a system that cannot bind a process, the measurement
         fails.
@@ -60,7 +61,7 @@ class BenchmarkCase(PlainData):
     Raises
     ------
     JaxmeterError
-        If a field has the wrong type or a value outside its bounds.
+        If a field has the wrong type or an invalid value.
     """
 
     name: Annotated[str, Meta(min_length=1)]

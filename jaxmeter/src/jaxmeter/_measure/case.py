@@ -32,7 +32,7 @@ class Case:
         The function to measure. A plain function is passed to `jax.jit`. A function that is already
         jitted is used unchanged, and the runs of its Python body cannot be counted.
     args, kwargs : tuple, mapping
-        The arguments of ``fn``. Donated arguments are copied before each call.
+        The arguments of ``fn``. Measurements copy donated arguments before each call.
     jit_options : mapping
         Keyword arguments for `jax.jit`: ``static_argnames``, ``donate_argnums``, ...
     check : callable, optional
@@ -91,7 +91,7 @@ def case_of(
 def numbers(call: str, what: str, named: Any) -> dict[str, float]:
     """Return a mapping of names to numbers as a dictionary of floats.
 
-    Error messages name ``call``, the jaxmeter function, and ``what``, the name of the mapping.
+    Error messages begin with ``call`` and contain ``what``, the name of the mapping.
     """
     advice = 'give a dictionary of numbers by name, such as {"error_relative": 1e-7}'
     if not isinstance(named, Mapping):

@@ -80,7 +80,7 @@ def jax_environment() -> dict[str, Any]:
 
 
 def load_1min() -> float | None:
-    """Return the mean number of runnable processes over the last minute; None if unknown."""
+    """Return the load average of the last minute; None if unknown."""
     with contextlib.suppress(AttributeError, OSError):
         return os.getloadavg()[0]
 

@@ -96,8 +96,8 @@ def raise_from_call(
 def is_for_filter_jit(value: Any) -> bool:
     """Return whether a value is an equinox module with leaves that are not arrays.
 
-    Such leaves are functions or Python numbers. equinox.filter_jit holds such leaves fixed, but
-    jax.jit does not.
+    Such leaves are, for example, functions or Python numbers. equinox.filter_jit holds such leaves
+    fixed, but jax.jit does not.
     """
     return any(base.__module__.startswith("equinox.") for base in type(value).__mro__) and any(
         not hasattr(leaf, "shape") for leaf in jax.tree.leaves(value)
@@ -162,5 +162,5 @@ def _text(value: Any) -> str:
         return f"{value!r:.40}"
     try:
         return type_text(value)
-    except Exception:  # not an array, or an array without a type
+    except Exception:  # a value without a dtype or a shape
         return f"a {type(value).__name__}"

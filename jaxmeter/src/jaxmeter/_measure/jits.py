@@ -2,7 +2,7 @@
 
 Libraries such as equinox and flax have their own jit. A function that such a library has jitted
 contains an inner function, made by `jax.jit`. A call passes the arrays in its arguments to the
-inner function and holds everything else fixed. For a method, the arrays in the object are also
+inner function, and may hold everything else fixed. For a method, the arrays in the object are also
 passed. jaxmeter traces the inner function with the arguments that a call passes. The traced program
 is therefore the program that a call runs.
 """
@@ -31,7 +31,8 @@ class _Left(BaseException):
 class KnownJit:
     """A wrapper around a callable that calls a jitted function, or that a library jitted.
 
-    The wrapper has the methods of a function made by `jax.jit`, such as ``trace`` and ``lower``.
+    The wrapper has the methods ``trace``, ``lower`` and ``clear_cache`` of a function made by
+    `jax.jit`.
 
     Parameters
     ----------
@@ -117,10 +118,10 @@ class KnownJit:
 def jit_of(fn: Any) -> Any:
     """Return the jitted function that a call of ``fn`` reaches, or None if none is found.
 
-    The result is ``fn`` itself if ``fn`` was made by `jax.jit`, or has the methods of such a
-    function. The result is a `KnownJit` for a method, a partial or an object that calls a jitted
-    function, and for a function jitted by a library. Plain Python functions are not searched. If
-    the result is None, jaxmeter must jit ``fn``.
+    The result is ``fn`` itself if ``fn`` was made by `jax.jit`. The result is a `KnownJit` for a
+    method, a partial or an object that calls a jitted function, and for a function jitted by a
+    library. Any other object with the methods of a jitted function is returned itself. Plain Python
+    functions are not searched. If the result is None, jaxmeter must jit ``fn``.
     """
     if isinstance(fn, (_JaxJit, KnownJit)):
         return fn

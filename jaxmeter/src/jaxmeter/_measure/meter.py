@@ -47,18 +47,19 @@ def measure(
 
     Tracing and compiling are cold only if nothing that the function uses was traced or compiled
     before. Use `jaxmeter.run_case` to measure in a fresh process. If a function that is already
-    jitted was compiled before, the ``compiles_count`` in its record is 0.
+    jitted was compiled before for such arguments, the ``compiles_count`` in its record is 0.
 
     Parameters
     ----------
     fn : Case or callable
-        A case, or a function with its arguments.
+        A case, or a function whose arguments follow.
     *args : Any
         The function's arguments. For keyword arguments or jit options, give a `Case` instead.
     repeat : int
         The number of steady-state samples.
     max_seconds : float or None
-        Stop sampling after this many seconds, but not before the third sample.
+        Stop sampling when the samples add up to more seconds than this, but not before the third
+        sample.
     compiles : int
         How often to trace, lower and compile. The first compile comes before the runs. The
         other compiles come after the runs, each after ``jax.clear_caches``, which removes every
@@ -77,7 +78,7 @@ def measure(
     Raises
     ------
     JaxmeterError
-        If an argument or a jit option cannot be used.
+        If an argument, a jit option or the result of the check cannot be used.
     RetraceError
         If a steady-state run traces the function again. The attribute ``record`` of this error
         contains the earlier measurements.
@@ -132,11 +133,10 @@ def measure_case(
 
 
 def rejected_if_not_compiled(record: Record, *, cold: bool) -> Record:
-    """Return the record, with the status ``rejected`` if the measurement did not compile the
-    program.
+    """Return the record; reject it if the program came from the persistent cache.
 
-    A program from the persistent cache is always rejected. If ``cold`` is true, a program that was
-    compiled before the measurement is also rejected.
+    If ``cold`` is true, also reject a program that was compiled before the measurement. The status
+    of a rejected record is ``rejected``.
     """
     if record.counts.cache_hits_count:
         kind = "CacheHit"

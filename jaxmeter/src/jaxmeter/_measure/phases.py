@@ -1,7 +1,7 @@
 """Time each phase separately: trace, lower, compile, first call, steady state.
 
 The first call is not a steady-state run. During the first call, JAX sets up the fast path for later
-calls. For a fast function, the first call therefore takes tens of times as long as later calls.
+calls. For a fast function, the first call may therefore take tens of times as long as later calls.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def run_steady(
     """Run a compiled function for ``repeat`` samples; return the answer of the last run.
 
     The first run is not a sample. Sampling stops early when the samples add up to more than
-    ``max_seconds``, but not before `MIN_SAMPLES_COUNT` samples. If the function is traced again, a
-    RetraceError is raised, because the time of that run would include tracing.
+    ``max_seconds``, but not before `MIN_SAMPLES_COUNT` samples. If the function is traced or
+    compiled again, a RetraceError is raised, because the time of that run includes this work.
 
     ``arguments`` makes the arguments before each run, outside the timed part.
     ``trace_events_count`` returns the number of traces, compiles and Python executions so far.
@@ -105,8 +105,8 @@ def fresh_arguments(
 ) -> Callable[[], Call]:
     """Return a function that makes the arguments for each run.
 
-    If the program donates any argument, the returned function copies all arrays in the arguments,
-    because a call deletes donated arrays.
+    If the program donates any argument, the returned function copies all JAX arrays in the
+    arguments, because a call deletes donated arrays.
 
     Parameters
     ----------

@@ -20,8 +20,8 @@ UNFINISHED = "Unfinished"
 class Progress:
     """A record under construction, which keeps the earlier measurements if a phase fails.
 
-    ``report`` is called with the unfinished record whenever a phase begins, and from time to time
-    within a long phase. The failure in an unfinished record names the current phase.
+    ``report`` is called with the unfinished record whenever a phase begins, and whenever `publish`
+    is called. The failure in an unfinished record names the current phase.
     """
 
     def __init__(self, record: Record, report: Callable[[Record], None] | None = None) -> None:
@@ -76,8 +76,8 @@ def capped(failure: Failure) -> Failure:
 def _capped(text: str, limit: int) -> str:
     """Return a string, shortened to at most `limit` characters.
 
-    The middle of a longer string is left out. One quarter of the result is the beginning of the
-    string, and three quarters are the end.
+    The middle of a longer string is left out. One quarter of the kept characters is the beginning
+    of the string, and three quarters are the end.
     """
     if len(text) > limit:
         gap = " ... {} characters left out ... "

@@ -24,8 +24,8 @@ def staged(case: Case, call: str) -> tuple[Any, jax.stages.Lowered]:
     Raises
     ------
     JaxmeterError
-        If the function is a compiled program, the arguments do not match the function, a static
-        argument has no hash, or the case has jit options for a function that is already jitted.
+        If the function, an argument or a jit option cannot be used, for example because a static
+        argument has no hash.
     Exception
         Any exception of tracing or lowering.
     """

@@ -36,7 +36,7 @@ def split_target(target: str) -> tuple[str, str]:
 def module_of(target: str) -> ModuleType:
     """Return the module of a target: import it by its name, or run its file.
 
-    A file is run only once in a process, and not as ``__main__``.
+    A file is not run as ``__main__``. It is run only once in a process, unless a run fails.
     """
     where, _ = split_target(target)
     if not where.endswith(".py"):
@@ -62,8 +62,8 @@ def module_of(target: str) -> ModuleType:
 def _module_name(path: Path) -> str:
     """Return a module name for a file.
 
-    The module name is the file name without ``.py``. If another module already has this name, the
-    folder of the file is added.
+    The module name is the file name without ``.py``. If another module has this name, the folder of
+    the file is added.
     """
     name = path.stem
     if name in sys.modules:
@@ -149,5 +149,5 @@ def takes(fn: Callable[..., Any], name: str) -> bool:
 
 
 def taken(fn: Callable[..., Any]) -> str:
-    """Return the names of the arguments that a function takes."""
+    """Return the names of the arguments that a function takes, as text."""
     return ", ".join(inspect.signature(fn).parameters) or "no arguments"
