@@ -80,14 +80,14 @@ def audit(
     JaxmeterError
         If ``fn``, an argument or a jit option cannot be used.
     Exception
-        Any exception that the function raises while it is traced.
+        Any exception that is raised while the function is traced or lowered.
 
     Notes
     -----
     The path of a captured array shows where the function holds the array, such as
     ``self.weights[0]``. A function may also make an array while it is traced, such as ``weights.T``
-    of a numpy array. If this new array is a view of a held array, or has the same values, it gets
-    the path of the held array. Otherwise, the new array has no path.
+    of a numpy array. If this new array has several elements, and is a view of a held array or has
+    the same values, it gets the path of the held array. Otherwise, the new array has no path.
     """
     case = case_of("audit", fn, args, kwargs)
     checked("audit", "threshold_bytes", threshold_bytes, Annotated[int, Meta(ge=0)])

@@ -1,6 +1,6 @@
 """Count the arrays that a function captures, and the constants that its program embeds.
 
-A captured array is not always embedded exactly once:
+A captured array is not always embedded exactly once. Examples:
 
 - An array that is used both directly and inside a nested jit is captured once and embedded twice.
 - An array is captured but not embedded if the results of all computations with it are unused.
@@ -62,7 +62,7 @@ def captured_values(closed_jaxpr: Any) -> dict[Hashable, tuple[Any, ConstantArra
     """Return the distinct arrays that a jaxpr and its sub-jaxprs capture, with descriptions.
 
     The key of an array is its `identity`. The arrays that a jaxpr closes over come first, then the
-    arrays in its equations and their sub-jaxprs.
+    arrays in its equations and their sub-jaxprs, then the arrays among its results.
     """
     found: dict[Hashable, tuple[Any, ConstantArray]] = {}
     for array, where in _captured(closed_jaxpr, (), set()):
@@ -137,7 +137,7 @@ def _array_bytes(array: Any) -> int:
 def hidden_arguments(lowered: jax.stages.Lowered) -> list[Any] | None:
     """Return the arrays that JAX passes as hidden arguments, or None if JAX does not report them.
 
-    The list is empty unless the process was started with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1.
+    The list is empty unless JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS is set.
     """
     hidden = getattr(getattr(lowered, "_lowering", None), "const_args", None)
     return None if hidden is None else list(hidden)

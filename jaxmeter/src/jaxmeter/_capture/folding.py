@@ -1,7 +1,7 @@
 """Estimate the time of constant folding.
 
-If an operation depends only on captured arrays, the compiler evaluates it once, at compile time.
-This is called constant folding. XLA folds with an interpreter that takes thousands of times as long
+If an operation depends only on captured arrays, the compiler may evaluate it in every compile. This
+is called constant folding. XLA folds with an interpreter that can take thousands of times as long
 as the compiled program would. With JAX 0.10.2, folding a sort of 128 x 128 numbers took 2 to 5 s,
 and a sort of 1024 x 1024 numbers took three to four minutes. The estimates are right to the order
 of magnitude.
@@ -20,7 +20,7 @@ from jaxmeter._records.audit import Folding, Use
 from jaxmeter._render.units import type_text
 
 ALARM_SECONDS = 0.5
-"""The shortest folding time that is reported, in seconds."""
+"""The shortest folding time that an audit reports, in seconds."""
 
 # Seconds for each step of the interpreter, measured with JAX 0.10.2 on one CPU core.
 _COMPARISON_SECONDS = 4e-5

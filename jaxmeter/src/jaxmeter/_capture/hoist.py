@@ -38,12 +38,12 @@ def hoist(
     Returns
     -------
     hoisted : callable
-        ``hoisted(constants, *args, **kwargs)`` returns the same as ``fn(*args, **kwargs)``. It is
-        already jitted, and may be jitted again with other options. It may be differentiated and
-        mapped; the constants are treated like the other arguments. Its arguments must have the
-        shapes, dtypes and static values of the arguments that `hoist` got. The static values are
-        the static arguments and all leaves that are neither arrays nor numbers. ``hoisted`` donates
-        the positional arguments that ``fn`` donates, but no keyword arguments.
+        ``hoisted(constants, *args, **kwargs)`` returns the same as ``fn(*args, **kwargs)``. It
+        calls a jitted function, and may be jitted again with other options. It may be
+        differentiated and mapped; the constants are treated like the other arguments. Its arguments
+        must have the shapes, dtypes and static values of the arguments that `hoist` got. The static
+        values are the static arguments and all leaves that are neither arrays nor numbers.
+        ``hoisted`` donates the positional arguments that ``fn`` donates, but no keyword arguments.
     constants : dict
         The captured arrays of one dimension or more. The keys are the paths that `jaxmeter.audit`
         shows. Arrays without a path are named ``"constant 0"``, ``"constant 1"``, ... If

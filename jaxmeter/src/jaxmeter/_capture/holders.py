@@ -39,7 +39,7 @@ class Root:
     name: str
     """The name of the variable, parameter or object: ``optical_path``, ``self``, ``scale``."""
     value: Any = dataclasses.field(default=None, compare=False, repr=False)
-    """The value of the variable; None if it is not known."""
+    """The value of the variable; None if it is not stored."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +60,7 @@ UNKNOWN = Root("unknown", "")
 
 
 def held_arrays(fn: Callable[..., Any], arguments: Mapping[str, Any]) -> Iterator[Holder]:
-    """Yield every array that a function can reach, each once, the shortest paths first.
+    """Yield the arrays that a function can reach, each once, the shortest paths first.
 
     The search follows closure variables, defaults, partials, and the objects of bound methods. It
     also follows the globals and module attributes that the code names. It continues inside the

@@ -19,8 +19,8 @@ def uses_of(closed_jaxpr: Any, wanted: Collection[Hashable]) -> dict[Hashable, t
     """Return the lines that use each captured array, in the order of the program.
 
     ``wanted`` contains the `identity` of each array. The result maps these identities to lines.
-    Arrays that are never used are left out. If an array is passed into a loop, a branch or a
-    rematerialised function, the inner line that uses the array is returned.
+    Arrays that are never used are left out. If an array is passed unchanged into a loop, a branch
+    or a rematerialised function, the inner line that uses the array is returned.
     """
     found: dict[Hashable, dict[Use, None]] = {}
     for key, use in _walk(closed_jaxpr, {}, wanted, set()):

@@ -87,7 +87,7 @@ def _unpacked_bytes(file: str) -> Iterator[tuple[str, int]]:
 
 
 def arguments_of_pickle(file: str) -> Call:
-    """Return the arguments that a pickle contains. Reading a pickle runs code from the file.
+    """Return the arguments that a pickle contains. Reading a pickle can run code from the file.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """Read functions and their arguments from the options of a command line.
 
-The module of the named function is imported before JAX, so the module can set options of JAX.
+The module of the first function is imported before JAX, so the module can set options of JAX.
 """
 
 from __future__ import annotations
@@ -110,7 +110,8 @@ def calls_from_options(target: str, texts: Sequence[str]) -> Any:
 
 
 def with_arrays(case: Case) -> Case:
-    """Return a case that can be run: arrays of ones replace each `jax.ShapeDtypeStruct`."""
+    """Return a case that can be run: an array of ones, or of random keys, replaces each
+    `jax.ShapeDtypeStruct`."""
     from jaxmeter._measure.leaves import filled
 
     args, kwargs = filled((case.args, dict(case.kwargs)))
@@ -145,7 +146,7 @@ def parse_arguments(
     Raises
     ------
     JaxmeterError
-        If a text cannot be read, or if a positional argument follows a named argument.
+        If a text cannot be used, or if a positional argument follows a named argument.
     """
     args, kwargs = [], {}
     for text in texts:

@@ -224,7 +224,7 @@ def _print_error(command: str, options: argparse.Namespace, error: BaseException
 def print_failure(command: str, record: Record) -> None:
     """Print the failure, if any, in the record of a worker process.
 
-    The traceback is printed first.
+    The traceback, or else the output of the worker, is printed first.
 
     Raises
     ------

@@ -2,7 +2,7 @@
 functions are the same in exact quantities and in times.
 
 exit codes: 0 no difference was found; 1 the functions differ; 2 bad usage;
-3 a function could not be imported, compiled or run
+3 a function could not be imported, compiled or run, or a process took longer than --timeout
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--seconds",
         type=float,
         metavar="SECONDS",
-        help="how long each process measures steady-state calls (default: up to "
-        f"{Effort.steady_seconds:g} s, and less for fast functions)",
+        help="how long each process measures steady-state calls (default: about "
+        f"{Effort.steady_seconds:g} s, less for fast functions, more for slow functions)",
     )
     parser.add_argument(
         "--timeout",

@@ -1,5 +1,5 @@
 """Show the largest buffers of a function with their operations and named scopes, and the peak
-memory of a run. If the arguments are types and shapes, the function is compiled and not run.
+memory of a run. If an argument is a type and shape, the function is compiled and not run.
 
 exit codes: 0 done; 1 the temporaries are larger than --limit; 2 bad usage;
 3 the function could not be imported, compiled or run

@@ -6,8 +6,8 @@ example: jaxmeter watch -- python script.py --its --arguments
 
 The results are written to watch.html and watch.json, and a summary is printed to standard error.
 Every Python process that the program starts is watched, even if the process crashes. The exceptions
-are processes that do not get the environment variables of their parent, or ignore these variables
-(python -I).
+are processes that do not get the environment variables of their parent, or that were started with
+python -I, -E or -S.
 
 exit codes: 0 to 255 the program's own code; 2 also for bad usage, 3 also for an error of jaxmeter
 """

@@ -24,7 +24,7 @@ EXACT = (
     *(f"program.{field.name}" for field in dataclasses.fields(Program)),
     *(f"memory.{f.name}" for f in dataclasses.fields(Memory) if f.name not in _NOT_EXACT),
 )
-"""The quantities of a record that are free of noise."""
+"""The quantities of a record that are compared exactly, because they are free of noise."""
 _VARIES = "varies from process to process"
 
 

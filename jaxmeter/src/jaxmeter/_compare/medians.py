@@ -1,8 +1,8 @@
 """Compute the median of a few numbers, with an interval that is valid for any distribution.
 
 Samples of one process agree better than samples of different processes, so samples of different
-processes must not be pooled. Each number here is the median of the samples of one process.
-Typically there are six processes.
+processes must not be pooled. Each number here should summarise one process or one round, such as
+the median of the samples of one process. Typically there are six processes.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ from jaxmeter._records.comparison import Answers, ComparedProcess, Effort
 from jaxmeter._records.record import Phases, Record
 
 LEAST_TURNS_COUNT = 5
-"""The number of turns that are measured even if they take longer than ``Effort.steady_seconds``. A
-turn is one block of timed calls of each function."""
+"""The number of turns that are measured even if they take longer than ``Effort.steady_seconds``,
+unless ``Effort.turns`` is smaller. A turn is one block of timed calls of each function."""
 
 
 @dataclass(frozen=True)

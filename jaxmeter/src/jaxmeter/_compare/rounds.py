@@ -1,7 +1,7 @@
 """Summarise a round: the ratio of two times, and the error of this ratio.
 
-The two times are measured directly one after the other. Machine noise drifts slowly, so it cancels
-in the ratio.
+The two times are measured directly one after the other. Slow drift of the machine therefore nearly
+cancels in the ratio.
 """
 
 from __future__ import annotations
@@ -154,8 +154,8 @@ def _check_times(*seconds: float) -> None:
 def _median_error(values: Sequence[float]) -> float:
     """Return the standard error of the median.
 
-    For n samples of a normal distribution, this error is sqrt(pi / (2 n)) sigma. Sigma is estimated
-    from the interquartile range, on which outliers have little effect.
+    For n samples of a normal distribution, this error is about sqrt(pi / (2 n)) sigma. Sigma is
+    estimated from the interquartile range, on which outliers have little effect.
     """
     low, _, high = statistics.quantiles(values, n=4, method="inclusive")
     return math.sqrt(math.pi / (2 * len(values))) * (high - low) / 1.349

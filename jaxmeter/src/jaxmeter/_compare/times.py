@@ -1,7 +1,7 @@
 """Decide from measured rounds whether times differ.
 
 Between processes, the times of equal programs differ by more than the scatter of the samples within
-a process. The reasons are a different placement of memory and other running programs. Each process
+a process, for example because memory is placed differently or other programs run. Each process
 therefore gives one ratio, and the test uses these ratios as its sample. If other programs disturb a
 process, its samples scatter more, and the process gets less weight. The weighted mean of the log
 ratios is tested by Student's t, with the variance of the log ratios about this mean. With equal
@@ -13,8 +13,8 @@ process is not known, all weights are equal.
     interval for meta-analysis, Statistics in Medicine 21 (2002).
 
 If a process is disturbed from start to end, its samples scatter little but are wrong. With
-``Criteria.trimmed_share``, the mean therefore leaves out the rounds with the smallest and the
-largest ratios. This costs some statistical power.
+``Criteria.trimmed_share`` above 0, the mean can therefore leave out the rounds with the smallest
+and the largest ratios. This costs some statistical power.
 
     J. W. Tukey, D. H. McLaughlin, Less vulnerable confidence and significance procedures for
     location based on a single sample, Sankhya A 25 (1963); K. K. Yuen, The two-sample trimmed t
@@ -98,8 +98,8 @@ def compare_cases(
     """Return a verdict on each time of many cases, and on some times pooled over all cases.
 
     A change of the compiler, for example, may affect every case. Such a change shifts all ratios
-    alike, but machine noise shifts each ratio differently. Pooled rounds therefore show the change
-    even if it is not significant in any single case.
+    alike, but machine noise shifts each ratio differently. Pooled rounds can therefore show the
+    change even if it is not significant in any single case.
 
     Pooled rounds are weighted equally. For some cases, processes differ by much more than the
     samples within each process. If weights were computed from the scatter of samples, the case with

@@ -145,8 +145,8 @@ def compile_rows(
 ) -> list[CompileRow]:
     """Return the rows of a compile. Their seconds sum to the seconds of the stages.
 
-    The seconds of the HLO passes are divided over the instructions before optimisation. The seconds
-    of constant folding are divided in proportion to the estimated times of ``foldings``.
+    The seconds of the HLO passes are divided among the instructions before optimisation. The
+    seconds of constant folding are divided in proportion to the estimated times of ``foldings``.
     """
     all_kernels = [name for _, name in stages.seconds if name]
     compiled = [part for name in dict.fromkeys(all_kernels) for part in kernels.inside(name)]

@@ -24,9 +24,9 @@ def pair(tasks: Sequence[Interval], written: Mapping[str, float]) -> dict[int, s
     """Return the kernel of each task, by the position of the task in ``tasks``.
 
     ``written`` gives the time when the object file of each kernel was written, in seconds on the
-    clock of the tasks. A file can belong only to a task that was running when the file was written.
-    Tasks without a kernel are left out. The pairing minimises the sum of the times from the writing
-    of each file to the end of its task.
+    clock of the tasks. A file can belong only to a task that was running when the file was written,
+    to within 5 ms. Tasks without a kernel are left out. The pairing minimises the sum of the times
+    between the writing of each file and the end of its task.
     """
     kernels = list(written)
     if not kernels or not tasks:

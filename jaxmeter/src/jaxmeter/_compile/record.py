@@ -49,6 +49,8 @@ def record_compile(lowered: jax.stages.Lowered) -> Recording:
 
     Raises
     ------
+    FileError
+        If no temporary folder can be made.
     RuntimeError
         If another trace of `jax.profiler` is running.
     """

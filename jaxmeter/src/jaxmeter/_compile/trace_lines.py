@@ -105,8 +105,8 @@ class Equations:
 
     def __init__(self, closed_jaxpr: Any) -> None:
         self.stacks: dict[str, list[Place]] = {}
-        """The stack of lines that leads to each innermost line. A stack begins with the innermost
-        line."""
+        """The first stack of lines that leads to each innermost line. A stack begins with the
+        innermost line."""
         self.concatenated: Counter[str] = Counter()
         """The largest number of operands of a stack or concatenation, by line."""
         self.over_leaves: set[str] = set()
