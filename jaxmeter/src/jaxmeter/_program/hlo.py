@@ -33,7 +33,7 @@ _LAYOUT = re.compile(r"\{[^{}]*\}|/\*[^*]*\*/")
 _ARRAY = re.compile(r"(?P<dtype>[a-z]\w*)\[(?P<shape>[\d,<=\s]*)\]")
 _NUMBER = re.compile(r"\d+")
 _LARGEST_ARRAY_BYTES = 2**60
-_ORIGIN_STEPS_COUNT = 1000  # operands to search for an op_name; few programs need more
+_ORIGIN_STEPS_COUNT = 1000  # operands to search for each op_name; few programs need more
 
 # Before JAX 0.8, source lines are in the metadata. Since then, they are in tables before the
 # computations.
@@ -180,7 +180,7 @@ def bodies(every: Iterable[Instruction]) -> dict[str, list[Instruction]]:
 
 
 def named_instructions(text: str) -> dict[str, Instruction]:
-    """Return the instructions of an HLO module by name, and fill in missing `op_name` and `source`.
+    """Return the instructions of an HLO module by name; fill in each missing `op_name`.
 
     A fusion, call, loop or reduction without an `op_name` gets the `op_name` and `source` of the
     root of the computation that it calls. If the root has no `op_name` either, the most frequent

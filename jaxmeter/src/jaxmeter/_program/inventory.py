@@ -50,8 +50,8 @@ def inventory(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) -> Inven
     Raises
     ------
     JaxmeterError
-        If ``fn`` has another type, if arguments are given with a case or a compiled program, or if
-        the arguments cannot be used.
+        If ``fn``, an argument or a jit option cannot be used, or if arguments are given with a case
+        or a compiled program.
     Exception
         Any exception that is raised while the function is traced or compiled.
     """
@@ -162,15 +162,15 @@ def diff(before: Source, now: Source, *args: Any, **kwargs: Any) -> ProgramDiff:
     Parameters
     ----------
     before, now : Inventory, Record, Case, callable or jax.stages.Compiled
-        The programs. A record contains only sizes and fingerprints.
+        The programs. A record gives only sizes, fingerprints and the version of JAX.
     *args, **kwargs : Any
         The arguments for the programs that are given as callables.
 
     Raises
     ------
     JaxmeterError
-        If a program has another type, if arguments are given although no program is a callable, or
-        if the arguments cannot be used.
+        If a program, an argument or a jit option cannot be used, or if arguments are given although
+        no program is a callable.
     Exception
         Any exception that is raised while a function is traced or compiled.
     """
@@ -273,7 +273,7 @@ def _line_changes(
 
 
 def _by_text(lines: tuple[SourceLine, ...]) -> dict[tuple[str, str, str], SourceLine]:
-    """Return the source lines by file, function and text; add up the numbers of equal lines."""
+    """Return the source lines by file, function and text; equal lines are added up."""
     found: dict[tuple[str, str, str], SourceLine] = {}
     for line in lines:
         key = (line.file, line.function, line.text)

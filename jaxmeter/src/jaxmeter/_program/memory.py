@@ -39,7 +39,7 @@ _ALLOCATING = {"cuda", "gpu", "rocm"}
 
 @beginning_in_users_code
 def memory(fn: Case | Callable[..., Any], *args: Any, run: bool = True, **kwargs: Any) -> MemoryUse:
-    """Return the largest buffers of a function, and its peak memory while it runs.
+    """Return the largest buffers of a function, and the peak memory of the process and the device.
 
     Parameters
     ----------
@@ -61,13 +61,13 @@ def memory(fn: Case | Callable[..., Any], *args: Any, run: bool = True, **kwargs
     Raises
     ------
     JaxmeterError
-        If ``fn`` is not callable, if arguments are given with a case, or if the arguments cannot be
-        used.
+        If ``fn``, an argument or a jit option cannot be used, or if arguments are given with a
+        case.
     FileError
         If no temporary folder can be made, or if the compiler's file of buffers is larger than
         256 MiB.
     Exception
-        Any exception that the function raises.
+        Any exception that is raised while the function is traced, compiled or run.
     """
     case = case_of("memory", fn, args, kwargs)
     reset_peak_rss()

@@ -76,7 +76,7 @@ def user_places(places: Iterable[Place]) -> list[Place]:
 
 
 def places_of_equation(equation: Any) -> list[Place]:
-    """Return the user's lines that made an equation, the innermost first.
+    """Return the lines outside JAX and Python that made an equation, the innermost first.
 
     Return an empty list if the lines are not known.
     """
@@ -103,7 +103,7 @@ def is_over_leaves(equation: Any) -> bool:
 
 
 def places_of_frame(frame: FrameType | None) -> list[Place]:
-    """Return the user's lines of a frame and of the frame's callers, the innermost first."""
+    """Return the `user_places` of a frame and of the frame's callers, the innermost first."""
     places = []
     while frame is not None:
         places.append(

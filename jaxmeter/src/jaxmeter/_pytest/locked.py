@@ -48,6 +48,8 @@ class LockedTests:
         JaxmeterError
             If the test measured nothing, if a quantity cannot be measured, or if the lock file or
             pyproject.toml cannot be used.
+        Exception
+            Any exception that a measured function raises.
         """
         if not measured:
             raise JaxmeterError(

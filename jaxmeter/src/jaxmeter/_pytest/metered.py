@@ -29,10 +29,10 @@ from jaxmeter.errors import JaxmeterError, RetraceError
 class Metered:
     """A function and its quantities. Each quantity is measured when it is first used.
 
-    To measure captured and embedded arrays, the function is only traced and lowered. To measure any
-    other quantity, the function is also compiled and run. If the function is already jitted, its
-    cache is cleared first, so that its trace is counted. ``after_call`` is called with this object
-    after each call of `again`.
+    To measure captured, embedded and hidden arrays, the function is only traced and lowered. To
+    measure any other quantity, the function is also compiled and run. If the function is already
+    jitted, its cache is cleared first, so that its trace is counted. ``after_call`` is called with
+    this object after each call of `again`.
     """
 
     captured_bytes: Quantity
@@ -93,7 +93,7 @@ class Metered:
         RetraceError
             If a call with the same arguments is traced again.
         JaxmeterError
-            If an argument is a `jax.ShapeDtypeStruct`.
+            If a leaf of the arguments is a `jax.ShapeDtypeStruct`.
         Exception
             Any exception that the function raises, with a note that names the phase.
         """
@@ -140,8 +140,10 @@ class Metered:
 
         Raises
         ------
-        JaxmeterError, RetraceError
-            If this version of JAX does not report the quantity on this backend, or `record` fails.
+        JaxmeterError
+            If this version of JAX does not report the quantity on this backend.
+        Exception
+            Any exception of `audit` or `record`.
         """
         described = QUANTITIES[name]
         if name == "traces":

@@ -29,8 +29,8 @@ class Criteria:
     probability."""
     trimmed_share: Annotated[float, Meta(ge=0, le=0.25)] = 0.0
     """The share of all ratios that the mean leaves out at the low end, and again at the high end.
-    The number of left-out ratios is rounded down. Each process gives one ratio. With a share of
-    0.125 and eight processes, the mean leaves out the smallest and the largest ratio."""
+    The number of left-out ratios is rounded down. With a share of 0.125 and eight ratios, the mean
+    leaves out the smallest and the largest ratio."""
     tolerance: Annotated[float, Meta(ge=0, le=1e9)] = 0.0
     """The largest difference between two answers that are still called the same. It is given as a
     share of the largest number in the first answer. 0 requires equal bits."""
@@ -77,7 +77,8 @@ class Side:
     pickle: str | None = None
     """A file with the pickle of a tuple of arguments, or of a pair (args, kwargs)."""
     param: tuple[str, ...] = ()
-    """Keyword arguments of a function that makes a case, each written ``name=value``."""
+    """Keyword arguments of the function that makes the case or its arguments, each written
+    ``name=value``."""
     static: tuple[str, ...] = ()
     """The names of static arguments of a function that is not jitted."""
     no_args: bool = False

@@ -16,7 +16,7 @@ class Fusion:
 
     kind: str
     shape: str
-    """The shape of the result."""
+    """The type and shape of the result."""
     operations: tuple[str, ...]
     """The operations in order, each with its origin, such as ``multiply layer/mul``. Operations
     that only move or name data are left out."""

@@ -1,7 +1,7 @@
 """Define the record of one measurement: immutable plain data that can be stored as JSON.
 
 A record keeps every sample, and no summary of the samples. The record of a failed measurement keeps
-everything measured before the failure. A quantity is None if the measurement failed too early, or
+the measurements of all earlier phases. A quantity is None if the measurement failed too early, or
 if the backend does not report the quantity. The names of times end in ``_seconds``, and the names
 of sizes in memory in ``_bytes``.
 """
@@ -44,7 +44,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Phases:
-    """The seconds of each phase before the steady state."""
+    """The seconds of tracing, lowering, compiling and the first call."""
 
     trace_seconds: float | None = None
     lower_seconds: float | None = None
@@ -189,12 +189,12 @@ class Record(Result):
 
     @property
     def compiles(self) -> tuple[Phases, ...]:
-        """The phases of every compile: first the cold compile, then ``recompiles``."""
+        """The phases of every compile: first ``phases``, then ``recompiles``."""
         return (self.phases, *self.recompiles)
 
     def least_compile(self, count: int | None = None) -> Phases:
-        """Return the minimum seconds of tracing, of lowering and of compiling, each over all
-        compiles.
+        """Return the minimum seconds of tracing, of lowering and of compiling, each over the first
+        ``count`` compiles.
 
         The same work takes longer only if something disturbs it. For this reason, the documentation
         of Python's `timeit` recommends the minimum. The minimum does not show costs that only the

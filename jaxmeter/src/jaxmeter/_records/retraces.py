@@ -186,7 +186,8 @@ class WatchedFunction:
     """Seconds of lowering and compiling."""
     places: tuple[Place, ...]
     causes: tuple[Difference, ...]
-    """The causes of all traces and compiles after the first, each only once."""
+    """The causes of all traces and compiles after the first, each only once; empty for a function
+    of JAX."""
 
 
 @dataclass(frozen=True)
