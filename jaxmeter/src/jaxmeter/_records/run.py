@@ -42,7 +42,7 @@ class RunCapture:
     """The variable that holds the array, such as ``self.weights[0]``; empty if no such variable was
     found."""
     line: str
-    """The ``file:line`` that uses the array; empty if it is not known."""
+    """The first ``file:line`` that uses the array; empty if it is not known."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class RunCompile:
     causes: tuple[Difference, ...]
     """The differences between this call and the nearest earlier call."""
     after_clearing: str
-    """The line that called `jax.clear_caches` after the function was last compiled; empty if
-    there was no such call, or if ``causes`` explain the compile."""
+    """The line that called `jax.clear_caches` after the function was last compiled; empty if this
+    call is not the reason for the compile."""
     stack: tuple[Line, ...]
     """The lines that led to the compile, the innermost first. If a library called JAX, the first
     line is a line of this library. The other lines are the program's own lines, at most 40. If the
@@ -149,8 +149,8 @@ class RunProcess:
     """The end of the process, in seconds since the start of the run. If the process ended without
     notice, this is the time of its last event."""
     ending: Ending
-    """``without notice``: the process was killed, crashed in native code, was ended by
-    ``os._exit``, or is still running."""
+    """``without notice``: Python's exit handlers did not run. For example, the process was killed,
+    called ``os._exit`` or is still running."""
     recorder_seconds: float
     """The time that the recording itself took."""
     problems: tuple[str, ...]

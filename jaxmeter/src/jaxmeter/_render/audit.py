@@ -24,8 +24,8 @@ def audit_sheet(audit: Audit) -> Sheet:
     arrays.
 
     The variables with the most embedded bytes come first. Variables and foldings are shown with the
-    source lines that use the arrays. A terminal shows only the first variables and foldings, and
-    leaves out a long table of arrays.
+    source lines that use the arrays. By default, a terminal shows only the first variables and
+    foldings, and leaves out a long table of arrays.
     """
     groups: dict[str, list[AuditedArray]] = {}
     for number, array in enumerate(audit.arrays):

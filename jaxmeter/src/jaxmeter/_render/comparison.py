@@ -1,4 +1,4 @@
-"""Describe a comparison: first the quantities that differ, then the times."""
+"""Describe a comparison: first the exact quantities that are not the same, then the times."""
 
 from __future__ import annotations
 

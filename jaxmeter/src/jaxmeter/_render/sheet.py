@@ -12,7 +12,7 @@ from jaxmeter._render.units import quantity_text
 
 
 class Code(str):
-    """A string that is shown as code in Markdown, such as a name or a source line."""
+    """A string that Markdown and HTML show as code, such as a name or a source line."""
 
 
 Text = str | tuple[str, ...]

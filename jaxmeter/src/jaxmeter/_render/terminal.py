@@ -51,7 +51,7 @@ _SHEETS: dict[type, Callable[[Any], Sheet]] = {
 
 
 def table(result: Any, *, every: bool = False) -> str:
-    """Return a result as plain text: its tables and suggestions.
+    """Return a result as plain text.
 
     Parameters
     ----------

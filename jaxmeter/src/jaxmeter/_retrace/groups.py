@@ -61,8 +61,8 @@ class Group:
     calls: list[tuple[int, Signature]] = dataclasses.field(default_factory=list)
     """Each call that was traced or compiled, with the position of its function in `objects`."""
     loops: list[tuple[places.Place, Signature]] = dataclasses.field(default_factory=list)
-    """Each call of a loop outside of any jit, with the source line of the call. An example of a
-    loop is `jax.lax.scan`."""
+    """Each traced call of a loop or branch, such as `jax.lax.scan`, outside of any jit, with the
+    source line of the call."""
     causes: dict[Difference, None] = dataclasses.field(default_factory=dict)
 
     @property
@@ -115,10 +115,10 @@ class Group:
         return Explanation("again" if same or found else "first", found)
 
     def _explain_loop(self, now: Signature, at: places.Place) -> Explanation:
-        """Explain the trace of a loop outside of any jit.
+        """Explain the trace of a loop or branch outside of any jit.
 
-        If an earlier call at the same line had the same arguments, the loop was traced again
-        because the loop's body is a new function object.
+        If an earlier call at the same line had the same arguments, the loop or branch was traced
+        again because its body is a new function object.
         """
         earlier = [before for line, before in self.loops if line == at]
         self.loops.append((at, now))

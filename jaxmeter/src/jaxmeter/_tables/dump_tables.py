@@ -30,7 +30,7 @@ schema(
     "fusions",
     fusions_count="number of fusions in the optimised program",
     custom_calls_count="number of calls of foreign code in the optimised program",
-    passes_count="number of passes that were dumped",
+    passes_count="number of rows of `dump_passes`",
     argument_bytes="size of the arguments in the buffer assignment, bytes",
     output_bytes="size of the results in the buffer assignment, bytes",
     temp_bytes="size of the temporaries in the buffer assignment, bytes; memory that temporaries "

@@ -93,8 +93,8 @@ def dump_program(
     Raises
     ------
     JaxmeterError
-        If the folder is not empty or cannot be written, if the arguments of the case cannot be
-        used, or if the backend dumps nothing.
+        If the folder is not empty or cannot be written, if ``program`` cannot be used, or if the
+        backend dumps nothing.
     Exception
         Any exception that is raised while the program is traced or compiled.
     """
@@ -124,7 +124,7 @@ def hlo_of(case: Case) -> dict[str, str]:
     Raises
     ------
     JaxmeterError
-        If the arguments of the case cannot be used.
+        If the case cannot be used.
     Exception
         Any exception that is raised while the case is traced or compiled.
     """
@@ -142,14 +142,14 @@ def read_dump(folder: Path, module: str | None = None) -> Dump:
     folder : Path
         The folder with the files that XLA wrote.
     module : str, optional
-        The name of the program, such as ``jit_f``. It is needed if the folder has several programs.
-        If several programs have this name, the last program is read.
+        The name of the program, such as ``jit_f``. It is needed if the folder has programs with
+        different names. If several programs have this name, the last program is read.
 
     Raises
     ------
     JaxmeterError
-        If the folder has no such program, if it has several programs and `module` is not given, or
-        if the folder or a file cannot be read.
+        If the folder has no such program, if it has programs with different names and `module` is
+        not given, or if the folder or a file cannot be read.
     """
     with file_errors("dump", folder, "give a folder that can be read"):
         paths = sorted(folder.iterdir()) if folder.is_dir() else []

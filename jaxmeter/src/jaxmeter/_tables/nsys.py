@@ -89,7 +89,7 @@ def nsys_program(given: str | None = None) -> str:
     Raises
     ------
     JaxmeterError
-        If nsys is not found. The message says what to install.
+        If nsys is not found.
     """
     found = shutil.which(given or "nsys")
     if found is None:
@@ -121,7 +121,7 @@ def nsys_profile(nsys: str, command: Sequence[str], report: Path) -> Path:
     Raises
     ------
     JaxmeterError
-        If nsys or the command fails, or if nsys writes no report.
+        If nsys or the command fails or takes more than ten minutes, or if nsys writes no report.
     """
     options = ["--trace=cuda,nvtx", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true"]
     _run([nsys, "profile", *options, f"--output={report.with_suffix('')}", *command], "profile")

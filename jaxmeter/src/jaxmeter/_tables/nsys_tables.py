@@ -102,7 +102,7 @@ def nsys_tables(
     Raises
     ------
     JaxmeterError
-        If an HLO text does not belong to a program that ran.
+        If an HLO text does not match the capture.
     """
     known = {name: named_instructions(text) for name, text in (hlo or {}).items()}
     ranges = _ranges(capture)

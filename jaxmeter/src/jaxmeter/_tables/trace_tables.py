@@ -45,8 +45,7 @@ schema(
     scope="named scopes, the outermost first, such as `far_field/tile`",
     op_name="JAX's name, including transformations and control flow",
     source="file and line",
-    is_inherited="whether op_name and source are taken from an operand, or from an operation "
-    "inside this operation",
+    is_inherited="whether op_name and source are taken from another operation",
     device="plane of the trace on which the operation ran",
     count="number of runs",
     lines_count="number of threads or streams on which the operation ran",
@@ -91,7 +90,7 @@ schema(
 _DETAIL = re.compile(r"(\w+):(\S+)")
 
 Ops = Sequence[Instruction | None]
-"""The instruction of each entry of `Trace.ops`; None if the HLO of the entry is not known."""
+"""The instruction of each entry of `Trace.ops`; None if it is not known."""
 
 
 @checking_types

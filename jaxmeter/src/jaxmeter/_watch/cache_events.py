@@ -74,7 +74,8 @@ class CacheEvents:
 
 
 class _Reader(logging.Filter):
-    """A filter that reads each message, and drops messages below the program's own log level."""
+    """A filter that reads each message. If the logger has no handlers of its own, the filter drops
+    messages below the program's own log level."""
 
     def __init__(self, logger: logging.Logger, read: Any) -> None:
         super().__init__()

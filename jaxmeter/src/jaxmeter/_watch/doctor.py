@@ -16,8 +16,8 @@ _FOLDER_OPTION = "JAX_COMPILATION_CACHE_DIR"
 def diagnose_cache(command: Sequence[str], folder: Path) -> CacheDiagnosis:
     """Run a program twice with a new persistent cache, and return the times and the cache misses.
 
-    The cache keeps every compiled program. If the first run fails, there is no second run. `folder`
-    must be empty. The cache and the events of both runs are written to `folder`.
+    The cache is set to keep every compiled program. If the first run fails, there is no second run.
+    `folder` must be empty. The cache and the events of both runs are written to `folder`.
 
     Raises
     ------

@@ -21,8 +21,8 @@ def run_case(case: BenchmarkCase) -> Record:
     -------
     Record
         A record is returned whatever the target does. ``status`` and ``failure`` report a failed
-        import, an exception, a crash or a timeout. In each of these cases, the record keeps
-        everything measured before. Long messages and output of the target are shortened.
+        import, an exception, a crash or a timeout. In each of these cases, the record keeps the
+        measurements of all earlier phases. Long messages and output of the target are shortened.
 
     Raises
     ------

@@ -2,8 +2,8 @@
 
 Python imports ``sitecustomize`` when it starts (https://docs.python.org/3/library/site.html). So
 this file runs in the Python processes of a watched program, even in processes that do not use JAX
-or belong to another environment. It does not run in a process that does not get the PYTHONPATH that
-jaxmeter sets, or that was started with -I, -E or -S.
+or belong to another environment. It does not run in a process without the PYTHONPATH that jaxmeter
+sets, or with the option -I, -E or -S.
 
 At first, the file imports only the standard library. The recorder needs JAX, so the file imports
 the recorder as soon as the program has imported JAX.
