@@ -157,7 +157,7 @@ function."""
 
 
 def diff(before: Source, now: Source, *args: Any, **kwargs: Any) -> ProgramDiff:
-    """Return the differences between two programs: new and lost operations, split fusions, sizes.
+    """Return the differences between two programs.
 
     Parameters
     ----------

@@ -178,7 +178,7 @@ class Metered:
     def _explain(self, name: str) -> str:
         described = QUANTITIES[name]
         if described.section == "audit":
-            # The limit is exceeded, so show arrays of any size.
+            # Show arrays of any size, because small arrays may exceed a limit too.
             return table(audit(self._case, threshold_bytes=0))
         if name in ("traces", "compiles"):
             return str(self._retrace or "\n".join(self._causes) or described.advice)

@@ -1,1 +1,1 @@
-"""Define measurements and verdicts as immutable plain data that can be stored as JSON."""
+"""Define measurements and verdicts as immutable plain data; read and write files."""

@@ -122,7 +122,7 @@ def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) ->
     case : Case
         The case. Each `jax.ShapeDtypeStruct` among its arguments is replaced, as in `runner`.
     folder : Path
-        The folder for traces. This trace gets a new folder in the subfolder ``plugins/profile``.
+        The folder for traces. The trace is written inside the subfolder ``plugins/profile``.
     repeat : int
         Number of runs in the trace, at least 1.
     cold : bool
