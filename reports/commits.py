@@ -12,7 +12,7 @@ import pandas as pd
 
 from .errors import ReportError
 
-# Fields end in NUL, which a commit cannot contain; a subject may contain any other character.
+# Fields end in NUL, because a commit cannot contain NUL; a subject may contain other separators.
 LOG = (
     *("log", "--topo-order", "--reverse", "--ignore-missing", "--stdin"),
     *("--no-show-signature", "--encoding=UTF-8", "--format=tformat:%H%x00%aI%x00%s%x00%an%x00"),
@@ -24,7 +24,7 @@ FULL_NAME = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 class Commit:
     """A commit; `author_date` is in ISO 8601.
 
-    If the repository lacks the commit, all fields but the hash are empty.
+    If git does not find the commit, all fields but the hash are empty.
     """
 
     hash: str
@@ -61,7 +61,7 @@ def ordered_commits(
 
 
 def known_commits(repository: Path, hashes: Iterable[str]) -> list[Commit]:
-    """Return the repository's commits that have these hashes, in topological order.
+    """Return the repository's commits that have these full hashes, in topological order.
 
     Return an empty list if `repository` is not a git clone, or if git cannot be run.
     """

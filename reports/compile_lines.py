@@ -1,8 +1,8 @@
 """Find the source lines and kernels that explain a case's compile time and its changes.
 
 The lines and kernels come from a profile of one process at each commit (`jaxmeter.CompileSummary`).
-The profile lists the slowest lines. The seconds of the lines are scaled, so that the whole profile
-takes the median time of trace, lower and compile over all processes of the case at the commit.
+The profile lists the slowest lines and kernels. Their seconds are scaled, so that the whole profile
+takes the median time of trace, lower and compile of the case's successful processes at the commit.
 """
 
 from collections import Counter, defaultdict
@@ -33,12 +33,13 @@ class CompileLines:
 
 @dataclass(frozen=True)
 class CompileLineChange:
-    """A source line at two commits.
+    """A source line at two commits, BASE and HEAD.
 
     Attributes
     ----------
     source, text : str
-        The place and the code of the line, taken from HEAD if HEAD has the line.
+        The place and the code of the line. The place is from HEAD if the profile at HEAD lists the
+        line.
     base_seconds, head_seconds : float
         Compile time of the line at each commit; 0 if the profile does not list the line.
     counts : tuple of str

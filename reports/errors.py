@@ -2,4 +2,4 @@
 
 
 class ReportError(Exception):
-    """Raised if records or reports cannot be used; the message names the input and what to try."""
+    """Raised for an error that the user can correct; the message says what to try."""

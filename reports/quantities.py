@@ -1,9 +1,9 @@
 """Name the numbers of one process, and define how each number is compared.
 
-There are three kinds of numbers. *Exact* numbers are the same in all processes of a commit, so any
-difference between commits is a change. *Noisy* numbers (times, resident memory) need several
-processes and statistics. *Errors* are differences between a computed answer and the known answer.
-Rounding may change an error a little.
+There are three kinds of numbers. *Exact* numbers are normally the same in all processes of a
+commit, so a difference between commits is a change. *Noisy* numbers (times, resident memory) need
+several processes and statistics. *Errors* are differences between a computed answer and the known
+answer. Rounding may change an error a little.
 """
 
 import json
@@ -108,17 +108,17 @@ ERROR_FACTOR = 1.25  # a smaller ratio of two errors can be due to the order of 
 ROUNDING = 1e-13  # smaller errors are rounding only
 
 # Beginnings of names that are not metrics: numbers of the C++ package, numbers of the process
-# outside of the function, parameters, and summaries of samples that other metrics give already.
+# outside of the function, parameters, and further summaries of samples.
 NOT_OURS = ("reference_", "baseline_", "wall_", "factory_", "parameter_", "steady_m", "naive_")
 # Numbers of the problem and the machine, sums, and bytes that depend on more than the program.
 NOT_METRICS = ("array_bytes", "ready_seconds", "ram_bytes", "device_peak_bytes", "alias_bytes")
 
 
 def metrics_of(names: Iterable[str]) -> tuple[Metric, ...]:
-    """Return the metrics among `names`: first the known metrics, then metrics that cases added.
+    """Return the metrics among `names`: first the known metrics, then other metrics.
 
-    A name is an added metric if it ends in ``_seconds``, ``_bytes`` or ``_relative``. Names in
-    `NOT_METRICS`, and names that begin with a word in `NOT_OURS`, are left out.
+    A name that is not known is a metric if it ends in ``_seconds``, ``_bytes`` or ``_relative``,
+    unless it is in `NOT_METRICS` or begins with a word in `NOT_OURS`.
     """
     have = list(names)
     known = {metric.name: metric for metric in KNOWN}
@@ -140,8 +140,9 @@ def is_larger_error(error: float, other: float) -> bool:
 def measurement_row(stored: StoredRecord, compiles_count: int | None = 1) -> Row:
     """Return the place, parameters, numbers and environment of a process as columns of a row.
 
-    A number that was not measured is None. The time of each compile phase is the minimum over the
-    first `compiles_count` compiles, or over all compiles if `compiles_count` is None.
+    A number that was not measured is None or has no column. The time of each compile phase is the
+    minimum over the first `compiles_count` compiles, or over all compiles if `compiles_count` is
+    None.
     """
     record = stored.record
     least = record.least_compile(compiles_count)
@@ -232,7 +233,8 @@ def _steady(seconds: Sequence[float]) -> dict[str, float | int | None]:
 def naive_std(first_call: float | None, steady: Sequence[float]) -> float | None:
     """Return the standard deviation of 20 runs that include the first call.
 
-    Simple timing scripts compute this number. Return None if there are fewer than 20 runs.
+    Simple timing scripts compute this number. Return None if the first call or one of the 19
+    further runs was not measured.
     """
     if first_call is None or len(steady) < RUNS_COUNT - 1:
         return None

@@ -18,9 +18,8 @@ from .store.load import Store, read_store
 from .tables import rows
 
 INTERVALS = (
-    "An interval is the narrowest pair of order statistics that contains the true median with at "
-    "least 95 % probability. With fewer than six processes, the interval is the whole range of "
-    "the values."
+    "An interval is the narrowest symmetric pair of order statistics that contains the true median "
+    "with at least 95 % probability. With fewer than six values, the interval is their whole range."
 )
 # Name of each table, with two functions: the first makes the table, the second its section.
 SECTIONS: dict[str, tuple[Callable[..., pd.DataFrame], Callable[..., Section]]] = {
@@ -39,7 +38,7 @@ SECTIONS: dict[str, tuple[Callable[..., pd.DataFrame], Callable[..., Section]]] 
 class Report:
     """Tables of the whole store, and the page of one commit in one environment.
 
-    `succeeded_count` is the number of processes on the page that succeeded.
+    `succeeded_count` is the number of processes of this commit and environment that succeeded.
     """
 
     document: Document
@@ -103,7 +102,7 @@ def assembled(
 ) -> Report:
     """Return the report with facts on `place` and all `sections` that are not None.
 
-    `here` has the rows of `place` in the tables `everything`.
+    `here` has the common tables, reduced by `at` to the rows of `place`.
     """
     document = Document(
         title,
@@ -123,7 +122,7 @@ def write_report(report: Report, out: str | Path) -> Path:
     Raises
     ------
     ReportError
-        If `out` exists, is not an empty folder and is not an earlier report.
+        If `out` exists, but is neither an empty folder nor a folder with an earlier page.
     """
     return write_document(report.document, report.tables, out)
 

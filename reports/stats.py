@@ -47,7 +47,7 @@ def succeeded(measured: pd.DataFrame, *columns: str, suite: str | None = None) -
 def case_summary(
     case: Any, times: Iterable[str] = TIMES, maxima: Iterable[str] = SIZES
 ) -> dict[str, Any]:
-    """Return all quantities of one case: times with intervals, maxima and the largest error."""
+    """Return the summary of a case: counts, times with intervals, maxima and the largest error."""
     row: dict[str, Any] = {
         "processes_count": len(case),
         "checked_errors_count": case["checked_errors_count"].sum(),
@@ -91,13 +91,13 @@ def paired_columns(
     """Return the ratio of a quantity between two cases, `mine` / `other`, as columns of a row.
 
     The processes of the cases are paired by round. The names of the columns begin with `stem`. If
-    `other` is empty, the ratio is NaN.
+    the cases have no round in common, the ratio is NaN.
     """
     return ratio_columns(stem, paired_ratio(by_round(mine, quantity), by_round(other, quantity)))
 
 
 def magnitude(ratio: float) -> float:
-    """Return the absolute logarithm of a ratio; infinite if the ratio is 0, infinite or NaN."""
+    """Return the absolute logarithm of a ratio; infinite unless the ratio is in (0, ∞)."""
     return abs(math.log(ratio)) if 0 < ratio < math.inf else math.inf
 
 
@@ -128,8 +128,8 @@ def table_of(
 ) -> pd.DataFrame:
     """Return a table of rows, sorted by the columns `sort_by`.
 
-    Whole numbers stay whole next to missing values. `order` maps column names to functions that
-    return the sorting key of a value.
+    Whole numbers of bytes, counts and digits stay whole next to missing values. `order` maps column
+    names to functions that return the sorting key of a value.
     """
     frame = pd.DataFrame(found)
     for name in frame.columns:

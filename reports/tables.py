@@ -1,8 +1,8 @@
 """Make tidy tables of the measurements in a store; wrap pandas functions with precise types.
 
 In `measurements`, each row is one process. Only the run times of a process are summarised, for
-example as the median and the standard deviation of the steady-state samples. The column names end
-in units.
+example as the median and the standard deviation of the steady-state samples. The names of times and
+sizes end in their units.
 
 The tables contain every commit and every environment of the store. Summaries group the rows by
 commit and by the name of the environment's folder. The name contains the version of JAX. In a store

@@ -46,14 +46,14 @@ class Change:
 
 
 def triage(history: History, since: str, repository: Path) -> str:
-    """Return the digest of the commits since a date, or after a git revision.
+    """Return the digest of the commits authored since a date, or after a git revision.
 
     The digest lists regressions and improvements of errors, of noisy metrics (times and resident
     memory), and of the exact metrics that can fail a review. A change of a noisy metric is listed
-    only if it is above the threshold of its series. Such a change is listed as unexplained if no
+    only if it reaches the threshold of its series. Such a change is listed as unexplained if no
     number of the case's program changed at the same commit. Changes that were found only by the
     package ruptures, and exact changes that are too small to fail a review, are left out. The
-    digest also lists the cases without a successful process.
+    digest also lists the cases without a successful process at one of these commits.
 
     Raises
     ------

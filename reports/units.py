@@ -1,4 +1,4 @@
-"""Write numbers as text with three significant digits and a unit.
+"""Write numbers as text, most of them with three significant digits and a unit.
 
 The times in a column share one unit, so that rows are easy to compare. A time that would need many
 zeros or digits in this unit gets its own unit. Bytes span too many powers of ten to share a unit,
@@ -28,7 +28,8 @@ RATIOS = (Unit("×", 1.0),)
 def unit_for(values: Iterable[float], units: tuple[Unit, ...]) -> Unit:
     """Return the largest unit in which the median of `values` is at least 1, else the smallest.
 
-    Zeros and values that are not finite are ignored. If no value remains, return the largest unit.
+    Signs, zeros and values that are not finite are ignored. If the number of values is even, the
+    upper of the two middle values is used. If no value remains, return the largest unit.
     """
     numbers = sorted(abs(v) for v in values if v and math.isfinite(v))
     if not numbers:
@@ -40,8 +41,8 @@ def unit_for(values: Iterable[float], units: tuple[Unit, ...]) -> Unit:
 def own_unit(value: float, shared: Unit, units: tuple[Unit, ...]) -> Unit:
     """Return the unit of one value in a column; `shared` is the common unit of the column.
 
-    The result is `shared`, unless the value is a number of bytes, or is not 0 and would be shown as
-    a number below 0.1 or above 9999 in this unit.
+    The result is `shared`, unless the value is a number of bytes, or is not 0 and has a magnitude
+    below 0.1, or of at least 10000, in this unit.
     """
     size = abs(value) / shared.factor
     if units is BYTES:

@@ -26,7 +26,7 @@ def write_document(document: Document, tables: Mapping[str, pd.DataFrame], out: 
     Raises
     ------
     ReportError
-        If `out` exists, is not an empty folder and is not an earlier report.
+        If `out` exists, but is neither an empty folder nor a folder with an earlier page.
     """
     out = Path(out)
     if out.exists() and not _is_earlier_report(out):
