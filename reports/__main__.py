@@ -21,8 +21,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code.
 
     The docstring of each command explains the codes 0 and 1. The code 2 means an error or, for a
-    review, no verdict. An error that the user can correct is printed as one line on stderr. For any
-    other error, a traceback is printed. The code is then also 2, because 1 can mean a regression.
+    review, no verdict. Wrong options raise SystemExit with this code. An error that the user can
+    correct is printed as one line on stderr. For any other error, a traceback is printed. The code
+    is then also 2, because 1 can mean a regression.
     """
     options = _parser().parse_args(argv)
     try:
@@ -65,7 +66,8 @@ def build(options: argparse.Namespace) -> int:
 def closure(options: argparse.Namespace) -> int:
     """Write the report of the closure study; the exit code is 0 if it was written.
 
-    With --keep, also write the rows of an environment to studies/closure/measured.
+    With --keep, also write an environment's rows of the table "versions" to
+    studies/closure/measured.
     """
     from .closure import versions
     from .closure.page import make_closure_report
@@ -108,15 +110,16 @@ def history(options: argparse.Namespace) -> int:
 
 
 def review(options: argparse.Namespace) -> int:
-    """Compare two commits; the exit code is 1 if the review fails, else 0.
+    """Compare two commits; the exit code is 1 if the review fails, and 0 if it passes.
 
     The review fails if a gated metric regressed or is missing at HEAD, or if a case with a
     successful process at BASE fails more often at HEAD than at BASE. The gated metrics are the
-    errors of the answers, exact metrics such as captured bytes and, with --gate-times, times.
+    errors of the answers, exact metrics such as captured bytes and, with --gate-times, compile and
+    steady-state times.
 
-    The exit code is 2 if the commits cannot be compared: a commit was not measured, no case can be
-    compared, or the two commits were measured on different machines or with different versions of
-    JAX. With --gate-times, the exit code is also 2 if there is no verdict on times.
+    The exit code is 2 if nothing can be compared, for example because a commit was not measured, or
+    because the commits were measured on different machines or with different versions of JAX. With
+    --gate-times, the exit code is also 2 if there is no verdict on times.
     """
     from jaxmeter import JaxmeterError
 
@@ -175,14 +178,14 @@ def triage(options: argparse.Namespace) -> int:
 
 
 def merge(options: argparse.Namespace) -> int:
-    """Copy several stores into one; the exit code is 1 if some records were refused, else 0."""
+    """Copy several stores into one; the exit code is 1 if some files were refused, else 0."""
     from .store.merge import merge_stores
 
     return _print_merged(merge_stores(options.sources, options.into), "copied")
 
 
 def compact(options: argparse.Namespace) -> int:
-    """Add stores to a fleet; the exit code is 1 if some records were refused, else 0."""
+    """Add stores to a fleet; the exit code is 1 if some files were refused, else 0."""
     from .store.fleet import compact as add
 
     done = add(options.sources, options.into, project=options.project, remove=options.remove)
@@ -234,7 +237,10 @@ def _parser() -> argparse.ArgumentParser:
         "--environment",
         help="beginning of an environment key (default: the environment with the most processes)",
     )
-    about = "beginning of an environment key; its rows are written to studies/closure/measured"
+    about = (
+        'beginning of an environment key; write its rows of the table "versions" to '
+        "studies/closure/measured"
+    )
     option("--keep", action="append", default=[], metavar="ENVIRONMENT", help=about)
 
     command("history", history, "write a page of every metric across commits", "results/history")
@@ -260,7 +266,7 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         help="accepted share of reviews with a false alarm (default: 0.01)",
     )
-    option("--markdown", action="store_true", help="print the whole review as Markdown")
+    option("--markdown", action="store_true", help="print the review as Markdown, with its tables")
 
     option = command("merge", merge, "copy the stores of several machines into one")
     option("sources", nargs="+", help="folders of records")

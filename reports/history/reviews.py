@@ -1,8 +1,8 @@
 """Write reviews of the newest commits at which series of the history have change points.
 
-A review is written again only if its inputs have changed: the records of its two commits, or the
-code that reads, compares and draws the records. The reviews are made from the records, because a
-review shows arrays and parameters that the history's table does not contain.
+A review is written again only if its inputs have changed: the records of its two commits, the code
+that reads, compares and draws the records, or the version of Python or pandas. The reviews are made
+from the records, because a review shows arrays that the history's table does not contain.
 """
 
 import functools
@@ -86,7 +86,10 @@ def _is_new(folder: Path, made_of: str) -> bool:
 
 
 def _digest_of_files(folder: Path, suffixes: Container[str] | None = None) -> str:
-    """Return the digest of the names and contents of all files below a folder."""
+    """Return the digest of the names and contents of the files below a folder.
+
+    If `suffixes` are given, files with other endings are ignored.
+    """
     paths = (Path(place, name) for place, names in walk(folder) for name in names or ())
     files = (path for path in sorted(paths) if path.is_file())
     wanted = [path for path in files if suffixes is None or path.suffix in suffixes]
@@ -102,7 +105,7 @@ def _content(path: Path) -> bytes:
 
 
 def _digest_of_code() -> str:
-    """Return the digest of all code that makes a review, and of the Python and pandas versions."""
+    """Return the digest of the reports' and jaxmeter's code and of the Python and pandas versions."""
     roots = (Path(__file__).parents[1], Path(jaxmeter.__file__).parent)
     sources = (_digest_of_files(root, CODE) for root in roots)
     return _digest(str(sys.version_info[:2]), pd.__version__, *sources)

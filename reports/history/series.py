@@ -48,7 +48,7 @@ class Series:
         Each value is the median over the processes of a commit. For metrics that are not noisy,
         it is the maximum.
     samples : tuple of tuple of float, shape (n, processes)
-        The values of all processes of each commit. Empty if the metric is exact and the processes
+        The values of the processes of each commit. Empty if the metric is exact and the processes
         of each commit agree.
     lines : dict of int to str
         For series of compile times: a description of source lines, by the index of a value. The
@@ -104,13 +104,13 @@ class History:
 def make_history(store: Store, *, repository: Path | None = None) -> History:
     """Return every series of a store with its change points.
 
-    The environments are sorted by their number of commits, largest first. Environments in which no
-    process succeeded come last.
+    The environments are sorted by their number of commits, largest first. Environments without a
+    series come last.
 
     Parameters
     ----------
     store : Store
-        From `reports.read_store`.
+        From `read_store` or `read_any`.
     repository : Path, optional
         A git clone, from which the order, dates and subjects of the commits are read.
 

@@ -1,10 +1,10 @@
 """Find change points: the points at which a series of numbers changes its level.
 
 An exact number has a change point wherever it changes. An error has a change point wherever it
-changes by more than the factor `ERROR_FACTOR`. A noisy series is divided into levels in two ways.
-`asv.step_detect` finds few change points. The kernel change-point detection of the package ruptures
-finds more, but is wrong more often. ruptures may confirm a change point that asv finds. Change
-points that only ruptures finds are marked "maybe".
+changes by more than rounding and the factor `ERROR_FACTOR`, or changes from or to NaN. A noisy
+series is divided into levels in two ways. `asv.step_detect` finds few change points. The kernel
+change-point detection of the package ruptures finds more, but is wrong more often. ruptures may
+confirm a change point that asv finds. Change points that only ruptures finds are marked "maybe".
 
 Sources: asv uses F. Friedrich et al., Complexity penalized M-estimation, J. Comput. Graph. Stat. 17
 (2008) 201. KernelCPD of ruptures uses S. Arlot, A. Celisse, Z. Harchaoui, A kernel multiple
@@ -35,7 +35,7 @@ Finder = Literal["exact", "asv", "asv+ruptures", "ruptures"]
 SMALLEST_NOISY_STEP = 0.02
 RESOLUTION = 1e-9  # resolution of clocks in seconds; bytes and counts are integers
 FEWEST_POINTS = 6  # in a shorter noisy series, a new level looks like an outlier
-SAME_STEP = 2  # change points of both methods are the same if at most this many points apart
+SAME_STEP = 2  # change points of both methods count as the same if at most this many points apart
 
 
 @dataclass(frozen=True)
@@ -126,9 +126,10 @@ def _by_ruptures(values: Sequence[float]) -> list[int]:
     """Return the change points that ruptures finds; [] if it is not installed or a value is <= 0.
 
     ruptures gets the logarithms of the values, divided by their noise. The noise is estimated from
-    the median difference of neighbours, which a few jumps do not change. A change point adds two
-    parameters, a mean and a position. By the Bayesian information criterion, two parameters cost
-    2 ln(n) noise variances. The penalty is twice this cost, because times have heavy tails.
+    the median absolute difference of neighbours, which a few jumps hardly change. A change point
+    adds two parameters, a mean and a position. By the Bayesian information criterion, two
+    parameters cost 2 ln(n) noise variances. The penalty is twice this cost, because times have
+    heavy tails.
     """
     if ruptures is None or min(values) <= 0:
         return []

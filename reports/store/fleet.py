@@ -2,12 +2,12 @@
 
     FLEET/project=NAME/environment=NAME/month=YYYY-MM/records.parquet
 
-Each row is a record: its place (commit, environment key, case and round), its known metrics as
-columns, and the whole record as JSON text. The digest of a record depends on its commit,
-environment key, case and content, not on its round. Records with equal digests are stored once, so
-a record may be added several times. Two different records of the same place are both kept, unlike
-in a store. The file of a month is replaced as a whole, so a reader sees either the old file or the
-new file.
+Each row is a record. Its columns include its place (commit, environment key, case and round), its
+known metrics, and the record as JSON text. The digest of a record depends on its commit,
+environment key, case and content, not on its round. A file contains each digest only once, so a
+record may be added several times. Two different records of the same place are both kept, unlike in
+a store. The file of a month is replaced as a whole, so a reader sees either the old file or the new
+file.
 """
 
 import fcntl
@@ -39,9 +39,9 @@ NUMBERS = tuple(metric.name for metric in KNOWN)
 TEXTS = ("digest", "machine", "commit", "environment_key", "case", "status", "started_utc")
 COLUMNS = (*TEXTS, "round_index", *NUMBERS, "record")
 
-# Two processes of the same code are an A/A pair. A machine is skipped if it has at least
-# `FEWEST_PAIRS` A/A pairs and a quarter of them differ by more than `MOST_SCATTER`. A review uses
-# the same limit to call a time "not judged".
+# Two successive processes of the same case and commit are an A/A pair. A machine is skipped if it
+# has at least `FEWEST_PAIRS` A/A pairs and a quarter of them differ by more than `MOST_SCATTER`. A
+# review uses the same limit to call a time "not judged".
 MOST_SCATTER = 0.2
 FEWEST_PAIRS = 20
 SCATTER = """
@@ -58,7 +58,7 @@ SCATTER = """
 def compact(
     sources: Sequence[str | Path], into: str | Path, *, project: str, remove: bool = False
 ) -> Merged:
-    """Add the records of stores to a fleet, and return their numbers and the refused files.
+    """Add the records of stores to a fleet; return the counts of `Merged` and the refused files.
 
     Parameters
     ----------
@@ -75,8 +75,8 @@ def compact(
     ------
     ReportError
         If a source is not a folder, contains no record files or contains `into`. Also if
-        `project` contains any other character, DuckDB is missing, or a file of the fleet cannot be
-        read or written.
+        `project` is empty or contains any other character, DuckDB is missing, or DuckDB cannot read
+        or write a file of the fleet.
     """
     if not re.fullmatch(r"[\w.-]+", project):
         raise ReportError(

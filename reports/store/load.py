@@ -1,7 +1,7 @@
 """Read a store of measurements, which has one file for each record.
 
-A file that cannot be read, such as the half-written file of a killed run, never stops a report. It
-is skipped, and the page lists it with the reason.
+A file that cannot be read, such as the half-written file of a killed run, is skipped, and the page
+lists it with the reason.
 """
 
 import contextlib
@@ -24,8 +24,7 @@ from ..errors import ReportError
 # benchmarks before they measure a case again.
 RENAMED = {
     ".unreadable": (
-        "renamed by a report or by the benchmarks, because the file is incomplete or has another "
-        "schema"
+        "renamed by a report or by the benchmarks, because the file could not be read as a record"
     ),
     ".stale": (
         "renamed by the benchmarks, because the file measures another function or has other "
@@ -97,9 +96,9 @@ class StoredRecord:
 
 @dataclass(frozen=True)
 class SkippedFile:
-    """A skipped file or machine, and the reason.
+    """A skipped file, folder or machine, and the reason.
 
-    `path` is the path of the file in the store, or the name of the machine.
+    `path` is the path of the file or folder in the store, or the name of the machine.
     """
 
     path: Path
@@ -107,13 +106,13 @@ class SkippedFile:
     is_truncated: bool = False
     """Whether the file is not valid JSON.
 
-    A process that is killed while it writes leaves such a file.
+    A process that is killed while it writes can leave such a file.
     """
 
 
 @dataclass(frozen=True)
 class Store:
-    """All records of a store, in the order of their files, and the skipped files."""
+    """The records that were read from a store or fleet, in a fixed order, and the skipped files."""
 
     root: Path
     records: tuple[StoredRecord, ...]
@@ -123,7 +122,7 @@ class Store:
 def read_store(root: str | Path, *, commit: str | None = None) -> Store:
     """Read every record below `root`, at <commit>/<environment-key>/<case>/<round>.json.
 
-    The name of a case may contain slashes (`casing_variants/w7x-closure-d6`). Files with other
+    The name of a case may contain slashes (`casing_variants/w7x-closure-d6`). Files with unknown
     endings, such as the `.tmp` file of an interrupted write, are ignored. A truncated file that has
     not changed for a minute gets the ending ``.unreadable``. A file is skipped but not renamed if
     it has another schema, or fields that this version of jaxmeter does not have. The version of
@@ -134,7 +133,7 @@ def read_store(root: str | Path, *, commit: str | None = None) -> Store:
     root : path
         Folder of the store.
     commit : str, optional
-        Full hash of the only commit to read. By default all commits are read.
+        Name of the folder of the only commit to read. By default all commits are read.
 
     Raises
     ------
@@ -292,7 +291,7 @@ def _renamed(root: Path, file: SkippedFile) -> SkippedFile:
         stat = path.stat()
         if time.time() - max(stat.st_mtime, stat.st_ctime) >= GROWING_SECONDS:
             goal = path.with_suffix(".unreadable")
-            if goal.exists():  # from an earlier report: keep both files
+            if goal.exists():  # an earlier file of the same round: keep both files
                 goal = path.with_suffix(f".{time.time_ns()}.unreadable")
             return replace(file, path=path.replace(goal).relative_to(root))
     return file

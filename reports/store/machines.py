@@ -1,7 +1,7 @@
 """Name the environment of each measurement: machine, versions, device, x64 setting and XLA flags.
 
-The name comes from the records and never from their folder, because two machines may use the same
-folder name. Only a process that ended before it started JAX takes the environment of other
+The name comes from the records, not from the name of their folder, because two machines may use the
+same folder name. Only a process that ended before it started JAX takes the environment of other
 processes in its folder.
 """
 
@@ -21,7 +21,10 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True)
 class _Process:
-    """A process: its place in the store and its environment. Fields not recorded are None."""
+    """A process, with its place in the store and its environment.
+
+    A field that was not recorded is None.
+    """
 
     commit: str
     environment_key: str
@@ -89,9 +92,9 @@ def environment_names(records: Sequence[StoredRecord]) -> list[str]:
     """Return the name of each record's environment: machine, versions, device, x64 and flags.
 
     Numbers of two environments are never pooled and never compared. A process that ended before it
-    started JAX takes the environment of other processes in its folder. These processes may be at
-    any commit, but must have the same machine and versions. If they have several environments, some
-    processes are preferred, in this order:
+    started JAX takes the environment of other processes in its folder, if any of them may have the
+    same machine and versions. These processes may be at any commit. If they have several
+    environments, some processes are preferred, in this order:
 
     1. processes of a machine that ran the same commit
     2. processes of the same case

@@ -24,8 +24,8 @@ class Merged:
     """The number of added records, the number of known records, and the refused files.
 
     A record is known if the store or fleet has an equal record already. A file is refused if it is
-    not a record, or is not in the folder of a commit hash. In a store, a record is also refused if
-    another record, a link or something else is at the destination of the record.
+    not a record, or is not in the folder of a commit hash. `merge_stores` also refuses a record
+    that it cannot copy, for example because another record or a link is at its destination.
     """
 
     added_count: int
@@ -34,7 +34,7 @@ class Merged:
 
 
 def merge_stores(sources: Sequence[str | Path], into: str | Path) -> Merged:
-    """Copy every record of `sources` to `<commit>/<environment-key>@<machine>/<case>/<round>.json`.
+    """Copy the records of `sources` to `<commit>/<environment-key>@<machine>/<case>/<round>.json`.
 
     A source is a store, or a folder in which ``benchmarks.measuring.pair`` wrote two stores: the
     folders ``base`` and ``head``, either in the source or in its folder ``pair``.
@@ -66,7 +66,13 @@ def merge_stores(sources: Sequence[str | Path], into: str | Path) -> Merged:
 def read_source(
     call: str, source: Path, into: Path
 ) -> tuple[list[StoredRecord], list[SkippedFile]]:
-    """Return the records and the refused files of a source; `call` begins the error messages."""
+    """Return the records and the refused files of a source; `call` begins the error messages.
+
+    Raises
+    ------
+    ReportError
+        If the source is not a folder, contains no record files or contains `into`.
+    """
     if not source.is_dir():
         raise ReportError(f"{call}: {source} is not a folder; name folders of records")
     if into.resolve().is_relative_to(source.resolve()):
