@@ -97,7 +97,7 @@ def paired_columns(
 
 
 def magnitude(ratio: float) -> float:
-    """Return the absolute logarithm of a ratio; infinite unless the ratio is in (0, ∞)."""
+    """Return the absolute logarithm of a ratio; infinite if the ratio is not in (0, ∞)."""
     return abs(math.log(ratio)) if 0 < ratio < math.inf else math.inf
 
 

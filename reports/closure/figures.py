@@ -48,7 +48,7 @@ PANELS = (
 
 
 def variants(table: pd.DataFrame, measured: pd.DataFrame, name: str) -> Figure:
-    """Draw a bar for each row of `summaries.variants`, and a dot for each process."""
+    """Draw bars for each row of `summaries.variants`, and dots for its processes."""
     panels = []
     problems = zip(groups(table, PROBLEM), groups(measured, PROBLEM), strict=True)
     for (problem, cases), (_, processes) in problems:
@@ -144,9 +144,9 @@ def embedded(points: Any, slope: float, name: str) -> Figure:
     return Figure(
         f"{name}_embedded",
         "Compile time against embedded bytes",
-        "Time of trace, lower and compile, minus the time of the argument variant. Each mark is "
-        "one variant of one problem and shows medians over processes. Values below zero are noise "
-        "and are drawn at zero. The dashed line is the fit through the origin.",
+        "Time of trace, lower and compile, minus the time of the argument variant; both times are "
+        "medians over processes. Each mark is one variant of one problem. Values below zero are "
+        "noise and are drawn at zero. The dashed line is the fit through the origin.",
         (panel,),
         (*legend, ("limit", "fit")),
     )
@@ -169,8 +169,8 @@ def script_calls(calls: pd.DataFrame) -> Figure:
     return Figure(
         "closure_script",
         "The calls right after the compiling call, timed as in a script",
-        "Each line is one process. The compiling call, number 0, takes seconds and is not shown. "
-        "All panels share one scale.",
+        "Each line is one process. The compiling call, number 0, takes much longer and is not "
+        "shown. All panels share one scale.",
         tuple(_in_order(calls, "call after the compiling call")),
     )
 
@@ -254,7 +254,7 @@ def _linear_plot(
 ) -> tuple[Drawing, Scale, Scale]:
     """Return a panel with two linear axes, and the scales of both axes.
 
-    The horizontal axis runs from zero to `last`, the vertical axis from zero to `top`.
+    The horizontal axis runs from zero to at least `last`, the vertical axis to at least `top`.
     """
     across = Axis(linear_ticks(last), lambda tick: f"{tick:g}", axis)
     up = Axis(linear_ticks(top), lambda tick: f"{tick:g} {unit}")

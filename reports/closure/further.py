@@ -88,10 +88,10 @@ def _script_sentences(script: pd.DataFrame) -> Iterator[str]:
             first = statistics.median(taken[0] / statistics.median(taken) for taken in runs)
             yield (
                 f"{variant.capitalize()}, timed as in a script (N = {script['size'].max():.0f}, "
-                f"{counted(len(runs), 'process')}): the standard deviation is {seconds(stds)} over "
+                f"{counted(len(runs), 'process')}): the standard deviation is {seconds(stds)} for "
                 f"the calls right after the compiling call, and {seconds(steady)} without the "
-                f"first two of these calls. The first call takes {ratio_text(first)} the median "
-                "time."
+                f"first two of these calls. The first of these calls takes {ratio_text(first)} the "
+                "median time."
             )
 
 
@@ -170,9 +170,9 @@ def break_even(curve: pd.DataFrame, cases: pd.DataFrame) -> Section | None:
         _break_even_lead(curve, cases),
         tuple(_break_even_sentences(curve)),
         (
-            "The measured program is the smallest program that uses an array. It multiplies the "
-            "array, or the result of an operation on the array, by a number and sums the "
-            "products. The compiler may apply constant folding to the operation.",
+            "The measured program is small. It multiplies the array, or the result of an operation "
+            "on the array, by a number and sums the products. The compiler may apply constant "
+            "folding to the operation.",
         ),
         (figures.break_even(curve),),
         (made,),

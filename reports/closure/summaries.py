@@ -71,7 +71,7 @@ def of_variants(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def changes(measured: pd.DataFrame) -> pd.DataFrame:
-    """Return the cost of changing the cube, by commit, environment, size and variant."""
+    """Return the cost of changing the cube of images, by commit, environment, size and variant."""
     found = []
     where = [*PLACE, "size", "variant"]
     for key, case in groups(succeeded(measured, suite=CHANGES), where):

@@ -41,11 +41,11 @@ LESSON = (
     "constant of the program: the compiler receives its bytes at every compile, and may apply "
     "constant folding to it. With JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1, JAX passes such arrays as "
     "hidden arguments instead.",
-    "Each row is one benchmark case, measured in fresh processes with the compilation cache off. "
-    "The variants are interleaved within each round, so that ratios compare processes that ran "
-    "close in time. Times are medians over processes; the small print is the interval of the "
-    "median. The sign × marks a ratio to the argument variant. Compile time is the sum of trace, "
-    "lower and compile.",
+    "Each row measured here is one benchmark case, run in fresh processes with the compilation "
+    "cache off. The variants are interleaved within each round, so that ratios compare processes "
+    "that ran close in time. Times are medians over processes; the small print is the interval of "
+    "the median. The sign × marks a ratio to the argument variant. Compile time is the sum of "
+    "trace, lower and compile.",
 )
 LARGEST_ARRAYS = 5
 

@@ -159,8 +159,7 @@ def section(cases: pd.DataFrame) -> Section:
         paragraphs=(
             "Each ratio compares processes of one version. Times of different versions are shown "
             "next to each other but not compared, because the compilers differ. A variant is "
-            "missing if it could not be lowered or was not measured. JAX 0.7.2 fails "
-            "with simplified constants.",
+            "missing if it failed or was not measured. JAX 0.7.2 fails with simplified constants.",
         ),
         tables=(made,),
     )

@@ -9,7 +9,7 @@ from .table import Cell, Table
 
 
 def markdown_page(document: Document) -> str:
-    """Return the document as Markdown, which links its figures in `figures/`."""
+    """Return a document's facts and sections as Markdown, which links its figures in `figures/`."""
     lines = [f"# {document.title}", "", *map(fact_line, document.facts)]
     for section in document.sections:
         lines += ["", f"## {section.title}", *_section_lines(section)]
@@ -56,7 +56,7 @@ def escaped(text: str) -> str:
     # Links, images and their targets; then underscores that are not within a word.
     text = re.sub(r"\](?=[(:\[])", r"\\]", text)
     text = re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", text)
-    # The beginning of a block quote, a heading or a list.
+    # The beginning of a block quote, a heading or a bulleted list.
     text = re.sub(r"^(?=>|#{1,6} |[-+=] )", r"\\", text)
     return _without_mentions(text)
 

@@ -22,9 +22,8 @@ class Fact:
 class Figure:
     """A figure of one or more panels; a wide page shows two panels in a row.
 
-    A panel and its file are called `<name>-<index>`. Colour is never the only sign: each bar has
-    its name, and each series has its own mark. `legend` has pairs of a mark and its meaning. A mark
-    is a colour and a shape, such as `series-0 circle`, or `limit` for the dashed line.
+    A panel and its file are called `<name>-<index>`. `legend` has pairs of a mark and its meaning.
+    A mark is a colour and a shape, such as `series-0 circle`, or `limit` for the dashed line.
     """
 
     name: str

@@ -1,7 +1,8 @@
 """Draw small SVG panels that follow the light or dark theme of the page.
 
-Colours are CSS classes, which a style sheet defines. Text is not drawn as shapes, so that it can be
-read aloud, searched and selected. Each drawing is one panel; its default width suits a phone.
+A style sheet defines the colours, as CSS classes or variables. Text is not drawn as shapes, so that
+it can be read aloud, searched and selected. Each drawing is one panel; its default width suits a
+phone.
 """
 
 import math

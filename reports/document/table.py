@@ -36,7 +36,7 @@ class Cell:
     note : str
         Small print below the text, such as an interval or the problem of a row.
     exact : str
-        The unrounded value, shown when the pointer is on the cell.
+        The value with more digits, shown when the pointer is on the cell.
     order : float or str
         The value that the column is sorted by.
     tone : str
@@ -53,8 +53,8 @@ class Cell:
 
 ABSENT = Cell(MISSING, order=-math.inf)
 WHY_ABSENT = (
-    f"{MISSING}: this number was not measured. Processes that failed or were skipped are listed at "
-    "the end, with their reasons."
+    f"{MISSING}: this number was not measured or cannot be computed. Processes that failed or were "
+    "skipped are listed at the end, with their reasons."
 )
 
 
@@ -171,7 +171,7 @@ def time(title: str, stem: str, meaning: str = "") -> Column:
 
 
 def size(title: str, name: str, meaning: str = "") -> Column:
-    """Make a column of bytes; a cell shows the exact count when the pointer is on it."""
+    """Make a column of bytes; a cell shows more digits when the pointer is on it."""
     return _quantity(title, meaning, BYTES, name)
 
 

@@ -1,7 +1,7 @@
-"""Put numbers into words for the sentences of all sections.
+"""Put numbers into words for the sentences of sections.
 
-A difference is claimed only if the interval of the paired ratios does not contain 1. If there are
-too few pairs for a 95 % interval, the sentence says so.
+With several pairs, a difference is claimed only if the interval of the paired ratios does not
+contain 1. If there are too few pairs for a 95 % interval, the sentence says so.
 """
 
 import math
@@ -39,7 +39,7 @@ def ratio_range(row: Any, stem: str) -> str:
 
 
 def range_only(row: Any, stem: str) -> str:
-    """Return the interval of a ratio and its pairs, such as `2.3 to 2.6, 6 pairs`."""
+    """Return the interval of a ratio and the number of pairs, such as `2.3 to 2.6, 6 pairs`."""
     pairs = int(row[f"{stem}_pairs_count"])
     if pairs == 1:
         return "one pair, inconclusive"

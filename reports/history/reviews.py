@@ -105,7 +105,10 @@ def _content(path: Path) -> bytes:
 
 
 def _digest_of_code() -> str:
-    """Return the digest of the reports' and jaxmeter's code and of the Python and pandas versions."""
+    """Return the digest of the code of the reports and jaxmeter.
+
+    The versions of Python and pandas are included.
+    """
     roots = (Path(__file__).parents[1], Path(jaxmeter.__file__).parent)
     sources = (_digest_of_files(root, CODE) for root in roots)
     return _digest(str(sys.version_info[:2]), pd.__version__, *sources)

@@ -1,6 +1,6 @@
 """Group findings by cause; each cause has its evidence and all findings that it explains.
 
-A finding is explained only by measurements of the same case. A changed time is explained by
+A finding is explained only by measurements of its own cases. A changed time is explained by
 changed counts of traces and compiles, by changed constants, or by a changed program. If none of
 these changed, the program does not explain the time.
 """
@@ -44,7 +44,7 @@ Evidence = dict[str, tuple[str, ...]]
 class Cause:
     """A cause and the findings that it explains.
 
-    `kind` is a key of `TITLES`. `evidence` consists of sentences.
+    `kind` is a key of `TITLES`. Each item of `evidence` is one line of text.
     """
 
     kind: str
@@ -184,7 +184,7 @@ def _program(by_name: Mapping[str, Finding]) -> tuple[str, ...]:
 
 
 def _is_same_program(pair: tuple[CaseResults, CaseResults]) -> bool | None:
-    """Return whether the optimised programs are the same up to constants; None if unknown."""
+    """Return whether the optimised programs are the same up to large constants; None if unknown."""
     base, head = (
         {text for row in case.good.values() if isinstance(text := row.get("hlo_fingerprint"), str)}
         for case in pair

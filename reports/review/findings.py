@@ -228,13 +228,14 @@ def compare_times_of(
 ) -> Iterator[Finding]:
     """Yield the findings on the times of many cases; the times are tested together.
 
-    Each time in `PRIMARY` is also pooled over all cases and tested. The finding on a pooled time is
-    left out if the time of any single case is different.
+    Each time in `PRIMARY` is also pooled over all tested cases and tested. The finding on a pooled
+    time is left out if the time of any single case is different.
 
     Parameters
     ----------
     family : sequence of (case, Metric)
-        The times. A time with fewer than `jaxmeter.MIN_ROUNDS_COUNT` rounds is not tested.
+        The times, or other noisy metrics. A time with fewer than `jaxmeter.MIN_ROUNDS_COUNT` rounds
+        is not tested.
     criteria : Criteria
         The criteria for a difference between times.
     is_gated : bool

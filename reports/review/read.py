@@ -42,7 +42,7 @@ class CaseResults:
         The arrays of the process that captured the most bytes, each as (dtype and shape, bytes,
         where).
     compile_lines : CompileLines or None
-        Compile time by source line; None if no process was profiled.
+        Compile time by source line; None if no successful process was profiled.
     """
 
     good: dict[int, Row]
@@ -69,7 +69,7 @@ class CaseResults:
 
 @dataclass(frozen=True)
 class CommitResults:
-    """All cases of one commit."""
+    """All cases of one commit in one environment."""
 
     commit: str
     cases: dict[str, CaseResults]
@@ -132,9 +132,9 @@ def read_commits(
     Raises
     ------
     ReportError
-        If `root` is not a folder, or a name does not match exactly one commit of the store. Also if
-        both names stand for the same commit, or if the commits have no environment in common. Also
-        if `environment` does not match exactly one common environment.
+        If `root` is not a folder, a name does not match exactly one commit of the store, or a
+        commit has no record that can be read. Also if both names stand for the same commit, or if
+        `environment` does not select exactly one environment that both commits have.
     """
     if not root.is_dir():
         raise ReportError(

@@ -224,9 +224,10 @@ def _number(finding: Finding, value: float) -> Cell:
 
 
 def change_words(finding: Finding) -> str:
-    """Return the change in words: head over base, or the difference.
+    """Return the change in words, such as the ratio head over base, or the difference.
 
-    The difference is used if `base` is 0, or if the ratio of an exact metric rounds to one.
+    The difference replaces the ratio if `base` is 0, or if the ratio of an exact metric rounds to
+    one.
     """
     base, head = finding.base, finding.head
     if finding.only_at:

@@ -94,7 +94,7 @@ class Review:
 
     @property
     def slower(self) -> tuple[Finding, ...]:
-        """Primary times that became longer, whether times are gated or not."""
+        """Regressions of primary times, whether times are gated or not."""
         return tuple(f for f in self.of("regression") if f.is_primary)
 
     @property
@@ -158,7 +158,7 @@ class Review:
 
     @property
     def _gaps(self) -> str:
-        """Everything that the verdict does not cover, with counts, or an empty string."""
+        """The gaps of the verdict with counts, such as untested times, or an empty string."""
         elsewhere = [entry for entry in self.commits.left_out if not entry.is_asked]
         unpaired = sum(f.verdict == "unpaired" for f in self.untested)
         once = sum(f.verdict != "unpaired" and f.rounds_count == 1 for f in self.untested)
@@ -177,7 +177,7 @@ class Review:
 
 
 def make_review(commits: CommitPair, policy: Policy | None = None) -> Review:
-    """Compare every case that both commits have, and group the findings by cause."""
+    """Compare the cases that both commits have, and group the findings by cause."""
     policy = policy or Policy()
     base, head = commits.base.cases, commits.head.cases
     found_lost = {name: _lost(name, base.get(name), head.get(name)) for name in base | head}

@@ -120,7 +120,7 @@ def _temporaries(row: Any) -> str:
 
 
 def maps(cases: pd.DataFrame) -> Figure:
-    """Draw two maps for each problem: steady-state seconds and temporary bytes."""
+    """Draw maps of each problem: steady-state seconds and, if measured, temporary bytes."""
     panels = []
     for problem, found in groups(cases, PROBLEM):
         title = problem_name(problem)
@@ -130,9 +130,9 @@ def maps(cases: pd.DataFrame) -> Figure:
     return Figure(
         "chunk_sizes",
         "Steady-state seconds and temporary memory against both chunk sizes",
-        "A stronger colour means a larger value, on a logarithmic scale within each map. The "
-        "outlined square is the minimum of its map, and dashed squares were not measured. With "
-        "auto, vcjax chooses the chunk size. With none, all points are in one chunk.",
+        "A stronger colour means a larger value within the same map. The outlined square is the "
+        "minimum of its map, and dashed squares were not measured. With auto, vcjax chooses the "
+        "chunk size. With none, all points are in one chunk.",
         tuple(panels),
     )
 

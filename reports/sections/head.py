@@ -1,4 +1,4 @@
-"""Make the head of a page: commit, time, machine, load, versions and processes."""
+"""Make the facts in the head of a page, such as commit, machine and versions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -31,7 +31,7 @@ def facts(here: Mapping[str, pd.DataFrame], others_count: int) -> tuple[Fact, ..
         Fact("Failed or skipped", str(len(failures)), failed),
     ]
     if others_count:
-        note = "other commits or environments, which are not on this page"
+        note = "other pairs of commit and environment"
         found.append(Fact("Also in the tables", str(others_count), note))
     return tuple(found)
 

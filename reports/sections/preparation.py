@@ -1,4 +1,4 @@
-"""Make the section on preparing a casing: times to choose a rule, make its tables and prepare."""
+"""Make the section on preparing a casing: the times of its steps, and its memory."""
 
 import pandas as pd
 

@@ -51,7 +51,7 @@ def summary(measured: pd.DataFrame, *, gradient: bool = False) -> pd.DataFrame:
     `setup` is the time from a new surface to its first field or gradient. For vcjax it includes
     choosing, making tables, preparing and evaluating, but no compiling. For the reference it
     includes making a new object and evaluating. `evaluation` is the time of a further evaluation.
-    Ratios are reference / vcjax in each process.
+    Speed-ups are the ratios reference / vcjax of each process.
     """
     both = succeeded(measured, "reference_evaluation_seconds")
     wanted = [*COMPILING, *TIMES, *FIELD_ERRORS, *GRADIENT_ERRORS, *LOADS]
@@ -78,7 +78,9 @@ def summary(measured: pd.DataFrame, *, gradient: bool = False) -> pd.DataFrame:
 
 
 def _evaluations_to_repay(row: Mapping[str, Any]) -> float:
-    """Return how many evaluations repay the compile time of vcjax; NaN if no number does.
+    """Return how many evaluations repay the compile time of vcjax.
+
+    Return NaN if no number does, or if a time is missing.
 
     The result is the smallest n with c + s_vcjax + (n - 1) e_vcjax <= s_reference + (n - 1)
     e_reference. Here c is the compile time, s is the time of a set-up including the first

@@ -58,7 +58,7 @@ SCATTER = """
 def compact(
     sources: Sequence[str | Path], into: str | Path, *, project: str, remove: bool = False
 ) -> Merged:
-    """Add the records of stores to a fleet; return the counts of `Merged` and the refused files.
+    """Add the records of stores to a fleet; return how many were new, and the refused files.
 
     Parameters
     ----------
