@@ -12,8 +12,8 @@ Let r be the vector from the surface to the point, and let x_i and x_ij be the f
 derivatives of a surface point with respect to u and v. Half the square of the distance has the
 gradient -x_i . r and the Hessian x_i . x_j - x_ij . r. Beyond a centre of curvature the Hessian is
 not positive definite. If its least eigenvalue is below `_LEAST_CURVATURE`, a multiple of the
-identity is added to it, so that each step descends. A step that does not reduce the distance is
-repeated with a quarter of its length (J. Nocedal, S. J. Wright, Numerical Optimization, 2006,
+identity is added to it, so that short steps reduce the distance. A step that increases the distance
+is repeated with a quarter of its length (J. Nocedal, S. J. Wright, Numerical Optimization, 2006,
 section 3.4).
 """
 
@@ -136,10 +136,10 @@ def distance_from(
 ) -> Float[Array, " n"]:
     """Return the distances of points (n, 3) from their feet, with (u, v) of the feet held fixed.
 
-    The distances are differentiable in points and surface. Their derivatives are exact although
-    the feet are fixed: a foot moves along the surface, at right angles to the line from the foot to
-    the point. Pass `used`, the number of points that `nearest` processed, only if no derivatives
-    are needed. The function then returns the distances that `nearest` found.
+    The distances are differentiable in points and surface. Their first derivatives are exact
+    although the feet are fixed: a foot moves along the surface, at right angles to the line from
+    the foot to the point. Pass `used`, the number of points that `nearest` processed, only if no
+    derivatives are needed. The function then returns the distances that `nearest` found.
     """
     if used is not None:
         return foot.distance

@@ -52,7 +52,7 @@ def symmetric_traceless(gradient):
     """Return the symmetric and traceless part of a gradient (3, 3, n, m).
 
     The gradient of a field without divergence and curl is symmetric and traceless. The other
-    parts of a computed gradient are errors.
+    parts of its computed gradient are errors.
     """
     even = 0.5 * (gradient + gradient.swapaxes(0, 1))
     third = (even[0, 0] + even[1, 1] + even[2, 2]) / 3

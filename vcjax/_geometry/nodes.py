@@ -68,8 +68,8 @@ def windows(
 def set_up(call: str, function: Callable, rule: Rule, *values: Any) -> Any:
     """Return ``function(rule, *values, xp)``, computed with NumPy on the host where possible.
 
-    Compiling the function would take longer than running it with NumPy. JAX runs the function if a
-    value is traced, or if an array is divided among several processes. Errors name `call`.
+    Compiling the function would take longer than running it with NumPy. JAX runs the function if
+    `on_host` is False for the values. Errors name `call`.
     """
     with errors_named(call):
         if on_host(*values):
@@ -79,9 +79,9 @@ def set_up(call: str, function: Callable, rule: Rule, *values: Any) -> Any:
 
 
 def on_host(*values: Any) -> bool:
-    """Return whether this process can read all arrays.
+    """Return whether NumPy can read all arrays.
 
-    It cannot read arrays that are traced, or that are stored partly in another process.
+    The result is False if an array is traced, or is stored at least partly in another process.
     """
     return all(
         not isinstance(leaf, Tracer) and getattr(leaf, "is_fully_addressable", True)
@@ -123,7 +123,7 @@ def surface_nodes(
         )
     samples = resampled(as_rows(X), constants.samples_phi, constants.samples_theta)
     # Subtract the mean of the samples along R here, and add it to points and phi tangents below.
-    # Rounding errors are then in proportion to the size of the cross-section.
+    # The interpolation then has smaller rounding errors.
     mean = samples[0].mean()
     along_R = xp.array([1.0, 0.0, 0.0])[:, None, None]
     samples = (samples - mean * along_R).reshape(-1, X.shape[1])

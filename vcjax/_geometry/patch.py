@@ -9,16 +9,16 @@ reduce its time to a tenth:
   the patch values are interpolated to the nodes of one quadrant only. This takes four products
   instead of one, each with a sixteenth of the work.
 - Stencils are local. The nodes are sorted by their theta offset, or by radius if the rule is for
-  points off the surface, and divided into a few groups. Each group needs only a few columns of the
+  points off the surface, and divided into a few groups. Most groups need only some columns of the
   patch. More groups take less time to run, and more time to compile.
 
 The four parities (even or odd, in phi and in theta) form one batch of products. This makes the
 program four times smaller. The even and odd parts are stacked, so that each is computed only once.
 The transposed program is as fast as the program itself.
 
-The foot of a point off the surface lies between nodes. The values at the nodes around the foot are
-first interpolated to a grid of the same spacing that is centred at the foot. The interpolation to
-polar nodes is then the same for every point.
+The foot of a point off the surface generally lies between nodes. The values at the nodes around the
+foot are first interpolated to a grid of the same spacing that is centred at the foot. The
+interpolation to polar nodes is then the same for every point.
 """
 
 import functools

@@ -17,7 +17,7 @@ from vcjax._geometry.symmetry import equispaced, rotation
 _ONE_THREAD = 2**18
 """Largest number of multiplications for which OpenBLAS uses one thread (its interface/gemm.c)."""
 _LEAST_ROWS = 32
-"""Least number of rows in a block of `product`, if the matrix has that many rows."""
+"""`product` makes its blocks so narrow that they can have this number of rows."""
 
 
 def interpolation_matrices(count: int, start: float, period: float, points: np.ndarray):
@@ -80,7 +80,7 @@ def tangents(samples, phi, theta):
 def tangents_at(samples: np.ndarray, nfp: int, angles: np.ndarray, ntheta: int):
     """Return points and tangents of a surface at given toroidal angles, in equal steps of theta.
 
-    The results are the same as for `tangents`.
+    The results are those of `tangents`, in co-rotating components.
 
     Parameters
     ----------
@@ -96,10 +96,10 @@ def tangents_at(samples: np.ndarray, nfp: int, angles: np.ndarray, ntheta: int):
 
 @jax.named_scope("resample")
 def resampled(values: Any, phi: Any, theta: Any) -> Any:
-    """Resample a vector field to laboratory components at other points, by two matrix products.
+    """Resample a vector field to other points, by two matrix products.
 
-    The arrays are NumPy arrays or traced arrays, and the result is of the same kind. NumPy arrays
-    with a single image are multiplied by `phi` first if this is clearly cheaper.
+    The arrays are all NumPy arrays or all JAX arrays, and the result is of the same kind. NumPy
+    arrays with a single image are multiplied by `phi` first if this is clearly cheaper.
 
     Parameters
     ----------
@@ -110,7 +110,8 @@ def resampled(values: Any, phi: Any, theta: Any) -> Any:
 
     Returns
     -------
-    (3, a, b) laboratory components.
+    (3, a, b) components, in the frame to which `phi` converts: the laboratory frame, or the
+        co-rotating frame for the matrices of `symmetry.surface_period_matrices`.
     """
     rows, (images, columns, count) = phi.shape[1], theta.shape
     is_cheaper = images == 1 and 1 / columns + 1 / len(values) < 1 / count
@@ -153,9 +154,8 @@ def laboratory_matrices(value: np.ndarray, slope: np.ndarray, angles, given):
     ----------
     value, slope : (a, n) from `interpolation_matrices`.
     angles : (a,) toroidal angles of the interpolated points.
-    given : (n,) angles by which the samples must be rotated back into the co-rotating frame. For
-        laboratory components these are the toroidal angles of the rows, for co-rotating components
-        they are 0.
+    given : (n,) angles by which the samples must be rotated back into the co-rotating frame: the
+        toroidal angles of the rows for laboratory components, and 0 for co-rotating components.
 
     Returns
     -------

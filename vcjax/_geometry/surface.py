@@ -28,8 +28,8 @@ def surface_points(
 
     Raises
     ------
-    VcjaxError : if X is not an array of finite float64 points of a closed surface, or if another
-        argument is out of range.
+    VcjaxError : if X is traced, or is not an array of finite float64 points of a closed surface, or
+        if another argument is invalid.
     """
     return surface_frame("surface_points", X, nfp, half_period, nphi, ntheta)[0]
 

@@ -1,11 +1,12 @@
 """Continue toroidal data by symmetry: field periods and stellarator symmetry.
 
-From one field period to the next, vectors are rotated about the z axis. Their Cartesian components
-are therefore not periodic over a field period. The components W in the co-rotating frame, which
-rotates with phi, are periodic. `field_period` and `surface_period` return one period in this frame.
+From one field period to the next, vectors are rotated about the z axis. If there are several
+periods, the x and y components therefore differ from period to period. The components W in the
+co-rotating frame, which rotates with phi, are periodic. `field_period` and `surface_period` return
+one period in this frame.
 
-Inside vcjax, arrays are component-first, ``(3, nphi, ntheta)``. Cartesian components in the fixed
-frame are called laboratory components.
+Inside vcjax, most vectors on grids are component-first, ``(3, nphi, ntheta)``. Cartesian components
+in the fixed frame are called laboratory components.
 """
 
 from typing import Any
@@ -44,7 +45,8 @@ def mirror(values, parity: tuple[float, float, float], xp: Any = np):
 def equispaced(start: float, step: float, count: int, xp: Any = np):
     """Return ``start + step * k`` for k from 0 to count - 1.
 
-    In a traced function, the program computes the values; they are not embedded as a constant.
+    With ``jax.numpy`` in a traced function, the program computes the values; they are not embedded
+    as a constant.
     """
     return start + step * xp.arange(count, dtype=np.float64)
 
@@ -117,7 +119,8 @@ def surface_period(X, nfp: int, half_period: bool):
     3. Enlarge the toroidal grid by the factor (nphi + 1)/nphi. The Nyquist mode is split into two
        halves.
 
-    After these steps the data are band-limited, and all exact methods give the same interpolant.
+    After these steps the Cartesian components are band-limited along phi, and all exact methods
+    give the same interpolant along phi.
 
     Parameters
     ----------
@@ -199,9 +202,10 @@ def surface_period_matrices(
     """Return the linear map of `surface_period` as two matrices for `resampled`.
 
     The map acts on each poloidal mode separately, and in the same way on all modes except the
-    constant and the highest. For a half period, the map mixes a row, its mirror image, and the
-    Hilbert transforms of row and image. The Hilbert transforms come from the phase of the Nyquist
-    mode. To find the coefficients, the map is applied to rows with a single poloidal mode each.
+    constant and the Nyquist mode. For a half period, the map mixes a row, its mirror image, and the
+    Hilbert transforms of row and image. The Hilbert transforms come from the phase of the toroidal
+    Nyquist mode. To find the coefficients, the map is applied to rows with a single poloidal mode
+    each.
 
     Returns
     -------
@@ -212,7 +216,8 @@ def surface_period_matrices(
     count = 3 * nphi
     modes = np.arange(1, count + 1).reshape(3, nphi, 1)
     columns = 2 * count + 2
-    # Multiples of the step are reduced to one turn as integers, so that angles are exact.
+    # Multiples of the step are reduced to one turn as integers, so that rounding errors do not grow
+    # with the mode.
     angles = 2 * np.pi / columns * (modes * np.arange(columns) % columns)
 
     def response(wave):

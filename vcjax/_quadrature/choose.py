@@ -71,7 +71,7 @@ def choose(
         - B vanishes or has fewer than 4 poloidal points.
         - No quadrature is found for the surface.
         - An argument is out of range.
-        - JAX runs in 32-bit mode.
+        - JAX runs in 32-bit mode, or in a process that was forked after JAX had started.
 
     Warns
     -----

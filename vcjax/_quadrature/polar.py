@@ -1,6 +1,6 @@
 """Place the polar nodes of a patch: radii, angles and weights.
 
-`vcjax._quadrature.demand` determines the numbers of radii and angles.
+The rule contains the numbers of radii and angles (see `vcjax._quadrature.plan`).
 """
 
 from functools import lru_cache
@@ -76,9 +76,9 @@ def _legendre_polynomial(degree: int, t: np.ndarray) -> tuple[np.ndarray, np.nda
 def polar_quadrant(rule: Rule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the polar nodes of the first quadrant of a patch.
 
-    The nodes are sorted by v, so that consecutive nodes take their values from few columns of the
-    patch. If the rule has a core, they are sorted by radius, which is nearly as good, and then by
-    angle.
+    If the rule has no core, the nodes are sorted by v, so that consecutive nodes take their values
+    from few columns of the patch. If the rule has a core, they are sorted by radius, which is
+    nearly as good, and then by angle.
 
     Returns
     -------

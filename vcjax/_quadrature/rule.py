@@ -1,4 +1,4 @@
-"""Define `Rule`: the sizes and constants of a quadrature, which determine all array shapes."""
+"""Define `Rule`: the sizes and constants of a quadrature, which determine array shapes."""
 
 from dataclasses import dataclass
 
@@ -19,10 +19,11 @@ FIELD_PARTS, GRADIENT_PARTS = 4, 8
 @versioned
 @dataclass(frozen=True)
 class Rule:
-    """Sizes and constants of a quadrature: an immutable, hashable object made by `vcjax.choose`.
+    """Sizes and constants of a quadrature: an immutable, hashable object.
 
     A patch is an ellipse of quadrature nodes on which the singular near part of the kernel is
-    integrated in polar coordinates. Every point of the target grid is the centre of a patch.
+    integrated in polar coordinates. For targets on the surface, `vcjax.choose` makes the rule.
+    Every point of the target grid is then the centre of a patch.
 
     For points off the surface, `vcjax.choose_off_surface` makes the rule. The centre of a patch is
     then the nearest point of the surface, and the target grid has no meaning. The core is the inner
@@ -42,8 +43,8 @@ class Rule:
     radial_count, angular_count : numbers of radii and angles of the polar nodes of a patch. Radii
         in the core are not counted.
     lagrange_count : largest number of points of the local Lagrange interpolation; even.
-    cutoff : largest product of the near kernel's cut-off rate alpha and the radius of a patch. The
-        near kernel ends at this radius.
+    cutoff : largest product of the near kernel's cut-off rate alpha and the least distance to the
+        rim of a patch. The near kernel ends at the rim.
     core_count : number of radii in the core of a patch, if the rule is for points off the surface;
         otherwise 0.
     digits : accuracy that the rule was chosen for; surfaces and fields are checked against it.
@@ -149,12 +150,12 @@ class Rule:
 
     @property
     def reach_phi(self) -> int:
-        """Number of nodes of a patch on either side of its target along phi, with the margin."""
+        """Number of nodes of a patch on either side of its centre along phi, with the margin."""
         return self.patch_phi + self.margin
 
     @property
     def reach_theta(self) -> int:
-        """Number of nodes of a patch on either side of its target along theta, with the margin."""
+        """Number of nodes of a patch on either side of its centre along theta, with the margin."""
         return self.patch_theta + self.margin
 
     @property

@@ -1,10 +1,10 @@
 """Check seams: whether data on a period continue smoothly into the next period.
 
-Seams are where one period meets the next, and where one turn in theta meets the next. The curves of
-the grid break at a seam if a surface is open, if a point is missing or repeated, or if nfp is
-wrong. They also break if the grid is shifted relative to the convention, or if the data do not have
-the symmetry that a half period implies. The second difference of the values is then far larger at
-the seam than anywhere else.
+Seams are where one period (or half period) meets the next, and where one turn in theta meets the
+next. The curves of the grid break at a seam if a surface is open, if a point is missing or repeated
+there, or if nfp is wrong. On half a period they also break if the grid is shifted relative to the
+convention, or if the data are not stellarator-symmetric. The second difference of the values is
+then far larger at the seam than anywhere else.
 """
 
 import numpy as np

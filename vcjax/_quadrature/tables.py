@@ -1,7 +1,7 @@
-"""Compute the constants of a rule: interpolation matrices, polar nodes, derivatives and rays.
+"""Compute the constants of a rule: interpolation matrices, polar weights, derivatives and rays.
 
-Fields, gradients and points off the surface each have a set of tables. Tables are made on the host
-once, kept for the rules that were used last, and passed to programs as an argument.
+Fields, gradients and points off the surface each have a set of tables. Tables are made on the host,
+kept for the rules that were used last, and passed to programs as an argument.
 """
 
 from dataclasses import dataclass, field
@@ -20,8 +20,8 @@ from vcjax._quadrature.rule import Rule
 
 _CORE_NODES = 12
 """Number of nodes on each ray in the core, divided by the rule's cut-off. Fields were measured at
-1e-9 minor radii beside an ellipse of 0.05 x 0.4. With 8, errors were 1.1e-6 at 6 digits and 1.9e-9
-at 12 digits. With 12, they were 6e-9 and 4e-13."""
+1e-9 minor radii from an ellipse of 0.05 x 0.4. With the value 8, errors were 1.1e-6 at 6 digits and
+1.9e-9 at 12 digits. With the value 12, they were 6e-9 and 4e-13."""
 
 
 @pytree
