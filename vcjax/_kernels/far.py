@@ -10,7 +10,7 @@ of w = 1/r^3, (targets, sources), times a matrix of seven columns:
     4 pi T(x) = sum over blocks of  -x' (w s) + x' x (w F) + (w g).
 
 The contribution to the gradient is a product of the same form. A `Kernel` contains everything in
-which field and gradient differ.
+which the far sums of field and gradient differ.
 
 The sources are the nodes of one field period. To include the other periods, the targets are
 rotated. Blocks are rectangles of the grid, about square on the surface. The sums over a block lose
@@ -119,7 +119,7 @@ def _source_blocks(sources, area_normals, B, largest: int, rule: Rule):
 
     Returns
     -------
-    centres : (k, 3) means of the sources in each block.
+    centres : (k, 3) means of the points in each block, padding included.
     offsets : (k, 3, n) sources relative to the centre of their block.
     densities : (k, 4, n) scalar product of area normal and field, then their cross product.
     """
@@ -228,7 +228,8 @@ def _tiled_sum(
     @jax.checkpoint
     def weighted_moments(x, centre, y, moments):
         least = punctured if len(x) == 3 else lax.stop_gradient(x[3, :, None].astype(dtype))
-        # Offsets from the centre are rounded instead of positions, because offsets are far shorter.
+        # Offsets from the centre are rounded instead of positions. The offsets of near targets are
+        # far shorter.
         x = (x[:3] - centre).astype(dtype)
         return pair_product(pair_weights(kernel.power, x, y, least), moments)
 

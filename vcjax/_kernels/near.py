@@ -65,7 +65,7 @@ def patches(
 def over_blocks(
     function: Callable, rule: Rule, target_rows: Int[Array, " tphi"], largest: int, *values: Array
 ) -> Array:
-    """Evaluate ``function(row, columns, *values)`` for all targets, one block after another.
+    """Evaluate ``function(row, columns, *values)`` for targets in given rows, block by block.
 
     A block consists of targets in one row. Its size divides the number of targets in a row and is
     at most `largest`. Then no block needs padding, and stored weights need not be copied.
@@ -80,7 +80,7 @@ def over_blocks(
 
     Returns
     -------
-    (tphi, ttheta, ...) results of the function at all targets.
+    (tphi, ttheta, ...) results of the function at the targets in these rows.
     """
     rows, columns = target_rows.shape[0], rule.trg_shape[1]
     size = next(n for n in range(min(largest, columns), 0, -1) if columns % n == 0)
@@ -308,7 +308,7 @@ def apply_weights(
     ----------
     combine : function of B on patches (t, 3, patch) and weights (t, k, patch); it returns (t, ...).
     B : (3, row, column) field on the continued nodes, laboratory components.
-    weights : stored weights of any precision, or a function of targets that computes them.
+    weights : stored weights of any precision, or a function of targets that returns them.
     target_rows : (tphi,) indices of the target rows.
     largest : largest number of targets that are evaluated at once.
     """

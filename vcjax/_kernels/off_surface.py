@@ -180,8 +180,8 @@ def known_change(
 ) -> Float[Array, "3 ..."]:
     """Return the change of the test field from points to the points plus offsets.
 
-    The points before and after the change must be at least as far from the z axis as the nearest
-    source, up to rounding errors.
+    The distance of the points from the z axis, before and after the change, must be at least
+    sqrt(1/2) times the least distance of a source.
 
     Parameters
     ----------
@@ -206,8 +206,8 @@ def _near_parts(
     ----------
     needed : (n,) whether a point is so near to the surface that it needs a patch.
     test_field, punctured : as for `near_part`.
-    used : None if a derivative may be taken; the loop then covers all tiles. With any other value
-        the loop ends after the last point that needs a patch.
+    used : None if a derivative in reverse mode may be taken; the loop then covers all tiles. With
+        any other value the loop ends after the last tile with a point that needs a patch.
     """
     order = jnp.argsort(~needed)
     tile = min(_TILE, len(points))

@@ -1,6 +1,6 @@
 """Compute the near part for points off the surface: integrate the near kernel along rays.
 
-The rays start at the foot of a point, which is the nearest point of the surface. The foot lies
+The rays start at the foot of a point, which is the nearest point of the surface. The foot may lie
 between nodes, and is the centre of the point's patch. Values at the nodes are first interpolated to
 a grid of the same spacing around the foot, and then to polar nodes. These polar nodes are the same
 for every point. In the core of the patch, the values at the polar nodes are interpolated along each
@@ -15,8 +15,8 @@ is at least 0.07 away from [0, 1], because delta is at least `CLOSEST`. Therefor
 nodes is enough (P. R. Johnston, D. Elliott, Int. J. Numer. Methods Eng. 62 (2005) 564).
 
 The far sum leaves out the nodes next to the point x, because it would lose digits there. On the
-patch these nodes get the far kernel, which is smooth, and all other nodes get minus the near
-kernel:
+patch these nodes get the far kernel, which is smooth. The other nodes inside the rim get minus the
+near kernel:
 
     T = (sum without the nodes next to x)
         + (polar integral of the near kernel)
@@ -209,7 +209,7 @@ def _scales(offset, spacing, rings, constants: OffSurfaceTables, rule: Rule):
     # Let d and R be the distances of the point from its foot and from the rim of its patch, and h
     # the spacing. The far sum has the error exp(-(pi/(alpha h))^2 - (alpha d)^2). The near kernel
     # ends at the rim, which causes the error exp(-(alpha R)^2). The value of alpha makes both
-    # errors equal, unless the rule's cut-off gives a smaller alpha.
+    # errors equal, unless d is almost R or the rule's cut-off gives a smaller alpha.
     height = (offset**2).sum(axis=1)
     chord = jnp.sqrt(jnp.maximum(radius**2 - height, (0.1 * radius) ** 2))
     alpha = jnp.minimum(rule.cutoff / radius, jnp.sqrt(np.pi / (spacing * chord)))
@@ -360,7 +360,8 @@ def _grid_sum(x, windows, offsets, alpha, test_field_at, punctured, rule: Rule):
     """Return the sums over each patch of the far kernel or of minus the near kernel, (t, 2, 3).
 
     The far kernel is summed over the nodes that the far sum leaves out, and minus the near kernel
-    over all others. The second axis of the result is for the field and the test field.
+    over the others inside the rim. The second axis of the result is for the field and the test
+    field.
 
     Parameters
     ----------

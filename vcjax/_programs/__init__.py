@@ -1,1 +1,1 @@
-"""Compile programs, divide them into groups that run in parallel, and loop over tiles."""
+"""Compile programs, run them on groups of targets in parallel, and loop over tiles."""

@@ -30,9 +30,9 @@ _GROUP = 1024
 """Number of points in one call of the program, except on many devices and inside a transformation
 of JAX."""
 _GROUP_BYTES = 2**25
-"""Largest size of the near weights of a group of target rows. The weights stay in memory until they
-have been copied. Smaller groups would take longer: with two processors, each group costs a few
-milliseconds."""
+"""Limit of the size of the near weights of a group of target rows; see `row_groups`. The weights
+stay in memory until they have been copied. Smaller groups would take longer: with two processors,
+each group costs a few milliseconds."""
 _UNEQUAL = 1.05
 """Largest allowed ratio of the rows that one processor evaluates to an equal share of the rows."""
 _SETTINGS = (
@@ -86,7 +86,7 @@ def row_groups(rule: Rule, devices: Any, *values: Any, row_bytes: int = 0) -> Ro
     """Return the groups into which target rows are divided, or None if they are not divided.
 
     Rows are not divided inside a transformation of JAX, on accelerators, or if `devices` is given.
-    They are also not divided if a value is divided over several devices.
+    They are also not divided if a value is stored on several devices or in another process.
 
     Parameters
     ----------

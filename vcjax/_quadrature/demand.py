@@ -18,13 +18,13 @@ _OFF_SURFACE_MARGIN = 0.3
 # Digits that are added for gradients when the number of angles is chosen.
 _ANGULAR_DIGITS = 1.0
 # Exponent in `Demand.joint_radial_count`. On an ellipse of 0.05 x 0.4 that rotates (5 periods, 8
-# digits), 29 radii gave 1.27 times the requested error, and 30 radii give 0.57 times this error.
+# digits), 29 radii gave 1.27 times the requested error, and 30 radii gave 0.57 times this error.
 _RADII_POWER = 12
 # Factor by which gradients need more radii than fields if other sheets lie inside a patch.
 _GRADIENT_RADII = 1.5
-# For gradients, the near kernel at the rim must be below the requested error by `_GRADIENT_MARGIN`
-# digits. `_GRADIENT_EXTRA` is added to T^2 in the radius of patches. Both numbers were fitted on
-# the shapes of studies/accuracy.
+# For gradients, the near kernel at the rim must be `_GRADIENT_MARGIN` digits below the error for
+# which the quadrature is chosen. `_GRADIENT_EXTRA` is added to T^2 in the radius of patches. Both
+# numbers were fitted on the shapes of studies/accuracy.
 _GRADIENT_MARGIN = 0.8
 _GRADIENT_EXTRA = 1.5
 # Values of `Demand.bending` off the surface. Patches of gradients are larger in any case, by
@@ -51,12 +51,12 @@ class Demand:
     reach : natural logarithm of 1 / (error that may come from other sheets of the surface).
     radial_reach : takes the place of `reach` in the number of radii; it is larger for gradients.
     cutoff : T, the product of the near kernel's cut-off rate and the radius of a patch.
-    wide_cutoff : T for the near kernel of targets on the surface. For many digits it is smaller
+    wide_cutoff : T for the near kernel of targets on the surface. For many digits it may be smaller
         than `cutoff`, which determines the sizes of patches and polar rules. If a surface bends
         within a patch, the trapezoidal rule for the smooth rest of the kernel can have 100 times
         the error that it has on a flat surface. A wider near kernel reduces this error, and
         patches sized for `cutoff` are large enough for it.
-    radius_in_nodes : least radius of a patch, in node spacings.
+    radius_in_nodes : least radius of a patch on the tangent plane, in node spacings.
     least_radial_count : least number of radii of the polar rule.
     lagrange_count : number of points of the Lagrange interpolation to polar nodes.
     bending : c in the factor 1 + c beta^2 by which the square of the distance to the rim must be

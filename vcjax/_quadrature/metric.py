@@ -29,7 +29,8 @@ def surface_metric(samples: np.ndarray, nfp: int) -> np.ndarray:
 
     Raises
     ------
-    VcjaxError : if the surface reaches the z axis, encloses no volume, or is degenerate.
+    VcjaxError : if the surface reaches or almost reaches the z axis, encloses no volume, or is
+        degenerate.
     """
     radius = np.hypot(samples[0], samples[1])
     if samples[0].min() <= 0 or radius.min() < _NARROWEST_HOLE * radius.max():

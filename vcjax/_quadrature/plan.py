@@ -10,7 +10,8 @@ by a factor of 10^0.3. The demands on a rule are:
 
 - The cut-off T = alpha R satisfies T^2 = ln(0.02/epsilon), so that the near kernel is negligible at
   the rim of a patch. This T determines the sizes of patches and polar rules. If 10 or more digits
-  are requested, the near kernel of targets on the surface has a smaller T (`Demand.wide_cutoff`).
+  are requested, the near kernel of targets on the surface may have a smaller T
+  (`Demand.wide_cutoff`).
 - The trapezoidal rule for the smooth rest of the kernel needs (pi/(alpha h))^2 >= T^2, that is,
   R/h >= T^2/pi for every target. For gradients, R/h >= (T^2 + 1.5)/pi. For fields of many digits
   on bent surfaces, a slightly smaller R is enough (`Demand.bent_radius_in_nodes`).
@@ -23,8 +24,8 @@ by a factor of 10^0.3. The demands on a rule are:
   near kernel is small, so that one node beyond the rim is enough.
 - Along phi and theta, the grid has at least 2.8 nodes for each wavelength of the highest mode of
   the field that must be resolved. The amplitudes of all modes above this mode add up to at most the
-  requested error. The grid is finer if the interpolation of strong modes on patches requires more
-  nodes (`nodes_for_interpolation`).
+  requested error (for gradients, the error of `quadrature_digits`). The grid is finer if the
+  interpolation of strong modes on patches requires more nodes (`nodes_for_interpolation`).
 - The polar rule also resolves the highest modes of the field (`vcjax._quadrature.waves`).
 - The grid is fine enough for the Lagrange interpolation of the surface's normals.
 - Grid and polar rule resolve the kernel on other sheets of the surface, at their actual distance

@@ -34,13 +34,14 @@ _MOST_NODES = 20_000
 
 @dataclass(frozen=True)
 class Sheets:
-    """How close a surface comes to itself, at n sample points sorted by `separation`.
+    """How close a surface comes to itself: n entries sorted by `separation`.
 
-    For each sample point p, consider the ball that touches the surface at p and again at a point q.
-    Its radius is rho. Suppose that the sheets at p and q are parallel. Then p is at the distance
-    2 rho from the sheet around q. A point off the surface, with p as its nearest surface point, is
-    at least rho away from this sheet. If only points on the surface are evaluated, 2 rho takes the
-    place of rho below.
+    For each sample point p, consider the smallest ball that touches the surface at p and again at a
+    point q of the same cross-section. Its radius is rho. Each p has two entries. They differ if the
+    ball touches the surface at several points q. Suppose that the sheets at p and q are parallel.
+    Then p is at the distance 2 rho from the sheet around q. A point off the surface, with p as its
+    nearest surface point, is at least rho away from this sheet. If only points on the surface are
+    evaluated, 2 rho takes the place of rho below.
 
     Attributes
     ----------
@@ -257,7 +258,7 @@ def nodes_for_sheets(sheets: Sheets, reach: float) -> np.ndarray:
 
 
 def check_crossings(samples: np.ndarray, nfp: int, *, symmetric: bool) -> None:
-    """Raise `VcjaxError` if a surface crosses itself.
+    """Raise `VcjaxError` if one of the sampled cross-sections (`_CROSSINGS`) crosses itself.
 
     Nothing is checked if the toroidal angle does not increase along the first axis of the grid,
     because cross-sections are then not in order.

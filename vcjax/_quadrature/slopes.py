@@ -90,7 +90,7 @@ class Slopes:
         return _ALLOWED * 10.0 ** -min(digits, _MOST_DIGITS) * self.steepest
 
     def missed(self, nodes: np.ndarray, stencil_counts: tuple[int, int]) -> float:
-        """Estimate the error of derivatives by interpolation on patches, divided by `steepest`.
+        """Estimate the error of derivatives due to interpolation on patches, over `steepest`.
 
         Parameters
         ----------

@@ -46,8 +46,8 @@ def spectral_tail(B: Float[np.ndarray, "nphi ntheta 3"], *, nfp: int, half_perio
 
     Raises
     ------
-    VcjaxError : if B is not a finite float64 array (nphi, ntheta, 3), vanishes, or has fewer than 4
-        poloidal points, or if `nfp` or `half_period` is out of range.
+    VcjaxError : if B is traced, is not a finite float64 array (nphi, ntheta, 3), vanishes, or has
+        fewer than 4 poloidal points, or if `nfp` or `half_period` is invalid.
     """
     nfp, half_period = check_symmetry("spectral_tail", nfp, half_period)
     values = check_concrete("spectral_tail", "B", B)
@@ -86,7 +86,8 @@ def amplitudes(samples, xp: Any = np) -> tuple[Any, Any]:
     """
     n, m = samples.shape[1:]
     theta_modes = np.arange(m // 2 + 1)
-    # Of a real array, `rfft2` gives only one of the modes (k, l) and (-k, -l).
+    # Of a real array, `rfft2` gives only one of the modes (k, l) and (-k, -l), unless l is 0 or
+    # m / 2.
     twice = np.where((theta_modes == 0) | (2 * theta_modes == m), 1.0, 2.0)
     spectrum = xp.abs(xp.fft.rfft2(samples, axes=(1, 2))).sum(axis=0) * (twice / (n * m))
     by_mode = spectrum.sum(axis=1)
@@ -123,7 +124,7 @@ def nodes_for_interpolation(
     """Return the two numbers of nodes with which a field is interpolated accurately on patches.
 
     The first is counted along phi around the whole torus, the second along theta. A field whose
-    highest modes are strong needs more nodes than `nodes_for_field` gives.
+    highest modes are strong can need more nodes than `nodes_for_field` gives.
 
     Parameters
     ----------

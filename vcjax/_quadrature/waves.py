@@ -48,7 +48,8 @@ def with_enough_points(
     ----------
     error : function of an axis (1 or 2), a fraction of a turn, and the number of points of the
         interpolation. Mode 1 of a period advances by this fraction from node to node along the
-        axis. The function estimates the error of interpolating B along the axis.
+        axis. The function estimates the error of interpolating B, or of its derivative, along the
+        axis.
     tolerance : largest error that is allowed.
     """
     turns = 1 / rule.period_rows, 1 / rule.quad_ntheta
@@ -112,7 +113,7 @@ def with_enough_radii(
 def _missed_on_rays(z: np.ndarray, radii: int, cutoff: float) -> np.ndarray:
     """Return the errors of waves on a ray, relative to their amplitudes, shape (k,).
 
-    The exact integral is computed with three times as many radii.
+    Three times as many radii give the integral with which the rule is compared.
 
     Parameters
     ----------
@@ -133,9 +134,10 @@ def _missed_on_rays(z: np.ndarray, radii: int, cutoff: float) -> np.ndarray:
 def _missed_waves(z: np.ndarray, angles: int, cutoff: float) -> np.ndarray:
     """Return the errors of waves on a patch, relative to their amplitudes, shape (k,).
 
-    To leading order, J_N(N s) is exp(N (sqrt(1 - s^2) - arccosh(1/s))) if s < 1 (Debye; NIST
-    Digital Library of Mathematical Functions, 10.19.3). With s = z rho / N, the product with
-    exp(-(T rho)^2) is largest where sqrt(1 - s^2) = q s^2, q = 2 T^2 N / z^2, or at the rim.
+    To leading order and without its prefactor, J_N(N s) is exp(N (sqrt(1 - s^2) - arccosh(1/s))) if
+    s < 1 (Debye; NIST Digital Library of Mathematical Functions, 10.19.3). With s = z rho / N, the
+    product with exp(-(T rho)^2) is largest where sqrt(1 - s^2) = q s^2, q = 2 T^2 N / z^2, or at
+    the rim.
 
     Parameters
     ----------
