@@ -61,7 +61,7 @@ def prepare(
     near_block_size: int | str = "auto",
     devices: Devices = None,
 ) -> Casing:
-    """Compute all quantities of a surface that do not depend on the field.
+    """Compute quantities of a surface that do not depend on the field.
 
     The result is differentiable in X. If you call `prepare` in a function under ``jit``, compute
     ``constants = vcjax.tables(rule)`` outside this function, and pass it to the function as an
@@ -98,7 +98,7 @@ def prepare(
         - The devices cannot be used.
         - An option or `constants` is invalid.
         - The weights do not fit into memory.
-        - JAX runs in 32-bit mode.
+        - JAX runs in 32-bit mode, or in a process forked after JAX started.
 
     Warns
     -----
@@ -139,7 +139,7 @@ def external_field(
     casing : made by `prepare`.
     B : (src_nphi, src_ntheta, 3) total field on the grid that the rule was chosen for, any unit.
     chunk_size, target_chunk_size : largest numbers of sources and of targets in a tile, or "auto".
-        A tile is the part of the sum over sources and targets that is in memory at one time. The
+        A tile is a part of the sum over sources and targets that is in memory at one time. The
         sizes change speed and memory. They change the result by rounding only.
     far_dtype : precision of the sum over sources and targets. "float32" is allowed for a rule
         chosen for fields of at most 5 digits. On a CPU it takes half the time of "float64". It adds
@@ -152,8 +152,12 @@ def external_field(
 
     Raises
     ------
-    VcjaxError : if B is not a finite float64 array of the rule's shape, if the casing was not made
-        by `prepare`, if an option is invalid, or if JAX runs in 32-bit mode.
+    VcjaxError : in any of these cases
+
+        - B is not a finite float64 array of the rule's shape.
+        - The casing was not made by `prepare`.
+        - An option is invalid.
+        - JAX runs in 32-bit mode, or in a process forked after JAX started.
 
     Warns
     -----

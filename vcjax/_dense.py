@@ -63,13 +63,17 @@ class DenseOperator:
 
         Raises
         ------
-        VcjaxError : if B is not a finite float64 array of the operator's shape, if the batch is
-            empty, if the dtype or shape of the matrix was changed, or if JAX runs in 32-bit mode.
+        VcjaxError : in any of these cases
+
+            - B is not a finite float64 array of the operator's shape.
+            - The batch is empty.
+            - The dtype or the shape of the matrix was changed.
+            - JAX runs in 32-bit mode, or in a process forked after JAX started.
 
         Warns
         -----
-        ContradictionWarning, UnresolvedWarning, NoiseWarning : see `external_field`. Only the first
-            field that the operator gets is checked.
+        ContradictionWarning, UnresolvedWarning, NoiseWarning : see `external_field`. At most one
+            field of each operator is checked.
         """
         call = "DenseOperator.apply"
         check_jax(call)
@@ -113,8 +117,12 @@ def dense_operator(
 
     Raises
     ------
-    VcjaxError : if the casing was not made by `prepare` or is divided over devices, if `chunk_size`
-        is invalid, if the matrix does not fit into memory, or if JAX runs in 32-bit mode.
+    VcjaxError : in any of these cases
+
+        - The casing was not made by `prepare`, or is divided over devices.
+        - `chunk_size` is invalid.
+        - The matrix does not fit into memory.
+        - JAX runs in 32-bit mode, or in a process forked after JAX started.
     """
     call = "dense_operator"
     check_jax(call)

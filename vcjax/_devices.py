@@ -1,9 +1,9 @@
 """Divide targets among many devices; each device computes its share from a copy of all sources.
 
 Targets are independent of each other. ``shard_map`` divides a loop over targets or over rows of
-targets. The other operands, the sources of one field period, are small and are copied to every
-device. Results are gathered, with a copy on each device. Only the near weights stay divided, on the
-devices that compute and use them.
+targets. The other operands, such as the sources of one field period, are small and are copied to
+every device. Results are gathered, with a copy on each device. Only the near weights stay divided,
+on the devices that compute and use them.
 """
 
 from collections.abc import Callable, Sequence

@@ -93,7 +93,7 @@ def prepare_gradient(
     near_block_size: int | str = "auto",
     devices: Devices = None,
 ) -> GradientCasing:
-    """Compute all quantities for gradients on a surface that do not depend on the field.
+    """Compute quantities for gradients on a surface that do not depend on the field.
 
     The result is differentiable in X. For use under an outer ``jit``, see `prepare`.
 
@@ -174,8 +174,12 @@ def external_gradient(
 
     Raises
     ------
-    VcjaxError : if B is not a finite float64 array of the rule's shape, if the casing was not made
-        by `prepare_gradient`, if an option is invalid, or if JAX runs in 32-bit mode.
+    VcjaxError : in any of these cases
+
+        - B is not a finite float64 array of the rule's shape.
+        - The casing was not made by `prepare_gradient`.
+        - An option is invalid.
+        - JAX runs in 32-bit mode, or in a process forked after JAX started.
 
     Warns
     -----

@@ -54,7 +54,7 @@ class OffSurfaceCasing(Prepared):
     ----------
     constants : ``off_surface_tables(rule)``.
     spacing : (2,) least and largest node spacing, in the unit of X. The spacing at a node is the
-        larger of its distances to the next node along phi and along theta.
+        larger of |dX/dphi| and |dX/dtheta|, each times the step of its angle.
     rule, field_phi, field_theta, turns, nodes, devices : the attributes of a `Casing`.
     """
 
@@ -69,7 +69,7 @@ def prepare_off_surface(
     constants: OffSurfaceTables | None = None,
     devices: Devices = None,
 ) -> OffSurfaceCasing:
-    """Compute all quantities of a surface that depend neither on the field nor on the points.
+    """Compute quantities of a surface that depend neither on the field nor on the points.
 
     The result is differentiable in X. For use under an outer ``jit``, see `prepare`.
 
@@ -93,7 +93,7 @@ def prepare_off_surface(
         - X is not a finite float64 array of the rule's shape.
         - The devices cannot be used.
         - `constants` is invalid.
-        - JAX runs in 32-bit mode.
+        - JAX runs in 32-bit mode, or in a process forked after JAX started.
 
     Warns
     -----
@@ -206,7 +206,7 @@ def field_at(
     B : (src_nphi, src_ntheta, 3) total field on the grid that the rule was chosen for, any unit.
     points : (n, 3) Cartesian points, in the unit of X.
     chunk_size, target_chunk_size : largest numbers of sources and of points in a tile, or "auto".
-        A tile is the part of the sum over sources and points that is in memory at one time. The
+        A tile is a part of the sum over sources and points that is in memory at one time. The
         sizes change speed and memory. They change the result by rounding only.
 
     Returns
@@ -221,7 +221,7 @@ def field_at(
         - `points` is not a finite float64 array (n, 3) of at least one point.
         - The casing was not made by `prepare_off_surface`.
         - An option is invalid.
-        - JAX runs in 32-bit mode.
+        - JAX runs in 32-bit mode, or in a process forked after JAX started.
 
     Warns
     -----

@@ -107,7 +107,7 @@ def gradient_result(
     known_at = partial(known_field, one_period(nodes.continued[:3], rule))
     field = known_at(points.T).T
     inside = _is_inside(found.values[:, 1], field)
-    # The test field at a point depends on this point only.
+    # The test field at a point does not depend on the other points.
     known = jax.vmap(jax.jacfwd(known_at))(points).swapaxes(1, 2)
     share = jnp.where(inside, 1.0, 0.0)
     violation = jnp.linalg.norm(slopes[:, :, 1] - share[:, None, None] * known, axis=(1, 2))
@@ -146,7 +146,7 @@ def _gradient_errors(foot: Foot, nodes: Nodes, missed, rule: Rule) -> Float[Arra
 
 
 def _steepness(nodes: Nodes) -> Float[Array, ""]:
-    """Return max |X| times the largest slope of B between neighbouring nodes, over max |B|.
+    """Return max |X| times the largest slope of B between neighbouring nodes, divided by max |B|.
 
     If X has an error of e max |X|, then B changes by up to this number times e max |B|.
     """

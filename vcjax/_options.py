@@ -1,6 +1,6 @@
 """Resolve the options of calls: tile sizes, precision, storage of near weights, and memory limits.
 
-A tile is the part of the sum over sources and targets that is in memory at one time. Each operator
+A tile is a part of the sum over sources and targets that is in memory at one time. Each operator
 has its own tile sizes. For each size, the first setting in this list that is present applies:
 
 1. the caller's argument, an integer;
@@ -32,10 +32,10 @@ from vcjax._quadrature.rule import FIELD_PARTS, GRADIENT_PARTS, Rule
 
 Operator = Literal["B", "BOFF", "GRADB"]
 
-# (sources, targets) of a tile on the surface in direct calls on CPUs, where one processor computes
-# a tile. Tiles that fit into the cache of a processor take the least time.
+# (sources, targets) of a tile on the surface if targets are evaluated in groups, each on one
+# processor. Tiles that fit into the cache of a processor take the least time.
 _GROUPED = 512, 256
-# (sources, targets) of a tile in other calls. On CPUs, all processors then share a tile on the
+# (sources, targets) of a tile in other cases. On CPUs, all processors then share a tile on the
 # surface. Tiles of about a thousand targets take 15 to 20 % less time than tiles of a few hundred
 # (docs/chunks.md). For GPUs and TPUs, no other sizes were tried; these sizes are large enough to
 # occupy a whole device. Times on a GPU with these sizes are in docs/devices.md.
@@ -73,12 +73,12 @@ class Config:
     """The tile sizes that ``"auto"`` stands for in the current environment.
 
     `print` shows the sizes as a table. On CPUs they are the sizes of calls outside ``jit`` and
-    other transformations, without ``devices``. In other calls, tiles on the surface are larger; see
-    ``docs/chunks.md``.
+    other transformations, without ``devices``. In other calls, the default tiles on the
+    surface are larger; see ``docs/chunks.md``.
 
     Attributes
     ----------
-    backend : JAX's default backend, "cpu", "gpu" or "tpu".
+    backend : JAX's default backend, such as "cpu" or "gpu".
     chunks : maps each variable, such as "VCJAX_CHUNK_B_SRC", to the size in force and its origin.
     """
 
@@ -121,7 +121,7 @@ def resolve_tiles(
 
     Raises
     ------
-    VcjaxError : if a size, given or from the environment, is not a positive integer.
+    VcjaxError : if a size, given or from the environment, is not an integer from 1 to 2^31 - 1.
     """
     sources, targets = _sizes(call, operator, grouped).values()
     return Tiles(

@@ -1,4 +1,4 @@
-"""Prepare sources and near weights, and apply the operator: the steps that all casings share.
+"""Prepare sources and near weights, and apply the operator: the steps that casings share.
 
 A casing is prepared once from a rule and a surface, and then evaluated for many fields. `Prepared`
 has the attributes of every casing. `PreparedTargets` adds the near part of casings with targets on

@@ -47,8 +47,11 @@ def self_test(
 
     Raises
     ------
-    VcjaxError : if the argument is not a casing with targets on the surface, if an option is
-        invalid, or if JAX runs in 32-bit mode.
+    VcjaxError : in any of these cases
+
+        - The argument is not a casing with targets on the surface.
+        - An option is invalid.
+        - JAX runs in 32-bit mode, or in a process forked after JAX started.
     """
     call, sizes = "self_test", (chunk_size, target_chunk_size)
     check_jax(call)
@@ -92,7 +95,7 @@ def error_estimate(
         - B is invalid or zero everywhere.
         - B is uniform, and the casing is a `GradientCasing`.
         - A value is traced, because the call is inside ``jit``, ``grad`` or ``vmap``.
-        - JAX runs in 32-bit mode.
+        - JAX runs in 32-bit mode, or in a process forked after JAX started.
     """
     with errors_named("error_estimate"):
         violation = self_test(casing).max()

@@ -27,8 +27,8 @@ _ALONE = 0.5
 """A point is an outlier only if it explains at least this share of the power in the corner. A point
 of smooth data explains up to 0.35."""
 _EVEN = 0.7
-"""Limit of the ratio of the last two amplitudes to the two before them. Above this limit, the last
-two may be noise."""
+"""Limit of the larger of the last two amplitudes, divided by the larger of the two before them.
+Above this limit, the last two may be noise."""
 _FLAT = 0.1
 """Least ratio of power per outer mode to power per inner mode (`_Corner`) that indicates noise."""
 
@@ -158,7 +158,7 @@ class Spectrum:
         return min(corners, key=lambda corner: self._power[corner.modes].sum())
 
     def noise(self) -> float:
-        """Return the standard deviation of white noise on the values, or 0 if there is none."""
+        """Return the standard deviation of white noise on the values, or 0 if none is found."""
         _, *parts, counts = self._corner
         if min(counts) < _LEAST or not (self._is_flat(1) and self._is_flat(2)):
             return 0.0
@@ -170,7 +170,7 @@ class Spectrum:
         return float(np.sqrt(variance))
 
     def outlier(self, least: float) -> Outlier | None:
-        """Return the point that explains most of the corner, if its error is more than `least`."""
+        """Return the outlier if one is found, and if its error is more than `least`."""
         corner = self._corner
         count, size = sum(corner.counts), self.values[0].size
         power = float(self._power[corner.modes].sum())

@@ -56,7 +56,7 @@ class WatchedSurface:
 
     @cached_property
     def missed(self) -> float:
-        """The estimated error of interpolation between the points X, over the minor radius."""
+        """The estimated error of interpolation between the points X, in minor radii."""
         return sum(self.spectrum.missed(axis)[0] for axis in (1, 2)) / self.minor_radius
 
     @cached_property

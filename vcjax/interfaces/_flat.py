@@ -41,11 +41,12 @@ class VirtualCasing:
 
     This class replaces ``virtual_casing.VirtualCasing``, version 0.3. Names, arguments and the
     order of arrays are the same. Results are NumPy arrays, not lists. The quadrature is chosen for
-    the first field, so `setup` is fast, and the first evaluation takes longer than later
-    evaluations. Invalid arguments raise `VcjaxError`. An `AccuracyWarning` is issued if an
-    estimated error is more than ten times 10^-digits. For fields on the surface, this estimate is
-    the error of the quadrature for a known field. Errors of gradients are not estimated. Additional
-    methods return the internal gradient and the normals.
+    the first field, and again for a field that needs a finer quadrature. Therefore `setup` is fast,
+    and the first evaluation takes longer than most later evaluations. Invalid arguments raise
+    `VcjaxError`. An `AccuracyWarning` is issued if an estimated error is more than ten times
+    10^-digits. For fields on the surface, this estimate is the error of the quadrature for a known
+    field. Errors of gradients are not estimated. Additional methods return the internal gradient
+    and the normals.
 
     Examples
     --------

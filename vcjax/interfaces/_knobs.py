@@ -92,7 +92,7 @@ def build_offsurface_levels(
     """Return a schedule of grids, each twice as fine as the previous grid, up to the limits.
 
     This function exists for programs that pass such a schedule as ``levels=``. In vcjax ``levels``
-    has no effect, because vcjax chooses a single grid that is fine enough.
+    has no effect, because vcjax chooses a single grid.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ def read(filename: str | PathLike[str]) -> dict[str, Any]:
 
     Raises
     ------
-    VcjaxError : if the file is missing or damaged, or its arrays do not fit together.
+    VcjaxError : if the file cannot be read, or its arrays are not finite or do not fit together.
     """
     kind = "a file saved by VirtualCasing.save, vcasing_*.nc"
     names = [name for name in _VARIABLES if name not in _DERIVED]

@@ -47,8 +47,9 @@ class SurfaceSetup:
     """A surface with its grids and digits, and the casings prepared for it so far.
 
     The packages that `vcjax.interfaces` replaces fix their quadrature before a field is given. This
-    class prepares a casing for the first field, and keeps it. For a later field, it prepares
-    another casing only if no kept casing resolves the field. Every casing resolves a zero field.
+    class prepares a casing for the first field, and keeps it. For a later field, with
+    the same options, it prepares another casing only if no kept casing resolves the field. Every
+    casing resolves a zero field.
 
     Attributes
     ----------
@@ -98,7 +99,8 @@ class SurfaceSetup:
         Raises
         ------
         VcjaxError : if B is invalid, if a rule is given and `kind` is not "field" or the rule is
-            for another symmetry or other targets, or if the surface is traced and no rule is given.
+            for another symmetry or other targets; also for the same reasons as
+            `SurfaceSetup.rule` and `vcjax.prepare`.
         """
         if rule is not None and kind != "field":
             raise VcjaxError(

@@ -95,12 +95,12 @@ class VirtualCasing:
         Raises
         ------
         VcjaxError : if the equilibrium cannot be read, an argument is invalid, or the file cannot
-            be written.
+            be written; also for the same reasons as `vcjax.choose` and `vcjax.prepare`.
 
         Warns
         -----
         UnresolvedWarning : if the input grid is too coarse for the digits. The warning names a grid
-            that is fine enough.
+            that should be fine enough.
         ContradictionWarning, NoiseWarning : see `vcjax.choose`.
         AccuracyWarning : if the estimated error is more than ten times 10^-digits.
         """
@@ -159,12 +159,13 @@ class VirtualCasing:
 
         Raises
         ------
-        VcjaxError : if the file is missing or damaged, or its arrays do not fit together.
+        VcjaxError : if the file cannot be read, or if its arrays are not finite or do not fit
+            together.
         """
         return cls(**_simsopt_file.read(filename))
 
     def plot(self, ax: Any = None, show: bool = True) -> Any:
-        """Plot contours of `B_external_normal` over phi and theta, with matplotlib.
+        """Plot contours of `B_external_normal` against phi and theta, with matplotlib.
 
         Parameters
         ----------
@@ -196,7 +197,7 @@ class VirtualCasing:
 
 
 def best_nphi_over_ntheta(equilibrium: Equilibrium) -> float:
-    """Return the ratio nphi/ntheta, over the whole torus, that makes grid cells most nearly square.
+    """Return the ratio nphi/ntheta of a grid on the whole torus with the most nearly square cells.
 
     Let a be the ratio |dX/dphi| / |dX/dtheta| at a point X. A grid cell at that point has the
     aspect ratio a ntheta/nphi. Let the deviation of an aspect ratio q be the larger of q and 1/q.

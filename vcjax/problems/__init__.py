@@ -1,6 +1,6 @@
 """Make virtual casing problems with known answers.
 
-Coils outside a surface make the external field, and filaments inside make the internal field. The
+Currents outside a surface make the external field, and currents inside make the internal field. The
 Biot-Savart law gives both fields to rounding error. `w7x`, `rotating_ellipse` and `axisymmetric`
 return ready-made problems; `known_problem` makes a problem from any surface and any currents.
 """

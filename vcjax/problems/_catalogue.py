@@ -1,4 +1,4 @@
-"""Define problems that are as hard to resolve as the tests of the ``virtual_casing`` package.
+"""Define problems with known answers, and the coils of a tokamak.
 
 For W7-X and the rotating ellipse, the distances of the currents from the surface are chosen so that
 the field needs about as many Fourier modes as the test field of that package, for each number of
