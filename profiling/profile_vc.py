@@ -297,7 +297,8 @@ def work(argv: Sequence[str] | None) -> bool:
     Raises
     ------
     JaxmeterError
-        If an option is invalid, vcjax raises an error, or a file cannot be written.
+        If an option is invalid, JAX cannot start, vcjax raises an error, or a file cannot be
+        written.
     """
     try:
         profile(parse(argv))

@@ -32,8 +32,8 @@ RESULTS = Path("results/profile")
 OR_FUNCTION = f", or {jaxmeter.TARGET_HELP}"
 """End of the help text of a positional argument that may name a function."""
 _EXIT_CODES = (
-    "exit codes: 0 done; 1 done, but the trace, capture or measurement lacks results; 2 bad usage, "
-    "or a file that cannot be read; 3 the function failed; 130 interrupted"
+    "exit codes: 0 done; 1 done, but the trace, capture or measurement lacks results; 2 an error "
+    "that the message explains, such as bad usage; 3 the function failed; 130 interrupted"
 )
 _INSTALL = (
     "the tables need pandas and pyarrow; run pip install -e '.[report]' or pip install "
@@ -205,7 +205,7 @@ def _formatter(column: str, dtype: str) -> Callable[[Any], str] | None:
 
 
 def conclusion(scopes: pd.DataFrame, seconds: str, steps: Sequence[float] = ()) -> str:
-    """Return a line that names the slowest scope, such as ``59 % in `laplacian`, 31 ms a run``.
+    """Return a line with the slowest named scope, such as ``59 % in `laplacian`, 31 ms a run``.
 
     The line says so if no operation is in a named scope. The table `scopes` has a column ``scope``
     and a column of times, named `seconds`. `steps` are the elapsed seconds of each run, if known.

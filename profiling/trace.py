@@ -9,8 +9,8 @@ r"""Trace a function, or read an existing trace, and show where the time went.
     tensorboard --logdir results/profile/trace-benchmarks.cases.field-external_field
 
 The tables list operations with total and self time, named scopes, threads, steps, annotations,
-phases and kernels. Tables of xprof are added if they contain data. docs/tables.md describes the
-columns.
+phases and kernels. Tables of xprof are added if xprof is installed and they contain data.
+docs/tables.md describes the columns.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python -m tools.check_site results/site    # prints a line for each problem
 
-A link must lead to a file of the site. If the link names an anchor, the file must contain that
+A link must lead to a file. If the link names an anchor of a page, the page must contain that
 anchor. Pages must work offline, so a picture, script or style sheet from another server is an
 error. Links to other servers are allowed, and are not visited.
 """

@@ -111,9 +111,9 @@ def body(review, head):
 def harmless(text):
     """Return Markdown without mentions, references, links, images, HTML or diagrams.
 
-    Tables, lists, fences and collapsed sections stay. Zero-width spaces break all text that GitHub
-    would convert to something else. They also work in fences, where a backslash or an entity would
-    be visible.
+    Tables, lists, fences and collapsed sections stay. Zero-width spaces break the text that GitHub
+    would convert to mentions, links and the like. They also work in fences, where a backslash or an
+    entity would be visible.
     """
     for pattern in _INVISIBLE:
         text = re.sub(pattern, "", text)

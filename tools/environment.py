@@ -11,7 +11,7 @@ version that has a lock file for this Python. ``--jax`` chooses another version,
 
 Two files in the environment describe its state: ``.installed.json`` has the installed extras and
 the digest that `fingerprint` returned; ``.installing`` exists only while pip runs. A run that finds
-``.installing`` starts over, because the last installation was interrupted.
+``.installing`` starts over, because the last installation did not finish.
 """
 
 import argparse
@@ -120,7 +120,7 @@ def run_pip(arguments):
     # pip would compile all modules on one core; `compile_modules` compiles them on all cores.
     quiet = ["--quiet", "--disable-pip-version-check", "--no-compile"]
     command = [PYTHON, "-m", "pip", "install", *quiet]
-    # PIP_USER is the only user setting that pip cannot follow inside an environment.
+    # pip cannot follow the user setting PIP_USER inside an environment.
     return subprocess.call(command + arguments, cwd=ROOT, env={**os.environ, "PIP_USER": "0"})
 
 
@@ -145,9 +145,9 @@ def requirements(extra):
 def install(extras, optional, jax=None):
     """Install `extras`, and each extra in `optional` that has a wheel, in the locked versions.
 
-    If `jax` is None, JAX has the version of the lock file, or the newest version if there is no
-    lock file. Raise `EnvironmentProblem` if a name is not valid, this interpreter cannot be used,
-    or the installation fails.
+    Do nothing if `extras` are installed and up to date. If `jax` is None, JAX has the version of
+    the lock file, or the newest version if there is no lock file. Raise `EnvironmentProblem` if a
+    name is not valid, this interpreter cannot be used, or the installation fails.
     """
     check_names(extras, jax)
     wanted = fingerprint(jax)
