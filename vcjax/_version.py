@@ -1,3 +1,3 @@
-"""Define the version of vcjax, which every pickle contains."""
+"""Define the version of vcjax, which pickles of rules and casings contain."""
 
 VERSION = "0.1.0"

@@ -47,9 +47,9 @@ class SurfaceSetup:
     """A surface with its grids and digits, and the casings prepared for it so far.
 
     The packages that `vcjax.interfaces` replaces fix their quadrature before a field is given. This
-    class prepares a casing for the first field, and keeps it. For a later field, with
-    the same options, it prepares another casing only if no kept casing resolves the field. Every
-    casing resolves a zero field.
+    class prepares a casing for the first field, and keeps it. For a later field, with the
+    same options, it prepares another casing only if no kept casing resolves the field. Every casing
+    resolves a zero field.
 
     Attributes
     ----------

@@ -212,7 +212,7 @@ def known_problem(
     src_shape: tuple[int, int],
     trg_shape: tuple[int, int],
 ) -> Problem:
-    """Make a problem from any surface with any currents outside and inside.
+    """Make a problem from a surface and currents outside and inside.
 
     The currents must have the symmetry of the grids: `nfp` field periods, and stellarator symmetry
     if the grids cover half a period. This is not checked.
