@@ -1,8 +1,8 @@
 """Time of `vcjax.prepare` and of the external field against the number of devices.
 
-The devices are virtual: XLA divides the machine's cores among them. More devices than cores
-therefore cannot save time. The suite shows the cost of dividing the targets over devices, and the
-time that this division saves if one device leaves cores idle.
+The devices are virtual: they share the machine's cores. More devices than cores therefore cannot
+save time. The suite shows the cost of dividing the targets over devices, and the time that this
+division saves if one device leaves cores idle.
 """
 
 from __future__ import annotations

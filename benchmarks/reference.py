@@ -45,8 +45,8 @@ class AgainstReference(common.CaseSuite):
             target=self.target,
             params={**common.W7X, "digits": digits},
             rounds=self.quick_rounds[digits] if grid == "quick" else FULL_ROUNDS,
-            # At 12 digits an evaluation of the C++ package takes ten seconds or more.
             repeat=3 if grid == "quick" else 5,
+            # At 12 digits an evaluation of the C++ package takes ten seconds or more.
             timeout_seconds=600.0,
             env=common.ONE_THREAD_ENVIRONMENT,
             one_cpu=True,

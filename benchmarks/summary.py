@@ -33,7 +33,7 @@ class Summary(TypedDict):
     times: dict[str, list[float]]
     """Seconds by name, with one sample for each process."""
     numbers: dict[str, float]
-    """Bytes, counts and errors by name; each number is the largest of all processes."""
+    """Other numbers by name, such as bytes, counts and errors; the largest of all processes."""
 
 
 def summarise(records: Sequence[Record]) -> Summary:

@@ -48,7 +48,7 @@ class Given(NamedTuple):
 def preparation(*, size: int) -> Case:
     """Return the case that computes the frame and rate maps of a new system.
 
-    Its check stores the system, the frame and the maps for later workers.
+    Its check stores the system, the frame and the maps for later workers of the run.
     """
     system, observation, key = coronagraph.system(size), coronagraph.observation(), _key()
 
@@ -183,8 +183,8 @@ def _watched(function: Callable[..., Frame], arguments: Any) -> tuple[Frame, int
 def _given(size: int) -> tuple[Given, Frame]:
     """Return the inputs of every variant, and the expected frame.
 
-    The inputs and the frame are read from the file that `preparation` stored. If there is no file,
-    they are computed.
+    The system, the rate maps and the frame are read from the file that `preparation` stored. If
+    there is no file, they are computed.
     """
     observation, key = coronagraph.observation(), _key()
     path = _stored(size)

@@ -40,7 +40,7 @@ def fields_at_distance(*, workload: str, digits: int, distance: float, point_cou
 
 
 def points_at_distance(problem: Problem, distance: float, count: int) -> np.ndarray:
-    """Return points at a distance from the surface, alternately inside and outside.
+    """Return points at a distance from the surface, on both of its sides.
 
     The points lie on the surface normals at the points of a surface grid with 8 values of phi.
     The result has the shape (count, 3).

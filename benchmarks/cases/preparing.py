@@ -44,7 +44,7 @@ class Prepared:
 
 
 def preparation(*, workload: str, digits: int, half_period: bool) -> Case:
-    """Return the case that prepares a casing; its check stores the casing for later workers."""
+    """Return the case that prepares a casing; its check stores the casing for a run's workers."""
     problem = problem_named(workload, digits=digits, half_period=half_period)
     rule, extras = chosen(problem)
 
@@ -75,9 +75,9 @@ def prepared_casing(workload: str, digits: int, half_period: bool) -> Prepared:
 def prepare(problem: Problem, quantity: Quantity = FIELD) -> Prepared:
     """Choose a rule and prepare the surface several times; return the result with the times.
 
-    The first preparation includes the compile time. vcjax makes the tables of a rule only once, but
-    a surface with another rule needs new tables. Therefore ``prepare_seconds`` includes the time to
-    make tables.
+    The first preparation includes the compile time. vcjax keeps the tables of a rule, but a surface
+    with another rule needs new tables. Therefore ``prepare_seconds`` includes the time to make
+    tables.
     """
     rule, extras = chosen(problem, quantity)
     X = jnp.asarray(problem.X)

@@ -38,7 +38,7 @@ class Quantity:
     w7x_limits : mapping
         Limits for the error on the W7-X boundary, by number of digits. These limits are the errors
         of the C++ package. On other boundaries, and at other numbers of digits, the limit is
-        ``10**(1 - digits)``. A case fails if its error is larger.
+        ``10**(1 - digits)``. `checked_error` compares errors with these limits.
     """
 
     name: str

@@ -57,8 +57,8 @@ def compare(
     seconds:
 
     - ``setup_seconds`` and ``reference_setup_seconds``: the time from a new surface to its first
-      result. vcjax chooses a rule, makes its tables, prepares the surface and evaluates. The C++
-      package makes and sets up an object, computes its quadrature and evaluates;
+      result. vcjax chooses a rule, makes its tables (timed once, before), prepares the surface and
+      evaluates. The C++ package makes and sets up an object, computes its quadrature and evaluates;
     - ``evaluation_seconds`` and ``reference_evaluation_seconds``: the time of one more evaluation.
 
     ``cpu_per_wall`` and ``reference_cpu_per_wall`` are the processor time of the evaluations,

@@ -2,7 +2,7 @@
 
 `closure` and `hoisted` take a program and return another program that computes the same result. The
 programs differ in which arrays are arguments. The compiler gets only the shape and type of an
-argument, but all bytes of a captured array.
+argument. It gets all bytes of a captured array, unless simplified constants are on.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ def closure(program: Program) -> Program:
 
 
 def hoisted(program: Program) -> Program:
-    """Return the program of `closure`, with its captured arrays as an additional first argument."""
+    """Return the program of `closure`, with its captured arrays as an additional first argument.
+
+    Captured scalars are not among these arrays.
+    """
     function, arguments = closure(program)
     function, constants = jaxmeter.hoist(function, *arguments)
     return Program(function, (constants, *arguments))

@@ -106,7 +106,7 @@ def first_change(commits: Sequence[str], value_of: Callable[[str], Value]) -> tu
     Raises
     ------
     CheckoutError
-        If the first or last commit cannot be measured, or both have the same value.
+        If the first or last commit has no value, or both have the same value.
     """
     first, last = value_of(commits[0]), value_of(commits[-1])
     if first is None or last is None:

@@ -33,9 +33,9 @@ def timed_sides(
 ) -> list[TimedSide]:
     """Return the sides, BASE first, with the operations to time on each side.
 
-    `changed` has a list for each HEAD: the operations whose programs differ between BASE and this
-    HEAD. On a HEAD only the operations in its list are timed. On BASE the operations in all lists
-    are timed.
+    `changed` has a list for each HEAD: the operations whose programs or counts differ between BASE
+    and this HEAD. On a HEAD only the operations in its list are timed. On BASE the operations in
+    all lists are timed.
     """
     names = dict.fromkeys(name for one in changed for name in one)
     return [

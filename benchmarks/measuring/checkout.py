@@ -74,8 +74,8 @@ def unpacked_package(commit: str, folder: Path) -> Path:
 def run_lock(path: Path = ROOT / "results" / "run.lock") -> Iterator[int]:
     """Hold the lock of a measuring run within a ``with`` block, and yield its file descriptor.
 
-    A child process can inherit the descriptor. The operating system releases the lock when the last
-    process with this descriptor has ended.
+    A child process can inherit the descriptor. The operating system releases the lock when every
+    process with this descriptor has closed it or ended.
 
     Raises
     ------

@@ -166,8 +166,8 @@ def round_order(cases: Sequence[PlannedCase]) -> list[int]:
     """Return the numbers of the rounds after the first, in the order in which they are measured.
 
     Rounds that compile come first, until there are enough of them to test compile times. They
-    measure steady-state times too. The other rounds that compile follow, each after two rounds that
-    do not compile.
+    measure steady-state times too. The other rounds that compile follow, each after at most two
+    rounds that do not compile.
     """
     compiled = sorted(
         {n for case in cases for n in range(case.rounds) if not case.is_cached(n)} - {0}

@@ -5,7 +5,7 @@ runs the command, and the benchmarks and jaxmeter of the working tree. Uncommitt
 are not measured. With ``--commits HEAD~10..HEAD``, asv measures all commits of this range with
 every JAX version that asv.conf.json lists.
 
-An interrupted or killed command resumes when it is run again: finished rounds are kept in the
+An interrupted or killed command resumes when it is run again: successful rounds are kept in the
 store. Exit codes: 0 if the commits are measured, even if cases failed; 130 if interrupted; another
 code if the commits cannot be measured.
 """
@@ -130,8 +130,8 @@ def measure_range(grid: str, commits: str) -> int:
     Raises
     ------
     CheckoutError
-        If `commits` is not a range of commits that git finds, asv cannot describe this machine, or
-        another process is measuring in this checkout.
+        If git finds no commit in the range `commits`, asv cannot describe this machine, or another
+        process is measuring in this checkout.
     """
     # asv splits the string like a shell and passes the words to git.
     if not re.fullmatch(r"[^-\s'\"\\][^\s'\"\\]*", commits):

@@ -28,7 +28,7 @@ RunCase = Callable[[jaxmeter.BenchmarkCase], jaxmeter.Record]
 
 
 class Workers:
-    """Run cases in worker processes; each measuring run has one instance.
+    """Run cases in worker processes that import the same package ``vcjax``.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ class Progress:
         self.total, self.write = total, write or partial(print, flush=True)
         self.done = 0
         self.failures: list[str] = []
-        """One line for each round that did not succeed."""
+        """One line for each failed round."""
 
     def end(self, case: str, round_index: int, status: str, message: str = "") -> None:
         """Report the end of a round.

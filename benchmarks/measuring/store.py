@@ -31,7 +31,8 @@ def environment_name() -> str:
     """Return the name of the folder for the records of this environment.
 
     Under asv, the name is asv's name of the environment. Outside asv, the name has the versions of
-    Python and JAX, and the kind of device that JAX would choose.
+    Python and JAX, and a platform: the value of JAX_PLATFORMS, or else "gpu" if a GPU plugin of JAX
+    is installed, or else "cpu".
     """
     if "ASV_ENV_NAME" in os.environ:
         return re.sub(r"[^\w.+-]+", "-", os.environ["ASV_ENV_NAME"])

@@ -183,10 +183,11 @@ def called_as_virtual_casing() -> Calls:
 
 @operation("vcjax.interfaces.VirtualCasingJAX", "vcjax.interfaces.build_offsurface_levels")
 def called_as_virtual_casing_jax() -> Calls:
-    """Call the methods of `VirtualCasingJAX`, which has the interface of `virtual_casing_jax`.
+    """Call methods of `VirtualCasingJAX`, which has the interface of `virtual_casing_jax`.
 
-    Each method that evaluates a field or a gradient is called at least twice. Names that contain
-    ``_jit`` or ``_schedule`` are left out, because they are other names of the same methods.
+    Each of these methods that evaluates a field or a gradient is called at least twice. Batches of
+    gradients are left out. Names that contain ``_jit`` or ``_schedule`` are left out too, because
+    they are other names of the same methods.
     """
     problem = PROBLEM()
 

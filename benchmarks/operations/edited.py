@@ -17,7 +17,8 @@ Place = tuple[str, str, int]
 class EditedLine:
     """A line of code that is new in HEAD.
 
-    An edit that only removes lines is represented by the line after the removed lines.
+    An edit that only removes lines has the number of the line after the removed lines, and the text
+    of the first removed line.
     """
 
     file: str

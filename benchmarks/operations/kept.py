@@ -64,7 +64,7 @@ def code_digest(package: Path, benchmarks: Path) -> str:
 
 
 def remove_unusable(side: MeasuredSide, digest: str) -> None:
-    """Remove records that are unusable for the code with this digest, then store the digest.
+    """Remove exact metrics that are unusable for the code with this digest; store the digest.
 
     Records of other code, failed records and records without details (after an interruption) are
     unusable. The digest is stored in the side's folder of details.

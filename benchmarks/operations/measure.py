@@ -168,9 +168,9 @@ def write_differences(
 ) -> list[str]:
     """Write ``out/operations/<name>.txt`` for each operation that differs between two commits.
 
-    An operation differs if its program, its numbers of traces or compiles, or the error of its
-    answer differs. `edits` are edited lines of HEAD's package. If `nearest` returns one of these
-    lines, the first line of the file names this line as the most likely cause.
+    An operation differs if its program, its numbers of traces or compiles, or its checks differ.
+    `edits` are edited lines of HEAD's package. If `nearest` returns one of these lines, the first
+    line of the file names this line as the most likely cause.
 
     Return the names of the operations with a different compiled program, or with different numbers
     of traces or compiles. In the other operations, only work on the host can take a different time.
@@ -206,7 +206,7 @@ class Difference(NamedTuple):
     text: str = ""
     """A description of the differences; empty if nothing differs."""
     places: Sequence[Place] = ()
-    """The places that differ, the largest difference first."""
+    """The places that differ. In a program, the place with the largest difference is first."""
     same_program: bool = True
     """Whether the compiled programs are the same (for calls: the counts). Jaxprs may differ."""
 

@@ -5,7 +5,7 @@ program that an earlier worker compiled comes from the persistent compilation ca
 program has the same quantities, so a commit that changed nothing is measured in seconds.
 
 ``--round 0``, the default, measures exact quantities. A larger number measures only steady-state
-times, and the record of that round has only samples.
+times, and the record of that round has no exact quantities.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def measured(
     """Measure an operation; return its record, and a description of the compiled programs.
 
     The description is the inventory of a program or a report of watched calls. It is None if the
-    operation failed, or if only times are measured. A record of times has only samples.
+    operation failed, or if only times are measured. A record of times has no exact quantities.
     """
     host = dataclasses.replace(jaxmeter.host_environment(), **jaxmeter.jax_environment())
     record = jaxmeter.Record(f"{SUITE}/{one.name}", "ok", target=one.target, environment=host)
@@ -189,7 +189,7 @@ def steady_samples(
 
 
 def _low_precision_count(jitted: Any, arguments: tuple[Any, ...]) -> int:
-    """Return the number of equations that have a result of less than double precision."""
+    """Return the number of equations that have a result of one of the types `LOW_PRECISION`."""
 
     def count(jaxpr: Any) -> int:
         jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
