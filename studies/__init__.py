@@ -1,1 +1,1 @@
-"""The evidence for each claim in docs/: a script that measures the claim, and the measured rows."""
+"""Evidence for claims in docs/: scripts that measure the claims, and the measured rows."""

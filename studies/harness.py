@@ -52,7 +52,7 @@ def write_rows(path: Path, rows: Iterable[Row]) -> None:
     """Write rows to a CSV file, which is replaced if it exists.
 
     The columns are the keys of all rows, in the order in which they first appear. The same rows
-    always give the same bytes, gzipped or not.
+    give the same bytes, gzipped or not.
     """
     rows = list(rows)
     text = io.StringIO()

@@ -1,11 +1,12 @@
 """``python -m benchmarks.measuring.pair BASE HEAD``: measure two commits interleaved, for a review.
 
 asv measures one commit after the other, and a machine's speed drifts within minutes. In each round
-of this command, a fresh process of BASE and a fresh process of HEAD run one after the other, so most
-drift cancels in the ratio of the two times. The order alternates from round to round. Both processes
-use the interpreter of this command, the same JAX, and the checkout's benchmarks and jaxmeter. Only
-the package ``vcjax`` comes from the commit. ``<out>/base`` and ``<out>/head`` are stores with the
-records of the two commits. ``python -m reports review --pair <out>`` compares the records.
+of this command, a fresh process of BASE and a fresh process of HEAD run one after the other, so
+most drift cancels in the ratio of the two times. The order alternates from round to round. Both
+processes use the interpreter of this command, the same JAX, and the checkout's benchmarks and
+jaxmeter. Only the package ``vcjax`` comes from the commit. ``<out>/base`` and ``<out>/head`` are
+stores with the records of the two commits. ``python -m reports review --pair <out>`` compares the
+records.
 
 An interrupted command resumes when it is run again. It keeps all rounds that both commits have.
 Exit codes: 0 if both commits are measured, 2 if they cannot be measured, 130 if interrupted.

@@ -3,6 +3,6 @@
 An operation is a program or a sequence of calls that uses public functions of vcjax. The modules
 `programs`, `derivatives` and `calls` define operations with small inputs. The module `worker`
 measures many operations in one process, and `measure` starts the workers. Round 0 of an operation
-measures only exact quantities, such as bytes and counts. Later rounds measure only steady-state
-times.
+measures exact quantities, such as bytes and counts, and errors. Later rounds measure only
+steady-state times.
 """

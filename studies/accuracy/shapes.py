@@ -22,9 +22,10 @@ from vcjax.problems import CentralConductor, PoloidalCoil, Surface, ToroidalLoop
 FIELDS = ("coils", "near", "vacuum")
 """The names of the three fields.
 
-``coils`` has currents around the surface and on its axis. ``near`` has currents close to the
-surface on both sides. ``vacuum`` has only currents outside: two distant loops, and a conductor on
-the z axis.
+``coils`` has coils around the surface (for a fat torus, two loops and a conductor on the z axis)
+and a current on the axis of the surface. ``near`` has currents close to the surface on both sides,
+and a conductor on the z axis. ``vacuum`` has only currents outside: two distant loops, and a
+conductor on the z axis.
 """
 _LOOP_MODES = 8
 
@@ -118,7 +119,7 @@ def _pair(current: float, r: tuple[float, ...], z: float, nfp: int = 1):
 
 
 def _coils(count: int, major_radius: float, radius: float):
-    """Return poloidal coils with a field of 1 at the major radius."""
+    """Return poloidal coils with a mean toroidal field of 1 at the major radius."""
     current = major_radius / (2 * count)
     angles = 2 * np.pi * (np.arange(count) + 0.5) / count
     return tuple(PoloidalCoil(current, float(a), (major_radius, 0.0), radius) for a in angles)

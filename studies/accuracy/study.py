@@ -5,7 +5,7 @@
     python -m studies accuracy --shapes QA --quantities field     # measure one shape and quantity
     python -m studies accuracy --save               # replace committed rows by measured rows
 
-The exact result is the Biot-Savart field of currents outside and inside the surface. The grid of B
+The exact results are Biot-Savart fields of known currents, and their gradients. The grid of B
 resolves two more digits than requested (four more for gradients), but may miss 1e-15 of max |B|.
 The measured error is therefore mostly the error of the quadrature. Each quantity on each shape is
 measured in a process of its own. Programs are compiled without LLVM's optimisation, because it
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
 def replaced_rows(file: Path, rows: list[Row], key: Callable[[Row], Any]) -> list[Row]:
     """Return the rows of a file, in which new rows replace all rows with the same key.
 
-    New rows that were measured with older code than the last new row of their key are left out.
+    New rows that were measured with other code than the last new row of their key are left out.
     """
     newest = {key(row): row["code"] for row in rows}
     kept = [row for row in read_rows(file) if key(row) not in newest]

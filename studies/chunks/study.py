@@ -10,10 +10,10 @@
 The operators are the field on the surface (B), the field off the surface (BOFF) and the gradient
 (GRADB). A tile size is a number of sources and a number of targets. For each size the study
 measures time, temporaries, arithmetic intensity, fusions and the far field's share of the time. All
-calls are inside `jit`. On CPUs, "auto" has other sizes for calls on the surface outside `jit`. Each
-process interleaves all sizes of one operator, so that machine noise affects all sizes alike. The
-first process of each operator also records a trace of every size. Run no other program at the same
-time.
+calls are inside `jit`. On CPUs, "auto" may have other sizes for calls on the surface outside `jit`.
+Each process interleaves all sizes of one operator, so that machine noise affects all sizes alike.
+The first process of each operator also records a trace of every size. Run no other program at the
+same time.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Each program multiplies one array by a number and sums the products, so that compile times differ
 only because of the array. Some programs first apply an operation to the array, "exp" or "cumsum".
-If the array is captured, the compiler evaluates this operation at compile time. This is called
+If the array is captured, the compiler may evaluate this operation at compile time. This is called
 constant folding.
 """
 

@@ -95,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _compared(operation: str, digits: int, threads: int, options: argparse.Namespace) -> list[Row]:
-    """Measure an operation with each program, and return a row for each program."""
+    """Measure an operation with each program that has it, and return a row for each."""
     problem = problems.w7x(digits)
     points = _points(problem)
     case = {"operation": operation, "digits": digits, "threads": threads}

@@ -41,8 +41,9 @@ def table_of(rows: Sequence[Row]) -> str:
 def equal_errors(rows: Sequence[Row]) -> str:
     """Return a Markdown table that compares C++ with vcjax at equal errors.
 
-    Each row of C++ is compared with a row of vcjax that has no larger error. If there is no such
-    row, the row of C++ is left out. If there are several, the row with the fewest digits is used.
+    Each row of C++ at one of `_DIGITS` is compared with a row of vcjax that has no larger error. If
+    there is no such row, the row of C++ is left out. If there are several, the row with the fewest
+    digits is used.
     The times are ratios of C++ to vcjax.
 
     Parameters

@@ -132,7 +132,7 @@ def asv_regressions(pair: Path) -> list[tuple[str, str]]:
     """Return the (case, metric) pairs that `asv continuous` would report for a measured pair.
 
     The records of `benchmarks.measuring.pair` are gathered in the same way as the suites gather
-    records for asv. Then asv's own functions compare the records with asv's defaults: a factor of
+    records for asv. Then the records are compared by asv's rules with asv's defaults: a factor of
     1.1 and, for times, a Mann-Whitney test with one number for each process. If there are too few
     processes for this test, asv compares confidence intervals instead.
 

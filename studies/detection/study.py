@@ -126,7 +126,7 @@ def measure(commit: str, names: list[str], folder: Path, options: argparse.Names
 
 
 def judge(pair: Path, folder: Path) -> None:
-    """Review a run, and write the regressions that asv's own functions find in its samples."""
+    """Review a run, and write the regressions that asv would report for its records."""
     findings.reviewed(pair, folder / "page")
     (folder / ASV).write_text(json.dumps(findings.asv_regressions(pair)) + "\n", encoding="utf-8")
 

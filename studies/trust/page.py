@@ -89,7 +89,7 @@ def injected_effects() -> str:
 
 
 def hoisting_seconds() -> str:
-    """Return a table of the least and largest compile time for each way to pass an array."""
+    """Return a table of the least and largest compile time for each form of a function."""
     ends = rows_of("hoisting.csv").agg(["min", "max"])
     lines = [
         (form.replace("_", " "), *(f"{seconds:.2g} s" for seconds in ends[f"{form}_seconds"]))

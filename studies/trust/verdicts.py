@@ -216,7 +216,7 @@ def compared(pair: Processes) -> Comparison:
 
 
 def all_on_one_side(found: Comparison) -> bool:
-    """Return whether all ratios are on one side of 1 and their median is far enough from 1.
+    """Return whether all steady-state ratios are on one side of 1, and their median far from 1.
 
     The median must differ from 1 by more than the least effect of `CRITERIA`.
     """

@@ -6,7 +6,7 @@ of ``resampling``, ``splines``, ``kepler``, ``off_axis`` and ``folding``. The fi
 computes rate maps and frames. The file ``propagation`` computes images by Fourier optics, and
 ``example`` makes a whole system.
 
-Every function computes in the dtype of its arrays; `example.system` makes float32 arrays.
+Rate maps are computed in the dtype of the system's arrays; `example.system` makes float32 arrays.
 """
 
 from .example import observation as observation

@@ -43,7 +43,7 @@ def resample(
         Row and column of each point, in pixels of `image`. The middle of the first pixel is at 0.
     area_ratio : float
         Area of a new pixel, in pixels of `image`. Interpolated values are multiplied by this
-        ratio, which conserves the sum over all pixels.
+        ratio, which approximately conserves the sum over all pixels.
     """
     below = jnp.floor(coordinates)
     row_weights, column_weights = jnp.unstack(keys_weights(coordinates - below), axis=1)

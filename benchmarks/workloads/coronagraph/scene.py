@@ -93,6 +93,8 @@ class Zodi(eqx.Module):
 def lambert_phase_curve(albedo: float, samples: int) -> Float[Array, " n"]:
     """Return the phase curve of a Lambert sphere, at equally spaced phase angles from 0 to pi.
 
+    `albedo` is the geometric albedo.
+
     Source: V. V. Sobolev, Light scattering in planetary atmospheres (1975), section 9.3.
     """
     angle = jnp.linspace(0.0, jnp.pi, samples, dtype=jnp.float32)
