@@ -62,7 +62,7 @@ def compare(
     - ``evaluation_seconds`` and ``reference_evaluation_seconds``: the time of one more evaluation.
 
     ``cpu_per_wall`` and ``reference_cpu_per_wall`` are the processor time of the evaluations,
-    divided by their elapsed time. A ratio is 1 if one thread did all the work.
+    divided by their elapsed time. A ratio is about 1 if one thread did all the work.
     """
     problem = prepared.problem
     reference = Reference(problem, quantity)

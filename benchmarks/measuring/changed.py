@@ -89,8 +89,8 @@ def take_rounds(
     started, cost = clock(), expected_seconds
     for number in range(1, rounds + 1):
         begun = clock()
-        # If one side has no record, all sides are measured: a side measured alone would be compared
-        # with an earlier state of the machine.
+        # If one side has no successful record, all sides are measured: a side measured alone would
+        # be compared with an earlier state of the machine.
         if all(kept_record(side.store, name, number) for side, names in sides for name in names):
             continue
         if begun - started + cost > seconds:

@@ -124,7 +124,8 @@ def interleaved(cases: Sequence[PlannedCase]) -> Iterator[tuple[PlannedCase, int
     """Yield every pair of a case and a round number, ordered in passes over the cases.
 
     A machine's speed drifts within minutes. With passes over all cases, the drift affects the times
-    of every case in the same way. Every second pass is reversed, which removes a linear drift.
+    of every case in a similar way. Every second pass is reversed, so that a linear drift nearly
+    cancels.
 
     The first pass has the first round of every case. The other rounds of a case with few rounds
     come in the last passes. The most important cases have many rounds, so they have most of their

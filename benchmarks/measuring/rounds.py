@@ -92,7 +92,7 @@ def measure_interleaved(
 def measure_first_round(
     cases: Sequence[PlannedCase], measured: Sequence[MeasuredSide], clock: Callable[[], float]
 ) -> dict[str, float]:
-    """Measure the first round of every case on all sides; keep rounds that are in the store.
+    """Measure the first round of every case on all sides; keep rounds that succeeded on all sides.
 
     Return the seconds that a round of each case takes on all sides together.
     """
@@ -181,8 +181,8 @@ def round_order(cases: Sequence[PlannedCase]) -> list[int]:
 
 
 def _measure_round(case: PlannedCase, number: int, order: Sequence[MeasuredSide]) -> None:
-    # If one side has no record, all sides are measured: a side measured alone would be compared
-    # with an earlier state of the machine.
+    # If one side has no successful record, all sides are measured: a side measured alone would be
+    # compared with an earlier state of the machine.
     kept = [side.store.read(case, number) for side in order]
     if all(record is not None and record.status == "ok" for record in kept):
         return

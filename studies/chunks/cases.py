@@ -53,7 +53,7 @@ def process_rows(
         found[pair] = {"chunk_size": pair[0], "target_chunk_size": pair[1], **numbers}
     seconds: dict[tuple[int, ...], list[float]] = {pair: [] for pair in runs}
     for number in range(repeat):
-        # In alternating order, so that a drift that is linear in time favours no size.
+        # In alternating order, so that a drift that is linear in time nearly cancels.
         for pair in list(runs)[:: 1 if number % 2 == 0 else -1]:
             started = time.perf_counter()
             jax.block_until_ready(runs[pair](*inputs))

@@ -6,9 +6,9 @@
 
 The study measures four operations on W7-X: the field, its gradient, the field at points off the
 surface, and the gradient of a scalar of the field with respect to X. The C++ package does not have
-the last operation. Each measurement is a process of its own, bound to as many CPUs as it has
-threads. The table shows the time of the whole process, compile time, set-up and evaluation time in
-the steady state, peak memory and error. vcjax runs without a compilation cache, and then with a
+the last operation. Each measurement is a process of its own, bound (on Linux) to as many CPUs as it
+has threads. The table shows the time of the whole process, compile time, set-up and evaluation time
+in the steady state, peak memory and error. vcjax runs without a compilation cache, and then with a
 cache that an earlier process has filled. The study needs `pip install virtual-casing`.
 
 Times are medians over the processes. They are CPU seconds with one thread, and elapsed seconds with

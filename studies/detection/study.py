@@ -5,8 +5,8 @@
     python -m studies detection --minutes 0      # print the table of the runs so far
 
 A run measures two copies of a commit, BASE and HEAD, and reviews them. HEAD has a regression of
-studies/detection/injected; in an A/A test, HEAD has no change. asv also compares the samples of
-BASE and HEAD. Each regression has several runs, numbered from 0. Runs of different regressions with
+studies/detection/injected; in an A/A test, HEAD has no change. BASE and HEAD are also compared by
+asv's rules. Each regression has several runs, numbered from 0. Runs of different regressions with
 the same number are interleaved and have the same BASE.
 
 The folder OUT/COMMIT has the pages and the records of all runs. With ``--exact``, the folder is
