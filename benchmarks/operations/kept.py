@@ -1,8 +1,9 @@
 """Keep the exact metrics of operations for later reviews of the same code.
 
 The exact metrics of an operation depend on the code, the versions of the packages, the machine and
-some environment variables. For each combination of these they are measured only once, and later
-reviews copy the records. A second review against the same BASE therefore measures only HEAD.
+some environment variables. For each combination of these, the first records are kept, and later
+reviews copy them. A second review against the same BASE therefore measures the exact metrics of
+HEAD only.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         faulthandler.dump_traceback_later(TIMEOUT_SECONDS, exit=True)
         record, detail = measured(one, is_timed=options.round > 0)
         faulthandler.cancel_dump_traceback_later()
-        # Write the details first, because a record without details would never be compared.
+        # Write the details first, because a record without details would not be compared.
         if detail is not None:
             jaxmeter.write_file(options.details / f"{one.name}.json", detail.to_json())
         store.write(case, options.round, record)

@@ -121,7 +121,7 @@ def run(options: argparse.Namespace) -> int:
 def rows(pairs: list[tuple[str, int]]) -> Iterator[Row]:
     """Measure an A/A pair and a changed pair for each (change, number), and yield both rows."""
     for change, number in pairs:
-        # Yield both rows together, so that an interrupted run never leaves a single row.
+        # Yield both rows together, so that an interrupted run seldom leaves a single row.
         yield from [_row(change, number, injected) for injected in (False, True)]
 
 

@@ -1,4 +1,4 @@
-"""Compute an equilibrium of this folder again: ``python solve.py NAME OUTPUT.nc``.
+"""Compute an equilibrium of vcjax's tests again: ``python solve.py NAME OUTPUT.nc``.
 
 NAME is one of `NAMES`:
 
@@ -150,7 +150,7 @@ def solve(name: str, path: str) -> None:
 
 def main(arguments: list[str]) -> int:
     """Run the solver in a new process, write the file if it succeeds, and return the exit code."""
-    parser = argparse.ArgumentParser(description="Compute an equilibrium of this folder again.")
+    parser = argparse.ArgumentParser(description="Compute an equilibrium of vcjax's tests again.")
     parser.add_argument("name", choices=NAMES, help="equilibrium to compute")
     parser.add_argument("output", type=Path, help="NetCDF file to write")
     parser.add_argument("--in-this-process", action="store_true", help=argparse.SUPPRESS)
