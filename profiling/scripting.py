@@ -88,8 +88,9 @@ def run(name: str, work: Callable[[], bool]) -> int:
     Errors are printed, not raised. ``work`` returns False if results are missing; the exit code is
     then 1.
     """
-    here = os.getcwd()
-    sys.path.insert(0, here)  # find modules in the current folder, as the command jaxmeter does
+    # Find modules in the current folder, as the command jaxmeter does.
+    folders = [] if Path.cwd() == HERE else [os.getcwd()]
+    sys.path[:0] = folders
     try:
         good = work()
         sys.stdout.flush()
@@ -110,7 +111,7 @@ def run(name: str, work: Callable[[], bool]) -> int:
         traceback.print_exc()
         return 3
     finally:
-        sys.path.remove(here)
+        del sys.path[: len(folders)]
     return 0 if good else 1
 
 

@@ -139,7 +139,12 @@ def requirements(extra):
     import tomllib  # `check_interpreter` raises an error if Python is too old for this module
 
     with open(os.path.join(ROOT, "pyproject.toml"), "rb") as stream:
-        return tomllib.load(stream)["project"]["optional-dependencies"][extra]
+        known = tomllib.load(stream)["project"]["optional-dependencies"]
+    if extra not in known:
+        raise EnvironmentProblem(
+            f"pyproject.toml has no extra {extra!r}; give one of {', '.join(known)}"
+        )
+    return known[extra]
 
 
 def install(extras, optional, jax=None):

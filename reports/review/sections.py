@@ -234,6 +234,8 @@ def change_words(finding: Finding) -> str:
         return f"only at {finding.only_at}"
     if math.isnan(head):
         return "not a number"
+    if math.isnan(base):
+        return "not a number at BASE"
     if head == base:
         return "="
     if base and (finding.metric.kind != "exact" or abs(finding.ratio - 1) >= 0.005):

@@ -136,6 +136,11 @@ def test_an_extra_that_may_be_missing_is_no_failure(venv, monkeypatch, capsys):
     assert "the optional extra 'reference' was not installed" in capsys.readouterr().out
 
 
+def test_an_extra_that_pyproject_does_not_have_is_an_error_with_advice(venv):
+    with pytest.raises(environment.EnvironmentProblem, match="no extra 'refrence'; give one of"):
+        environment.install(["test"], ["refrence"])
+
+
 def test_an_old_python_and_a_python_without_ensurepip_are_refused_with_advice(monkeypatch):
     monkeypatch.setitem(sys.modules, "ensurepip", None)
     with pytest.raises(environment.EnvironmentProblem, match="'ensurepip'.*python3-venv"):

@@ -54,8 +54,8 @@ def spectral_tail(B: Float[np.ndarray, "nphi ntheta 3"], *, nfp: int, half_perio
     if values.shape[2] < 4 or not values.any():
         raise VcjaxError(
             f"spectral_tail got B of shape {B.shape} with the largest value "
-            f"{np.abs(values).max():.3g}; give a field that does not vanish, on at least 4 "
-            "poloidal points."
+            f"{np.abs(values).max(initial=0.0):.3g}; give a field that does not vanish, on at "
+            "least 4 poloidal points."
         )
     samples = symmetry.field_period(values, nfp, half_period)
     largest = np.linalg.norm(values, axis=0).max()

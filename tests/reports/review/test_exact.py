@@ -9,6 +9,7 @@ from jaxmeter import Constants
 from reports.quantities import Metric
 from reports.review.findings import compare_exact_metric
 from reports.review.read import CaseResults
+from reports.review.sections import change_words
 from tests.reports import made_up
 from tests.reports.review.pairs import BASE, CLOSURE, HEAD, part, regressions, reviewed, slower
 
@@ -70,6 +71,7 @@ def test_a_commit_is_judged_by_its_worst_process(metric, base, head, expected):
     pair = case(metric, base), case(metric, head)
     found = compare_exact_metric("suite/case", metric, pair)
     assert (found and (found.verdict, found.note)) == expected
+    assert not found or "NaN" not in change_words(found)
 
 
 @pytest.mark.parametrize("base_failed, head_failed", [(0, 1), (1, 6), (1, 5)])

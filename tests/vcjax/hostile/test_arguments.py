@@ -195,7 +195,7 @@ def test_symmetry_given_as_numpy_integers_is_the_same(ellipse):
 
 
 def test_a_spectral_tail_needs_a_field_and_a_grid(torus):
-    for B in (torus.B[:, :3], 0 * torus.B):
+    for B in (torus.B[:, :3], torus.B[:0], 0 * torus.B):
         with pytest.raises(VcjaxError, match="^spectral_tail got B"):
             vcjax.spectral_tail(B, **WHOLE_TURN)
 

@@ -91,7 +91,7 @@ def run_steady(
 def retrace_error(name: str) -> RetraceError:
     """Return the error for a function that was traced again for the same arguments."""
     return RetraceError(
-        f"steady-state run of {name}: got another trace for the same arguments; "
+        f"steady-state run of {name}: got another trace or compile for the same arguments; "
         "look for a static argument that does not equal itself, for state that the "
         "function changes, and for jax_disable_jit"
     )
