@@ -105,7 +105,7 @@ schema(
     "dump_precision",
     "Each row counts the instructions of the optimised program with one named scope and one type "
     "of result.",
-    dtype="XLA's name of the type: `f64`, `f32`, `s32`, `pred`",
+    dtype="XLA's name of the type, such as `f64`, `f32`, `s32` or `pred`",
     scope="named scopes",
     count="number of instructions, including instructions in fusions; parameters, tuple elements, "
     "bitcasts and instructions with a tuple as result are not counted",

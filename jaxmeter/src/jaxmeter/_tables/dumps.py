@@ -26,7 +26,7 @@ schema(
     "Each row is a difference between two dumps. The largest growth in bytes is first. XLA may "
     "rename instructions in every compile. Buffers and fusions are therefore matched by "
     "operation, named scope and source line. Buffers must also have the same kind. Constants are "
-    "matched by shape and value.",
+    "matched by shape and shortened value.",
     what="kind of item: `size`, `buffer`, `opcode`, `fusion`, `constant`, `precision`, `call`",
     item="properties by which the rows were matched; for `size`, the name of the quantity",
     before_count="number of matching items before",
