@@ -86,7 +86,7 @@ def test_truncated_foreign_and_misplaced_files_are_skipped_with_reasons(good, tm
     }
     assert "truncated" in reasons["1.json"] and "999" in reasons["3.json"]
     assert "round" in reasons["last.json"] and "<commit>" in reasons["stray.json"]
-    assert "incomplete" in reasons["6.unreadable"] and "parameters" in reasons["7.stale"]
+    assert "could not be read" in reasons["6.unreadable"] and "parameters" in reasons["7.stale"]
     assert all("\n" not in reason and str(tmp_path) not in reason for reason in reasons.values())
     folder = good.parent.relative_to(tmp_path)
     assert {item.path.parent for item in store.skipped} == {folder, folder.parents[-1]}

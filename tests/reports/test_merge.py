@@ -53,7 +53,7 @@ def test_another_record_at_the_same_place_is_refused_and_both_stay(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "ending, reason", [(".json", "truncated"), (".unreadable", "incomplete")], ids=str
+    "ending, reason", [(".json", "truncated"), (".unreadable", "could not be read")], ids=str
 )
 def test_a_truncated_file_is_refused_with_its_reason(tmp_path, ending, reason):
     a = store_of(tmp_path / "a")
