@@ -1,7 +1,8 @@
 """Compile two functions and show how their programs differ.
 
-exit codes: 0 the optimised programs and the captured values are the same; 1 they differ, or it is
-not known whether the programs differ; 2 bad usage; 3 a function could not be imported or compiled
+exit codes: 0 the optimised programs are the same, and so are the captured values if they are known;
+1 they differ, or it is not known whether the programs differ; 2 bad usage; 3 a function could not
+be imported or compiled
 """
 
 from __future__ import annotations
