@@ -5,6 +5,7 @@ import re
 import sys
 from pathlib import Path
 
+import jaxtyping  # noqa: F401  # before vcjax, so that the reference shows the shapes of arrays
 from jupyter_client.manager import KernelManager
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -11,8 +11,8 @@ and PV the principal value. By the virtual casing principle (Shafranov and Zakha
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Array, Float
 
+from vcjax._annotations import Array, Float
 from vcjax._checks import check_constants
 from vcjax._data_checks.watch import watch
 from vcjax._devices import Devices, copied, device_mesh

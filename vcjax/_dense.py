@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float
 
+from vcjax._annotations import Array, Float
 from vcjax._casing import Casing
 from vcjax._checks import check_casing, check_jax, check_vectors
 from vcjax._data_checks.watch import check_evaluated, watch_alike

@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
-import jaxtyping
-
 
 class VcjaxError(ValueError):
     """Raised for input that vcjax cannot use.
@@ -46,7 +44,11 @@ _caller: ContextVar[tuple[str, Mapping[str, str]] | None] = ContextVar("_caller"
 _silent: ContextVar[bool] = ContextVar("_silent", default=False)
 # Files that do not belong to the user: this package, and jaxtyping and beartype, which may wrap the
 # calls of this package.
-_WITHIN = (str(Path(__file__).parent), str(Path(jaxtyping.__file__).parent), "<@beartype")
+_WITHIN = (
+    str(Path(__file__).parent),
+    *(str(Path(wrapper)) for wrapper in getattr(sys.modules.get("jaxtyping"), "__path__", ())),
+    "<@beartype",
+)
 
 
 @contextmanager

@@ -22,8 +22,8 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Array, Float
 
+from vcjax._annotations import Array, Float
 from vcjax._checks import check_constants
 from vcjax._data_checks.watch import watch
 from vcjax._devices import Devices, copied, device_mesh

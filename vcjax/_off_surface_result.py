@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Bool, Float
 
+from vcjax._annotations import Array, Bool, Float
 from vcjax._geometry import symmetry
 from vcjax._geometry.foot import Foot, distance_from, nearest
 from vcjax._geometry.nodes import one_period

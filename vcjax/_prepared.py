@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, TypeAlias
 import jax.numpy as jnp
 from jax import lax
 from jax.sharding import Mesh
-from jaxtyping import Array, Float, Int
 
+from vcjax._annotations import Array, Float, Int
 from vcjax._checks import check_casing, check_jax, check_rule, check_vectors
 from vcjax._data_checks.watch import check_evaluated
 from vcjax._devices import divided, over_targets

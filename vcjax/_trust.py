@@ -9,8 +9,8 @@ quadrature. The part of the user's field that its grid misses is estimated separ
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Array, Float
 
+from vcjax._annotations import Array, Float
 from vcjax._casing import Casing, casing_operator
 from vcjax._checks import check_casing, check_concrete, check_jax
 from vcjax._errors import VcjaxError, errors_named

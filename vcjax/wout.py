@@ -15,8 +15,8 @@ from os import PathLike
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
 
+from vcjax._annotations import Float
 from vcjax._casing import Casing, prepare
 from vcjax._checks import check_grid
 from vcjax._errors import errors_named

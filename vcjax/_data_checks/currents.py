@@ -15,8 +15,8 @@ from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from jaxtyping import Float
 
+from vcjax._annotations import Float
 from vcjax._geometry import resample, symmetry
 
 _RESOLVED = 1 / 3

@@ -1,8 +1,8 @@
 """Check whether a rule is fine enough for a surface or field that it was not chosen for."""
 
 import numpy as np
-from jaxtyping import Float
 
+from vcjax._annotations import Float
 from vcjax._data_checks.spectrum import Spectrum
 from vcjax._geometry import resample, symmetry
 from vcjax._quadrature.demand import RIM_KERNEL

@@ -11,8 +11,8 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Complex, Float
 
+from vcjax._annotations import Complex, Float
 from vcjax._geometry import symmetry
 
 _SLOWEST = 0.9

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 
+from vcjax._annotations import Float
 from vcjax._data_checks.currents import Tangents, tangents_at_field
 from vcjax._data_checks.spectrum import Spectrum
 from vcjax._geometry import symmetry

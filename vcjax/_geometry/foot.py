@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float
 
+from vcjax._annotations import Array, Float
 from vcjax._geometry.nodes import one_period, windows
 from vcjax._geometry.symmetry import equispaced
 from vcjax._programs.loops import by_tiles

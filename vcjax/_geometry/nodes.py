@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.core import Tracer
-from jaxtyping import Array, Float, Int
 
+from vcjax._annotations import Array, Float, Int
 from vcjax._errors import VcjaxError, errors_named
 from vcjax._geometry.resample import as_rows, resampled
 from vcjax._programs.compiled import compiled, operands

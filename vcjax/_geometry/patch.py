@@ -26,8 +26,8 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float
 
+from vcjax._annotations import Array, Float
 from vcjax._geometry.foot import lagrange_weights
 from vcjax._geometry.nodes import windows
 from vcjax._quadrature.rule import Rule

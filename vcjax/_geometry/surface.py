@@ -1,8 +1,8 @@
 """Evaluate the smooth surface through given points on other grids, with NumPy on the host."""
 
 import numpy as np
-from jaxtyping import Float
 
+from vcjax._annotations import Float
 from vcjax._checks import check_grid, check_surface, check_symmetry
 from vcjax._geometry import resample, symmetry
 

@@ -24,8 +24,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float
 
+from vcjax._annotations import Array, Float
 from vcjax._kernels.pairs import pair_product, pair_weights
 from vcjax._kernels.vectors import components, cross, dot_and_cross, stacked
 from vcjax._options import Tiles

@@ -73,8 +73,8 @@ from functools import partial
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 
+from vcjax._annotations import Array, Float
 from vcjax._kernels.far import Kernel
 from vcjax._kernels.near import split_weights, weights_at
 from vcjax._kernels.split import near_split

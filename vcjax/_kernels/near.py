@@ -29,8 +29,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float, Int
 
+from vcjax._annotations import Array, Float, Int
 from vcjax._geometry.nodes import at_targets, one_period, windows
 from vcjax._geometry.patch import PatchInterpolation
 from vcjax._kernels.split import near_split

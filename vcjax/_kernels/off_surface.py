@@ -13,8 +13,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Bool, Float
 
+from vcjax._annotations import Array, Bool, Float
 from vcjax._geometry.foot import Foot, Periods
 from vcjax._geometry.jump import symmetric_traceless
 from vcjax._geometry.nodes import one_period

@@ -26,8 +26,8 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float
 
+from vcjax._annotations import Array, Float
 from vcjax._programs.compiled import has_avx512
 
 _COLUMNS = 16

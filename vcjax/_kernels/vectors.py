@@ -18,7 +18,8 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array
+
+from vcjax._annotations import Array
 
 AXES = ((0, 1, 2), (1, 2, 0), (2, 0, 1))
 """Each of the axes 0, 1, 2, followed by the other two in cyclic order."""

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
+from vcjax._annotations import Float
 from vcjax._checks import check_integer
 from vcjax._data_checks.fit import is_resolved
 from vcjax._data_checks.spectrum import field_spectrum

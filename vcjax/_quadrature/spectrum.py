@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
+from vcjax._annotations import Float
 from vcjax._checks import check_concrete, check_symmetry
 from vcjax._data_checks.spectrum import Spectrum
 from vcjax._errors import VcjaxError

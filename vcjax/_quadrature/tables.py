@@ -9,8 +9,8 @@ from functools import lru_cache
 
 import jax
 import numpy as np
-from jaxtyping import Array, Float
 
+from vcjax._annotations import Array, Float
 from vcjax._checks import check_rule
 from vcjax._errors import VcjaxError
 from vcjax._geometry import resample, symmetry

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Float
 
 from vcjax import (
     OffSurface,
@@ -15,6 +14,7 @@ from vcjax import (
     internal_field,
     internal_gradient,
 )
+from vcjax._annotations import Float
 from vcjax._errors import errors_named
 from vcjax.interfaces._estimate import verify_quadrature, warn_of_estimate
 from vcjax.interfaces._surface_setup import (

@@ -9,10 +9,10 @@ from weakref import WeakSet
 import jax
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Float
 
 import vcjax
 from vcjax import Rule, VcjaxError
+from vcjax._annotations import Float
 from vcjax._checks import check_concrete, check_grid, check_integer
 from vcjax._data_checks.watch import check_evaluated
 from vcjax._errors import made_up_data

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from vcjax import VcjaxError, choose, error_estimate, external_field, prepare
+from vcjax._annotations import Float
 from vcjax._checks import check_grid
 from vcjax._errors import errors_named
 from vcjax._geometry.symmetry import grid_angles

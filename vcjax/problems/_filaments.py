@@ -18,10 +18,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from scipy.optimize import root_scalar
 from scipy.spatial import KDTree
 
+from vcjax._annotations import Float
 from vcjax._errors import VcjaxError
 
 _TILE_BYTES = 2**19

@@ -7,8 +7,8 @@ from functools import cached_property
 import jax
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Float
 
+from vcjax._annotations import Float
 from vcjax._errors import VcjaxError
 from vcjax._geometry.surface import surface_points
 from vcjax.problems._filaments import CentralConductor, Filament, biot_savart, biot_savart_gradient

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
 
+from vcjax._annotations import Float
 from vcjax._geometry.symmetry import grid_angles
 
 _W7X_COEFFICIENTS = Path(__file__).parents[1] / "data" / "w7x_boundary.txt"

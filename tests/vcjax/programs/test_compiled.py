@@ -1,5 +1,6 @@
 """Compiler options of the programs that public calls run."""
 
+import gc
 from functools import partial
 
 import jax
@@ -28,6 +29,28 @@ def test_only_direct_calls_have_the_options():
     np.testing.assert_array_equal(jax.jit(lambda: scaled(X, 2))(), 2 * X**2)
     np.testing.assert_array_equal(jax.vmap(lambda x: scaled(x, 2))(X), 2 * X**2)
     np.testing.assert_array_equal(jax.grad(lambda x: scaled(x, 2).sum())(jnp.asarray(X)), 4 * X)
+
+
+def test_garbage_is_collected_after_a_call_but_not_during_it():
+    seen = []
+
+    @compiled.compiled({})
+    def traced(x):
+        seen.append(gc.isenabled())
+        if x.size > 3:
+            raise ValueError
+        return x
+
+    traced(X)
+    with pytest.raises(ValueError):
+        traced(np.ones(4))
+    assert seen == [False, False] and gc.isenabled()
+    gc.disable()
+    try:
+        traced(np.ones(2))
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
 
 
 def test_an_option_set_by_the_user_is_left_as_it_is(monkeypatch):
