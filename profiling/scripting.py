@@ -8,6 +8,7 @@ another order, the script `trace.py` would hide Python's module `trace`.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import statistics
 import sys
@@ -111,7 +112,9 @@ def run(name: str, work: Callable[[], bool]) -> int:
         traceback.print_exc()
         return 3
     finally:
-        del sys.path[: len(folders)]
+        for folder in folders:
+            with contextlib.suppress(ValueError):
+                sys.path.remove(folder)
     return 0 if good else 1
 
 

@@ -5,6 +5,7 @@ lists it with the reason.
 """
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -219,11 +220,11 @@ def _stored_record(root: Path, within: Path) -> StoredRecord:
     if not _ROUND.fullmatch(within.stem):
         raise ValueError(f"the name of the file, {within.stem!r}, is not the number of a round")
     commit, environment_key, *case, _ = within.parts
-    deeper = next(filter(is_commit, (environment_key, *case)), None)
-    if deeper is not None and not is_commit(commit):
-        # Records of several commits would be read as records of one commit.
-        store = "/".join(within.parts[: within.parts.index(deeper)])
-        raise ValueError(f"the file belongs to another store, in the folder {store}")
+    for depth, (name, below) in enumerate(itertools.pairwise(within.parts)):
+        if depth and is_commit(name) and below.startswith("py") and not is_commit(commit):
+            # Records of several commits would be read as records of one commit.
+            store = "/".join(within.parts[:depth])
+            raise ValueError(f"the file belongs to another store, in the folder {store}")
     record = Record.from_json(printable_text(read_file(root / within)))
     _check_usable(record)
     if record.failure is not None:

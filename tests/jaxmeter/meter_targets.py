@@ -3,6 +3,7 @@
 Targets that need no JAX do not import JAX, so their tests are fast.
 """
 
+import functools
 import os
 import sys
 import time
@@ -86,6 +87,15 @@ def slow_runs():
 
 def raises():
     raise LookupError("no such workload")
+
+
+def _raises_a_type_error(size):
+    raise TypeError(f"{size} is not a size")
+
+
+@functools.wraps(_raises_a_type_error)
+def wrapped(size, scale=1.0):
+    return _raises_a_type_error(size * scale)
 
 
 class _Unprintable(Exception):

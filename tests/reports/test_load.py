@@ -1,5 +1,6 @@
 """Stores with files that are truncated, renamed, of another schema or in a wrong place."""
 
+import dataclasses
 import json
 import math
 import os
@@ -162,6 +163,9 @@ def test_a_folder_of_stores_is_no_store(tmp_path):
     made_up.write(tmp_path, made_up.casing_case("closure", 3), commit="local")
     (stored,) = read_store(tmp_path).records
     assert stored.commit == "local"
+    number = dataclasses.replace(made_up.casing_case("closure", 3), name="sweep/10000000")
+    made_up.write(tmp_path, number, commit="local")
+    assert {one.case for one in read_store(tmp_path).records} == {stored.case, number.name}
 
 
 def test_a_folder_whose_name_is_not_utf8_is_skipped(good, tmp_path):

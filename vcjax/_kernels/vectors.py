@@ -32,14 +32,15 @@ def stacked(parts: Sequence[Array], axis: int = 0) -> Array:
     The parts may have different shapes that broadcast to one shape.
     """
     parts = [jnp.expand_dims(part, axis) for part in parts]
-    shape = [1] * parts[0].ndim
+    shape = list(jnp.broadcast_shapes(*(part.shape for part in parts)))
     shape[axis] = len(parts)
     # One comparison makes all masks: each further comparison would be one more loop.
     square = len(parts), len(parts)
     masks = lax.broadcasted_iota(int, square, 0) == lax.broadcasted_iota(int, square, 1)
-    result = parts[0]
-    for mask, part in zip(masks[1:], parts[1:], strict=True):
-        result = jnp.where(mask.reshape(shape), part, result)
+    result, *others = (jnp.broadcast_to(part, shape) for part in parts)
+    for mask, part in zip(masks[1:], others, strict=True):
+        # `jnp.where` would be traced and lowered as a function of its own.
+        result = lax.select(lax.broadcast_in_dim(mask, shape, (axis,)), part, result)
     return result
 
 

@@ -144,7 +144,7 @@ def test_donated_arguments_are_there_in_every_call():
 def test_a_retrace_in_a_steady_state_call_is_an_error_of_its_function(never_the_same):
     bad = Case(lambda x, mode: x + 1.0, (X, never_the_same), jit_options={"static_argnums": 1})
     both, _ = pair(Case(lambda x: x + 1.0, (X,)), bad)
-    with pytest.raises(RetraceError, match="another trace for the same arguments"):
+    with pytest.raises(RetraceError, match="another trace or compile for the same arguments"):
         measured(both, QUICK)
     assert [one.progress.record.status for one in both] == ["ok", "failed"]
 

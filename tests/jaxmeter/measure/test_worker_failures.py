@@ -34,6 +34,7 @@ def is_alive(pid):
         ("no_such", {}, "import", "JaxmeterError", "has no no_such; name a function"),
         ("not_callable", {}, "import", "JaxmeterError", "which is 3; name a function"),
         ("raises", {}, "setup", "LookupError", "no such workload"),
+        ("wrapped", {"params": {"size": 3, "scale": 2}}, "setup", "TypeError", "6 is not a size"),
         ("raises", {"params": {"x": 1}}, "setup", "JaxmeterError", "takes no arguments; give only"),
         ("raises_what_cannot_be_printed", {}, "setup", "_Unprintable", "its __str__ raised"),
         ("exits", {}, "setup", "SystemExit", "gave up"),

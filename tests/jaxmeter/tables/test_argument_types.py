@@ -54,3 +54,12 @@ def test_other_types_that_can_be_used_are_taken(tmp_path):
         jt.read_dump()  # type: ignore
     with pytest.raises(JaxmeterError, match=r"frame: got rows=3; give a value of type Iterable"):
         jt.frame("dump", 3)  # type: ignore
+    program = tmp_path / "nsys"
+    program.write_text("#!/bin/sh\necho version 2024.1\n")
+    program.chmod(0o755)
+    assert jt.nsys_version(jt.nsys_program(program)) == jt.nsys_version(program) == "2024.1"
+
+
+def test_a_text_is_no_sequence_of_texts():
+    with pytest.raises(JaxmeterError, match=r"nsys_profile: got command='python a.py'; give"):
+        jt.nsys_profile("nsys", "python a.py", "report")  # type: ignore

@@ -48,12 +48,13 @@ def answers_of(a: Any, b: Any) -> Answers:
 
 
 def _containers(tree: Any) -> str:
-    """Return the types of the containers in a tree, such as ``tuple(*, list(*, NoneType()))``.
+    """Return the types of the containers in a tree, such as ``tuple(*, list(*, *))``.
 
-    The static data of containers are left out, because each call may make other static data.
+    The static data of containers are left out, because each call may make other static data. None
+    counts as a leaf, because it takes the place of leaves that are ignored.
     """
     node = tree.node_data()
-    if node is None:
+    if node is None or node[0] is type(None):
         return "*"
     return f"{node[0].__name__}({', '.join(map(_containers, tree.children()))})"
 

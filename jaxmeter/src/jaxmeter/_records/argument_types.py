@@ -6,7 +6,7 @@ import functools
 import inspect
 import os
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
 from types import UnionType
@@ -61,6 +61,8 @@ def _fits(value: Any, hint: Any) -> bool:
     if kind in (Any, bool):
         return True
     kinds = {Path: (str, os.PathLike), int: Integral}
+    if kind in (Sequence, Iterable) and isinstance(value, str):
+        return False
     if not isinstance(value, kinds.get(kind, kind)):
         return False
     items = value.values() if kind is Mapping else value if kind is Sequence else ()

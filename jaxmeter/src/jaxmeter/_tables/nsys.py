@@ -83,7 +83,7 @@ class NsysCapture:
 
 
 @checking_types
-def nsys_program(given: str | None = None) -> str:
+def nsys_program(given: str | Path | None = None) -> str:
     """Return the path of ``nsys``: the program ``given``, or the program on the PATH.
 
     Raises
@@ -91,10 +91,10 @@ def nsys_program(given: str | None = None) -> str:
     JaxmeterError
         If nsys is not found.
     """
-    found = shutil.which(given or "nsys")
+    found = shutil.which(str(given or "nsys"))
     if found is None:
         raise JaxmeterError(
-            f"nsys: got {given!r}, which is not a program; give the path of nsys"
+            f"nsys: got {str(given)!r}, which is not a program; give the path of nsys"
             if given
             else INSTALL_NSYS
         )
@@ -102,7 +102,7 @@ def nsys_program(given: str | None = None) -> str:
 
 
 @checking_types
-def nsys_version(nsys: str) -> str:
+def nsys_version(nsys: str | Path) -> str:
     """Return the version of nsys, such as ``2023.4.4.54``; empty if nsys does not print it.
 
     Raises
@@ -115,7 +115,7 @@ def nsys_version(nsys: str) -> str:
 
 
 @checking_types
-def nsys_profile(nsys: str, command: Sequence[str], report: Path) -> Path:
+def nsys_profile(nsys: str | Path, command: Sequence[str | Path], report: Path) -> Path:
     """Run a command under ``nsys profile``, which traces CUDA and NVTX; return the report's path.
 
     Raises
@@ -135,7 +135,7 @@ def nsys_profile(nsys: str, command: Sequence[str], report: Path) -> Path:
 
 
 @checking_types
-def nsys_export(nsys: str, report: Path) -> Path:
+def nsys_export(nsys: str | Path, report: Path) -> Path:
     """Export a report as a ``.sqlite`` file next to the report, and return the file's path.
 
     Raises
@@ -154,7 +154,7 @@ def nsys_export(nsys: str, report: Path) -> Path:
     return database
 
 
-def _run(command: list[str], what: str) -> str:
+def _run(command: Sequence[str | Path], what: str) -> str:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:

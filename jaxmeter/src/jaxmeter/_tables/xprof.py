@@ -26,8 +26,9 @@ schema(
     "xprof_tools",
     "Each row is a table that one of xprof's tools made from a trace, or a tool that made no "
     "table. A table with rows is saved as "
-    "`xprof_TOOL_N`, where N counts such tables of the tool from 0, or as `xprof_TOOL_PROGRAM` if "
-    "the tool shows a single program. The saved tables have xprof's own columns.",
+    "`xprof_TOOL_N`, where N counts such tables of the tool from 0. If the tool shows a single "
+    "program, the names are `xprof_TOOL_PROGRAM`, `xprof_TOOL_PROGRAM_1` and so on. The saved "
+    "tables have xprof's own columns.",
     tool="xprof's name of the tool",
     program="name of the program, for tools that show a single program",
     table="name under which the table is saved; empty if it is not saved",

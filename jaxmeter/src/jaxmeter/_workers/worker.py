@@ -121,8 +121,10 @@ def _work(benchmark: BenchmarkCase, progress: Progress) -> None:
     start = time.perf_counter()
     try:
         case = make_case(**benchmark.params)
-    except TypeError:
-        check_parameters("BenchmarkCase", make_case, benchmark.target, benchmark.params)
+    except TypeError as error:
+        # Without a frame below this one, the function was not entered: the call does not fit it.
+        if error.__traceback__ is not None and error.__traceback__.tb_next is None:
+            check_parameters("BenchmarkCase", make_case, benchmark.target, benchmark.params)
         raise
     progress.note(setup_seconds=time.perf_counter() - start)
     if not isinstance(case, Case):
