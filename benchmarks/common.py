@@ -222,9 +222,9 @@ def _track(suite: type[CaseSuite], quantity: str) -> Callable[..., Any]:
         summary = cache.get(suite().case("full", *point).name)
         if summary is not None and len(summary["times"].get(quantity, ())) == 1:
             raise NotImplementedError(
-                "skipped: only one process measured this time. asv cannot test a single sample and "
-                "would report every change by a factor above 1.1. Read the time in the report, or "
-                "compare commits with make review"
+                "skipped: only one process measured this quantity. asv cannot test a single sample "
+                "and would report every change by a factor above 1.1. Read the time in the report, "
+                "or compare commits with make review"
             )
 
     # asv reads these attributes.

@@ -61,7 +61,7 @@ class Habits(common.CaseSuite):
 class Loops(common.CaseSuite):
     """Program size, compile time and run time of a loop that computes sines.
 
-    Parameters are the kind of the loop and the number of its rounds.
+    Parameters are the kind of the loop and the number of its iterations.
     """
 
     suite = "loops"

@@ -147,7 +147,8 @@ def measure_range(grid: str, commits: str) -> int:
         described = subprocess.run([*ASV, "machine", "--yes"], cwd=ROOT, stdout=subprocess.DEVNULL)
         if described.returncode:
             raise CheckoutError(
-                f"asv machine --yes failed with exit status {described.returncode}; read its output"
+                f"asv machine --yes failed with exit status {described.returncode}; run this "
+                "command to see the reason"
             )
         # asv inherits the lock, so that the lock lasts as long as asv does.
         with subprocess.Popen(

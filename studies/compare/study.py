@@ -145,7 +145,10 @@ def _process(given: dict[str, Any], cache: str, timeout_seconds: float) -> dict[
         ) from None
     if done.returncode:
         message = done.stderr.strip().rpartition("\n")[2]
-        raise StudyError(f"{given['program']} failed with exit code {done.returncode}: {message}")
+        raise StudyError(
+            f"{given['program']} failed with exit code {done.returncode} "
+            f"({message or 'no message'}); correct the cause, then run the study again to resume"
+        )
     return json.loads(done.stdout)
 
 

@@ -27,7 +27,7 @@ _STEADY = "setup_and_evaluation_seconds", "evaluation_seconds"
 
 
 def table_of(rows: Sequence[Row]) -> str:
-    """Return a Markdown table: medians over the processes of a program, and the largest error.
+    """Return a Markdown table: medians over the processes of each program, and the largest error.
 
     Parameters
     ----------

@@ -89,7 +89,8 @@ class Rims:
         quad : (2, k) numbers of nodes of the grids along phi (whole torus) and theta.
         semi_axes : (2, k) semi-axes of the patches as angles in phi and theta.
         radius_in_nodes : required distance, in node spacings at the sample point.
-        bending : c in the factor 1 + c beta^2, by which the square of this distance is larger.
+        bending : c. The square of the required distance is multiplied by 1 + c beta^2, with beta
+            as in `Rims`.
         """
         angle = 2 * np.pi * radius_in_nodes / quad[1]
         radius = radius_in_nodes * np.sqrt(1 + bending * angle**2)

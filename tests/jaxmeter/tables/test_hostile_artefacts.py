@@ -71,7 +71,7 @@ def written_by(path, statements):
         (
             "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start, end, bytes); "
             "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (1, 2, 9223372036854775807)",
-            "a size larger than any memory",
+            "a value that is larger than any memory",
         ),
         ("CREATE TABLE StringIds (number, text)", "no such column"),
         (

@@ -72,8 +72,8 @@ class AuditedArray(ConstantArray):
 
 @dataclass(frozen=True)
 class Folding:
-    """An operation that depends only on captured arrays. The compiler evaluates such an operation
-    in every compile. This is called constant folding."""
+    """An operation that depends only on embedded arrays. The compiler may evaluate such an
+    operation in every compile. This is called constant folding."""
 
     operation: str
     """The name of the operation, such as ``sort``, ``cumsum`` or ``dot_general``."""

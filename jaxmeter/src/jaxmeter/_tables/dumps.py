@@ -79,7 +79,7 @@ class Dump:
 def dump_program(
     program: Case | jax.stages.Lowered, folder: Path, *, by_pass: bool = False
 ) -> Dump:
-    """Compile a program, and make XLA dump it to a folder.
+    """Compile a program, make XLA dump it to a folder, and return the dump.
 
     Parameters
     ----------

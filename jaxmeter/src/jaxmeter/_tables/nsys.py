@@ -251,7 +251,9 @@ def _frame(base: sqlite3.Connection, table: str, names: list[str]) -> pd.DataFra
     if "bytes" in needed and any(
         abs(row[needed.index("bytes")]) > _MOST_COPIED_BYTES for row in rows
     ):
-        raise ValueError(f"column 'bytes' of table {table!r} has a size larger than any memory")
+        raise ValueError(
+            f"column 'bytes' of table {table!r} has a value that is larger than any memory"
+        )
     return pd.DataFrame.from_records(rows, columns=[*numbers, *texts])
 
 
