@@ -180,7 +180,7 @@ def off_surface_gradient(
 
     Warns
     -----
-    AccuracyWarning : if more than 11 digits are requested; others as for `off_surface_field`.
+    AccuracyWarning : in addition, if more than 11 digits are requested.
     """
     with errors_named("off_surface_gradient"):
         rule = choose_off_surface(X, B, digits, nfp=nfp, half_period=half_period, gradient=True)
