@@ -27,7 +27,7 @@ def side_effects(module: ModuleType) -> None:
     traces, _ = own_counts(lambda: answers.extend([module.run(8.0, 3), module.run(8.0, 5)]))
     for times, (x, count) in zip((3, 5), answers, strict=True):
         expect_close(x, 8.0 / 2**times, f"run(8.0, {times}) should give x = {8.0 / 2**times}")
-        expect(int(count) == times, f"run(8.0, {times}) returns the count {int(count)}, not {times}")
+        expect(int(count) == times, f"run(8.0, {times}) counts {int(count)}, not {times} calls")
     expect(traces <= 1, f"`step` was traced {traces} times; once is enough", hint=2)
 
 
