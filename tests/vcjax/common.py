@@ -14,6 +14,20 @@ from vcjax._geometry.surface import outward_normals
 
 EQUILIBRIA = Path(__file__).parents[2] / "benchmarks" / "workloads" / "equilibria"
 
+SMALL_RULE = vcjax.Rule(
+    **dict.fromkeys(("surface_shape", "src_shape", "trg_shape"), (5, 10)),
+    **dict.fromkeys(("radial_count", "angular_count", "lagrange_count"), 4),
+    nfp=3,
+    half_period=False,
+    quad_nphi=15,
+    quad_ntheta=10,
+    patch_phi=1,
+    patch_theta=2,
+    margin=1,
+    cutoff=1.0,
+)
+"""A rule of three periods with 5 x 10 nodes each. A block has half as many rows as columns."""
+
 
 def optimised(function):
     """Return a jitted function that LLVM optimises, for programs that run long."""

@@ -7,8 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.vcjax.common import turn
-from vcjax import Rule
+from tests.vcjax.common import SMALL_RULE, turn
 from vcjax._geometry.symmetry import rotation
 from vcjax._kernels import far, pairs
 from vcjax._kernels.far import FIELD, block_shape, far_sum
@@ -16,19 +15,6 @@ from vcjax._kernels.gradient import GRADIENT
 from vcjax._kernels.pairs import pair_product, pair_weights
 from vcjax._options import Tiles
 
-# Three periods of 5 x 10 nodes; blocks are half as many rows as columns.
-RULE = Rule(
-    **dict.fromkeys(("surface_shape", "src_shape", "trg_shape"), (5, 10)),
-    **dict.fromkeys(("radial_count", "angular_count", "lagrange_count"), 4),
-    nfp=3,
-    half_period=False,
-    quad_nphi=15,
-    quad_ntheta=10,
-    patch_phi=1,
-    patch_theta=2,
-    margin=1,
-    cutoff=1.0,
-)
 TURNS = np.moveaxis(rotation(2 * np.pi / 3 * np.arange(3)), 2, 0)
 
 
@@ -51,7 +37,7 @@ def test_far_field_equals_the_plain_sum_whatever_the_tiles(tiles):
     targets = np.concatenate([sources.T[::9], rng.normal(size=(4, 3)) + [4.0, 0, 0]])
     grids = (v.reshape(3, 5, 10) for v in (sources, normals, B))
     given = (jnp.asarray(v) for v in (targets, *grids, TURNS))
-    result = far_sum(FIELD, RULE, Tiles(*tiles), *given)
+    result = far_sum(FIELD, SMALL_RULE, Tiles(*tiles), *given)
     expected = plain_sum(targets, sources, normals, B, 3)
     np.testing.assert_allclose(result.T, expected, rtol=1e-11, atol=1e-11 * np.abs(expected).max())
 
@@ -62,10 +48,10 @@ def test_far_gradient_is_the_symmetric_derivative_of_the_far_field_without_its_t
     grids = rng.normal(size=(3, 3, 5, 10)) + np.array([4.0, 0, 0])[:, None, None]
     targets = jnp.asarray(rng.normal(size=(4, 3)) + [4.0, 0, 0])
     given = [jnp.asarray(v) for v in (*grids, TURNS)]
-    result = far_sum(GRADIENT, RULE, Tiles(*tiles), targets, *given)
+    result = far_sum(GRADIENT, SMALL_RULE, Tiles(*tiles), targets, *given)
 
     def at(x):
-        return far_sum(FIELD, RULE, Tiles(*tiles), x[None], *given)[:, 0]
+        return far_sum(FIELD, SMALL_RULE, Tiles(*tiles), x[None], *given)[:, 0]
 
     slopes = jax.vmap(jax.jacfwd(at))(targets)
     even = 0.5 * (slopes + slopes.swapaxes(1, 2))
@@ -95,7 +81,7 @@ def test_a_kernel_can_limit_the_size_of_blocks(monkeypatch):
     given = [jnp.asarray(v) for v in values]
     for sources in (2**31 - 1, 20):
         limited = FIELD._replace(largest_block=40)
-        far_sum(limited, RULE, Tiles(sources, 6), *given)
+        far_sum(limited, SMALL_RULE, Tiles(sources, 6), *given)
     assert seen == [40, 20]
 
 
@@ -104,9 +90,9 @@ def test_each_target_can_leave_out_its_own_sources():
     targets, grids = rng.normal(size=(7, 3)), rng.normal(size=(3, 3, 5, 10))
     squares = rng.uniform(0.1, 3.0, size=7)
     given = [jnp.asarray(v) for v in (targets, *grids, TURNS)]
-    together = far_sum(GRADIENT, RULE, Tiles(16, 12), *given, punctured=jnp.asarray(squares))
+    together = far_sum(GRADIENT, SMALL_RULE, Tiles(16, 12), *given, punctured=jnp.asarray(squares))
     for k, square in enumerate(squares):
-        alone = far_sum(GRADIENT, RULE, Tiles(16, 12), *given, punctured=jnp.asarray(square))
+        alone = far_sum(GRADIENT, SMALL_RULE, Tiles(16, 12), *given, punctured=jnp.asarray(square))
         np.testing.assert_allclose(together[..., k], alone[..., k], rtol=1e-12, atol=1e-12)
 
 

@@ -3,21 +3,8 @@
 import jax.numpy as jnp
 import numpy as np
 
-from vcjax import Rule
+from tests.vcjax.common import SMALL_RULE
 from vcjax._kernels.rays import _grid_sum
-
-RULE = Rule(
-    **dict.fromkeys(("surface_shape", "src_shape", "trg_shape"), (5, 10)),
-    **dict.fromkeys(("radial_count", "angular_count", "lagrange_count"), 4),
-    nfp=3,
-    half_period=False,
-    quad_nphi=15,
-    quad_ntheta=10,
-    patch_phi=1,
-    patch_theta=2,
-    margin=1,
-    cutoff=1.0,
-)
 
 
 def test_nodes_at_the_distance_up_to_which_the_far_sum_leaves_out_nodes_get_the_far_kernel():
@@ -28,7 +15,7 @@ def test_nodes_at_the_distance_up_to_which_the_far_sum_leaves_out_nodes_get_the_
 
     def grid_sum(punctured):
         given = windows, (jnp.zeros(1), jnp.zeros(1)), jnp.ones(1), jnp.ones_like
-        return _grid_sum(x, *given, punctured, RULE)
+        return _grid_sum(x, *given, punctured, SMALL_RULE)
 
     np.testing.assert_array_equal(grid_sum(1.0), grid_sum(1.5))
     assert jnp.abs(grid_sum(1.0) - grid_sum(0.5)).max() > 0.1
