@@ -65,13 +65,9 @@ def check_vectors(
 
     The largest value must be 0, or from 1e-50 to 1e50. The values of a traced array cannot be read
     and are not checked. For an array on an accelerator, the largest value is computed on the
-    accelerator. The array is copied to the host only if this value is NaN or infinite.
-
-    Parameters
-    ----------
-    call, name : the call and the argument that the error names.
-    shape : the (nphi, ntheta) of the rule; None if any shape is allowed.
-    given_shape : the shape in which the user gave the values, if the caller has reshaped them.
+    accelerator. The array is copied to the host only if this value is NaN or infinite. `shape` is
+    the (nphi, ntheta) of the rule; None allows any shape. `given_shape` is the shape in which the
+    user gave the values, if the caller has reshaped them.
     """
     if not isinstance(values, jax.Array | np.ndarray):
         raise VcjaxError(
@@ -155,8 +151,7 @@ def check_points(call: str, points) -> None:
 def check_casing(call: str, casing, kind: type, prepare: str) -> None:
     """Raise `VcjaxError` unless a casing has the type `kind`, and its arrays are valid.
 
-    All arrays must be float64; near weights may also be float32. Arrays must have the shapes
-    that `_shapes` returns. Calls such as `jax.tree.map` can change dtypes and shapes.
+    Calls such as `jax.tree.map` can change the dtypes and the shapes of the arrays.
     """
     if not isinstance(casing, kind):
         raise VcjaxError(
@@ -204,8 +199,7 @@ def _shapes(casing) -> dict[str, tuple[int, ...]]:
 def check_constants(call: str, constants, kind: type, make: str) -> None:
     """Raise `VcjaxError` unless `constants` are of type `kind` and contain float64 arrays.
 
-    `make` is the function that the error names. `surface_nodes` checks that the tables belong to
-    the rule.
+    The error names `make`. `surface_nodes` checks that the tables belong to the rule.
     """
     if not isinstance(constants, kind):
         raise VcjaxError(
@@ -231,12 +225,7 @@ def check_symmetry(call: str, nfp, half_period) -> tuple[int, bool]:
 def check_concrete(
     call: str, name: str, values, shape: tuple[int, int] | None = None
 ) -> np.ndarray:
-    """Return checked vectors (nphi, ntheta, 3) as a NumPy array (3, nphi, ntheta).
-
-    Raises
-    ------
-    VcjaxError : if the values are traced, or if `check_vectors` raises an error for them.
-    """
+    """Return checked vectors (nphi, ntheta, 3), not traced, as a NumPy array (3, nphi, ntheta)."""
     if isinstance(values, Tracer):
         raise VcjaxError(
             f"{call} got a traced {name}, but must read the values of {name} on the host. Make "
@@ -248,12 +237,7 @@ def check_concrete(
 
 
 def check_surface(call: str, X, nfp: int, half_period: bool) -> np.ndarray:
-    """Return the points of X as a NumPy array (3, nphi, ntheta).
-
-    Raises
-    ------
-    VcjaxError : if X is traced or invalid, has too few points, or is not closed.
-    """
+    """Return the checked points of a closed surface X as a NumPy array (3, nphi, ntheta)."""
     points = check_concrete(call, "X", X)
     if points.shape[1] < 1 or points.shape[2] < 4:
         raise VcjaxError(

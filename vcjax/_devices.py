@@ -24,20 +24,7 @@ Devices: TypeAlias = Mesh | Sequence[Any] | None
 def device_mesh(call: str, devices, target_count: int | None = None) -> Mesh | None:
     """Return the mesh over which targets are divided, or None if `devices` is None.
 
-    Parameters
-    ----------
-    call : name of the call, for errors.
-    devices : see `Devices`.
-    target_count : number of targets, or None if it is not known yet.
-
-    Raises
-    ------
-    VcjaxError : in any of these cases
-
-        - `devices` is not a mesh or a list of devices, is empty, or repeats a device.
-        - There are more devices than targets.
-        - A device is not of JAX's default platform.
-        - No device belongs to this process.
+    `target_count` is None if the number of targets is not known yet.
     """
     if devices is None:
         return None
@@ -103,18 +90,10 @@ def divided(
 ) -> Any:
     """Call ``function(targets, *everywhere)`` on each device with its share of the targets.
 
-    If the mesh is None, call the function once with all targets.
-
-    Parameters
-    ----------
-    targets : arrays to divide along their first axis. Copies of the last entry are first appended,
-        until the number of entries is a multiple of the number of devices.
-    everywhere : arrays that each device uses whole.
-    axis : axis of the results along which the targets lie.
-
-    Returns
-    -------
-    The results, still divided over the devices, including the results of the appended copies.
+    The arrays of targets are divided along their first axis. Copies of the last target are first
+    appended, until the number of targets is a multiple of the number of devices. The results stay
+    divided along `axis`, and contain the results of the copies. If the mesh is None, the function
+    is called once with the targets as they are.
     """
     if mesh is None:
         return function(targets, *everywhere)
@@ -138,17 +117,7 @@ def divided(
 def over_targets(
     function: Callable, mesh: Mesh | None, targets: Any, *everywhere: Any, count: int, axis: int = 0
 ) -> Any:
-    """Call `divided`, gather the results, and drop the results of the appended copies.
-
-    Parameters
-    ----------
-    count : number of targets.
-    axis : axis of the results along which the targets lie.
-
-    Returns
-    -------
-    The first `count` results along `axis`, with a copy on every device.
-    """
+    """Call `divided`, gather the results on every device, and return the first `count` of them."""
     result = divided(function, mesh, targets, *everywhere, axis=axis)
     if mesh is not None:
         result = lax.with_sharding_constraint(result, NamedSharding(mesh, PartitionSpec()))

@@ -221,13 +221,7 @@ def _gradient(rows: Rows, casing: GradientCasing, B, tiles: Tiles, sign: float):
 def gradient_operator(
     casing: GradientCasing, nodes: Float[Array, "3 row column"], tiles: Tiles, rows: Rows = None
 ) -> Float[Array, "3 3 tphi ttheta"]:
-    """Return FP grad T[B] at the targets, in laboratory components.
-
-    Parameters
-    ----------
-    nodes : B on the continued nodes (`vcjax._geometry.nodes`), in laboratory components.
-    rows : see `Rows`.
-    """
+    """Return FP grad T[B] at the targets, in laboratory components; `nodes` is from `on_nodes`."""
     return symmetric_traceless(apply_operator(_KERNELS, casing, nodes, tiles, rows))
 
 

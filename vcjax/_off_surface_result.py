@@ -65,16 +65,10 @@ def missed_parts(rule: Rule, B, xp: Any):
 def field_result(
     rule: Rule, tiles: Tiles, points: Float[Array, "n 3"], nodes: Nodes, missed, used: Any
 ) -> OffSurface:
-    """Return the fields at n points.
+    """Return the fields at n points; n is a value of `filled_count`.
 
-    Parameters
-    ----------
-    tiles : largest sizes of tiles of the far sum, and their dtype.
-    points : (n, 3) laboratory components; n is a value of `filled_count`.
-    nodes : nodes of the surface, and the total field on them.
-    missed : estimates from `missed_parts`.
-    used : number of points to evaluate, counted from the first; it may be traced. If None, all
-        points are evaluated.
+    `missed` is from `missed_parts`. The first `used` points are evaluated; `used` may be traced. If
+    it is None, all points are evaluated.
     """
     foot = nearest(*lax.stop_gradient((points, nodes.surface)), rule, used)
     found = transforms(rule, tiles, nodes, points, foot, used)
@@ -181,13 +175,5 @@ def _(primals, tangents):
 
 
 def _is_inside(transform, known) -> Bool[Array, " n"]:
-    """Return whether each point is inside the surface.
-
-    T of the test field (`known_field`) is the test field itself at points inside, and 0 at points
-    outside.
-
-    Parameters
-    ----------
-    transform, known : (n, 3) each; T of the test field, and the test field itself.
-    """
+    """Return whether points are inside: T of the test field is this field inside, and 0 outside."""
     return ((transform - 0.5 * known) * known).sum(axis=1) > 0

@@ -114,14 +114,7 @@ def resolve_tiles(
 ) -> Tiles:
     """Return the tiles of a call, with ``"auto"`` replaced by the size in force.
 
-    Parameters
-    ----------
-    grouped : whether targets are evaluated in groups, each on one processor; see
-        `vcjax._programs.groups`.
-
-    Raises
-    ------
-    VcjaxError : if a size, given or from the environment, is not an integer from 1 to 2^31 - 1.
+    If `grouped`, targets are evaluated in groups, each on one processor (`vcjax._programs.groups`).
     """
     sources, targets = _sizes(call, operator, grouped).values()
     return Tiles(
@@ -136,10 +129,6 @@ def resolve_far_dtype(call: str, rule: Rule, far_dtype: str) -> str:
 
     On W7-X, "float32" adds an error of at most 3e-6 of max |B|. At half of the targets, this error
     is less than 1e-7.
-
-    Raises
-    ------
-    VcjaxError : if `far_dtype` is unknown, or "float32" for a quadrature of 6 digits or more.
     """
     allowed = rule.cutoff <= _LARGEST_FLOAT32_CUTOFF
     if far_dtype == "auto":
@@ -160,11 +149,9 @@ def resolve_far_dtype(call: str, rule: Rule, far_dtype: str) -> str:
 class NearOptions(NamedTuple):
     """Options of the near weights.
 
-    Attributes
-    ----------
-    streamed : whether weights are recomputed at each evaluation instead of stored.
-    dtype : precision of stored weights, "float64" or "float32".
-    block : largest number of targets whose weights are computed at once.
+    If `streamed`, the weights are recomputed at each evaluation instead of stored. `dtype` is the
+    precision of stored weights. `block` is the largest number of targets whose weights are computed
+    at once.
     """
 
     streamed: bool
@@ -187,19 +174,8 @@ def resolve_near(
 ) -> NearOptions:
     """Return the near options of a call, and check that stored weights fit into memory.
 
-    Parameters
-    ----------
-    parts : number of weights for each node of a patch.
-    near_weights, near_block_size : see `prepare`.
-    grouped : whether weights are computed in groups of rows, each on one processor.
-
-    Raises
-    ------
-    VcjaxError : if an option is invalid, or if weights to be stored do not fit into memory.
-
-    Warns
-    -----
-    AccuracyWarning : if weights in "float32" do not keep the digits of the rule.
+    `parts` is the number of weights for each node of a patch. If `grouped`, weights are computed in
+    groups of rows, each on one processor.
     """
     if near_weights not in ("float64", "float32", "streamed"):
         raise VcjaxError(
@@ -238,13 +214,7 @@ def weights_shortage(call: str, rule: Rule, parts: int, itemsize: int = 8) -> st
 
 
 def weights_bytes(rule: Rule, parts: int, itemsize: int = 8) -> int:
-    """Return the bytes of the near weights of all targets.
-
-    Parameters
-    ----------
-    parts : number of weights for each node of a patch.
-    itemsize : bytes of a weight.
-    """
+    """Return the bytes of the near weights of all targets, with `parts` weights for each node."""
     patch = (2 * rule.reach_phi + 1) * (2 * rule.reach_theta + 1)
     return rule.target_count * parts * patch * itemsize
 
@@ -252,12 +222,8 @@ def weights_bytes(rule: Rule, parts: int, itemsize: int = 8) -> int:
 def memory_shortage(what: str, needed: int, advice: str) -> str:
     """Return an error message if more bytes are needed than the device has, else "".
 
-    Parameters
-    ----------
-    what : beginning of the message: the call, its arguments, and a plural noun for the arrays that
-        need the memory.
-    needed : number of bytes.
-    advice : sentence that says what to try.
+    The message begins with `what`: the call, its arguments, and a plural noun for the arrays that
+    need the memory. It ends with the sentence `advice`.
     """
     available = device_bytes()
     if needed <= available:
@@ -267,10 +233,7 @@ def memory_shortage(what: str, needed: int, advice: str) -> str:
 
 
 def device_bytes() -> int:
-    """Return the memory of the first device of this process in bytes.
-
-    On a CPU, return the memory that this process may use.
-    """
+    """Return the bytes of the first device of this process; on a CPU, those the process may use."""
     stats = jax.local_devices()[0].memory_stats()
     if stats and "bytes_limit" in stats:
         return int(stats["bytes_limit"])
@@ -290,10 +253,7 @@ def _size(call: str, name: str, value: int | str, auto: int) -> int:
 
 
 def _sizes(call: str, operator: Operator, grouped: bool) -> dict[str, Setting]:
-    """Return the tile sizes of sources and targets, in this order, each with its origin.
-
-    The keys are the names of the environment variables that may set them.
-    """
+    """Return the tile sizes of sources and targets, by the names of their environment variables."""
     auto = _AUTO.get(jax.default_backend(), _AUTO["gpu"])[operator]
     if grouped and operator != "BOFF":
         auto = _GROUPED
@@ -304,10 +264,7 @@ def _sizes(call: str, operator: Operator, grouped: bool) -> dict[str, Setting]:
 
 
 def _from_environment(call: str, name: str, count: int) -> list[Setting]:
-    """Return `count` sizes from an environment variable, or [] if it is unset or empty.
-
-    A single integer stands for all `count` sizes.
-    """
+    """Return `count` sizes from an environment variable, or [] if it is unset or empty."""
     text = os.environ.get(name, "").strip()
     if not text:
         return []

@@ -58,10 +58,7 @@ class Prepared:
 
     @property
     def area_normals(self) -> Float[Array, "3 row column"]:
-        """The outward normals of the quadrature nodes of one period, in laboratory components.
-
-        The length of a normal is the area that its node stands for.
-        """
+        """The outward normals of these nodes; the length of a normal is the area of its node."""
         return one_period(self.nodes[3:6], self.rule)
 
 
@@ -91,12 +88,10 @@ Rows: TypeAlias = Int[Array, " some"] | None
 class Kernels(NamedTuple):
     """The functions that distinguish the operator of fields from the operator of gradients.
 
-    Attributes
-    ----------
-    far : kernel of the sum over all sources.
-    weights_at : maps nodes and tables to a function that returns the near weights of targets.
-    combine : maps near weights and the field on patches to values at the targets.
-    puncture : function from a rule to the `puncture` of `vcjax._kernels.near.split_weights`.
+    `far` is the kernel of the sum over all sources. `weights_at` maps nodes and tables to a
+    function that returns the near weights of targets. `combine` maps near weights and the field on
+    patches to values at the targets. `puncture` maps a rule to the `puncture` of
+    `vcjax._kernels.near.split_weights`.
     """
 
     far: Kernel
@@ -203,13 +198,8 @@ def apply_operator(
 ) -> Float[Array, "*components tphi ttheta"]:
     """Apply an operator to a field; return laboratory components of the values at the targets.
 
-    Parameters
-    ----------
-    kernels : the kernels of the operator.
-    B : the field on the continued nodes, from `on_nodes`.
-    tiles : largest sizes of tiles of the far sum, and their dtype.
-    rows : see `Rows`. If rows are given, the result has these rows only, and the casing must have
-        no `devices`.
+    `B` is the field on the continued nodes, from `on_nodes`. If rows are given, the result has
+    these rows only, and the casing must have no `devices`.
     """
     rule, rank = casing.rule, kernels.far.rank
     targets = on_rows(at_targets(casing.sources, rule), rows).reshape(3, -1).T

@@ -125,11 +125,8 @@ def _missed_slopes(samples: np.ndarray, lengths: np.ndarray, rule: Rule) -> floa
     """Estimate the largest part of a field's derivatives that its grid and the patches miss.
 
     The derivatives are taken along the surface. The result has the unit of B over the unit of X.
-
-    Parameters
-    ----------
-    samples : (3, n, m) one period of the field, in components that rotate with phi.
-    lengths : (2, tphi, ttheta) lengths of the dual tangents of phi and theta at the targets.
+    `samples` is one period of the field, in components that rotate with phi. `lengths` has the
+    shape (2, tphi, ttheta): lengths of the dual tangents of phi and theta at the targets.
     """
     rows, columns = samples.shape[1:]
     start, step = symmetry.field_angles(rows, rule.nfp, rule.half_period)
@@ -172,10 +169,7 @@ def _test_gradient(rows: Rows, casing: GradientCasing, tiles: Tiles):
 
 
 def _external_fields(casing: Casing | GradientCasing):
-    """Return two external fields on the nodes: e_z, and e_phi/R scaled to a maximum of 1.
-
-    Each has the shape (3, row, column).
-    """
+    """Return e_z, and e_phi/R scaled to a maximum of 1, on the nodes: (3, row, column) each."""
     x, y, z = casing.nodes[:3]
     radius, zero = jnp.hypot(x, y), jnp.zeros_like(x)
     vertical = jnp.stack([zero, zero, jnp.ones_like(z)])
@@ -183,10 +177,7 @@ def _external_fields(casing: Casing | GradientCasing):
 
 
 def _toroidal_gradient(casing: GradientCasing, rows: Rows) -> Float[Array, "3 3 tphi ttheta"]:
-    """Return the gradient of the toroidal field b of `_external_fields`, at the targets in `rows`.
-
-    Its index order is [i, k] = d_i b_k.
-    """
+    """Return [i, k] = d_i b_k of the toroidal field b of `_external_fields`, at the targets."""
     radius = jnp.hypot(casing.sources[0], casing.sources[1]).min()
     x, y, _ = on_rows(at_targets(casing.sources, casing.rule), rows)
     zero = jnp.zeros_like(x)

@@ -31,12 +31,10 @@ Tangents: TypeAlias = tuple[Float[np.ndarray, "3 n m"], Float[np.ndarray, "3 n m
 class Crossing(NamedTuple):
     """The current and the flux through a surface, relative to the size of the field.
 
-    Attributes
-    ----------
-    current : approximate root mean square of n . curl B, relative to max |B| / (minor radius): the
-        root mean square of n . curl B |X_phi x X_theta|, divided by max |B| and by the root mean
-        square of |X_phi|.
-    flux : net flux of B, relative to the integral of |B|; 0 for half periods, by symmetry.
+    `current` is about the root mean square of n . curl B, relative to max |B| / (minor radius). It
+    is the root mean square of n . curl B |X_phi x X_theta|, divided by max |B| and by the root mean
+    square of |X_phi|. `flux` is the net flux of B, relative to the integral of |B|; it is 0 for
+    half periods, by symmetry.
     """
 
     current: float
@@ -46,12 +44,10 @@ class Crossing(NamedTuple):
 def tangents_at_field(
     samples: Float[np.ndarray, "3 a b"], nfp: int, half_period: bool, shape: tuple[int, int]
 ) -> Tangents:
-    """Return the tangents of a surface at the points of a field, over a whole period.
+    """Return the tangents of a surface at the points of `symmetry.field_period`, for a field.
 
-    Parameters
-    ----------
-    samples : one period of the surface, from `symmetry.surface_period`.
-    shape : (nphi, ntheta) of the field. The tangents are at the points of `symmetry.field_period`.
+    `samples` is one period of the surface, from `symmetry.surface_period`. `shape` is the
+    (nphi, ntheta) of the field.
     """
     rows, columns = shape[0] * (2 if half_period else 1), shape[1]
     matrices = _onto_rows(samples.shape[1], nfp, half_period, rows)
@@ -75,11 +71,7 @@ def tangents_at_field(
 
 @lru_cache(maxsize=16)
 def _onto_rows(count: int, nfp: int, half_period: bool, rows: int) -> np.ndarray:
-    """Return two matrices for samples along phi, with the shape (2, 1, row, n).
-
-    The first matrix interpolates the samples to the rows, and the second matrix gives the phi
-    derivatives of the samples at the rows. `symmetry.field_angles` gives the angles of the rows.
-    """
+    """Return matrices (2, 1, row, n) from samples along phi to their values and slopes at rows."""
     angles = symmetry.equispaced(*symmetry.field_angles(rows, nfp, half_period), rows)
     matrices = resample.interpolation_matrices(count, 0.0, 2 * np.pi / nfp, angles)
     return np.stack(matrices)[:, None]
@@ -90,12 +82,8 @@ def crossing(
 ) -> Crossing:
     """Return the current and the flux through a surface.
 
-    Derivatives are computed from Fourier modes. Only the lowest third of the modes is used.
-
-    Parameters
-    ----------
-    field : B, in components that rotate with phi.
-    tangents : from `tangents_at_field`, at the points of the field.
+    The current is computed from the lowest third of the Fourier modes. `field` is B at the points
+    of the tangents, in components that rotate with phi.
     """
     _, n, m = field.shape
     covariant = np.stack([np.einsum("ijk,ijk->jk", field, v) for v in tangents])
@@ -117,11 +105,9 @@ def crossing(
 def _resolved(n: int, m: int) -> tuple[tuple, np.ndarray, np.ndarray, np.ndarray]:
     """Return the lowest third of the modes of an (n, m) grid, for a real Fourier transform.
 
-    Returns
-    -------
-    resolved : index arrays of these modes.
-    slope_phi, slope_theta : their mode numbers along phi and along theta, times the imaginary unit.
-    weight : factor of each mode in the power: 2 if the negative mode is not stored, else 1.
+    The results are index arrays of these modes; their mode numbers along phi and along theta, times
+    the imaginary unit; and the factor of each mode in the power, which is 2 if the negative mode is
+    not stored, else 1.
     """
     modes_phi, modes_theta = np.fft.fftfreq(n, 1 / n), np.arange(m // 2 + 1)
 

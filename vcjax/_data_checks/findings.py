@@ -63,9 +63,7 @@ def warn_of_surface(call: str, surface: WatchedSurface) -> None:
 def warn_of_field(call: str, spectrum: Spectrum, surface: WatchedSurface, *, reused: bool) -> None:
     """Warn if a field is not resolved, has errors, or does not belong to its surface.
 
-    Parameters
-    ----------
-    reused : whether the rule of the surface may have been chosen for another field.
+    If `reused`, the rule of the surface may have been chosen for another field.
     """
     rule = surface.rule
     largest = spectrum.largest

@@ -1,4 +1,8 @@
-"""Check whether a rule is fine enough for a surface or field that it was not chosen for."""
+"""Check whether a rule is fine enough for a surface or field that it was not chosen for.
+
+`samples` is one period of the surface, from `symmetry.surface_period`. A spectrum is the spectrum
+of one period of the field, in components that rotate with phi.
+"""
 
 import numpy as np
 
@@ -29,10 +33,6 @@ def lacks_for_surface(rule: Rule, samples: Float[np.ndarray, "3 a b"]) -> float:
     The demands are about the same as in `choose`. The nodes must resolve the surface normals and
     the gaps between sheets (parts of the surface that face each other). Patches must be as large as
     the range of the near kernel.
-
-    Parameters
-    ----------
-    samples : one period of the surface, from `symmetry.surface_period`.
     """
     epsilon, radius = RIM_KERNEL * np.exp(-(rule.cutoff**2)), rule.cutoff**2 / np.pi
     quad = np.array([rule.quad_nphi, rule.quad_ntheta])
@@ -74,11 +74,7 @@ def is_resolved(
 ) -> bool:
     """Return whether the grid of a rule has at least the nodes that `choose` demands for a field.
 
-    Parameters
-    ----------
-    spectrum : spectrum of one period of the field, co-rotating components.
-    digits : accuracy of the field, or of its gradient if `samples` is given.
-    samples : one period of the surface, from `symmetry.surface_period`.
+    `digits` is the accuracy of the field, or of its gradient if `samples` is given.
     """
     nodes = np.array([rule.quad_nphi, rule.quad_ntheta], dtype=float)
     count, wanted = rule.lagrange_count, quadrature_digits(digits, samples is not None)
@@ -96,11 +92,6 @@ def missed_by_rule(rule: Rule, spectrum: Spectrum, samples: Float[np.ndarray, "3
     """Estimate the error of interpolating a field on the patches of a rule.
 
     The error is relative to max |B|; for a rule of gradients, to max |grad B|.
-
-    Parameters
-    ----------
-    spectrum : spectrum of one period of the field, co-rotating components.
-    samples : one period of the surface, from `symmetry.surface_period`.
     """
     if rule.gradient:
         slopes = Slopes(spectrum, samples, rule.nfp, rule.half_period)

@@ -51,11 +51,8 @@ class Outlier(NamedTuple):
 class Spectrum:
     """The spectrum of a vector field on a grid over a whole period of both angles.
 
-    Attributes
-    ----------
-    values : (3, n, m) components, periodic in both angles, in any unit.
-    copies : number of values that one wrong point of the data affects. It is 2 if half of the
-        values are mirror images of the other half, else 1.
+    `copies` is the number of values that one wrong point of the data affects. It is 2 if half of
+    the values are mirror images of the other half, else 1.
     """
 
     values: Float[np.ndarray, "3 n m"]
@@ -87,10 +84,7 @@ class Spectrum:
     def steepness(self, nfp: int, lengths) -> float:
         """Estimate the steepest slope: 2.5 times the root mean square of the derivatives.
 
-        Parameters
-        ----------
-        nfp : number of field periods; mode numbers along phi are those of one period.
-        lengths : lengths of the surface tangents along phi and theta.
+        `lengths` are the lengths of the surface tangents along phi and theta.
         """
         _, n, m = self.values.shape
         slopes = nfp * np.fft.fftfreq(n, 1 / n)[:, None], np.arange(m // 2 + 1.0)
@@ -103,20 +97,11 @@ class Spectrum:
     def missed(self, axis: int, slope: int = 0) -> tuple[float, float]:
         """Estimate the largest value that the grid misses along an axis, and the decay of modes.
 
-        The estimate is the largest local amplitude of the last modes, times the sum of the
-        geometric series that continues their decay, or times 1 if this sum is less. On known fields
-        the estimate was 0.5 to 2.3 times the error of interpolation.
-
-        Parameters
-        ----------
-        axis : 1 or 2.
-        slope : 0 for values; 1 for derivatives along the axis, which weight each mode by its mode
-            number in a period.
-
-        Returns
-        -------
-        missed : the estimate, in the unit of the values.
-        decay : ratio of the amplitudes of successive modes.
+        The axis is 1 or 2. The estimate is the largest local amplitude of the last modes, times the
+        sum of the geometric series that continues their decay, or times 1 if this sum is less. On
+        known fields the estimate was 0.5 to 2.3 times the error of interpolation. The decay is the
+        ratio of the amplitudes of successive modes. If `slope` is 1, the estimate is for
+        derivatives along the axis: each mode is weighted by its mode number in a period.
         """
         if self.values.shape[axis] < 2:
             return 0.0, self._decay(axis)
@@ -130,11 +115,7 @@ class Spectrum:
         return largest * max(1.0, decay / (1 - decay)), decay
 
     def _decay(self, axis: int) -> float:
-        """Return the ratio of the amplitudes of successive modes, for the upper half of the modes.
-
-        The ratio is at most `_SLOWEST`. It is 0.5 if there are fewer than 5 modes, or if all
-        amplitudes are 0.
-        """
+        """Return the ratio of the amplitudes of successive modes in the upper half of the modes."""
         share = self._amplitudes[axis - 1]
         if share.size < 5 or not share.any():
             return 0.5
@@ -206,12 +187,9 @@ def _folded(values: np.ndarray, axis: int) -> np.ndarray:
 
 @lru_cache(maxsize=32)
 def _last_waves(count: int, slope: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weights of the last k modes of a grid, and these modes at the grid's points.
+    """Return the weights (k,) of the last k modes of a grid, and these modes at its points.
 
-    Returns
-    -------
-    weight : (k,) weights.
-    waves : (2 k, count) the cosines of all k modes, then the sines.
+    The modes have the shape (2 k, count): the cosines of all k modes, then the sines.
     """
     last = count // 2
     modes = np.arange(last - 1 if last >= 4 else last, last + 1)
@@ -223,11 +201,9 @@ def _last_waves(count: int, slope: int) -> tuple[np.ndarray, np.ndarray]:
 class _Corner(NamedTuple):
     """A corner of the spectrum: the modes in the upper half along both axes.
 
-    Attributes
-    ----------
-    modes, outer, inner : (n, k) masks of all coefficients in the corner, of its highest modes,
-        and of its other modes.
-    counts : numbers of modes in outer and inner, with both signs of theta's mode number.
+    The masks (n, k) are for all coefficients in the corner, for its highest modes (outer), and for
+    its other modes (inner). `counts` are the numbers of modes in outer and inner, with both signs
+    of theta's mode number.
     """
 
     modes: np.ndarray
@@ -238,10 +214,10 @@ class _Corner(NamedTuple):
 
 @lru_cache(maxsize=32)
 def _corners(n: int, m: int) -> list[_Corner]:
-    """Return the two corners of the spectrum of an (n, m) grid.
+    """Return the two corners of the spectrum of an (n, m) grid; a single corner if n is below 4.
 
     In one corner, the mode numbers along phi and theta have the same sign. In the other corner,
-    they have opposite signs. If there are fewer than 4 rows, return a single corner of all rows.
+    they have opposite signs.
     """
     along_phi, along_theta = np.fft.fftfreq(n)[:, None], np.arange(m // 2 + 1) / m
     height = np.maximum(np.abs(along_phi), along_theta)

@@ -16,11 +16,7 @@ from vcjax._quadrature.rule import Rule
 class WatchedSurface:
     """A stored surface, used to check the fields that are evaluated with its casings.
 
-    Attributes
-    ----------
-    rule : the rule of the casings.
-    X : (nphi, ntheta, 3) points of the surface.
-    checked : hashes of the fields that were checked, in order.
+    The keys of `checked` are the hashes of the fields that were checked, in order.
     """
 
     rule: Rule

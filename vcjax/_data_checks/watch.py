@@ -35,12 +35,7 @@ _watched: "WeakKeyDictionary[Any, WatchedSurface]" = WeakKeyDictionary()
 def check_chosen(call: str, rule: Rule, X, B, samples: np.ndarray, spectrum: Spectrum) -> None:
     """Check the surface X and the field B that a rule was chosen for; warn if they are doubtful.
 
-    Parameters
-    ----------
-    call : the call that the warnings name.
-    X, B : surface points (nphi, ntheta, 3) and field (src_nphi, src_ntheta, 3).
-    samples : ``symmetry.surface_period`` of X.
-    spectrum : ``field_spectrum`` of B.
+    `samples` is ``symmetry.surface_period`` of X; `spectrum` is ``field_spectrum`` of B.
     """
     surface = _surface(rule, np.asarray(X))
     surface.samples = samples
@@ -75,12 +70,8 @@ def watch_alike(made: Any, casing: Any) -> None:
 def check_evaluated(call: str, watched: Any, B, *, first_only: bool = False) -> None:
     """Check a field, or the first field of a batch, unless it is zero or was checked before.
 
-    Parameters
-    ----------
-    call : the call that the warnings name.
-    watched : a casing, or an object given to `watch_alike`.
-    B : (..., nphi, ntheta, 3) one field or a batch.
-    first_only : check nothing if any field was checked before on the surface of `watched`.
+    `watched` is a casing, or an object given to `watch_alike`. If `first_only`, nothing is checked
+    if any field was checked before on the surface of `watched`.
     """
     surface = _watched.get(watched) if on_host(B) else None
     if surface is None or (surface.checked and (first_only or not in_host_memory(B))):

@@ -19,17 +19,7 @@ def read_netcdf(
 ) -> dict[str, np.ndarray]:
     """Return the named variables of a file as float64 arrays in native byte order.
 
-    Parameters
-    ----------
-    call : name of the calling function, for errors.
-    path : path of the file.
-    names : names of the variables.
-    kind : the kind of file expected, for errors, such as "a VMEC output wout_*.nc".
-
-    Raises
-    ------
-    VcjaxError : if the path is invalid, or if the file is missing, not NetCDF-3, damaged, or lacks
-        a variable.
+    Errors name the expected `kind` of file, such as "a VMEC output wout_*.nc".
     """
     try:
         path = Path(path)

@@ -16,14 +16,7 @@ _NFP_LIMIT = 1000
 
 
 def read_variables(path: str | PathLike[str]) -> dict[str, np.ndarray]:
-    """Return scalars, mode numbers and radial profiles of Fourier coefficients.
-
-    The keys are the names that VMEC gives to these variables.
-
-    Raises
-    ------
-    VcjaxError : for the same reasons as `vcjax.wout.read_wout`.
-    """
+    """Return scalars, mode numbers and radial profiles of Fourier coefficients, by VMEC's names."""
     names = (*_SCALARS, *_MODES, *_PROFILES)
     data = read_netcdf(_CALL, path, names, kind="a VMEC output wout_*.nc")
     _check_shapes(path, data)
@@ -67,10 +60,7 @@ def _check_shapes(path, data):
 
 
 def _check_numbers(path, data):
-    """Raise `VcjaxError` unless all used numbers are finite, and boundary and field are not zero.
-
-    Also raise `VcjaxError` for an equilibrium without stellarator symmetry.
-    """
+    """Raise `VcjaxError` for NaN or infinity, a lack of stellarator symmetry, or a zero edge."""
     used = {name: data[name][-2:] if name in _PROFILES else data[name] for name in data}
     for name, values in used.items():
         if not np.isfinite(values).all():
@@ -92,10 +82,7 @@ def _check_numbers(path, data):
 
 
 def _check_modes(path, data):
-    """Raise `VcjaxError` unless nfp and all mode numbers are valid integers.
-
-    nfp must be from 1 to `_NFP_LIMIT`, and each toroidal mode number must be a multiple of nfp.
-    """
+    """Raise `VcjaxError` unless nfp and mode numbers are integers, along phi multiples of nfp."""
     nfp = data["nfp"]
     if not 1 <= nfp <= _NFP_LIMIT or nfp % 1:
         raise _foreign(path, f"nfp = {nfp:g}; it must be an integer from 1 to {_NFP_LIMIT}")

@@ -29,11 +29,7 @@ from vcjax.interfaces._surface_setup import (
 def _on_surface(part: str, evaluate: Callable, kind: str) -> tuple[Callable, Callable]:
     """Return two methods that compute a quantity on the surface, for one field and for a batch.
 
-    Parameters
-    ----------
-    part : name of the quantity, such as "external_gradB".
-    evaluate : function of vcjax that computes it, such as `vcjax.external_gradient`.
-    kind : "field" or "gradient".
+    `part` is the name of the quantity, such as "external_gradB".
     """
     turned = _TURNED[kind]
 
@@ -72,13 +68,7 @@ def _on_surface(part: str, evaluate: Callable, kind: str) -> tuple[Callable, Cal
 
 
 def _off_surface(part: str, evaluate: Callable, kind: str) -> Callable:
-    """Return the method that computes a quantity at points off the surface.
-
-    Parameters
-    ----------
-    part, evaluate : see `_on_surface`.
-    kind : "off" or "off_gradient".
-    """
+    """Return the method that computes a quantity, such as "external_gradB", off the surface."""
 
     def method(self: "VirtualCasingJAX", B0: Any, *, X_trg: Any, **knobs: Any) -> Any:
         call = f"compute_{part}_offsurf"

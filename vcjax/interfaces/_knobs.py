@@ -27,12 +27,8 @@ _REFUSED = {
 class Knobs(NamedTuple):
     """The keyword arguments of a call, translated for vcjax.
 
-    Attributes
-    ----------
-    casing : options of the casing; see `SurfaceSetup.casing`.
-    chunks : tile sizes of the sum over pairs of targets and sources.
-    donate : whether the result may reuse the memory of the field.
-    return_estimate : whether to return estimated errors as well.
+    `casing` contains options of `SurfaceSetup.casing`; `chunks` contains tile sizes. If `donate`,
+    the result may reuse the memory of the field.
     """
 
     casing: dict[str, Any]
@@ -42,17 +38,10 @@ class Knobs(NamedTuple):
 
 
 def read_knobs(call: str, kind: str, knobs: dict[str, Any]) -> Knobs:
-    """Return the keyword arguments of a call, translated for vcjax.
+    """Translate the keyword arguments of a call; `kind` is as for `SurfaceSetup.casing`.
 
-    Parameters
-    ----------
-    kind : "field", "gradient", "off" or "off_gradient", as for `SurfaceSetup.casing`.
-    knobs : keyword arguments that the user gave.
-
-    Raises
-    ------
-    VcjaxError : if a keyword is unknown, is invalid or does not apply to the call, or if ignoring
-        a keyword without an equivalent in vcjax could change a result.
+    Raise `VcjaxError` if a keyword is unknown, is invalid or does not apply to the call, or if
+    ignoring a keyword without an equivalent in vcjax could change a result.
     """
     off = kind.startswith("off")
     known = dict(knobs)

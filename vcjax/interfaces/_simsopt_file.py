@@ -54,12 +54,7 @@ def check_filename(call: str, filename: Any) -> str:
 
 
 def write(filename: str | PathLike[str], values: Any) -> None:
-    """Write the attributes of a `VirtualCasing` to a NetCDF file that simsopt can read.
-
-    Raises
-    ------
-    VcjaxError : if the file name is not valid, or the file cannot be written.
-    """
+    """Write the attributes of a `VirtualCasing` to a NetCDF file that simsopt can read."""
     filename = check_filename("save", filename)
     try:
         with netcdf_file(filename, "w") as file:
@@ -80,12 +75,7 @@ def write(filename: str | PathLike[str], values: Any) -> None:
 
 
 def read(filename: str | PathLike[str]) -> dict[str, Any]:
-    """Return the variables in a file by name, without `_DERIVED`.
-
-    Raises
-    ------
-    VcjaxError : if the file cannot be read, or its arrays are not finite or do not fit together.
-    """
+    """Return the variables in a file by name, without `_DERIVED`; check that they fit together."""
     kind = "a file saved by VirtualCasing.save, vcasing_*.nc"
     names = [name for name in _VARIABLES if name not in _DERIVED]
     data = read_netcdf("load", filename, names, kind=kind)

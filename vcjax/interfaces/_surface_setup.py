@@ -26,10 +26,6 @@ def _concrete() -> AbstractContextManager:
     """Return a context in which results are concrete even inside a traced function.
 
     Traced results cannot be kept for later calls.
-
-    Raises
-    ------
-    VcjaxError : if JAX is tracing, and its version cannot run loops in such a context.
     """
     if not is_tracing():
         return nullcontext()
@@ -51,12 +47,9 @@ class SurfaceSetup:
     same options, it prepares another casing only if no kept casing resolves the field. Every casing
     resolves a zero field.
 
-    Attributes
-    ----------
-    digits, nfp, half_period : see `vcjax.choose`.
-    X : (nphi, ntheta, 3) points of the surface. If X is traced, each call needs a rule.
-    src_shape, trg_shape : (nphi, ntheta) of the fields and of the results.
-    verified : casings whose error was measured on a known field.
+    `X` has the shape (nphi, ntheta, 3). If it is traced, each call needs a rule. `src_shape` and
+    `trg_shape` are the (nphi, ntheta) of the fields and of the results. `verified` contains the
+    casings whose error was measured on a known field.
     """
 
     digits: int
@@ -86,21 +79,10 @@ class SurfaceSetup:
     ) -> Any:
         """Return a casing that resolves B and fields as smooth as B; prepare the casing if needed.
 
-        Parameters
-        ----------
-        kind : "field", "gradient", "off" or "off_gradient"; "off" means points off the surface.
-        B : (src_nphi, src_ntheta, 3) field. If it is traced or None, the casing resolves every
-            field of the source grid.
-        digits : accuracy; if None, the digits of this object.
-        rule : a rule from `VirtualCasingJAX.plan_precision`; if None, a rule is chosen for B.
-        options : options of `vcjax.prepare` for targets on the surface, or of
-            `vcjax.choose_off_surface` for points off the surface.
-
-        Raises
-        ------
-        VcjaxError : if B is invalid, if a rule is given and `kind` is not "field" or the rule is
-            for another symmetry or other targets; also for the same reasons as
-            `SurfaceSetup.rule` and `vcjax.prepare`.
+        `kind` is "field", "gradient", "off" or "off_gradient"; "off" means points off the surface.
+        If B is traced or None, the casing resolves every field of the source grid. A given rule is
+        from `VirtualCasingJAX.plan_precision`. The options are those of `vcjax.prepare`, or for
+        points off the surface those of `vcjax.choose_off_surface`.
         """
         if rule is not None and kind != "field":
             raise VcjaxError(
@@ -140,16 +122,7 @@ class SurfaceSetup:
     def rule(self, kind: str, B: np.ndarray | None, digits: int | None = None, **caps: Any) -> Rule:
         """Choose the rule for a field B, or for every field of the source grid if B is None.
 
-        Parameters
-        ----------
-        kind : see `casing`.
-        digits : accuracy; if None, the digits of this object.
-        caps : ``max_nphi`` and ``max_ntheta`` of `vcjax.choose_off_surface`.
-
-        Raises
-        ------
-        VcjaxError : if the surface is traced, or for the same reasons as `vcjax.choose` or
-            `vcjax.choose_off_surface`.
+        `caps` are ``max_nphi`` and ``max_ntheta`` of `vcjax.choose_off_surface`.
         """
         if isinstance(self.X, Tracer):
             raise VcjaxError(
@@ -212,9 +185,7 @@ class SurfaceSetup:
     def _toroidal_field(self, *, ripples: bool) -> Float[np.ndarray, "src_nphi src_ntheta 3"]:
         """Return the field of a conductor along the z axis at the points of the source grid.
 
-        Parameters
-        ----------
-        ripples : whether to add the highest modes of the grid along phi and along theta.
+        If `ripples`, the highest modes of the grid along phi and along theta are added.
         """
         nphi, ntheta = self.src_shape
         points = self.frame("setup", self.src_shape)[0]
@@ -286,17 +257,8 @@ def point_major(
 ) -> Any:
     """Return component-first values, flat or (3, nphi, ntheta), as float64 (nphi, ntheta, 3).
 
-    Values of a single row may also be (3, ntheta).
-
-    Parameters
-    ----------
-    call, name : the call and the argument that an error names.
-    shape : (nphi, ntheta) that the values must have; None for a single row of any length.
-    flat_only : allow flat values only.
-
-    Raises
-    ------
-    VcjaxError : if the values are not real, or have another shape or order.
+    `shape` is the (nphi, ntheta) that the values must have; None means a single row of any length.
+    Values of a single row may also be (3, ntheta). If `flat_only`, the values must be flat.
     """
     values = real_array(call, name, values)
     wanted = None if shape else ["(3, n)", "(3 n,)"][flat_only:]

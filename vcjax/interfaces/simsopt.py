@@ -252,12 +252,7 @@ def _grid(prefix: str, shape: tuple[int, int], *, nfp: int, half_period: bool) -
 
 
 def _wout_path(vmec: Any) -> Path:
-    """Return the path of an equilibrium's output file; if `vmec` is an object, run it first.
-
-    Raises
-    ------
-    VcjaxError : if `vmec` is neither the path of an output file nor an object like Vmec.
-    """
+    """Return the path of an equilibrium's output file; if `vmec` is an object, run it first."""
     if isinstance(vmec, str | PathLike):
         path = Path(fspath(vmec))
         if path.name.startswith("input."):

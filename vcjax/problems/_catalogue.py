@@ -177,12 +177,6 @@ def _coils(count: int, *, radius: float, middle: ToroidalLoop) -> tuple[Poloidal
     """Return identical circular coils, centred on a toroidal curve at equal steps of phi.
 
     The mean toroidal field of the coils is 1 at the mean major radius of the curve.
-
-    Parameters
-    ----------
-    count : number of coils.
-    radius : radius of a coil.
-    middle : the toroidal curve.
     """
     angles = 2 * np.pi * (np.arange(count) + 0.5) / count
     points, _ = middle.curve(angles)

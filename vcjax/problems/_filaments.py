@@ -149,15 +149,6 @@ def point_count(call: str, filament: Filament, targets: KDTree) -> int:
     t + i s is about the sum over k > 0 of sqrt(2) |c_k| (exp(k s) - 1). For circles this is exact.
     The integrand is singular at the s for which this distance is equal to the distance from the
     curve to the nearest target.
-
-    Parameters
-    ----------
-    call : name that begins the error message.
-    targets : tree of the points (m, 3) at which the field is evaluated.
-
-    Raises
-    ------
-    VcjaxError : if a target lies on the curve or next to it.
     """
     count = 256
     while True:
@@ -194,17 +185,6 @@ def biot_savart(
     """Return the field of closed filaments, B = sum (mu_0 I / 4 pi) int dl x r / |r|^3.
 
     The vector r from a filament to a target is formed first, so that no digits cancel later.
-
-    Parameters
-    ----------
-    filaments : closed smooth curves with currents.
-    targets : (m, 3) points, not on any curve.
-    refinement : factor by which the number of points of each curve is multiplied. It changes the
-        result by rounding error only.
-
-    Returns
-    -------
-    (m, 3) Cartesian components.
     """
     points, elements = _elements("problems.magnetic_field", filaments, targets, refinement)
     field = np.empty_like(targets)
