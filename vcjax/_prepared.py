@@ -58,7 +58,7 @@ class Prepared:
 
     @property
     def area_normals(self) -> Float[Array, "3 row column"]:
-        """The outward normals of these nodes; the length of a normal is the area of its node."""
+        """The outward normals of the `sources`; the length of a normal is the area of its node."""
         return one_period(self.nodes[3:6], self.rule)
 
 

@@ -5,16 +5,18 @@ thirty kinds of bad data for each problem. The current and the flux of good data
 times smaller than their limits.
 """
 
+from dataclasses import dataclass, field
+from functools import cached_property
 from math import ceil, log
-from typing import NamedTuple
 
 import numpy as np
 
-from vcjax._data_checks.currents import Crossing, crossing
+from vcjax._annotations import Float
+from vcjax._data_checks.currents import Crossing, Tangents, crossing, tangents_at_field
 from vcjax._data_checks.fit import is_resolved, lacks_for_surface, missed_by_rule
-from vcjax._data_checks.spectrum import Outlier, Spectrum
-from vcjax._data_checks.surface import WatchedSurface
+from vcjax._data_checks.spectrum import Spectrum, field_spectrum
 from vcjax._errors import ContradictionWarning, NoiseWarning, UnresolvedWarning, errors_named, warn
+from vcjax._geometry import symmetry
 from vcjax._quadrature.rule import Rule
 
 _MARGIN = 3.0
@@ -33,31 +35,50 @@ _DOUBT = 0.003
 `WatchedSurface.missed`."""
 
 
-class Missed(NamedTuple):
-    """The part of a field that its grid misses, along phi and theta.
+@dataclass(eq=False)
+class WatchedSurface:
+    """A stored surface, used to check the fields that are evaluated with its casings.
 
-    Attributes
-    ----------
-    shares : missed parts, relative to the largest value of the field (or of its gradient).
-    decays : ratios of the amplitudes of successive modes.
+    The keys of `checked` are the hashes of the fields that were checked, in order.
     """
 
-    shares: tuple[float, float]
-    decays: tuple[float, float]
+    rule: Rule
+    X: Float[np.ndarray, "nphi ntheta 3"]
+    checked: dict[int, None] = field(default_factory=dict)
 
-    def grid(self, rule: Rule) -> tuple[int, int]:
-        """Return (nphi, ntheta) of a grid that should miss at most 10^-rule.digits on each axis."""
-        limit, images = 10.0**-rule.digits, (1 + rule.half_period, 1)
-        counts = []
-        for count, share, decay, copies in zip(rule.src_shape, *self, images, strict=True):
-            modes = log(share / limit) / -log(decay) if share > limit else 0.0
-            counts.append(count + ceil(2 * modes / copies))
-        return counts[0], counts[1]
+    @cached_property
+    def samples(self) -> Float[np.ndarray, "3 a b"]:
+        """One period of the surface, from `symmetry.surface_period`."""
+        points = np.moveaxis(self.X, -1, 0)
+        return symmetry.surface_period(points, self.rule.nfp, self.rule.half_period)
 
+    @cached_property
+    def tangents(self) -> Tangents:
+        """The tangents of the surface at the points of the source grid."""
+        rule = self.rule
+        return tangents_at_field(self.samples, rule.nfp, rule.half_period, rule.src_shape)
 
-def warn_of_surface(call: str, surface: WatchedSurface) -> None:
-    """Warn if a surface has an outlier: a point off the smooth surface through the other points."""
-    _warn_of_outlier(call, "X", surface.spectrum, surface.minor_radius, surface.rule)
+    @cached_property
+    def spectrum(self) -> Spectrum:
+        """The spectrum of one period of the points X, in components that rotate with phi."""
+        points, rule = np.moveaxis(self.X, -1, 0), self.rule
+        return field_spectrum(points, rule.nfp, rule.half_period, symmetry.POSITION_PARITY)
+
+    @cached_property
+    def minor_radius(self) -> float:
+        """The root mean square distance of points from the centre of their cross-section."""
+        across = self.samples - self.samples.mean(axis=2, keepdims=True)
+        return float(np.sqrt((across**2).sum(axis=0).mean()))
+
+    @cached_property
+    def missed(self) -> float:
+        """The estimated error of interpolation between the points X, in minor radii."""
+        return sum(self.spectrum.missed(axis)[0] for axis in (1, 2)) / self.minor_radius
+
+    @cached_property
+    def variation(self) -> float:
+        """The largest variation of the cross-section along phi, relative to the minor radius."""
+        return float(np.ptp(self.samples, axis=1).max()) / self.minor_radius
 
 
 def warn_of_field(call: str, spectrum: Spectrum, surface: WatchedSurface, *, reused: bool) -> None:
@@ -67,16 +88,16 @@ def warn_of_field(call: str, spectrum: Spectrum, surface: WatchedSurface, *, reu
     """
     rule = surface.rule
     largest = spectrum.largest
-    missed = _missed(spectrum, largest, surface)
-    share = sum(missed.shares)
+    shares, decays = _missed(spectrum, largest, surface)
+    share = sum(shares)
     crossed = crossing(spectrum.values, surface.tangents, rule.nfp, rule.half_period)
     resolved = False
-    if _warn_of_outlier(call, "B", spectrum, largest, rule):
+    if warn_of_outlier(call, "B", spectrum, largest, rule):
         pass
     elif (noise := spectrum.noise() / largest) > 10.0**-rule.digits:
         _warn_of_noise(call, noise, rule)
     elif share > min(_MARGIN * 10.0**-rule.digits, _LARGEST_MISSED):
-        _warn_unresolved(call, missed, rule, crossed)
+        _warn_unresolved(call, shares, decays, rule, crossed)
     elif reused and _warned_of_coarse_rule(call, spectrum, surface):
         pass
     else:
@@ -100,7 +121,12 @@ def warn_of_rule(call: str, surface: WatchedSurface) -> None:
         )
 
 
-def _missed(spectrum: Spectrum, largest: float, surface: WatchedSurface) -> Missed:
+def _missed(spectrum: Spectrum, largest: float, surface: WatchedSurface) -> tuple[tuple, tuple]:
+    """Return the shares of a field that its grid misses along phi and theta, and the decays.
+
+    The shares are relative to the largest value of the field, or of its gradient. The decays are
+    ratios of the amplitudes of successive modes.
+    """
     rule = surface.rule
     found = [spectrum.missed(axis, int(rule.gradient)) for axis in (1, 2)]
     (phi, theta), decays = zip(*found, strict=True)
@@ -110,7 +136,17 @@ def _missed(spectrum: Spectrum, largest: float, surface: WatchedSurface) -> Miss
         lengths = [float(np.sqrt((v**2).sum(axis=0).mean())) for v in surface.tangents]
         phi, theta = rule.nfp * phi / lengths[0], theta / lengths[1]
         largest = max(spectrum.steepness(rule.nfp, lengths), largest / lengths[0])
-    return Missed((phi / largest, theta / largest), decays)
+    return (phi / largest, theta / largest), decays
+
+
+def _finer_grid(rule: Rule, shares, decays) -> tuple[int, int]:
+    """Return (nphi, ntheta) of a grid that should miss at most 10^-rule.digits on each axis."""
+    limit, images = 10.0**-rule.digits, (1 + rule.half_period, 1)
+    counts = []
+    for count, share, decay, copies in zip(rule.src_shape, shares, decays, images, strict=True):
+        modes = log(share / limit) / -log(decay) if share > limit else 0.0
+        counts.append(count + ceil(2 * modes / copies))
+    return counts[0], counts[1]
 
 
 def _doubtful(surface: WatchedSurface, crossed: Crossing, share: float) -> bool:
@@ -122,28 +158,29 @@ def _doubtful(surface: WatchedSurface, crossed: Crossing, share: float) -> bool:
     return doubt > _MARGIN * allowed and crossed.current > _DOUBT * doubt
 
 
-def _warn_of_outlier(call: str, name: str, spectrum: Spectrum, scale: float, rule: Rule) -> bool:
+def warn_of_outlier(call: str, name: str, spectrum: Spectrum, scale: float, rule: Rule) -> bool:
+    """Warn if X or B has an outlier, and return whether it has; `scale` is the size of the data."""
     outlier = spectrum.outlier(2 * 10.0**-rule.digits * scale)
     if outlier is None:
         return False
+    row, column, distance = outlier
     of = "max |B|" if name == "B" else "the minor radius"
     warn(
         call,
-        f"got {name} with an outlier at {_index(outlier, spectrum, rule)}: it differs from a "
-        f"smooth {name} by about {outlier.size / scale:.1g} of {of}, but {rule.digits} digits were "
+        f"got {name} with an outlier at {_index(row, column, spectrum, rule)}: it differs from a "
+        f"smooth {name} by about {distance / scale:.1g} of {of}, but {rule.digits} digits were "
         "asked for. Repair that point.",
         NoiseWarning,
     )
     return True
 
 
-def _index(outlier: Outlier, spectrum: Spectrum, rule: Rule) -> list[int]:
-    """Return the indices of an outlier in the array that the user gave.
+def _index(row: int, column: int, spectrum: Spectrum, rule: Rule) -> list[int]:
+    """Return the indices of a point of a spectrum's values in the array that the user gave.
 
     For a half period, the first half of the spectrum's rows are mirror images of the second half.
     """
     _, rows, columns = spectrum.values.shape
-    row, column = outlier.row, outlier.column
     if not rule.half_period:
         return [row, column]
     half = rows // 2
@@ -182,8 +219,8 @@ def _warn_of_noise(call: str, noise: float, rule: Rule) -> None:
     )
 
 
-def _warn_unresolved(call: str, missed: Missed, rule: Rule, crossed: Crossing) -> None:
-    shape, (nphi, ntheta) = rule.src_shape, missed.grid(rule)
+def _warn_unresolved(call: str, shares, decays, rule: Rule, crossed: Crossing) -> None:
+    shape, (nphi, ntheta) = rule.src_shape, _finer_grid(rule, shares, decays)
     of = "max |grad B|" if rule.gradient else "max |B|"
     doubt = (
         " If these points do resolve B, then X and B do not belong together: n . curl B is "
@@ -193,7 +230,7 @@ def _warn_unresolved(call: str, missed: Missed, rule: Rule, crossed: Crossing) -
     )
     warn(
         call,
-        f"got B on {shape[0]} x {shape[1]} points, which miss about {sum(missed.shares):.1g} of "
+        f"got B on {shape[0]} x {shape[1]} points, which miss about {sum(shares):.1g} of "
         f"{of}; {rule.digits} digits need about {nphi} x {ntheta} points. Give B on a grid of that "
         f"size, or ask for fewer digits.{doubt}",
         UnresolvedWarning,

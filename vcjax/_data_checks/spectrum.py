@@ -33,20 +33,6 @@ _FLAT = 0.1
 """Least ratio of power per outer mode to power per inner mode (`_Corner`) that indicates noise."""
 
 
-class Outlier(NamedTuple):
-    """A single wrong point in an array of vectors.
-
-    Attributes
-    ----------
-    row, column : indices of the point.
-    size : distance from the value that a smooth function would have there.
-    """
-
-    row: int
-    column: int
-    size: float
-
-
 @dataclass(frozen=True, eq=False)
 class Spectrum:
     """The spectrum of a vector field on a grid over a whole period of both angles.
@@ -150,8 +136,12 @@ class Spectrum:
         variance = (in_outer + in_inner) / sum(counts) * self.values[0].size / 3
         return float(np.sqrt(variance))
 
-    def outlier(self, least: float) -> Outlier | None:
-        """Return the outlier if one is found, and if its error is more than `least`."""
+    def outlier(self, least: float) -> tuple[int, int, float] | None:
+        """Return the row, the column and the error of a wrong point, or None if none is found.
+
+        The error is the distance from the value that a smooth function would have there. It is more
+        than `least`.
+        """
         corner = self._corner
         count, size = sum(corner.counts), self.values[0].size
         power = float(self._power[corner.modes].sum())
@@ -164,12 +154,17 @@ class Spectrum:
         row, column = np.unravel_index(norms.argmax(), shape)
         share = self.copies * norms[row, column] / (count * power)
         off = float(np.sqrt(norms[row, column]) * size / count)
-        return Outlier(int(row), int(column), off) if share >= _ALONE and off > least else None
+        return (int(row), int(column), off) if share >= _ALONE and off > least else None
 
 
-def field_spectrum(B: Float[np.ndarray, "3 nphi ntheta"], nfp: int, half_period: bool) -> Spectrum:
+def field_spectrum(
+    B: Float[np.ndarray, "3 nphi ntheta"],
+    nfp: int,
+    half_period: bool,
+    parity: tuple[float, float, float] = symmetry.FIELD_PARITY,
+) -> Spectrum:
     """Return the spectrum of one period of a field, in components that rotate with phi."""
-    return Spectrum(symmetry.field_period(B, nfp, half_period), 1 + half_period)
+    return Spectrum(symmetry.field_period(B, nfp, half_period, parity=parity), 1 + half_period)
 
 
 def _folded(values: np.ndarray, axis: int) -> np.ndarray:

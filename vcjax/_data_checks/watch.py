@@ -17,9 +17,13 @@ import numpy as np
 from jax.core import Tracer
 
 from vcjax._checks import in_host_memory
-from vcjax._data_checks.findings import warn_of_field, warn_of_rule, warn_of_surface
+from vcjax._data_checks.findings import (
+    WatchedSurface,
+    warn_of_field,
+    warn_of_outlier,
+    warn_of_rule,
+)
 from vcjax._data_checks.spectrum import Spectrum, field_spectrum
-from vcjax._data_checks.surface import WatchedSurface
 from vcjax._geometry.nodes import on_host
 from vcjax._quadrature.rule import Rule
 
@@ -39,7 +43,7 @@ def check_chosen(call: str, rule: Rule, X, B, samples: np.ndarray, spectrum: Spe
     """
     surface = _surface(rule, np.asarray(X))
     surface.samples = samples
-    warn_of_surface(call, surface)
+    warn_of_outlier(call, "X", surface.spectrum, surface.minor_radius, rule)
     warn_of_field(call, spectrum, surface, reused=False)
     surface.checked[hash(np.asarray(B).tobytes())] = None
 

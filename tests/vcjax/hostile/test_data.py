@@ -16,9 +16,8 @@ from tests.vcjax.common import EQUILIBRIA, flat, rippled, surface, symmetry, tor
 from tests.vcjax.hostile import bad_data
 from vcjax import VcjaxError, VcjaxWarning, problems
 from vcjax._data_checks import watch
-from vcjax._data_checks.findings import warn_of_field
+from vcjax._data_checks.findings import WatchedSurface, warn_of_field
 from vcjax._data_checks.spectrum import field_spectrum
-from vcjax._data_checks.surface import WatchedSurface
 from vcjax._quadrature.choose import resolves
 from vcjax.interfaces import VirtualCasing, VirtualCasingJAX
 from vcjax.interfaces.simsopt import VirtualCasing as SimsoptCasing
