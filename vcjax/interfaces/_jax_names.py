@@ -26,12 +26,13 @@ from vcjax.interfaces._surface_setup import (
 )
 
 
-def _on_surface(part: str, evaluate: Callable, kind: str) -> tuple[Callable, Callable]:
+def _on_surface(part: str, evaluate: Callable) -> tuple[Callable, Callable]:
     """Return two methods that compute a quantity on the surface, for one field and for a batch.
 
     `part` is the name of the quantity, such as "external_gradB".
     """
-    turned = _TURNED[kind]
+    kind = "gradient" if part.endswith("gradB") else "field"
+    turned = partial(_components_first, kind=kind)
 
     def method(self: "VirtualCasingJAX", B0: Any, **knobs: Any) -> jax.Array:
         call = f"compute_{part}"
@@ -67,8 +68,9 @@ def _on_surface(part: str, evaluate: Callable, kind: str) -> tuple[Callable, Cal
     return method, batch
 
 
-def _off_surface(part: str, evaluate: Callable, kind: str) -> Callable:
+def _off_surface(part: str, evaluate: Callable) -> Callable:
     """Return the method that computes a quantity, such as "external_gradB", off the surface."""
+    kind = "off_gradient" if part.endswith("gradB") else "off"
 
     def method(self: "VirtualCasingJAX", B0: Any, *, X_trg: Any, **knobs: Any) -> Any:
         call = f"compute_{part}_offsurf"
@@ -77,7 +79,7 @@ def _off_surface(part: str, evaluate: Callable, kind: str) -> Callable:
         points = point_major(call, "X_trg", X_trg)[0]
         with errors_named(call, CAPS):
             found = evaluate(setup.casing(kind, B, **options.casing), B, points, **options.chunks)
-        values = _TURNED[kind](getattr(found, part.split("_")[0]))
+        values = _components_first(getattr(found, part.split("_")[0]), kind)
         return (values, found.error) if options.return_estimate else values
 
     method.__doc__ = (
@@ -86,27 +88,17 @@ def _off_surface(part: str, evaluate: Callable, kind: str) -> Callable:
     return method
 
 
-def _vector_first(values: jax.Array) -> jax.Array:
-    """Move the components from the last axis to the first: (..., 3) to (3, ...)."""
+def _components_first(values: jax.Array, kind: str) -> jax.Array:
+    """Move vectors (..., 3) to (3, ...), or gradients (..., i, k) to (k, i, ...)."""
+    if kind.endswith("gradient"):
+        return jnp.moveaxis(values, (-1, -2), (0, 1))
     return jnp.moveaxis(values, -1, 0)
-
-
-def _gradient_first(gradient: jax.Array) -> jax.Array:
-    """Move the last two axes to the front, in reverse order: (..., i, k) to (k, i, ...)."""
-    return jnp.moveaxis(gradient, (-1, -2), (0, 1))
-
-
-_TURNED = {
-    "field": _vector_first,
-    "off": _vector_first,
-    "gradient": _gradient_first,
-    "off_gradient": _gradient_first,
-}
 
 
 @partial(jax.jit, static_argnums=(0, 3), donate_argnums=2)
 def _donating(evaluate: Callable, casing: Any, B0: jax.Array, chunks: tuple) -> jax.Array:
-    return _vector_first(evaluate(casing, B0.transpose(1, 2, 0), **dict(chunks)))
+    values = evaluate(casing, B0.transpose(1, 2, 0), **dict(chunks))
+    return _components_first(values, "field")
 
 
 class VirtualCasingJAX:
@@ -208,33 +200,24 @@ class VirtualCasingJAX:
         ------
         VcjaxError : if `setup` was not called, or if the surface is traced.
         """
-        return _vector_first(
-            jnp.asarray(required(self._setup, "get_normal").unit_normal("get_normal"))
-        )
+        normal = required(self._setup, "get_normal").unit_normal("get_normal")
+        return _components_first(jnp.asarray(normal), "field")
 
     def _begin(self, call: str, kind: str, knobs: dict[str, Any]) -> tuple[SurfaceSetup, Knobs]:
         return required(self._setup, call), read_knobs(call, kind, knobs)
 
-    compute_external_B, compute_external_B_batch = _on_surface(
-        "external_B", vcjax.external_field, "field"
-    )
-    compute_internal_B, compute_internal_B_batch = _on_surface(
-        "internal_B", vcjax.internal_field, "field"
-    )
+    compute_external_B, compute_external_B_batch = _on_surface("external_B", vcjax.external_field)
+    compute_internal_B, compute_internal_B_batch = _on_surface("internal_B", vcjax.internal_field)
     compute_external_gradB, compute_external_gradB_batch = _on_surface(
-        "external_gradB", vcjax.external_gradient, "gradient"
+        "external_gradB", vcjax.external_gradient
     )
     compute_internal_gradB, compute_internal_gradB_batch = _on_surface(
-        "internal_gradB", vcjax.internal_gradient, "gradient"
+        "internal_gradB", vcjax.internal_gradient
     )
-    compute_external_B_offsurf = _off_surface("external_B", vcjax.field_at, "off")
-    compute_internal_B_offsurf = _off_surface("internal_B", vcjax.field_at, "off")
-    compute_external_gradB_offsurf = _off_surface(
-        "external_gradB", vcjax.gradient_at, "off_gradient"
-    )
-    compute_internal_gradB_offsurf = _off_surface(
-        "internal_gradB", vcjax.gradient_at, "off_gradient"
-    )
+    compute_external_B_offsurf = _off_surface("external_B", vcjax.field_at)
+    compute_internal_B_offsurf = _off_surface("internal_B", vcjax.field_at)
+    compute_external_gradB_offsurf = _off_surface("external_gradB", vcjax.gradient_at)
+    compute_internal_gradB_offsurf = _off_surface("internal_gradB", vcjax.gradient_at)
 
     # These methods are compiled and refine nothing, so the other names stand for the same methods.
     compute_external_B_jit = compute_external_B

@@ -50,7 +50,9 @@ def read_knobs(call: str, kind: str, knobs: dict[str, Any]) -> Knobs:
             raise VcjaxError(f"{call} got {name}={knobs[name]!r}; leave {name} out: {reason}.")
     for name in _IGNORED:
         known.pop(name, None)
-    caps, near = _caps(call, known), _near(call, known)
+    caps = {ours: _cap(call, name, known.pop(name, -1)) for ours, name in CAPS.items()}
+    caps = {name: cap for name, cap in caps.items() if cap != _NO_LIMIT}
+    near = _near(call, known)
     return_estimate = _flag(call, "return_estimate", known)
     if not off and (caps or return_estimate):
         name = "return_estimate" if return_estimate else "max_Nt or max_Np"
@@ -59,8 +61,15 @@ def read_knobs(call: str, kind: str, knobs: dict[str, Any]) -> Knobs:
             "leave it out. On the surface, vcjax.error_estimate estimates the error, and the "
             "digits determine the quadrature."
         )
+    digits, rule = known.pop("digits", None), known.pop("precision", None)
+    if digits is not None:
+        digits = check_integer(call, "digits", digits, 1, MAX_DIGITS)
+    if rule is not None and not isinstance(rule, Rule):
+        raise VcjaxError(
+            f"{call} got precision of type {type(rule).__name__}; give a rule from plan_precision."
+        )
     read = Knobs(
-        dict(digits=_digits(call, known), rule=_rule(call, known), **(caps if off else near)),
+        dict(digits=digits, rule=rule, **(caps if off else near)),
         chunks={
             name: _NO_LIMIT if (size := known.pop(name, "auto")) is None else size
             for name in ("chunk_size", "target_chunk_size")
@@ -111,29 +120,6 @@ def build_offsurface_levels(
     return fitting
 
 
-def _digits(call: str, known: dict[str, Any]) -> int | None:
-    digits = known.pop("digits", None)
-    return None if digits is None else check_integer(call, "digits", digits, 1, MAX_DIGITS)
-
-
-def _rule(call: str, known: dict[str, Any]) -> Rule | None:
-    rule = known.pop("precision", None)
-    if rule is not None and not isinstance(rule, Rule):
-        raise VcjaxError(
-            f"{call} got precision of type {type(rule).__name__}; give a rule from plan_precision."
-        )
-    return rule
-
-
-def _caps(call: str, known: dict[str, Any]) -> dict[str, Any]:
-    """Remove ``max_Nt`` and ``max_Np`` from `known`; return them as vcjax's limits of node counts.
-
-    Keywords that mean no limit are left out of the result.
-    """
-    caps = {ours: _cap(call, name, known.pop(name, -1)) for ours, name in CAPS.items()}
-    return {name: cap for name, cap in caps.items() if cap != _NO_LIMIT}
-
-
 def _cap(call: str, name: str, value: Any) -> int:
     """Return a maximum number of nodes; -1 and None mean no limit and become `_NO_LIMIT`."""
     unlimited = value is None or (isinstance(value, int | np.integer) and value == -1)
@@ -141,20 +127,19 @@ def _cap(call: str, name: str, value: Any) -> int:
 
 
 def _near(call: str, known: dict[str, Any]) -> dict[str, int | str]:
-    """Return the near options of `vcjax.prepare`, translated from the keywords in `known`."""
+    """Remove the keywords of near weights from `known`; return the options of `vcjax.prepare`."""
     dtype, block = known.pop("patch_dtype", None), known.pop("interp_block_size", "auto")
     if not (block is None or isinstance(block, str)):
         block = check_integer(call, "interp_block_size", block, 1, _NO_LIMIT)
-    weights = "float64"
-    if not (dtype is None or (isinstance(dtype, str) and dtype == "auto")):
-        try:
-            weights = np.dtype(dtype).name
-        except (TypeError, ValueError):
-            weights = "none"
-        if weights not in ("float32", "float64"):
-            raise VcjaxError(
-                f'{call} got patch_dtype={dtype!r}; give "float64", "float32", "auto" or None.'
-            )
+    is_default = dtype is None or (isinstance(dtype, str) and dtype == "auto")
+    try:
+        weights = "float64" if is_default else np.dtype(dtype).name
+    except (TypeError, ValueError):
+        weights = "none"
+    if weights not in ("float32", "float64"):
+        raise VcjaxError(
+            f'{call} got patch_dtype={dtype!r}; give "float64", "float32", "auto" or None.'
+        )
     if _flag(call, "scan_targets", known):
         weights = "streamed"
     return {"near_weights": weights, "near_block_size": _NO_LIMIT if block is None else block}
