@@ -1,11 +1,13 @@
 """Check arguments. Each error names the call, what it got, and what to try."""
 
+import os
+import sys
+
 import jax
 import numpy as np
 from jax.core import Tracer
 
 from vcjax._errors import VcjaxError, errors_named
-from vcjax._forked import is_forked
 from vcjax._quadrature.rule import FIELD_PARTS, GRADIENT_PARTS, Rule, is_integer
 from vcjax._quadrature.seams import check_surface_seams
 
@@ -13,10 +15,28 @@ from vcjax._quadrature.seams import check_surface_seams
 # These powers neither overflow nor underflow if the largest value of X is from 1e-50 to 1e50.
 _LARGEST = 1e50
 
+# The id of the process in which JAX runs, set before its first fork. JAX computes on threads of its
+# own, which a forked process does not have. JAX itself only warns at the fork. The forked process
+# would then hang when it reads a result.
+_jax_runs_in: int | None = None
+
+
+def _before_fork() -> None:
+    global _jax_runs_in
+    # Every public function that reports backends also starts them, so this function reads a private
+    # name of JAX. If JAX drops this name, only the warning of JAX is left.
+    bridge = sys.modules.get("jax._src.xla_bridge")
+    if _jax_runs_in is None and getattr(bridge, "_backends", None):
+        _jax_runs_in = os.getpid()
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(before=_before_fork)
+
 
 def check_jax(call: str) -> None:
     """Raise `VcjaxError` if JAX runs in 32-bit mode or in a process forked after JAX started."""
-    if is_forked():
+    if _jax_runs_in not in (None, os.getpid()):
         raise VcjaxError(
             f"{call} runs in a process that was forked after JAX had started; JAX cannot compute "
             "there and would hang. Start processes with multiprocessing.get_context('spawn'), or "
