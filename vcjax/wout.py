@@ -20,7 +20,7 @@ from vcjax._annotations import Float
 from vcjax._casing import Casing, prepare
 from vcjax._checks import check_grid
 from vcjax._errors import errors_named
-from vcjax._files.wout import read_variables
+from vcjax._files import read_variables
 from vcjax._geometry.surface import outward_normals
 from vcjax._geometry.symmetry import grid_angles
 from vcjax._quadrature.choose import choose

@@ -7,8 +7,9 @@ import numpy as np
 from scipy.io import netcdf_file
 
 from vcjax import VcjaxError
-from vcjax._files.netcdf import read_netcdf
+from vcjax._files import read_netcdf
 
+_SRC, _TRGT = ("src_nphi", "src_ntheta"), ("trgt_nphi", "trgt_ntheta")
 _VARIABLES: dict[str, tuple[tuple[str, ...], str, str]] = {
     # name: (dimensions, unit, description). Variables without dimensions are integers.
     "nfp": ((), "", "Periodicity in toroidal direction"),
@@ -21,19 +22,11 @@ _VARIABLES: dict[str, tuple[tuple[str, ...], str, str]] = {
     "src_theta": (("src_ntheta",), "", "Poloidal angles of B_total and gamma, of period 1"),
     "trgt_phi": (("trgt_nphi",), "", "Toroidal angles of B_external, of period 1"),
     "trgt_theta": (("trgt_ntheta",), "", "Poloidal angles of B_external, of period 1"),
-    "gamma": (("src_nphi", "src_ntheta", "xyz"), "meter", "Points of the boundary"),
-    "B_total": (("src_nphi", "src_ntheta", "xyz"), "Tesla", "Total field on the boundary"),
-    "unit_normal": (("trgt_nphi", "trgt_ntheta", "xyz"), "", "Outward unit normals"),
-    "B_external": (
-        ("trgt_nphi", "trgt_ntheta", "xyz"),
-        "Tesla",
-        "Field of the currents outside the boundary",
-    ),
-    "B_external_normal": (
-        ("trgt_nphi", "trgt_ntheta"),
-        "Tesla",
-        "Component of B_external along unit_normal",
-    ),
+    "gamma": ((*_SRC, "xyz"), "meter", "Points of the boundary"),
+    "B_total": ((*_SRC, "xyz"), "Tesla", "Total field on the boundary"),
+    "unit_normal": ((*_TRGT, "xyz"), "", "Outward unit normals"),
+    "B_external": ((*_TRGT, "xyz"), "Tesla", "Field of the currents outside the boundary"),
+    "B_external_normal": (_TRGT, "Tesla", "Component of B_external along unit_normal"),
     "B_external_normal_extended": (
         ("trgt_nphi_extended", "trgt_ntheta"),
         "Tesla",
