@@ -10,7 +10,7 @@ from scipy.special import ellipe, ellipk
 import vcjax
 from tests.vcjax.common import surface, symmetry, turn
 from vcjax import problems
-from vcjax.problems._filaments import biot_savart
+from vcjax.problems import _filaments
 
 PROBLEMS = {
     "w7x half period": lambda: problems.w7x(3),
@@ -79,23 +79,22 @@ def test_a_ring_of_coils_approaches_the_central_conductor():
 
 
 @pytest.mark.parametrize("radii", [(0.72,), (5.56, 0.37, 0.02)])
-def test_twice_as_many_points_on_a_filament_change_nothing(radii):
+def test_twice_as_many_points_on_a_filament_change_nothing(radii, monkeypatch):
     """Check near the filament and far away, because the number of points follows the distance."""
     loop = problems.ToroidalLoop(1.0, r=radii, z=(0.0, 0.1), nfp=5)
     curve, _ = loop.curve(np.linspace(0, 2, 7))
-    for distance in (0.03, 0.3, 3.0):
-        points = curve + distance * np.array([0.6, 0.0, 0.8])
-        once, twice = (biot_savart((loop,), points, refinement=n) for n in (1, 2))
+    points = [curve + distance * np.array([0.6, 0.0, 0.8]) for distance in (0.03, 0.3, 3.0)]
+    usual = [problems.magnetic_field([loop], values) for values in points]
+    monkeypatch.setattr(_filaments, "_NATURAL_DIGITS", 2 * _filaments._NATURAL_DIGITS)
+    for once, values in zip(usual, points, strict=True):
+        twice = problems.magnetic_field([loop], values)
         assert np.abs(once - twice).max() < 1e-14 * np.abs(twice).max()
 
 
 def test_twice_as_many_points_on_every_w7x_current_change_nothing(monkeypatch):
     usual = problems.w7x(2)
     problems.w7x.cache_clear()
-    monkeypatch.setattr(
-        "vcjax.problems._problem.biot_savart",
-        lambda filaments, targets: biot_savart(filaments, targets, refinement=2),
-    )
+    monkeypatch.setattr(_filaments, "_NATURAL_DIGITS", 2 * _filaments._NATURAL_DIGITS)
     fine = problems.w7x(2)
     problems.w7x.cache_clear()
     assert fine is not usual

@@ -177,16 +177,13 @@ def point_count(call: str, filament: Filament, targets: KDTree) -> int:
 
 
 def biot_savart(
-    filaments: tuple[Filament, ...],
-    targets: Float[np.ndarray, "m 3"],
-    *,
-    refinement: int = 1,
+    filaments: tuple[Filament, ...], targets: Float[np.ndarray, "m 3"]
 ) -> Float[np.ndarray, "m 3"]:
     """Return the field of closed filaments, B = sum (mu_0 I / 4 pi) int dl x r / |r|^3.
 
     The vector r from a filament to a target is formed first, so that no digits cancel later.
     """
-    points, elements = _elements("problems.magnetic_field", filaments, targets, refinement)
+    points, elements = _elements("problems.magnetic_field", filaments, targets)
     field = np.empty_like(targets)
     for tile, offsets in _tiles(targets, points):
         squared = offsets[0] ** 2
@@ -205,11 +202,10 @@ def biot_savart_gradient(
 ) -> Float[np.ndarray, "m 3 3"]:
     """Return the gradient of the field of closed filaments: (m, 3, 3) with [:, i, k] = d_i B_k.
 
-    See `biot_savart` for the parameters. With r = x - y, the kernel is the symmetric matrix
-    K_im = delta_im / |r|^3 - 3 r_i r_m / |r|^5. This kernel has one more power of the distance than
-    the kernel of the field. Therefore the error of the trapezoidal rule is larger by a factor of
-    about the number of points. To compensate for this factor, 7/6 times as many points are used,
-    which multiplies the error by exp(-6).
+    With r = x - y, the kernel is the symmetric matrix K_im = delta_im / |r|^3 - 3 r_i r_m / |r|^5.
+    This kernel has one more power of the distance than the kernel of the field. Therefore the error
+    of the trapezoidal rule is larger by a factor of about the number of points. To compensate for
+    this factor, 7/6 times as many points are used, which multiplies the error by exp(-6).
     """
     points, elements = _elements("problems.magnetic_field_gradient", filaments, targets, 7 / 6)
     gradient = np.empty((len(targets), 3, 3))
@@ -226,7 +222,7 @@ def biot_savart_gradient(
     return gradient
 
 
-def _elements(call, filaments, targets, refinement):
+def _elements(call, filaments, targets, refinement: float = 1):
     """Return the points (n, 3) of all filaments and the current elements (n, 3) at these points."""
     points, elements = [], []
     tree = KDTree(targets)

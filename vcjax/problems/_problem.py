@@ -140,15 +140,8 @@ def magnetic_field(
     VcjaxError : if `points` has a wrong type or shape, or if a point is not finite, or lies on a
         current or next to it.
     """
-    targets = _targets("problems.magnetic_field", sources, points)
-    field = np.zeros_like(targets)
-    closed = tuple(source for source in sources if not isinstance(source, CentralConductor))
-    if closed:
-        field += biot_savart(closed, targets)
-    for source in sources:
-        if isinstance(source, CentralConductor):
-            field += source.field(targets)
-    return field.reshape(points.shape)
+    kernels = biot_savart, lambda conductor, targets: conductor.field(targets)
+    return _summed("problems.magnetic_field", sources, points, (3,), *kernels)
 
 
 def magnetic_field_gradient(
@@ -163,15 +156,21 @@ def magnetic_field_gradient(
     (..., 3, 3) with [..., i, k] = d_i B_k, in the unit of the currents over the unit of length
     squared.
     """
-    targets = _targets("problems.magnetic_field_gradient", sources, points)
-    gradient = np.zeros((len(targets), 3, 3))
+    kernels = biot_savart_gradient, lambda conductor, targets: conductor.gradient(targets)
+    return _summed("problems.magnetic_field_gradient", sources, points, (3, 3), *kernels)
+
+
+def _summed(call, sources, points, shape, of_filaments, of_conductor):
+    """Return the sum of fields or gradients, with components of this shape, over all sources."""
+    targets = _targets(call, sources, points)
+    total = np.zeros((len(targets), *shape))
     closed = tuple(source for source in sources if not isinstance(source, CentralConductor))
     if closed:
-        gradient += biot_savart_gradient(closed, targets)
+        total += of_filaments(closed, targets)
     for source in sources:
         if isinstance(source, CentralConductor):
-            gradient += source.gradient(targets)
-    return gradient.reshape(*points.shape, 3)
+            total += of_conductor(source, targets)
+    return total.reshape(*points.shape[:-1], *shape)
 
 
 def _targets(call, sources, points):
