@@ -9,6 +9,7 @@ and PV the principal value. By the virtual casing principle (Shafranov and Zakha
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from vcjax._devices import Devices, copied, device_mesh
 from vcjax._geometry.nodes import at_targets, one_period, set_up, surface_nodes
 from vcjax._kernels.far import FIELD
 from vcjax._kernels.near import combine_field, field_weights_at
-from vcjax._options import Tiles, resolve_far_dtype, resolve_near, resolve_tiles
+from vcjax._options import Tiles, resolve_far_dtype, resolve_tiles
 from vcjax._prepared import (
     Kernels,
     PreparedTargets,
@@ -28,10 +29,10 @@ from vcjax._prepared import (
     check_evaluation,
     check_preparation,
     near_fields,
+    near_options,
     on_nodes,
     on_rows,
     source_fields,
-    weight_groups,
 )
 from vcjax._programs.compiled import operands
 from vcjax._programs.groups import by_rows, row_groups
@@ -39,7 +40,9 @@ from vcjax._pytree import pytree
 from vcjax._quadrature.rule import FIELD_PARTS, Rule
 from vcjax._quadrature.tables import Tables, tables
 
-_KERNELS = Kernels(FIELD, field_weights_at, combine_field)
+_KERNELS = Kernels(FIELD, FIELD_PARTS, field_weights_at, combine_field)
+casing_operator = partial(apply_operator, _KERNELS)
+"""Function that returns T[B] at the targets in laboratory components, (3, tphi, ttheta)."""
 
 
 @pytree
@@ -108,9 +111,8 @@ def prepare(
     check_preparation("prepare", rule, X)
     mesh = device_mesh("prepare", devices, rule.target_count)
     constants = tables(rule) if constants is None else constants
-    groups = weight_groups(rule, FIELD_PARTS, mesh, X, constants)
-    sizes = near_weights, near_block_size
-    near = resolve_near("prepare", rule, FIELD_PARTS, *sizes, grouped=groups is not None)
+    options = near_weights, near_block_size
+    groups, near = near_options("prepare", _KERNELS, rule, mesh, options, X, constants)
     check_constants("prepare", constants, Tables, "vcjax.tables")
     nodes, *_ = set_up("prepare", surface_nodes, rule, X, constants)
     nodes, kept = copied((nodes, constants), mesh)
@@ -196,16 +198,3 @@ def _field(rows: Rows, casing: Casing, B, tiles: Tiles, sign: float):
     here = on_rows(at_targets(one_period(nodes, casing.rule), casing.rule), rows)
     total = 0.5 * here + sign * casing_operator(casing, nodes, tiles, rows)
     return total.transpose(1, 2, 0)
-
-
-def casing_operator(
-    casing: Casing, nodes: Float[Array, "3 row column"], tiles: Tiles, rows: Rows = None
-):
-    """Return T[B] at the targets in laboratory components, shape (3, tphi, ttheta).
-
-    Parameters
-    ----------
-    nodes : B on the continued nodes (`vcjax._geometry.nodes`), in laboratory components.
-    rows : see `Rows`.
-    """
-    return apply_operator(_KERNELS, casing, nodes, tiles, rows)

@@ -30,24 +30,19 @@ def device_mesh(call: str, devices, target_count: int | None = None) -> Mesh | N
         return None
     if isinstance(devices, Mesh):
         found, names = devices.devices, devices.axis_names
+    elif isinstance(devices, Sequence | np.ndarray) and all(
+        isinstance(device, jax.Device) for device in devices
+    ):
+        found, names = np.array(list(devices), dtype=object), ("targets",)
     else:
-        found, names = _device_array(call, devices), ("targets",)
-    _check_devices(call, list(found.ravel()), target_count)
-    # Axes of the given mesh may be "explicit". Every slice of an array would then need a sharding.
-    # With the new mesh, the compiler chooses all shardings.
-    return Mesh(found, names)
-
-
-def _device_array(call: str, devices) -> np.ndarray:
-    listed = list(devices) if isinstance(devices, Sequence | np.ndarray) else None
-    if listed is None or not all(isinstance(device, jax.Device) for device in listed):
         raise VcjaxError(
             f"{call} got devices={devices!r}; give a jax.sharding.Mesh, a list of devices such as "
             "jax.devices(), or None for a single device."
         )
-    found = np.empty(len(listed), dtype=object)
-    found[:] = listed
-    return found
+    _check_devices(call, list(found.ravel()), target_count)
+    # Axes of the given mesh may be "explicit". Every slice of an array would then need a sharding.
+    # With the new mesh, the compiler chooses all shardings.
+    return Mesh(found, names)
 
 
 def _check_devices(call: str, found: list, target_count: int | None) -> None:

@@ -36,7 +36,7 @@ from vcjax._kernels.gradient import (
     gradient_puncture,
     gradient_weights_at,
 )
-from vcjax._options import Tiles, resolve_near, resolve_tiles
+from vcjax._options import Tiles, resolve_tiles
 from vcjax._prepared import (
     Kernels,
     PreparedTargets,
@@ -45,11 +45,11 @@ from vcjax._prepared import (
     check_evaluation,
     check_preparation,
     near_fields,
+    near_options,
     on_nodes,
     on_rows,
     source_fields,
     warn_of_field_rule,
-    weight_groups,
 )
 from vcjax._programs.compiled import operands
 from vcjax._programs.groups import by_rows, row_groups
@@ -57,7 +57,9 @@ from vcjax._pytree import pytree
 from vcjax._quadrature.rule import GRADIENT_PARTS, Rule
 from vcjax._quadrature.tables import GradientTables, Tables, gradient_tables
 
-_KERNELS = Kernels(GRADIENT, gradient_weights_at, combine_gradient, gradient_puncture)
+_KERNELS = Kernels(
+    GRADIENT, GRADIENT_PARTS, gradient_weights_at, combine_gradient, gradient_puncture
+)
 
 
 @pytree
@@ -124,9 +126,8 @@ def prepare_gradient(
     check_preparation(call, rule, X, "vcjax.choose(..., gradient=True)")
     mesh = device_mesh(call, devices, rule.target_count)
     constants = gradient_tables(rule) if constants is None else constants
-    groups = weight_groups(rule, GRADIENT_PARTS, mesh, X, constants)
-    sizes = near_weights, near_block_size
-    near = resolve_near(call, rule, GRADIENT_PARTS, *sizes, grouped=groups is not None)
+    options = near_weights, near_block_size
+    groups, near = near_options(call, _KERNELS, rule, mesh, options, X, constants)
     check_constants(call, constants, GradientTables, "vcjax.gradient_tables")
     warn_of_field_rule(call, rule, "vcjax.choose")
     nodes, dual_basis = set_up(call, _nodes_and_basis, rule, X, constants.field)

@@ -23,7 +23,7 @@ from vcjax._geometry.nodes import at_targets, one_period, target_rows
 from vcjax._geometry.resample import as_rows, resampled
 from vcjax._kernels.far import Kernel, far_sum
 from vcjax._kernels.near import apply_weights, punctured_squares, stored_weights, target_spacing
-from vcjax._options import NearOptions, Tiles, weights_bytes
+from vcjax._options import NearOptions, Tiles, resolve_near, weights_bytes
 from vcjax._programs.groups import RowGroups, by_rows, row_groups
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import Tables
@@ -86,15 +86,16 @@ Rows: TypeAlias = Int[Array, " some"] | None
 
 
 class Kernels(NamedTuple):
-    """The functions that distinguish the operator of fields from the operator of gradients.
+    """The attributes that distinguish the operator of fields from the operator of gradients.
 
-    `far` is the kernel of the sum over all sources. `weights_at` maps nodes and tables to a
-    function that returns the near weights of targets. `combine` maps near weights and the field on
-    patches to values at the targets. `puncture` maps a rule to the `puncture` of
-    `vcjax._kernels.near.split_weights`.
+    `far` is the kernel of the sum over all sources. `parts` is the number of near weights for each
+    node of a patch. `weights_at` maps nodes and tables to a function that returns the near weights
+    of targets. `combine` maps near weights and the field on patches to values at the targets.
+    `puncture` maps a rule to the `puncture` of `vcjax._kernels.near.split_weights`.
     """
 
     far: Kernel
+    parts: int
     weights_at: Callable
     combine: Callable
     puncture: Callable = lambda rule: 0.0
@@ -146,15 +147,16 @@ def source_fields(rule: Rule, devices: Mesh | None, constants: Tables, nodes) ->
     )
 
 
-def weight_groups(rule: Rule, parts: int, devices: Mesh | None, *values: Any) -> RowGroups | None:
-    """Return the groups of target rows in which near weights are computed; see `row_groups`.
+def near_options(
+    call: str, kernels: Kernels, rule: Rule, mesh: Mesh | None, options: tuple, *values: Any
+) -> tuple[RowGroups | None, NearOptions]:
+    """Return the groups of target rows in which near weights are computed, and the near options.
 
-    Parameters
-    ----------
-    parts : number of weights for each node of a patch.
+    `options` are the arguments near_weights and near_block_size. See `row_groups` for `values`.
     """
-    row_bytes = weights_bytes(rule, parts) // rule.trg_shape[0]
-    return row_groups(rule, devices, *values, row_bytes=row_bytes)
+    row_bytes = weights_bytes(rule, kernels.parts) // rule.trg_shape[0]
+    groups = row_groups(rule, mesh, *values, row_bytes=row_bytes)
+    return groups, resolve_near(call, rule, kernels.parts, *options, grouped=groups is not None)
 
 
 def near_fields(

@@ -123,7 +123,6 @@ def _resolved(n: int, m: int) -> tuple[tuple, np.ndarray, np.ndarray, np.ndarray
 
 def _net_flux(field, strength, tangents: Tangents) -> float:
     """Return the absolute net flux of a field, relative to the integral of its strength."""
-    (a, b, c), (d, e, f) = tangents
-    normal = np.stack([b * f - c * e, c * d - a * f, a * e - b * d])
+    normal = np.cross(*tangents, axis=0)
     area = np.sqrt(np.einsum("ijk,ijk->jk", normal, normal))
     return abs(float(np.einsum("ijk,ijk->", field, normal))) / float((strength * area).sum())

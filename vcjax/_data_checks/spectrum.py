@@ -8,7 +8,7 @@ wrong points are as large in the corner as in any other modes.
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -65,7 +65,7 @@ class Spectrum:
     @cached_property
     def _amplitudes(self) -> list[Float[np.ndarray, " modes"]]:
         """The root of the power at each absolute mode number, along both axes."""
-        return [np.sqrt(_folded(self._power.sum(axis=2 - axis), axis)) for axis in (1, 2)]
+        return [np.sqrt(folded(self._power.sum(axis=1))), np.sqrt(self._power.sum(axis=0))]
 
     def steepness(self, nfp: int, lengths) -> float:
         """Estimate the steepest slope: 2.5 times the root mean square of the derivatives.
@@ -167,17 +167,15 @@ def field_spectrum(
     return Spectrum(symmetry.field_period(B, nfp, half_period, parity=parity), 1 + half_period)
 
 
-def _folded(values: np.ndarray, axis: int) -> np.ndarray:
-    """Return values for each absolute mode number along an axis (1 or 2).
+def folded(values, xp: Any = np):
+    """Add the values of the modes k and -k; return values for the modes 0 to n // 2.
 
-    Along axis 1 the values of modes k and -k are added. Axis 2 has no negative modes.
+    The modes of the n values are in the order of `numpy.fft.fftfreq`.
     """
-    if axis == 2:
-        return values
-    folded = values[: values.size // 2 + 1].copy()
-    last = (values.size + 1) // 2
-    folded[1:last] += values[:0:-1][: last - 1]
-    return folded
+    middle = values.size // 2 + 1
+    mirrored = values[middle:][::-1]
+    both = values[1 : mirrored.size + 1] + mirrored
+    return xp.concatenate([values[:1], both, values[mirrored.size + 1 : middle]])
 
 
 @lru_cache(maxsize=32)

@@ -9,7 +9,7 @@ import numpy as np
 
 from vcjax._annotations import Float
 from vcjax._checks import check_concrete, check_symmetry
-from vcjax._data_checks.spectrum import Spectrum
+from vcjax._data_checks.spectrum import Spectrum, folded
 from vcjax._errors import VcjaxError
 from vcjax._geometry import resample, symmetry
 
@@ -90,11 +90,7 @@ def amplitudes(samples, xp: Any = np) -> tuple[Any, Any]:
     # m / 2.
     twice = np.where((theta_modes == 0) | (2 * theta_modes == m), 1.0, 2.0)
     spectrum = xp.abs(xp.fft.rfft2(samples, axes=(1, 2))).sum(axis=0) * (twice / (n * m))
-    by_mode = spectrum.sum(axis=1)
-    mirrored = by_mode[n // 2 + 1 :][::-1]
-    positive = by_mode[1 : mirrored.size + 1] + mirrored
-    along_phi = xp.concatenate([by_mode[:1], positive, by_mode[mirrored.size + 1 : n // 2 + 1]])
-    return along_phi, spectrum.sum(axis=0)
+    return folded(spectrum.sum(axis=1), xp), spectrum.sum(axis=0)
 
 
 def _resolved_mode(share: np.ndarray, tolerance: float) -> int:
