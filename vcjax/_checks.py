@@ -200,7 +200,6 @@ def _shapes(casing) -> dict[str, tuple[int, ...]]:
     """Return the required shapes of the attributes of a casing that are checked, by name."""
     rule = casing.rule
     images, (rows, columns) = 2 if rule.half_period else 1, rule.continued_shape
-    is_gradient = hasattr(casing, "dual_basis")
     shapes: dict[str, tuple[int, ...]] = {
         "nodes": (6, rows, columns),
         "field_phi": (3, rows, rule.src_shape[0] * 3 * images),
@@ -210,7 +209,7 @@ def _shapes(casing) -> dict[str, tuple[int, ...]]:
     weights = getattr(casing, "near_weights", None)
     if weights is not None:
         patch = (2 * rule.reach_phi + 1) * (2 * rule.reach_theta + 1)
-        parts = GRADIENT_PARTS if is_gradient else FIELD_PARTS
+        parts = GRADIENT_PARTS if hasattr(casing, "dual_basis") else FIELD_PARTS
         # Axis 0 is padded for many devices.
         shapes["near_weights"] = (*weights.shape[:1], rule.trg_shape[1], parts, patch)
     return shapes
