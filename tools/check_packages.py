@@ -16,6 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 TRIAL = """
+import importlib.resources
 import jax
 jax.config.update("jax_enable_x64", True)
 import jax.numpy as jnp
@@ -29,6 +30,7 @@ assert vcjax.wout.read_wout(vcjax.wout.tokamak_path()).nfp == 1
 table = jnp.linspace(0.0, 1.0, 1000)
 audit = jaxmeter.audit(lambda x: x * table, jnp.ones(1000))
 assert audit.captured_bytes == 8000, audit.captured_bytes
+assert (importlib.resources.files("jaxmeter._tables") / "tables.md").is_file()
 assert all(package.__file__.startswith(ENVIRONMENT) for package in (jaxmeter, vcjax))
 print(f"vcjax {vcjax.__version__} (error {error:.1e}) and jaxmeter {jaxmeter.__version__} work")
 """

@@ -18,28 +18,8 @@ from jaxmeter._measure.staging import staged
 from jaxmeter._program.hlo import module_name
 from jaxmeter._records.argument_types import checking_types
 from jaxmeter._records.files import TEXT_BYTES, file_errors, read_file
-from jaxmeter._tables.schemas import frame, schema
+from jaxmeter._tables.schemas import frame
 from jaxmeter.errors import JaxmeterError
-
-schema(
-    "dump_diff",
-    "Each row is a difference between two dumps. The largest growth in bytes is first. XLA may "
-    "rename instructions in every compile. Buffers and fusions are therefore matched by "
-    "operation, named scope and source line. Buffers must also have the same kind. Constants are "
-    "matched by shape and shortened value.",
-    what="kind of item: `size`, `buffer`, `opcode`, `fusion`, `constant`, `precision`, `call`",
-    item="properties by which the rows were matched; for `size`, the name of the quantity",
-    before_count="number of matching items before",
-    now_count="number of matching items now",
-    before_bytes="size of matching items before, bytes",
-    now_bytes="size of matching items now, bytes",
-    change_bytes="now_bytes minus before_bytes",
-    ratio="now_bytes divided by before_bytes; if before_bytes is missing or zero, now_count "
-    "divided by before_count",
-    before_shape="shape of the first matching item before, usually the largest",
-    now_shape="shape of the first matching item now, usually the largest",
-    is_same_program="whether the modules of both dumps have the same name",
-)
 
 _AFTER = re.compile(
     r"^(?P<stem>module_(?P<number>\d+)\.(?P<module>.+?))\.(?:(?:sm_\d+\.\d+[a-z]?_)?\w+_)?after_optimizations\.txt$"

@@ -6,26 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from jaxmeter._tables.schemas import frame, most, schema
-
-schema(
-    "kernels",
-    "Each row is a GPU kernel with one operation and one launch configuration. The kernel with the "
-    "longest total time is first. The table is empty on CPUs.",
-    kernel="name of the kernel",
-    op="instruction of the optimised HLO; empty if it is not known",
-    program="name of the program that contains the instruction",
-    scope="named scopes of the instruction",
-    device="plane of the trace, or number of the GPU in an nsys capture",
-    launches_count="number of launches",
-    total_seconds="duration of all launches, seconds",
-    mean_seconds="mean duration of a launch, seconds",
-    longest_seconds="duration of the longest launch, seconds",
-    grid="number of blocks as x,y,z",
-    block="number of threads in a block as x,y,z",
-    registers_count="number of registers of a thread",
-    shared_bytes="shared memory of a block, static and dynamic, bytes",
-)
+from jaxmeter._tables.schemas import frame, most
 
 
 def kernel_table(launches: list[dict[str, Any]]) -> pd.DataFrame:

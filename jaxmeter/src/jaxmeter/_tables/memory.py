@@ -17,36 +17,8 @@ import pandas as pd
 from jaxmeter._program.memory import allocator, pareto_front
 from jaxmeter._records.argument_types import checking_types
 from jaxmeter._records.record import Record
-from jaxmeter._tables.schemas import frame, schema
+from jaxmeter._tables.schemas import frame
 from jaxmeter.errors import JaxmeterError
-
-schema(
-    "memory",
-    "Each row is a choice of parameters, measured in its own processes. The fastest choice is "
-    "first, and failed choices are last.",
-    parameters="the choice, as JSON",
-    status="`ok`, `failed`, `timeout`, ...",
-    failure="why the measurement failed",
-    rounds_count="number of processes",
-    seconds="median over processes of the median of steady-state runs, seconds",
-    least_seconds="smallest of the processes' medians, seconds",
-    largest_seconds="largest of the processes' medians, seconds",
-    argument_bytes="size of the arguments as the compiler reports it, bytes",
-    output_bytes="size of the results as the compiler reports it, bytes",
-    temp_bytes="size of the temporaries as the compiler reports it, bytes",
-    embedded_bytes="size of the constants embedded in the program, bytes",
-    compile_peak_bytes="peak memory of a process up to the end of compiling, minus its memory "
-    "before tracing, bytes; the largest value of all processes",
-    run_peak_bytes="peak memory of a process up to the last run, minus its memory before tracing, "
-    "bytes; the largest value of all processes",
-    device_peak_bytes="peak memory of the first device since the process began, bytes; missing on "
-    "CPUs",
-    is_preallocated="whether JAX reserves its share of the device memory as soon as it starts",
-    limit_bytes="maximum memory that JAX may allocate on the device, bytes",
-    reserved_bytes="device memory that JAX has reserved, bytes",
-    error_relative="relative error of the result, if the case checks it",
-    is_front="whether every faster choice has larger temporaries",
-)
 
 _RESERVED = ("pool_bytes", "bytes_reserved")
 """The names of the reserved memory in the statistics of JAX's allocators."""

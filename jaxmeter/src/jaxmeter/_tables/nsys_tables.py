@@ -13,49 +13,9 @@ from jaxmeter._program.hlo import Instruction, named_instructions, named_scopes
 from jaxmeter._records.argument_types import checking_types
 from jaxmeter._tables.events import kernel_table
 from jaxmeter._tables.nsys import NsysCapture
-from jaxmeter._tables.schemas import frame, most, schema
+from jaxmeter._tables.schemas import frame, most
 from jaxmeter._trace.intervals import self_times
 from jaxmeter.errors import JaxmeterError
-
-schema(
-    "nsys",
-    "One row describes the whole capture.",
-    path="the `.sqlite` file",
-    version="version of nsys that exported the file",
-    schema_version="version of the layout of nsys's tables",
-    kernels_count="number of kernel launches",
-    kernels_with_op_count="number of launches with a known operation",
-    kernels_with_scope_count="number of launches with a known named scope",
-    kernel_seconds="duration of all launches, seconds; launches on different streams may overlap",
-    memcpy_count="number of memory copies",
-    nvtx_ranges_count="number of NVTX ranges; if it is 0, see `nsys_nvtx`",
-    thunk_ranges_count="number of NVTX ranges that XLA wrote for its operations",
-)
-schema(
-    "nsys_memcpy",
-    "Each row sums the memory copies of one kind on one device.",
-    copy_kind="`host to device`, `device to host`, `device to device`, ...",
-    device="number of the GPU",
-    count="number of memory copies",
-    bytes="size of all copies, bytes",
-    total_seconds="duration of all copies, seconds",
-    bytes_per_second="bytes divided by total_seconds",
-)
-schema(
-    "nsys_nvtx",
-    "Each row sums the NVTX ranges with the same text and kind. The table is empty if nsys did not "
-    "trace NVTX. JAX on a CPU writes no ranges. Versions of the Python package nvtx newer than "
-    "0.2.11 silently lose all ranges under nsys 2022 and 2023.",
-    text="text of the range",
-    range_kind="`push` for push-pop ranges, which nest on a thread; `start` for start-end ranges",
-    count="number of ranges",
-    total_seconds="duration of all ranges, seconds",
-    self_seconds="duration of all ranges, without the time of other ranges inside them on the same "
-    "thread, seconds; equal to total_seconds for start-end ranges",
-    is_thunk="whether XLA wrote the range for an operation",
-    op="instruction of the operation, if XLA wrote the range",
-    scope="named scopes of the operation, if XLA wrote the range",
-)
 
 NO_RANGES = (
     "NO NVTX RANGES in this capture: kernels cannot be joined with operations and scopes. On a CPU "

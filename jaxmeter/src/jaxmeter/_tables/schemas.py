@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +19,10 @@ from jaxmeter._records.record import Environment
 from jaxmeter.errors import JaxmeterError
 
 _TEXT, _WHOLE, _REAL, _TRUTH = "string", "Int64", "Float64", "boolean"
-_KINDS = {_TEXT: "text", _WHOLE: "whole number", _REAL: "number", _TRUTH: "true or false"}
 _WHOLE_ENDINGS = ("bytes", "count", "position", "step")
 _REAL_ENDINGS = ("seconds", "second", "fraction", "ratio", "occupancy", "relative")
+# A column of a table in `documentation`: its name, its kind and its meaning.
+_COLUMN = re.compile(r"^\| `(\w+)` \| [a-z ]+ \| (.*) \|$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -41,11 +43,11 @@ class Schema:
 
 
 SCHEMAS: dict[str, Schema] = {}
-"""The schemas of all tables by the table's name."""
+"""The schemas of all tables, by the name of the table."""
 
 
 def schema(name: str, title: str, /, **columns: str) -> None:
-    """Register the schema of a table, for `frame` and `documentation`.
+    """Register the schema of a table, for `frame`.
 
     Parameters
     ----------
@@ -74,6 +76,19 @@ def _kind(column: str) -> str:
     if ending in _WHOLE_ENDINGS:
         return _WHOLE
     return _REAL if ending in _REAL_ENDINGS else _TEXT
+
+
+def documentation() -> str:
+    """Return the description of jaxmeter's tables in Markdown; their schemas are made from it.
+
+    Tables that other code registers with `schema` are not included.
+    """
+    return Path(__file__).with_name("tables.md").read_text(encoding="utf-8")
+
+
+for _section in documentation().split("\n## ")[1:]:
+    _name, _title, _columns = _section.split("\n\n")[:3]
+    schema(_name, _title, **dict(_COLUMN.findall(_columns)))
 
 
 @checking_types
@@ -174,24 +189,3 @@ def save(
             write_file(folder / f"{name}.csv", table.to_csv(index=False))
         write_file(folder / "environment.json", text)
     return folder
-
-
-def documentation() -> str:
-    """Return the description of all registered tables in Markdown."""
-    lines = [
-        "# Tables",
-        "",
-        "The scripts of `profiling/` write these tables as Parquet and CSV files, next to the file",
-        "`environment.json`. Only the tables `compile_*` have no script:",
-        "`jaxmeter.tables.compile_tables` makes them. `python -m jaxmeter.tables > docs/tables.md`",
-        "updates this page.",
-        "",
-    ]
-    for name, table in SCHEMAS.items():
-        lines += [f"## {name}", "", table.title, ""]
-        lines += ["| column | kind | meaning |", "| --- | --- | --- |"]
-        for column, (kind, meaning) in table.columns.items():
-            escaped = meaning.replace("|", "\\|")
-            lines.append(f"| `{column}` | {_KINDS[kind]} | {escaped} |")
-        lines.append("")
-    return "\n".join(lines)

@@ -9,33 +9,9 @@ from collections import defaultdict
 import numpy as np
 import pandas as pd
 
-from jaxmeter._tables.schemas import frame, most, schema
+from jaxmeter._tables.schemas import frame, most
 from jaxmeter._trace.intervals import self_times
 from jaxmeter._trace.trace import Trace
-
-schema(
-    "trace_annotations",
-    "Each row is the sum of all events that have the same name and keywords, over all host "
-    "threads. These events come from `jax.profiler.TraceAnnotation`, the runtime and the "
-    "profiler's Python tracer. Operations are not included.",
-    name="name of the event",
-    keywords="keywords as JSON; empty if there are none",
-    kind="`annotation`, `step`, or `python` for a frame of the interpreter",
-    count="number of events",
-    total_seconds="duration of all events, seconds",
-    self_seconds="duration of all events, without the time of other listed events inside them, "
-    "seconds",
-)
-schema(
-    "trace_phases",
-    "Each row is the time that a host thread, or a pool of host threads, spent in one phase of "
-    "JAX's work. The names of events and threads decide the phase; the phase of operations is "
-    "`execute`. If events are nested, the time belongs to the innermost event that has a phase.",
-    phase="`trace`, `lower`, `compile`, `dispatch`, `transfer`, `wait`, `execute`",
-    thread="name of the thread, or of the pool to which it belongs",
-    seconds="time, seconds; summed over the threads of a pool",
-    events_count="number of events that belong to the phase",
-)
 
 # An event belongs to the first phase with a pattern that matches its name. The names of Python
 # frames begin with $.

@@ -13,79 +13,12 @@ import pandas as pd
 from jaxmeter._program.hlo import Instruction, named_instructions
 from jaxmeter._records.argument_types import checking_types
 from jaxmeter._tables.events import kernel_table
-from jaxmeter._tables.schemas import frame, most, schema
+from jaxmeter._tables.schemas import frame, most
 from jaxmeter._tables.trace_host import annotation_table, phase_table
 from jaxmeter._trace.intervals import union
 from jaxmeter._trace.trace import Line, Trace
 from jaxmeter._trace.xspace import programs
 from jaxmeter.errors import JaxmeterError
-
-schema(
-    "trace",
-    "One row describes the whole trace.",
-    path="the `.xplane.pb` file",
-    file_bytes="size of the file, bytes",
-    events_count="number of events, including the marks that thread pools write about their own "
-    "work",
-    op_events_count="number of events that are runs of operations",
-    lines_count="number of threads and streams with events",
-    programs_count="number of programs that ran operations",
-    programs_with_hlo_count="number of programs that ran operations and have a known HLO",
-    span_seconds="time from the start of the first event to the end of the last event, seconds",
-    op_self_seconds="self time of all operations, summed over threads, seconds",
-    scoped_fraction="share of op_self_seconds that belongs to named scopes, 0 to 1",
-)
-schema(
-    "trace_ops",
-    "Each row is an operation of a program on a device. The operation with the longest self time "
-    "is first. Threads run at the same time, so sums over threads are not elapsed time.",
-    program="module and program number, such as `jit_f(30)`",
-    op="name of the instruction in the optimised HLO",
-    opcode="kind of instruction, such as `fusion`, `dot` or `while`",
-    scope="named scopes, the outermost first, such as `far_field/tile`",
-    op_name="JAX's name, including transformations and control flow",
-    source="file and line",
-    is_inherited="whether op_name and source are taken from another operation",
-    device="plane of the trace on which the operation ran",
-    count="number of runs",
-    lines_count="number of threads or streams on which the operation ran",
-    total_seconds="duration of all runs, including other operations inside them, seconds",
-    self_seconds="duration of all runs, without other operations inside them, such as the body of "
-    "a loop, seconds",
-    self_fraction="share of the self time of all operations, 0 to 1",
-)
-schema(
-    "trace_scopes",
-    "Each row sums the operations of a named scope. The scope with the longest self time is first.",
-    scope="named scopes; empty for operations outside any scope",
-    ops_count="number of operations",
-    count="number of runs of the operations",
-    self_seconds="self time of the operations, seconds",
-    self_fraction="share of the self time of all operations, 0 to 1",
-)
-schema(
-    "trace_threads",
-    "Each row is a thread, or a stream of a device, with the time during which it was busy.",
-    device="plane of the trace",
-    thread="name of the thread or stream",
-    events_count="number of events, without the marks that thread pools write about their own work",
-    op_events_count="number of events that are runs of operations",
-    busy_seconds="time during which at least one event runs, including waiting, seconds",
-    op_busy_seconds="time during which at least one operation runs, seconds",
-    op_self_seconds="sum of the self times of the thread's operations, seconds",
-    op_occupancy="op_busy_seconds divided by the span of the trace, 0 to 1",
-)
-schema(
-    "trace_steps",
-    "Each row is a step that `jax.profiler.StepTraceAnnotation` marks.",
-    name="name of the annotation",
-    step="step number",
-    start_seconds="start of the step on the clock of the trace, seconds",
-    duration_seconds="duration of the step, seconds",
-    op_self_seconds="self time of the operations that began in the step, summed over threads, "
-    "seconds",
-    op_events_count="number of runs of operations that began in the step",
-)
 
 _DETAIL = re.compile(r"(\w+):(\S+)")
 

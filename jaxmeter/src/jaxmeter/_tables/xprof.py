@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from jaxmeter._records.argument_types import checking_types
-from jaxmeter._tables.schemas import frame, schema
+from jaxmeter._tables.schemas import frame
 from jaxmeter.errors import JaxmeterError
 
 _TOOLS = (
@@ -22,19 +22,6 @@ _TOOLS = (
     *("op_profile", "kernel_stats", "memory_profile", "roofline_model", "memory_viewer"),
 )
 
-schema(
-    "xprof_tools",
-    "Each row is a table that one of xprof's tools made from a trace, or a tool that made no "
-    "table. A table with rows is saved as "
-    "`xprof_TOOL_N`, where N counts such tables of the tool from 0. If the tool shows a single "
-    "program, the names are `xprof_TOOL_PROGRAM`, `xprof_TOOL_PROGRAM_1` and so on. The saved "
-    "tables have xprof's own columns.",
-    tool="xprof's name of the tool",
-    program="name of the program, for tools that show a single program",
-    table="name under which the table is saved; empty if it is not saved",
-    status="`filled`, `empty`, or the error of xprof",
-    rows_count="number of rows",
-)
 
 Convert = Callable[[list[str], str, dict[str, Any]], Any]
 
