@@ -47,11 +47,8 @@ that differ from these defaults."""
 
 
 def section_name() -> str:
-    """Return the name of the section for this process.
-
-    The name contains the version and backend of JAX, the options of `_SETTINGS` that differ from
-    their defaults, and XLA_FLAGS if they are set.
-    """
+    """Return the name of the section for this process: the version and backend of JAX, the options
+    of `_SETTINGS` that differ from their defaults, and XLA_FLAGS if they are set."""
     from jaxmeter._measure.environment import host_environment, jax_environment
 
     found = jax_environment()
@@ -66,13 +63,7 @@ def section_name() -> str:
 
 
 def read_lock(file: Path) -> dict[str, Section]:
-    """Return the sections of a lock file by name, or {} if there is no file.
-
-    Raises
-    ------
-    JaxmeterError
-        If the file cannot be read or is not a lock file.
-    """
+    """Return the sections of a lock file by name, or {} if there is no file."""
     found: dict[str, Section] = {}
     for name, functions in read_toml(file).items():
         if not isinstance(functions, dict) or not all(
@@ -93,14 +84,7 @@ def read_lock(file: Path) -> dict[str, Section]:
 
 
 def section_of(file: Path, name: str) -> Section:
-    """Return the section ``name`` of a lock file, for ``jaxmeter lock --check``.
-
-    Raises
-    ------
-    JaxmeterError
-        If the file cannot be read, is not a lock file or has no such section. In the last case, the
-        message lists the sections of the file.
-    """
+    """Return the section ``name`` of a lock file, for ``jaxmeter lock --check``."""
     sections = read_lock(file)
     if name not in sections:
         there = "has no sections" if file.exists() else "does not exist"
@@ -116,13 +100,7 @@ def section_of(file: Path, name: str) -> Section:
 
 
 def write_lock(file: Path, name: str, section: Section) -> None:
-    """Write a section of a lock file and keep the other sections.
-
-    Raises
-    ------
-    JaxmeterError
-        If the file exists and cannot be read or is not a lock file, or if it cannot be written.
-    """
+    """Write a section of a lock file and keep the other sections."""
     sections = read_lock(file) | {name: section}
     blocks = [_HEADING]
     for section_name, functions in sorted(sections.items()):
@@ -132,14 +110,7 @@ def write_lock(file: Path, name: str, section: Section) -> None:
 
 
 def read_settings(pyproject: Path) -> tuple[tuple[str, ...], dict[str, float]]:
-    """Return the functions and the margins that ``[tool.jaxmeter.lock]`` lists.
-
-    Raises
-    ------
-    JaxmeterError
-        If the file cannot be read or is not TOML, or if the table has an unknown key, a value of a
-        wrong type, or an invalid margin.
-    """
+    """Return the functions and the margins that ``[tool.jaxmeter.lock]`` lists."""
     where, table = tool_table(pyproject, "lock")
     for name in table:
         if name not in ("functions", "margins"):
@@ -165,8 +136,8 @@ def check(
 ) -> LockCheck:
     """Compare the quantities ``now`` of functions with the ``locked`` quantities of a section.
 
-    ``margins`` maps names of quantities to relative differences. A quantity that differs by at most
-    its margin counts as unchanged. A quantity without a margin must be equal.
+    ``margins`` maps names of quantities to the relative differences that count as unchanged. A
+    quantity without a margin must be equal.
     """
     changes = []
     for function in sorted(locked.keys() | now.keys()):

@@ -60,16 +60,9 @@ def read_file(path: str | Path, limit_bytes: int = RECORD_BYTES) -> bytes:
 
 
 def check_file(path: str | Path, limit_bytes: int) -> None:
-    """Check that a file is regular and has at most `limit_bytes`.
+    """Raise a FileError if a file is not regular or has more than `limit_bytes`.
 
     Call this function before another library reads the file.
-
-    Raises
-    ------
-    FileError
-        If the path does not name a regular file, or the file is larger than `limit_bytes`.
-    OSError
-        If the file does not exist, or its size cannot be read.
     """
     _check_regular(path, os.stat(path), limit_bytes)
 

@@ -65,9 +65,8 @@ def freeze_mappings(instance: Any) -> None:
 def check_fields(instance: Any) -> None:
     """Check the fields of a dataclass instance against their annotations; freeze dictionaries.
 
-    Call this function in ``__post_init__``. The annotations can contain limits of the values, given
-    as `msgspec.Meta`. If an annotation requires it, a list becomes a tuple, or a whole number
-    becomes a float. An error message contains the field, its value and the expected type.
+    Call this function in ``__post_init__``. If an annotation requires it, a list becomes a tuple,
+    or a whole number becomes a float. See `checked` for limits and errors.
     """
     freeze_mappings(instance)
     cls = type(instance)
@@ -79,16 +78,11 @@ def check_fields(instance: Any) -> None:
 
 
 def checked(call: str, name: str, value: Any, kind: Any) -> Any:
-    """Return a value, converted to the type ``kind``.
+    """Return a value, converted to the type ``kind``, or raise a JaxmeterError.
 
     ``kind`` can contain limits of the value, given as `msgspec.Meta`. Error messages begin with
     ``call``, the function, class or file that got the value, and contain ``name``, the name of the
-    value.
-
-    Raises
-    ------
-    JaxmeterError
-        If the value cannot be converted, or is outside the limits.
+    value, the value itself and the expected type.
     """
     try:
         return msgspec.convert(value, kind)

@@ -179,13 +179,7 @@ def _text(path: Path) -> str:
 
 
 def dump_text(path: Path) -> str:
-    """Return the text of one file of a dump.
-
-    Raises
-    ------
-    JaxmeterError
-        If the file cannot be read, or is too large.
-    """
+    """Return the text of one file of a dump."""
     with file_errors("dump", path, "give a dump with readable files"):
         return read_file(path, TEXT_BYTES).decode("utf-8", "replace")
 
@@ -228,12 +222,11 @@ def diff_dumps(before: Mapping[str, pd.DataFrame], now: Mapping[str, pd.DataFram
 
 
 def _items(tables: Mapping[str, pd.DataFrame]) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the items of a dump: a dictionary from (``what``, ``item``) to an item's properties.
+    """Return the properties of a dump's items by the columns (``what``, ``item``) of ``dump_diff``.
 
-    ``what`` and ``item`` are columns of the table ``dump_diff``. A size has a count or bytes. Every
-    other item combines the rows of a table that have the same key, without the rows of the program
-    before optimisation. The item has the total count and the total bytes of these rows, and the
-    shape of the first row.
+    A size has a count or bytes. Every other item combines the rows of a table that have the same
+    key, without the rows of the program before optimisation: it has the total count and the total
+    bytes of these rows, and the shape of the first row.
     """
     (total,) = tables["dump"].to_dict("records")
     found: dict[tuple[str, str], dict[str, Any]] = {

@@ -10,12 +10,7 @@ def innermost(starts: Sequence[float], ends: Sequence[float]) -> Iterator[tuple[
 
     Each piece is a tuple: the position of the event, the start of the piece and the end of the
     piece. Pieces do not overlap. Of the events under way, the innermost is the event that began
-    last.
-
-    Parameters
-    ----------
-    starts, ends : sequence of float
-        The n events, sorted by their starts. If events begin together, the longest is first.
+    last. The events are sorted by their starts; if events begin together, the longest is first.
     """
     stack: list[int] = []
     now = float("-inf")

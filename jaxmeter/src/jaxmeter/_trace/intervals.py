@@ -8,22 +8,14 @@ from jaxmeter._trace.innermost import innermost
 
 
 def self_times(starts: np.ndarray, durations: np.ndarray) -> np.ndarray:
-    """Return the self time of each event of a thread.
+    """Return the self time of each event of a thread: the time in which it is `innermost`.
 
-    The self time of an event is the time during which it is the innermost event. Of the events
-    under way, the innermost is the event that began last. If several events began together, the
-    shortest of them is the innermost. For nested events, the self time is the duration of the event
-    minus the durations of the events directly inside it. For events that overlap without nesting,
-    no moment is counted twice.
+    For nested events, this is the duration of the event minus the durations of the events directly
+    inside it. If several events begin together, the shortest of them is the innermost. No moment is
+    counted twice, so the sum of the self times is the `union` of the events, up to rounding.
 
-    Parameters
-    ----------
-    starts, durations : (n,) in the same unit, in any order.
-
-    Returns
-    -------
-    (n,) self times, in the order and unit of `durations`. Their sum is the `union` of the events,
-    up to rounding.
+    `starts` and `durations` have shape (n,) and the same unit, and may have any order. The result
+    has their order and unit.
     """
     ends = starts + durations
     result = np.zeros(len(starts))
@@ -36,10 +28,7 @@ def self_times(starts: np.ndarray, durations: np.ndarray) -> np.ndarray:
 
 
 def union(starts: np.ndarray, durations: np.ndarray) -> float:
-    """Return the length of the union of time intervals.
-
-    `starts` and `durations` have shape (n,) and the same unit. The result also has this unit.
-    """
+    """Return the length of the union of time intervals, given as arrays of shape (n,)."""
     order = np.argsort(starts, kind="stable")
     begin = starts[order]
     end = np.maximum.accumulate((starts + durations)[order])
