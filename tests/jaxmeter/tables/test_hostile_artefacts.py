@@ -56,29 +56,24 @@ def written_by(path, statements):
         (
             "CREATE TABLE NVTX_EVENTS (start, eventType); "
             "INSERT INTO NVTX_EVENTS VALUES ('soon', 59)",
-            "start. of table .NVTX_EVENTS. has values of type str",
+            "start. of table .NVTX_EVENTS. has the value 'soon'",
         ),
         (
             "CREATE TABLE NVTX_EVENTS (start, eventType); "
             "INSERT INTO NVTX_EVENTS VALUES (NULL, 59)",
-            "start. of table .NVTX_EVENTS. has values of type NoneType",
+            "start. of table .NVTX_EVENTS. has the value None",
         ),
         (
             "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, gridX); "
             "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 2, 1.5)",
-            "gridX. of table .CUPTI_ACTIVITY_KIND_KERNEL. has values of type float",
+            "gridX. of table .CUPTI_ACTIVITY_KIND_KERNEL. has the value 1.5",
         ),
         (
             "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start, end, bytes); "
-            "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (1, 2, 9223372036854775807)",
-            "a value that is larger than any memory",
+            "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (1, 2, 9223372036854775807), (1, 2, 1)",
+            "nsys_memcpy.bytes that are not Int64",
         ),
         ("CREATE TABLE StringIds (number, text)", "no such column"),
-        (
-            "CREATE TABLE NVTX_EVENTS (start AS (length(zeroblob(2000000))), eventType, x); "
-            "INSERT INTO NVTX_EVENTS (eventType) VALUES (59)",
-            "too big",
-        ),
         ("CREATE TABLE other (a)", "not a capture of nsys"),
     ],
 )
@@ -108,15 +103,6 @@ def test_too_many_rows_cause_a_clear_error(tmp_path, monkeypatch):
     ranges = [rows.text_range(number, number + 1, "a") for number in range(4)]
     path = rows.write(tmp_path / "a.sqlite", {"NVTX_EVENTS": ranges})
     with pytest.raises(JaxmeterError, match="more than 3 rows"):
-        jt.read_nsys(path)
-
-
-def test_a_query_that_never_ends_is_stopped(tmp_path, monkeypatch):
-    monkeypatch.setattr("jaxmeter._tables.nsys._STEPS_COUNT", 1000)
-    monkeypatch.setattr("jaxmeter._tables.nsys._MOST_CALLS_COUNT", 3)
-    ranges = [rows.text_range(number, number + 1, "a") for number in range(4000)]
-    path = rows.write(tmp_path / "a.sqlite", {"NVTX_EVENTS": ranges})
-    with pytest.raises(JaxmeterError, match="interrupted"):
         jt.read_nsys(path)
 
 
