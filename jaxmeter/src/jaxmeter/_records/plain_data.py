@@ -13,7 +13,7 @@ import json
 import math
 import re
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, NoReturn, Self
 
 import msgspec
@@ -43,8 +43,7 @@ class FrozenDict(dict):
             "make a new object with dataclasses.replace(...)"
         )
 
-    __setitem__ = __delitem__ = __ior__ = _refuse
-    clear = pop = popitem = _refuse
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = _refuse
     setdefault = update = _refuse  # pyright: ignore[reportAssignmentType]
 
     def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -222,7 +221,7 @@ def _converted(data: Any, cls: type) -> Any:
         except msgspec.ValidationError as error:
             text = str(error).removeprefix(f"{cls.__name__}: ").replace("$", cls.__name__.lower())
             raise RecordError(text[0].lower() + text[1:]) from None
-    unknown = _unknown_field(data, made, cls.__name__.lower())
+    unknown = next(_unknown_fields(data, made, cls.__name__.lower()), None)
     if unknown:
         raise RecordError(f"got the unknown field {unknown}")
     return made
@@ -234,26 +233,17 @@ def _has_not_finite(data: Any) -> bool:
     return isinstance(data, str) and data in _NOT_FINITE
 
 
-def _unknown_field(data: dict[str, Any], made: Any, where: str) -> str | None:
-    """Return the path of the first field that the object's class does not have, or None."""
+def _unknown_fields(data: dict[str, Any], made: Any, where: str) -> Iterator[str]:
+    """Yield the paths of the fields in the data that the classes of the objects do not have."""
     if not dataclasses.is_dataclass(made):
-        return None
+        return
+    known = vars(made)
     for name, value in data.items():
         path = f"{where}.{name}"
-        if name not in _field_names(type(made)):
-            return path
-        found = None
-        if type(value) is dict:
-            found = _unknown_field(value, getattr(made, name), path)
+        if name not in known:
+            yield path
+        elif type(value) is dict:
+            yield from _unknown_fields(value, known[name], path)
         elif type(value) is list and value and type(value[0]) is dict:
-            items = zip(value, getattr(made, name), strict=True)
-            paths = (_unknown_field(*item, f"{path}[{i}]") for i, item in enumerate(items))
-            found = next(filter(None, paths), None)
-        if found:
-            return found
-    return None
-
-
-@functools.cache
-def _field_names(cls: type) -> frozenset[str]:
-    return frozenset(field.name for field in dataclasses.fields(cls))
+            for number, item in enumerate(zip(value, known[name], strict=True)):
+                yield from _unknown_fields(*item, f"{path}[{number}]")
