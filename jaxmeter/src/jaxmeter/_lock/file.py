@@ -13,10 +13,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from jaxmeter._records.files import write_file
+from jaxmeter._records.files import read_toml, tool_table, write_file
 from jaxmeter._records.lock import LockChange, LockCheck, Quantities, lock_lines
 from jaxmeter._records.plain_data import checked
-from jaxmeter._records.toml import read_toml, tool_table
 from jaxmeter.errors import JaxmeterError
 
 LOCK_FILE = "jaxmeter.lock.toml"

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from jaxmeter._pytest.quantities import QUANTITIES
+from jaxmeter._records.files import tool_table
 from jaxmeter._records.plain_data import checked
-from jaxmeter._records.toml import tool_table
 from jaxmeter.errors import JaxmeterError
 
 Limit = Annotated[int, Meta(ge=0)]

@@ -13,8 +13,10 @@ import secrets
 import shutil
 import stat
 import tempfile
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from jaxmeter.errors import FileError, JaxmeterError
 
@@ -131,6 +133,35 @@ def write_file(path: str | Path, content: str | bytes) -> None:
             f"cannot write {str(path)!r} ({error.strerror or error}), and nothing was changed; "
             "free space there, or give a writable path"
         ) from error
+
+
+def read_toml(file: Path) -> dict[str, Any]:
+    """Return the content of a TOML file; {} if the file does not exist."""
+    with file_errors("jaxmeter", file, "give a readable file"):
+        if not file.exists():
+            return {}
+        content = read_file(file)
+    try:
+        return tomllib.loads(content.decode())
+    except (ValueError, RecursionError) as error:  # the text is not UTF-8 or not TOML
+        raise JaxmeterError(
+            f"{file}: got text that is not TOML ({error}); correct the file"
+        ) from None
+
+
+def tool_table(pyproject: Path, name: str) -> tuple[str, dict[str, Any]]:
+    """Return a text for error messages, and the table ``[tool.jaxmeter.name]`` of a file.
+
+    The text contains the file and the heading of the table. The returned table is {} if the file
+    does not have the table.
+    """
+    table: Any = read_toml(pyproject)
+    where = f"{pyproject}: [tool.jaxmeter.{name}]"
+    for key in ("tool", "jaxmeter", name):
+        table = table.get(key, {})
+        if not isinstance(table, dict):
+            raise JaxmeterError(f"{where}: got {key} = {table!r:.80}; make {key} a table")
+    return where, table
 
 
 @contextlib.contextmanager
