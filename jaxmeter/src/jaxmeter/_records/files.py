@@ -13,6 +13,7 @@ import secrets
 import shutil
 import stat
 import tempfile
+import time
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,6 +35,7 @@ _KINDS = {
     stat.S_IFBLK: "a device",
 }
 _HELD = ".held"
+_YOUNG_SECONDS = 60.0  # the process that made a younger folder may not have locked it yet
 
 
 def read_file(path: str | Path, limit_bytes: int = RECORD_BYTES) -> bytes:
@@ -170,7 +172,7 @@ def temporary_folder(prefix: str = "jaxmeter-") -> Iterator[Path]:
 
     A process holds a lock on its folder. The system releases the lock when the process ends, even
     if the process is killed. Folders of this user with the same prefix are removed if no process
-    holds a lock on them.
+    holds a lock on them and they have not changed for a minute.
 
     Raises
     ------
@@ -179,10 +181,9 @@ def temporary_folder(prefix: str = "jaxmeter-") -> Iterator[Path]:
     """
     try:
         _clear(prefix)
-        held = None
-        while held is None:
-            held = _held_folder(prefix)
-        folder, lock = held
+        folder = Path(tempfile.mkdtemp(prefix=prefix, suffix=_HELD))
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(lock, fcntl.LOCK_SH)
     except OSError as error:
         raise FileError(
             f"cannot make a temporary folder in {tempfile.gettempdir()!r} "
@@ -195,32 +196,17 @@ def temporary_folder(prefix: str = "jaxmeter-") -> Iterator[Path]:
         os.close(lock)
 
 
-def _held_folder(prefix: str) -> tuple[Path, int] | None:
-    """Make a folder and lock it; return the folder and the lock.
-
-    Return None if another process removed the folder before this process locked the folder.
-    """
-    folder = Path(tempfile.mkdtemp(prefix=prefix, suffix=_HELD))
-    lock = None
-    with contextlib.suppress(FileNotFoundError, BlockingIOError):
-        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(lock), os.stat(folder)):
-            return folder, lock
-    if lock is not None:
-        os.close(lock)
-    return None
-
-
 def _clear(prefix: str) -> None:
-    """Remove the unlocked temporary folders of this user, left by processes that have ended."""
+    """Remove the unlocked temporary folders of this user that have not changed for a minute."""
     for entry in os.scandir(tempfile.gettempdir()):
         if not (entry.name.startswith(prefix) and entry.name.endswith(_HELD)):
             continue
         with contextlib.suppress(OSError):  # not a folder, locked, of another user, or gone
             lock = os.open(entry.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
-                if os.fstat(lock).st_uid == os.getuid():
+                found = os.fstat(lock)
+                is_old = found.st_mtime < time.time() - _YOUNG_SECONDS
+                if found.st_uid == os.getuid() and is_old:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     shutil.rmtree(entry.path, ignore_errors=True)
             finally:
