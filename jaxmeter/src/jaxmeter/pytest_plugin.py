@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from jaxmeter._lock.file import LOCK_FILE
 from jaxmeter._measure.case import Case, case_of
 from jaxmeter._pytest.budgets import Budget, Limit, budget_for, checked_budget, read_budgets
 from jaxmeter._pytest.locked import LockedTests, summary
 from jaxmeter._pytest.quantities import Quantity
+from jaxmeter._records.lock import LOCK_FILE
 from jaxmeter.errors import JaxmeterError
 
 if TYPE_CHECKING:

@@ -8,7 +8,14 @@ import pytest
 
 from jaxmeter import JaxmeterError, LockCheck, markdown, table
 from jaxmeter.__main__ import main
-from jaxmeter._lock.file import LOCK_FILE, check, read_lock, read_settings, section_name, write_lock
+from jaxmeter._records.lock import (
+    LOCK_FILE,
+    check,
+    read_lock,
+    read_settings,
+    section_name,
+    write_lock,
+)
 
 SECTION = "jax 0.10.2, cpu"
 LOCKED = {"m:f": {"temp_bytes": 100, "traces": 1}, "m:g": {"traces": 2}}

@@ -19,8 +19,11 @@ from pathlib import Path
 
 from jaxmeter._cli.arguments import case_from_options, with_arrays
 from jaxmeter._cli.command import doing
-from jaxmeter._lock.file import (
+from jaxmeter._measure.case import Case
+from jaxmeter._records.comparison import Side
+from jaxmeter._records.lock import (
     LOCK_FILE,
+    LockCheck,
     Section,
     check,
     read_lock,
@@ -29,9 +32,6 @@ from jaxmeter._lock.file import (
     section_of,
     write_lock,
 )
-from jaxmeter._measure.case import Case
-from jaxmeter._records.comparison import Side
-from jaxmeter._records.lock import LockCheck
 from jaxmeter.errors import JaxmeterError
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jaxmeter._lock.file import (
+from jaxmeter._records.lock import (
     LOCK_FILE,
     check,
     read_lock,

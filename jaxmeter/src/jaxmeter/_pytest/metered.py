@@ -13,13 +13,13 @@ from typing import Any
 import jax
 
 from jaxmeter._capture.audit import audit
-from jaxmeter._lock.file import LOCKED
 from jaxmeter._measure.case import Case, name_of
 from jaxmeter._measure.counts import Events, listening
 from jaxmeter._measure.meter import measure
 from jaxmeter._measure.staging import fresh, prepared
 from jaxmeter._pytest.quantities import QUANTITIES, Quantity
 from jaxmeter._records.audit import Audit
+from jaxmeter._records.lock import LOCKED
 from jaxmeter._records.record import Record
 from jaxmeter._render.terminal import table
 from jaxmeter._retrace.signatures import Signature, causes, signature, static_arguments
