@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jaxmeter._compile.pairing import TASK, pair
 from jaxmeter._compile.record import Interval, Recording
 from jaxmeter._compile.stages import Work, divide, kernel_of, stage_seconds
-from jaxmeter._trace.innermost import innermost
+from jaxmeter._trace.intervals import innermost
 
 
 def test_each_moment_belongs_to_the_innermost_event():

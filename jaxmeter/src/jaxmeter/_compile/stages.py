@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from jaxmeter._compile.pairing import TASK, pair
 from jaxmeter._compile.record import Interval, Recording
 from jaxmeter._records.compile import Stage
-from jaxmeter._trace.innermost import innermost
+from jaxmeter._trace.intervals import innermost
 
 _EMITTER = "FusionCompiler::Compile"
 _FOLDING = "constant_folding"

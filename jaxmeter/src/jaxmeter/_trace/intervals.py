@@ -1,10 +1,39 @@
-"""Compute the self times of events and the union of time intervals."""
+"""Find the innermost event at each moment, and compute self times and the union of intervals.
+
+Importing this module does not import NumPy, because ``jaxmeter watch`` does without it.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from jaxmeter._trace.innermost import innermost
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def innermost(starts: Sequence[float], ends: Sequence[float]) -> Iterator[tuple[int, float, float]]:
+    """Yield the pieces of time in which one event of a thread is the innermost event.
+
+    Each piece is a tuple: the position of the event, the start of the piece and the end of the
+    piece. Pieces do not overlap. Of the events under way, the innermost is the event that began
+    last. The events are sorted by their starts; if events begin together, the longest is first.
+    """
+    stack: list[int] = []
+    now = float("-inf")
+    for at in range(len(starts) + 1):
+        begin = starts[at] if at < len(starts) else float("inf")
+        # The time until this event begins belongs to the events under way.
+        while stack:
+            until = min(ends[stack[-1]], begin)
+            if until > now:
+                yield stack[-1], now, until
+                now = until
+            if ends[stack[-1]] > begin:
+                break
+            stack.pop()
+        now = max(now, begin)
+        stack.append(at)
 
 
 def self_times(starts: np.ndarray, durations: np.ndarray) -> np.ndarray:
@@ -17,6 +46,8 @@ def self_times(starts: np.ndarray, durations: np.ndarray) -> np.ndarray:
     `starts` and `durations` have shape (n,) and the same unit, and may have any order. The result
     has their order and unit.
     """
+    import numpy as np
+
     ends = starts + durations
     result = np.zeros(len(starts))
     order = np.lexsort((-durations, starts))
@@ -28,7 +59,9 @@ def self_times(starts: np.ndarray, durations: np.ndarray) -> np.ndarray:
 
 
 def union(starts: np.ndarray, durations: np.ndarray) -> float:
-    """Return the length of the union of time intervals, given as arrays of shape (n,)."""
+    """Return the length of the union of intervals, in the unit of the (n,) starts and durations."""
+    import numpy as np
+
     order = np.argsort(starts, kind="stable")
     begin = starts[order]
     end = np.maximum.accumulate((starts + durations)[order])

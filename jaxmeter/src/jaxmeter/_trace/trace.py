@@ -137,10 +137,9 @@ def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) ->
     Raises
     ------
     JaxmeterError
-        If `repeat` is below 1, the case cannot be jitted, the folder cannot be written, or JAX
-        wrote no trace.
+        If `repeat` is below 1, the case cannot be jitted, or the folder cannot be made.
     Exception
-        Any exception that the case raises.
+        Any exception that the case raises, or that JAX raises if it cannot write the trace.
     """
     if repeat < 1:
         raise JaxmeterError(f"capture: got repeat={repeat}; give at least 1")
@@ -149,18 +148,11 @@ def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) ->
         run()
     with file_errors("capture", folder, "give a folder that can be written"):
         folder.mkdir(parents=True, exist_ok=True)
-    before = {path: path.stat().st_mtime_ns for path in _files(folder)}
     with jax.profiler.trace(str(folder)):
         for step in range(repeat):
             with jax.profiler.StepTraceAnnotation(name_of(case.fn), step_num=step):
                 run()
-    # JAX names traces by the second: two traces within one second share a file.
-    made = [path for path in _files(folder) if path.stat().st_mtime_ns != before.get(path)]
-    if not made:
-        raise JaxmeterError(
-            f"capture: JAX wrote no .xplane.pb to {str(folder)!r}; check that the disk is not full"
-        )
-    return sorted(made)[-1]
+    return trace_file(folder)
 
 
 @checking_types
@@ -176,7 +168,7 @@ def trace_file(place: Path) -> Path:
     """
     if place.is_file():
         return place
-    found = sorted(_files(place), key=lambda path: path.stat().st_mtime)
+    found = sorted(place.rglob("*.xplane.pb"), key=lambda path: path.stat().st_mtime)
     if not found:
         problem = "contains no *.xplane.pb file" if place.exists() else "does not exist"
         raise JaxmeterError(
@@ -184,10 +176,6 @@ def trace_file(place: Path) -> Path:
             "wrote, or an .xplane.pb file"
         )
     return found[-1]
-
-
-def _files(folder: Path) -> list[Path]:
-    return list(folder.rglob("*.xplane.pb")) if folder.is_dir() else []
 
 
 def _check_in_another_process(path: Path) -> None:

@@ -23,7 +23,7 @@ from jaxmeter._records.run import (
     WatchedRun,
 )
 from jaxmeter._render.units import place_text
-from jaxmeter._trace.innermost import innermost
+from jaxmeter._trace.intervals import innermost
 from jaxmeter._watch.savings import savings
 from jaxmeter.errors import FileError
 
