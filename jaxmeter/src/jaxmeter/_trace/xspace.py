@@ -11,6 +11,7 @@ The field numbers never change. protobuf.dev/programming-guides/encoding describ
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import mmap
 from collections.abc import Iterator
@@ -26,14 +27,7 @@ _COUNTED_BYTES = 2**24  # smaller files cannot have too many events
 
 
 def check_whole(path: Path) -> None:
-    """Check that a file is a complete trace.
-
-    Raises
-    ------
-    JaxmeterError
-        If the file is truncated, empty, too large or not a trace, has too many events, or cannot be
-        read.
-    """
+    """Raise a `JaxmeterError` if a file is not a whole trace, or has too many bytes or events."""
     with file_errors("trace", path, "give a trace file"):
         check_file(path, TRACE_BYTES)
         try:
@@ -90,17 +84,13 @@ def programs(path: Path, wanted: set[str]) -> dict[str, str]:
 
 def _hlo_text(module: bytes) -> str:
     """Return the text of a serialized HLO module; empty if this jaxlib cannot convert it."""
-    try:
-        from jaxlib._hlo import HloModule  # type: ignore[import-not-found]
-    except ImportError:  # jaxlib up to 0.8 or so
+    for name in ("jaxlib._hlo", "jaxlib._jax"):  # the second name up to jaxlib 0.8 or so
         try:
-            from jaxlib._jax import HloModule  # type: ignore[import-not-found,no-redef]
-        except ImportError:
-            return ""
-    try:
-        return HloModule.from_serialized_hlo_module_proto(module).to_string()
-    except Exception:  # the exception's type is not documented: the bytes are not a module
-        return ""
+            kind = importlib.import_module(name).HloModule
+            return kind.from_serialized_hlo_module_proto(module).to_string()
+        except Exception:  # no such module; or the bytes are no HLO module (type not documented)
+            continue
+    return ""
 
 
 def _mapped(path: Path) -> memoryview:
