@@ -46,8 +46,6 @@ if _IS_CHECKED:  # the public names: `_modules` reads these lines
     from jaxmeter._records.compile import CompileProfile as CompileProfile
     from jaxmeter._records.compile import CompileRow as CompileRow
     from jaxmeter._records.compile import CompileSummary as CompileSummary
-    from jaxmeter._records.constants import ConstantArray as ConstantArray
-    from jaxmeter._records.constants import Constants as Constants
     from jaxmeter._records.record import PHASES as PHASES
     from jaxmeter._records.comparison import TIMES as TIMES
     from jaxmeter._records.comparison import ComparedProcess as ComparedProcess
@@ -71,6 +69,8 @@ if _IS_CHECKED:  # the public names: `_modules` reads these lines
     from jaxmeter._records.memory import MemoryUse as MemoryUse
     from jaxmeter._records.memory import Tradeoff as Tradeoff
     from jaxmeter._records.memory import TradeoffPoint as TradeoffPoint
+    from jaxmeter._records.record import ConstantArray as ConstantArray
+    from jaxmeter._records.record import Constants as Constants
     from jaxmeter._records.record import Counts as Counts
     from jaxmeter._records.record import Environment as Environment
     from jaxmeter._records.record import Failure as Failure

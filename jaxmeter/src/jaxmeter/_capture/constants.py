@@ -24,7 +24,7 @@ import numpy as np
 from jax.interpreters import mlir
 
 from jaxmeter._program.jaxprs import inner, label, sub_jaxprs
-from jaxmeter._records.constants import ConstantArray, Constants
+from jaxmeter._records.record import ConstantArray, Constants
 
 _PLAIN = re.compile(r"x(f32|f64|u?i(8|16|32|64))>$")
 """The end of an MLIR type with values that are compared as bytes. Other values are compared as

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from jaxmeter._records.constants import ConstantArray
 from jaxmeter._records.plain_data import Result
+from jaxmeter._records.record import ConstantArray
 
 DEFAULT_THRESHOLD_BYTES = 1_000_000
 """A variable is fine to embed if all occurrences of its arrays in a program have at most this many

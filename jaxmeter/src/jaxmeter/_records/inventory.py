@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from jaxmeter._records.constants import Constants
 from jaxmeter._records.plain_data import Result
-from jaxmeter._records.record import Memory, Program
+from jaxmeter._records.record import Constants, Memory, Program
 
 
 @dataclass(frozen=True)

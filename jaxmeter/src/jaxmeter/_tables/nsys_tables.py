@@ -11,9 +11,8 @@ import pandas as pd
 
 from jaxmeter._program.hlo import Instruction, named_instructions, named_scopes
 from jaxmeter._records.argument_types import checking_types
-from jaxmeter._tables.events import kernel_table
 from jaxmeter._tables.nsys import NsysCapture
-from jaxmeter._tables.schemas import frame, most
+from jaxmeter._tables.schemas import frame, kernel_table, most
 from jaxmeter._trace.intervals import self_times
 from jaxmeter.errors import JaxmeterError
 

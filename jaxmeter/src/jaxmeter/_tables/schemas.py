@@ -144,6 +144,22 @@ def most(table: pd.DataFrame, column: str) -> pd.DataFrame:
     return table.sort_values(column, ascending=False, kind="stable").reset_index(drop=True)
 
 
+def kernel_table(launches: list[dict[str, Any]]) -> pd.DataFrame:
+    """Return the table ``kernels``, with one row for all launches that differ only in duration.
+
+    Each launch is a dictionary with the columns that describe the kernel, and the duration in
+    ``seconds``.
+    """
+    if not launches:
+        return frame("kernels", [])
+    each = pd.DataFrame(launches)
+    same = [column for column in each.columns if column != "seconds"]
+    sums = each.groupby(same, dropna=False, sort=False)["seconds"].agg(
+        launches_count="size", total_seconds="sum", mean_seconds="mean", longest_seconds="max"
+    )
+    return most(frame("kernels", sums.reset_index()), "total_seconds")
+
+
 @checking_types
 def save(
     tables: Mapping[str, pd.DataFrame],

@@ -12,8 +12,7 @@ import pandas as pd
 
 from jaxmeter._program.hlo import Instruction, named_instructions
 from jaxmeter._records.argument_types import checking_types
-from jaxmeter._tables.events import kernel_table
-from jaxmeter._tables.schemas import frame, most
+from jaxmeter._tables.schemas import frame, kernel_table, most
 from jaxmeter._tables.trace_host import annotation_table, phase_table
 from jaxmeter._trace.intervals import union
 from jaxmeter._trace.trace import Line, Trace
