@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection
 from typing import Any
 
@@ -14,6 +15,7 @@ from jaxmeter._program.hlo import (
     bodies,
     instructions,
     named_instructions,
+    named_scopes,
 )
 from jaxmeter._records.argument_types import checking_types
 from jaxmeter._tables.dumps import Dump, dump_text
@@ -151,19 +153,12 @@ def _buffers(dump: Dump, known: dict[str, Instruction]) -> pd.DataFrame:
     rows = []
     for buffer in buffers_in(dump.assignment, known.values())[0]:
         instruction = known.get(buffer.instruction)
-        scope = "" if instruction is None else instruction.scope
-        rows.append(
-            {
-                "buffer_kind": buffer.kind,
-                "bytes": buffer.bytes,
-                "shape": buffer.shape,
-                "opcode": buffer.opcode,
-                "scope": buffer.scope if buffer.kind == "argument" else scope,
-                "source": "" if instruction is None else instruction.source,
-                "instruction": buffer.instruction,
-                "offset_bytes": buffer.offset_bytes,
-            }
-        )
+        row = dataclasses.asdict(buffer)
+        row["buffer_kind"] = row.pop("kind")
+        row["source"] = "" if instruction is None else instruction.source
+        if buffer.kind != "argument":
+            row["scope"] = named_scopes(buffer.scope)
+        rows.append(row)
     return frame("dump_buffers", rows)
 
 

@@ -80,11 +80,10 @@ def dump_program(
     """
     with file_errors("dump_program", folder, "give a folder that can be written"):
         folder.mkdir(parents=True, exist_ok=True)
-        is_empty = not any(folder.iterdir())
-    if not is_empty:
-        raise JaxmeterError(
-            f"dump_program: got folder={str(folder)!r}, which is not empty; give a new folder"
-        )
+        if any(folder.iterdir()):
+            raise JaxmeterError(
+                f"dump_program: got folder={str(folder)!r}, which is not empty; give a new folder"
+            )
     if isinstance(program, Case):
         _, program = staged(program, "tables.dump_program")
     options: dict[str, str | bool] = {"xla_dump_to": str(folder.resolve())}
@@ -133,30 +132,26 @@ def read_dump(folder: Path, module: str | None = None) -> Dump:
     """
     with file_errors("dump", folder, "give a folder that can be read"):
         paths = sorted(folder.iterdir()) if folder.is_dir() else []
-    matches = filter(None, (_AFTER.match(path.name) for path in paths))
-    found = {
-        match["stem"]: (match["module"], folder / match[0])
-        for match in sorted(matches, key=lambda match: int(match["number"]))
-    }
+    found = [match for path in paths if (match := _AFTER.match(path.name))]
     if not found:
         raise JaxmeterError(
             f"dump: got {str(folder)!r}, which contains no file *after_optimizations.txt; "
             "give the folder of an XLA dump, made on a backend that writes dumps"
         )
-    names = sorted({name for name, _ in found.values()})
+    names = sorted({match["module"] for match in found})
     if module is None and len(names) > 1:
         raise JaxmeterError(
             f"dump: got {str(folder)!r}, which has {len(names)} programs; give one of them as "
             f"module: {', '.join(names[:20])}"
         )
-    stems = [stem for stem, (name, _) in found.items() if module in (None, name)]
-    if not stems:
+    if module is not None and module not in names:
         raise JaxmeterError(
             f"dump: got module={module!r}, but {str(folder)!r} is a dump of "
             f"{', '.join(names[:20])}; give one of these names"
         )
-    stem = stems[-1]
-    name, after = found[stem]
+    found.sort(key=lambda match: int(match["number"]))
+    last = [match for match in found if module in (None, match["module"])][-1]
+    stem, after = last["stem"], folder / last[0]
     passes = [
         (int(match["position"]), match["pipeline"], match["name"], path)
         for path in paths
@@ -166,7 +161,7 @@ def read_dump(folder: Path, module: str | None = None) -> Dump:
     values = assignment.with_name(f"{assignment.stem}-values.txt")
     return Dump(
         folder,
-        name,
+        last["module"],
         before=_text(folder / f"{stem}.before_optimizations.txt"),
         after=dump_text(after),
         assignment=_text(assignment) + _text(values),

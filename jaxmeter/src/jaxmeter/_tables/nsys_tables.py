@@ -12,9 +12,8 @@ import pandas as pd
 from jaxmeter._program.hlo import Instruction, named_instructions, named_scopes
 from jaxmeter._records.argument_types import checking_types
 from jaxmeter._tables.nsys import NsysCapture
-from jaxmeter._tables.schemas import frame, kernel_table, most
+from jaxmeter._tables.schemas import frame, kernel_table, mismatch, most
 from jaxmeter._trace.intervals import self_times
-from jaxmeter.errors import JaxmeterError
 
 NO_RANGES = (
     "NO NVTX RANGES in this capture: kernels cannot be joined with operations and scopes. On a CPU "
@@ -127,12 +126,8 @@ def _check_ran(name: str, known: Mapping[str, Instruction], ranges: pd.DataFrame
     ran = {_notes(_THUNK, text).get("hlo_op", "") for text in ranges["text"]} - {""}
     matched = sum(1 for op in ran if op in known)
     if (programs and name not in programs) or (ran and not matched):
-        listed = ", ".join(sorted(programs)) or "unknown"
-        raise JaxmeterError(
-            f"hlo: got an HLO text of {name} that does not match the capture: programs in the "
-            f"capture are {listed}, and {matched} of the capture's {len(ran)} operations are in "
-            "the text; give the HLO text of the program that ran during the capture"
-        )
+        found = f"{matched} of the {len(ran)} operations of the capture"
+        raise mismatch(name, "capture", programs, found)
 
 
 class _Thread:

@@ -160,6 +160,18 @@ def kernel_table(launches: list[dict[str, Any]]) -> pd.DataFrame:
     return most(frame("kernels", sums.reset_index()), "total_seconds")
 
 
+def mismatch(name: str, place: str, programs: Iterable[str], found: str) -> JaxmeterError:
+    """Return the error for an HLO text of a program that did not run in a trace or capture.
+
+    `found` counts the operations that are in the text.
+    """
+    listed = ", ".join(sorted(programs)) or "unknown"
+    return JaxmeterError(
+        f"hlo: got an HLO text of {name} that does not match the {place}: programs in the {place} "
+        f"are {listed}, and {found} are in the text; give the HLO text of the program that ran"
+    )
+
+
 @checking_types
 def save(
     tables: Mapping[str, pd.DataFrame],

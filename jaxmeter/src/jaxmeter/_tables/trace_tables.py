@@ -12,12 +12,11 @@ import pandas as pd
 
 from jaxmeter._program.hlo import Instruction, named_instructions
 from jaxmeter._records.argument_types import checking_types
-from jaxmeter._tables.schemas import frame, kernel_table, most
+from jaxmeter._tables.schemas import frame, kernel_table, mismatch, most
 from jaxmeter._tables.trace_host import annotation_table, phase_table
 from jaxmeter._trace.intervals import union
 from jaxmeter._trace.trace import Line, Trace
 from jaxmeter._trace.xspace import programs
-from jaxmeter.errors import JaxmeterError
 
 _DETAIL = re.compile(r"(\w+):(\S+)")
 
@@ -75,16 +74,8 @@ def _check_ran(
     # The HLO lacks some operations of a trace, but never half of them.
     matched = sum(1 for op in ran if op.lstrip("%") in known)
     if 2 * matched <= len(ran):
-        listed = ", ".join(sorted({program for program, _ in ops})) or "nothing"
-        found = (
-            f"only {matched} of the {len(ran)} operations of {name} in the trace are in the text"
-        )
-        if not ran:
-            found = f"no operation of {name} is in the trace"
-        raise JaxmeterError(
-            f"hlo: got an HLO text of {name} that does not match the trace: {found}; programs in "
-            f"the trace are {listed}; give the HLO text of the program that ran in the trace"
-        )
+        found = f"{matched} of the {len(ran)} operations of {name} in the trace"
+        raise mismatch(name, "trace", {program for program, _ in ops}, found)
 
 
 def _summary(trace: Trace, ops: pd.DataFrame, with_hlo: int) -> pd.DataFrame:
