@@ -12,10 +12,9 @@ DEFAULT_THRESHOLD_BYTES = 1_000_000
 """A variable is fine to embed if all occurrences of its arrays in a program have at most this many
 bytes in total.
 
-Tables, masks and quadrature rules are usually smaller than this. The time and memory that embedding
-costs are proportional to the size, because lowering and compiling copy each constant several times.
-The compiler also evaluates operations that have only constants as operands. This evaluation is
-slow.
+Tables, masks and quadrature rules are usually smaller. The time and memory that embedding costs are
+proportional to the size, because lowering and compiling copy each constant several times. The
+compiler also evaluates operations that have only constants as operands, which is slow.
 """
 
 MEGABYTE_BYTES = 1_000_000

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from typing import Literal
 
-from jaxmeter._records.plain_data import Result, freeze_mappings
+from jaxmeter._records.plain_data import PlainData, Result
 
 Stage = Literal["trace", "lower", "HLO passes", "constant folding", "emit", "LLVM", "other"]
 """The stages of a compile. ``emit`` translates HLO to LLVM's representation. ``LLVM`` optimises
@@ -42,7 +42,7 @@ class CompileRow:
 
 
 @dataclass(frozen=True)
-class CompiledKernel:
+class CompiledKernel(PlainData):
     """A kernel: a fusion or single instruction that becomes a function in machine code."""
 
     name: str
@@ -58,9 +58,6 @@ class CompiledKernel:
     source: str
     """The source line; empty if it is not known. A kernel may have instructions of several lines,
     scopes and primitives. The most frequent combination is given here."""
-
-    def __post_init__(self) -> None:
-        freeze_mappings(self)
 
     @property
     def seconds(self) -> float:
@@ -123,9 +120,6 @@ class CompileAdvice:
     seconds: float
     """The maximum seconds that the change can save, out of the profiled seconds of the lines or
     kernels that the change affects."""
-
-
-_Part = TypeVar("_Part", CompiledKernel, CompiledLine)
 
 
 @dataclass(frozen=True)
@@ -192,14 +186,17 @@ class CompileProfile(Result):
         """
         known = sorted((f"{folder}/" for folder in folders if folder), key=len, reverse=True)
 
-        def slowest(parts: Iterable[_Part]) -> Iterator[_Part]:
-            kept = [part for part in parts if part.seconds >= 0.002 * self.seconds]
-            for part in kept[:100]:
-                folder = next((f for f in known if part.source.startswith(f)), "")
-                yield replace(part, source=part.source.removeprefix(folder))
+        def shown(source: str) -> str:
+            return source.removeprefix(next((f for f in known if source.startswith(f)), ""))
 
-        lines = tuple(replace(line, text=line.text[:200]) for line in slowest(self.lines))
-        return CompileSummary(self.seconds, lines, tuple(slowest(self.kernels)))
+        least = 0.002 * self.seconds
+        lines = [line for line in self.lines if line.seconds >= least][:100]
+        kernels = [kernel for kernel in self.kernels if kernel.seconds >= least][:100]
+        return CompileSummary(
+            self.seconds,
+            tuple(replace(line, source=shown(line.source), text=line.text[:200]) for line in lines),
+            tuple(replace(kernel, source=shown(kernel.source)) for kernel in kernels),
+        )
 
     def to_flame_graph(self) -> str:
         """Return the profile as an HTML page that needs no other files."""

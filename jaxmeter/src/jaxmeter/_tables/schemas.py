@@ -120,10 +120,9 @@ def frame(name: str, rows: Iterable[Any]) -> pd.DataFrame:
             f"frame: got columns {unknown}, which the schema of {name!r} lacks; give only columns "
             "of the schema"
         )
-    table: dict[str, Any] = {}
+    table = given.reindex(columns=list(known)).reset_index(drop=True)
     for column, (kind, _) in known.items():
-        found = given[column] if column in given else [None] * len(given)
-        values = pd.Series(found, index=given.index)
+        values = pd.Series(table[column])
         try:
             if kind == _TEXT and is_numeric_dtype(values) and values.notna().any():
                 raise TypeError(
@@ -136,7 +135,7 @@ def frame(name: str, rows: Iterable[Any]) -> pd.DataFrame:
                 f"frame: got values of {name}.{column} that are not {kind} ({error}); convert the "
                 "values or rename the column"
             ) from error
-    return pd.DataFrame(table).reset_index(drop=True)
+    return table
 
 
 def most(table: pd.DataFrame, column: str) -> pd.DataFrame:
