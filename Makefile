@@ -69,8 +69,17 @@ docs: env-docs ## Run the lessons, build the site in results/site, and check its
 	@$(RUN) -m sphinx -q -W --keep-going -j 2 -b html -d results/site-trees docs results/site
 	@$(RUN) -m tools.check_site results/site
 
+# Without these variables, and with -P, Python imports only packages that are installed.
+override ALONE := env -u PYTHONPATH -u PYTHONHOME
 packages: env-packages ## Build both packages, check them, and try them in a clean environment
-	@$(RUN) -m tools.check_packages
+	rm -rf build/packages
+	$(RUN) -m build --outdir build/packages/dist jaxmeter
+	$(RUN) -m build --outdir build/packages/dist .
+	$(RUN) -m twine check --strict build/packages/dist/*
+	$(RUN) -m venv build/packages/clean
+	build/packages/clean/bin/python -m pip install --quiet build/packages/dist/*.whl
+	$(ALONE) build/packages/clean/bin/python -P -W error tools/trial.py
+	$(ALONE) build/packages/clean/bin/jaxmeter --help
 
 test: style ## Run every check: ruff and import-linter, then pyright and pytest in parallel
 	@$(MAKE) --no-print-directory -j2 pyright pytest

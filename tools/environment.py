@@ -15,6 +15,7 @@ the digest that `fingerprint` returned; ``.installing`` exists only while pip ru
 """
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -89,13 +90,10 @@ def installed():
 
     The fingerprint is None if the environment is missing or incomplete.
     """
-    if os.path.exists(INSTALLING) or not os.path.exists(PYTHON):
-        return {"fingerprint": None, "extras": []}
-    try:
-        with open(INSTALLED) as stream:
+    if os.path.exists(PYTHON) and not os.path.exists(INSTALLING):
+        with contextlib.suppress(OSError, ValueError), open(INSTALLED) as stream:
             return json.load(stream)
-    except (OSError, ValueError):
-        return {"fingerprint": None, "extras": []}
+    return {"fingerprint": None, "extras": []}
 
 
 def check_names(extras, jax):
