@@ -7,6 +7,7 @@ measure the next frame.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ import jaxmeter
 from benchmarks.cases import variants
 from benchmarks.cases.preparing import array_bytes, scratch_file, timed
 from benchmarks.cases.quantities import WrongAnswer
-from benchmarks.cases.variants import Hidden, Program
+from benchmarks.cases.variants import Hidden
 from benchmarks.workloads import coronagraph
 from benchmarks.workloads.coronagraph import Frame, Observation, RateMaps, System
 from jaxmeter import Case
@@ -79,12 +80,12 @@ def frame(*, size: int, variant: str) -> Case:
     """
     variants.check_variant("frame", variant, VARIANTS)
     given, expected = _given(size)
-    program = VARIANTS[variant](given)
 
     def check(answer: Frame) -> dict[str, float]:
         return _compared(answer, expected)
 
-    return Case(program.function, program.arguments, check=check, extras=_sizes(given.system))
+    case = VARIANTS[variant](given)
+    return dataclasses.replace(case, check=check, extras=_sizes(given.system))
 
 
 def frame_to_audit(size: int) -> Case:
@@ -94,7 +95,7 @@ def frame_to_audit(size: int) -> Case:
     """
     maps = RateMaps(*jnp.zeros((4, size, size), jnp.float32))
     given = Given(coronagraph.system(size), coronagraph.observation(), _key(), maps)
-    return Case(*_static_callable(given))
+    return _static_callable(given)
 
 
 def changed(*, size: int, variant: str) -> Case:
@@ -112,18 +113,18 @@ def changed(*, size: int, variant: str) -> Case:
     """
     variants.check_variant("changed", variant, VARIANTS)
     given, expected = _given(size)
-    program = VARIANTS[variant](given)
-    jitted = jax.jit(program.function)
+    case = VARIANTS[variant](given)
+    jitted = jax.jit(case.fn)
 
     def check(answer: Frame) -> dict[str, float]:
-        results = _compared(answer, expected) | _after_change(variant, given, program, jitted)
-        return results | (_as_a_script(program) if variant in PUBLISHED else {})
+        results = _compared(answer, expected) | _after_change(variant, given, case, jitted)
+        return results | (_as_a_script(case) if variant in PUBLISHED else {})
 
-    return Case(jitted, program.arguments, check=check, extras=_sizes(given.system))
+    return Case(jitted, case.args, check=check, extras=_sizes(given.system))
 
 
 def _after_change(
-    variant: str, given: Given, program: Program, jitted: Callable[..., Frame]
+    variant: str, given: Given, case: Case, jitted: Callable[..., Frame]
 ) -> dict[str, float]:
     """Make the cube twice as bright, and return the compiles and seconds of the next frame.
 
@@ -139,15 +140,15 @@ def _after_change(
     """
     cube = given.system.coronagraph.cube
     brighter = jax.block_until_ready(2.0 * cube)
-    arguments = jax.tree.map(lambda leaf: brighter if leaf is cube else leaf, program.arguments)
-    before = jitted(*program.arguments).rate
+    arguments = jax.tree.map(lambda leaf: brighter if leaf is cube else leaf, case.args)
+    before = jitted(*case.args).rate
     result, compiles, seconds = _watched(jitted, arguments)
     follows = not np.array_equal(before, result.rate)
     if not follows:
         system = eqx.tree_at(lambda s: s.coronagraph.cube, given.system, brighter)
         maps = jax.block_until_ready(jax.jit(coronagraph.rate_maps)(system, given.observation))
         again = VARIANTS[variant](given._replace(system=system, maps=maps))
-        result, compiles, seconds = _watched(jax.jit(again.function), again.arguments)
+        result, compiles, seconds = _watched(jax.jit(again.fn), again.args)
         if np.array_equal(before, result.rate):
             raise WrongAnswer(
                 f"{variant}: the frame did not change when the cube became twice as bright"
@@ -159,17 +160,17 @@ def _after_change(
     }
 
 
-def _as_a_script(program: Program) -> dict[str, float]:
+def _as_a_script(case: Case) -> dict[str, float]:
     """Return the seconds of each call that a simple script makes.
 
     Call 0, ``script_call_00_seconds``, compiles. The first calls after call 0 are warm-up calls.
     They are slower than later calls, and are not steady-state samples of jaxmeter.
     """
     # A new function has no compiled program yet, so its first call compiles.
-    jitted = jax.jit(lambda *arguments: program.function(*arguments))
+    jitted = jax.jit(lambda *arguments: case.fn(*arguments))
     seconds = {}
     for call in range(SCRIPT_CALLS + 1):
-        seconds[f"script_call_{call:02}_seconds"], _ = timed(partial(jitted, *program.arguments))
+        seconds[f"script_call_{call:02}_seconds"], _ = timed(partial(jitted, *case.args))
     return seconds
 
 
@@ -235,24 +236,21 @@ def _stored(size: int):
     return scratch_file(f"coronagraph-{size}.npz")
 
 
-def _argument(given: Given) -> Program:
-    return Program(coronagraph.frame, (given.system, given.observation, given.key))
+def _argument(given: Given) -> Case:
+    return Case(coronagraph.frame, (given.system, given.observation, given.key))
 
 
-def _cached(given: Given) -> Program:
-    """Return a program that captures the rate maps of star and disk instead of computing them.
-
-    The system is an argument of the program.
-    """
+def _cached(given: Given) -> Case:
+    """Capture the rate maps of star and disk instead of computing them from the system."""
     known = {"star": given.maps.star, "disk": given.maps.disk}
 
     def frame_of_rest(system: System, observation: Observation, key: jax.Array) -> Frame:
         return coronagraph.frame(system, observation, key, known=known)
 
-    return Program(frame_of_rest, (given.system, given.observation, given.key))
+    return Case(frame_of_rest, (given.system, given.observation, given.key))
 
 
-def _static_callable(given: Given) -> Program:
+def _static_callable(given: Given) -> Case:
     """Return a program that captures two tables of the system.
 
     The two tables are the off-axis images and the solutions of Kepler's equation. A static callable
@@ -272,7 +270,7 @@ def _static_callable(given: Given) -> Program:
     return _argument(given._replace(system=static))
 
 
-VARIANTS: dict[str, Callable[[Given], Program]] = {
+VARIANTS: dict[str, Callable[[Given], Case]] = {
     "closure": lambda given: variants.closure(_argument(given)),
     "argument": _argument,
     "cached": _cached,

@@ -12,8 +12,7 @@ import vcjax
 from benchmarks.cases import variants
 from benchmarks.cases.preparing import Prepared, prepare, prepared_casing
 from benchmarks.cases.quantities import FIELD, GRADIENT, WrongAnswer
-from benchmarks.cases.variants import Program
-from benchmarks.workloads import casing as workloads
+from benchmarks.workloads.casing import problem_named
 from jaxmeter import Case
 
 # With the grid of case_vc_large, the error is 0.01 for the field and 0.05 for the gradient.
@@ -77,8 +76,8 @@ def external_field(
     def check(field) -> dict[str, float]:
         return {"error_relative": FIELD.checked_error(prepared.problem, field)}
 
-    function, arguments = VARIANTS[variant](Program(evaluate, (prepared.casing, prepared.B)))
-    return Case(fn=function, args=arguments, check=check, extras=prepared.extras)
+    made = VARIANTS[variant](Case(evaluate, (prepared.casing, prepared.B)))
+    return dataclasses.replace(made, check=check, extras=prepared.extras)
 
 
 def case_vc_large(*, quantity: str, chunk_size: int | str, target_chunk_size: int | str) -> Case:
@@ -89,7 +88,7 @@ def case_vc_large(*, quantity: str, chunk_size: int | str, target_chunk_size: in
     "auto".
     """
     computed = {"field": FIELD, "gradient": GRADIENT}[quantity]
-    prepared = prepare(workloads.case_vc_large(), computed)
+    prepared = prepare(problem_named("case_vc_large"), computed)
 
     def check(result) -> dict[str, float]:
         error = computed.error(prepared.problem, result)
@@ -114,19 +113,16 @@ def _divided(workload: str, digits: int, half_period: bool, device_count: int) -
             f"{jax.device_count()}; add --xla_force_host_platform_device_count={device_count} to "
             "XLA_FLAGS in the case's env"
         )
-    problem = workloads.problem_named(workload, digits=digits, half_period=half_period)
+    problem = problem_named(workload, digits=digits, half_period=half_period)
     divided = partial(vcjax.prepare, devices=jax.devices())
     return prepare(problem, dataclasses.replace(FIELD, prepare=divided))
 
 
-def _cached(program: Program) -> Program:
-    """Return a program that captures the arrays `SMALL_ARRAYS` of the casing.
-
-    The other arrays, which have nearly all of the bytes, are arguments.
-    """
+def _cached(case: Case) -> Case:
+    """Capture the arrays `SMALL_ARRAYS`; the other arrays, with nearly all bytes, are arguments."""
     import equinox as eqx  # the other variants need no equinox
 
-    evaluate, (casing, B) = program
+    casing, B = case.args
 
     def small(casing: vcjax.Casing) -> list:
         return [getattr(casing, name) for name in SMALL_ARRAYS]
@@ -134,20 +130,20 @@ def _cached(program: Program) -> Program:
     kept = small(casing)
 
     def evaluate_with_kept(rest: vcjax.Casing, B: jax.Array) -> jax.Array:
-        return evaluate(eqx.tree_at(small, rest, kept, is_leaf=lambda leaf: leaf is None), B)
+        return case.fn(eqx.tree_at(small, rest, kept, is_leaf=lambda leaf: leaf is None), B)
 
-    return Program(evaluate_with_kept, (eqx.tree_at(small, casing, [None] * len(kept)), B))
-
-
-def _static_callable(program: Program) -> Program:
-    """Return a program with a static callable as an argument; the callable captures the casing."""
-    evaluate, (casing, B) = program
-    hidden = variants.Hidden(lambda B: evaluate(casing, B))
-    return Program(lambda hidden, B: hidden(B), (hidden, B))
+    return Case(evaluate_with_kept, (eqx.tree_at(small, casing, [None] * len(kept)), B))
 
 
-VARIANTS: dict[str, Callable[[Program], Program]] = {
-    "argument": lambda program: program,
+def _static_callable(case: Case) -> Case:
+    """Return a case with a static callable as an argument; the callable captures the casing."""
+    casing, B = case.args
+    hidden = variants.Hidden(lambda B: case.fn(casing, B))
+    return Case(lambda hidden, B: hidden(B), (hidden, B))
+
+
+VARIANTS: dict[str, Callable[[Case], Case]] = {
+    "argument": lambda case: case,
     "closure": variants.closure,
     "simplified": variants.closure,
     "cached": _cached,

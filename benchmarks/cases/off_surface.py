@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -45,8 +44,7 @@ def points_at_distance(problem: Problem, distance: float, count: int) -> np.ndar
     The points lie on the surface normals at the points of a surface grid with 8 values of phi.
     The result has the shape (count, 3).
     """
-    options: dict[str, Any] = {"nfp": problem.nfp, "half_period": problem.half_period}
-    options |= {"nphi": 8, "ntheta": -(-count // 8)}
+    options = {**preparing.symmetry(problem), "nphi": 8, "ntheta": -(-count // 8)}
     x = vcjax.surface_points(problem.X, **options)
     normal = np.cross(*vcjax.surface_tangents(problem.X, **options))
     normal *= np.sign((normal * x).sum()) / np.linalg.norm(normal, axis=2, keepdims=True)

@@ -111,8 +111,7 @@ def choose(problem: Problem, quantity: Quantity = FIELD) -> vcjax.Rule:
         problem.X,
         problem.B,
         problem.digits,
-        nfp=problem.nfp,
-        half_period=problem.half_period,
+        **symmetry(problem),
         trg_nphi=problem.trg_nphi,
         trg_ntheta=problem.trg_ntheta,
         gradient=quantity.gradient,
@@ -120,18 +119,14 @@ def choose(problem: Problem, quantity: Quantity = FIELD) -> vcjax.Rule:
 
 
 def choose_off_surface(problem: Problem, **options: Any) -> vcjax.Rule:
-    """Return the rule for points off the surface of a problem.
+    """Return the rule for points off the surface, with options of `vcjax.choose_off_surface`."""
+    given = problem.X, problem.B, problem.digits
+    return vcjax.choose_off_surface(*given, **symmetry(problem), **options)
 
-    `options` are keyword arguments of `vcjax.choose_off_surface`.
-    """
-    return vcjax.choose_off_surface(
-        problem.X,
-        problem.B,
-        problem.digits,
-        nfp=problem.nfp,
-        half_period=problem.half_period,
-        **options,
-    )
+
+def symmetry(problem: Problem) -> dict[str, Any]:
+    """Return the keyword arguments of vcjax that describe the symmetry of a problem."""
+    return {"nfp": problem.nfp, "half_period": problem.half_period}
 
 
 def timed(call: Callable[[], T]) -> tuple[float, T]:

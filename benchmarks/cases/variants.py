@@ -1,7 +1,7 @@
 """Variants of a program that get the same data in different ways.
 
-`closure` and `hoisted` take a program and return another program that computes the same result. The
-programs differ in which arrays are arguments. The compiler gets only the shape and type of an
+`closure` and `hoisted` take a case and return another case that computes the same result. The cases
+differ in which arrays are arguments. The compiler gets only the shape and type of an
 argument. It gets all bytes of a captured array, unless simplified constants are on.
 """
 
@@ -10,18 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 
 import jaxmeter
-
-
-class Program(NamedTuple):
-    """A function to jit, and its arguments."""
-
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
+from jaxmeter import Case
 
 
 @partial(jax.tree_util.register_dataclass, data_fields=(), meta_fields=("function",))
@@ -39,20 +33,17 @@ class Hidden:
         return self.function(*arguments)
 
 
-def closure(program: Program) -> Program:
-    """Return a program that closes over the first argument of `program`."""
-    function, (data, *arguments) = program
-    return Program(lambda *arguments: function(data, *arguments), tuple(arguments))
+def closure(case: Case) -> Case:
+    """Return a case with a function that closes over the first argument of `case`."""
+    data, *arguments = case.args
+    return Case(lambda *arguments: case.fn(data, *arguments), tuple(arguments))
 
 
-def hoisted(program: Program) -> Program:
-    """Return the program of `closure`, with its captured arrays as an additional first argument.
-
-    Captured scalars are not among these arrays.
-    """
-    function, arguments = closure(program)
-    function, constants = jaxmeter.hoist(function, *arguments)
-    return Program(function, (constants, *arguments))
+def hoisted(case: Case) -> Case:
+    """Return the case of `closure`, with captured arrays (not scalars) as a new first argument."""
+    closed = closure(case)
+    function, constants = jaxmeter.hoist(closed.fn, *closed.args)
+    return Case(function, (constants, *closed.args))
 
 
 def check_variant(call: str, variant: str, known: Iterable[str]) -> None:

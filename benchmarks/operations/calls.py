@@ -97,7 +97,7 @@ def called_off_the_surface() -> Calls:
     The three evaluations of fields use the same compiled program.
     """
     problem = PROBLEM()
-    symmetry: dict[str, Any] = {"nfp": problem.nfp, "half_period": problem.half_period}
+    symmetry = preparing.symmetry(problem)
 
     def run():
         for count in (5, 8, 1030):
@@ -133,7 +133,7 @@ def called_for_trust() -> Calls:
 
     def run():
         found = [_twice(vcjax.error_estimate, casing, problem.B) for casing in casings]
-        tail = vcjax.spectral_tail(problem.B, nfp=problem.nfp, half_period=problem.half_period)
+        tail = vcjax.spectral_tail(problem.B, **preparing.symmetry(problem))
         return [*found, tail]
 
     def check(found):
@@ -147,7 +147,7 @@ def called_for_trust() -> Calls:
 def called_for_the_surface() -> Calls:
     """Compute points and tangents of a surface on the host; the calls should compile nothing."""
     problem = PROBLEM()
-    symmetry: dict[str, Any] = {"nfp": problem.nfp, "half_period": problem.half_period}
+    symmetry = preparing.symmetry(problem)
     shape = dict(zip(("nphi", "ntheta"), problem.X.shape[:2], strict=True))
 
     def run():

@@ -10,7 +10,6 @@ import pytest
 import jaxmeter
 from benchmarks.cases import closure, field
 from benchmarks.cases.closure import VARIANTS
-from benchmarks.cases.variants import Program
 from benchmarks.workloads import coronagraph
 from benchmarks.workloads.coronagraph import Frame
 from jaxmeter._capture.constants import count_constants
@@ -44,7 +43,7 @@ def test_the_audit_names_both_hidden_tables_with_path_and_line():
     assert table.path == "closure of system.coronagraph.off_axis.function: table.images"
     assert kepler.path == "closure of system.planets.solve_kepler.function: table.values"
     for array, file, text in (
-        (table, "off_axis.py", "self.images[nearest]"),
+        (table, "point_images.py", "self.images[nearest]"),
         (kepler, "kepler.py", "self.values[:,"),
     ):
         assert array.embedded_count == 1 and array.verdict == "large"
@@ -93,9 +92,9 @@ def test_a_script_compiles_in_its_first_call_and_reports_every_later_call():
         traced.append(x)
         return Frame(x, jnp.sum(x))
 
-    program = Program(summed, (jnp.ones(8),))
+    case = jaxmeter.Case(summed, (jnp.ones(8),))
     for times in (1, 2):  # the second script too: to JAX it is another function
-        seconds = closure._as_a_script(program)
+        seconds = closure._as_a_script(case)
         assert list(seconds) == [f"script_call_{call:02}_seconds" for call in range(21)]
         assert min(seconds.values()) > 0 and len(traced) == times
 

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from benchmarks.workloads import coronagraph
-from benchmarks.workloads.coronagraph.detector import Detector
-from benchmarks.workloads.coronagraph.folding import fold, folded_convolution
+from benchmarks.workloads.coronagraph.interpolation import resample, rotated_grid
 from benchmarks.workloads.coronagraph.kepler import Orbits, kepler_table
-from benchmarks.workloads.coronagraph.off_axis import shifted
+from benchmarks.workloads.coronagraph.point_images import fold, folded_convolution, shifted
 from benchmarks.workloads.coronagraph.propagation import Instrument, Propagator
-from benchmarks.workloads.coronagraph.resampling import resample, rotated_grid
+from benchmarks.workloads.coronagraph.scene import Detector
 
 pytestmark = pytest.mark.usefixtures("full_precision")
 

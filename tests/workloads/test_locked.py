@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import pytest
 
-from benchmarks.workloads.coronagraph.folding import fold, unfold
+from benchmarks.workloads.coronagraph.point_images import fold, unfold
 
 
 @pytest.mark.jaxmeter_lock

@@ -8,14 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .detector import Detector
+from .interpolation import MapSpline, Plane, map_spline
 from .kepler import KeplerTable, Orbits, kepler_table
 from .model import System
-from .off_axis import OffAxisTable
 from .optics import Coronagraph, build
+from .point_images import OffAxisTable
 from .propagation import Instrument
-from .scene import Disk, Observation, Planets, Star, Zodi, lambert_phase_curve
-from .splines import MapSpline, Plane, map_spline
+from .scene import Detector, Disk, Observation, Planets, Star, Zodi, lambert_phase_curve
 
 JUPITER_RADIUS = 4.78e-4
 """Radius of Jupiter in astronomical units."""

@@ -14,11 +14,10 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float, Int, Key
 
-from .detector import Detector
-from .folding import folded_convolution
+from .interpolation import resample, rotated_grid
 from .optics import Coronagraph
-from .resampling import resample, rotated_grid
-from .scene import Disk, Observation, Planets, Star, Zodi
+from .point_images import folded_convolution
+from .scene import Detector, Disk, Observation, Planets, Star, Zodi
 
 ARCSECONDS = 648000.0 / jnp.pi
 """Arcseconds in a radian, and astronomical units in a parsec."""

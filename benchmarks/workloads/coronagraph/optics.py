@@ -11,10 +11,9 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float, Float32
 
-from .folding import fold, unfold
-from .off_axis import OffAxisTable
+from .interpolation import MapSpline, map_spline
+from .point_images import OffAxisTable, fold, unfold
 from .propagation import Instrument, Propagator, quarter_rows, stellar_images
-from .splines import MapSpline, map_spline
 
 TABLE_SIDE = 18
 """The off-axis table has 18 x 18 = 324 entries."""
@@ -29,7 +28,7 @@ class Coronagraph(eqx.Module):
     """Images of sources of unit flux. Pixels are fractions of the light that falls on the pupil."""
 
     cube: Float[Array, "quarter quarter size size"]
-    """Image of a source at each whole offset in one quadrant; see the module `folding`."""
+    """Image of a source at each whole offset in one quadrant; see the module `point_images`."""
     off_axis: Callable
     """A callable, such as `OffAxisTable`, that returns the image of a source.
 

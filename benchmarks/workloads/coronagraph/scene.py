@@ -1,4 +1,4 @@
-"""The scene (a star, planets, a disk, zodiacal light) and an observation of the scene."""
+"""The scene (a star, planets, a disk, zodiacal light), its observation, and a photon counter."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jaxtyping import Float
+from jaxtyping import Float, Int, Key
 
+from .interpolation import MapSpline, Plane
 from .kepler import Orbits
-from .splines import MapSpline, Plane
 
 
 class Observation(eqx.Module):
@@ -88,6 +88,32 @@ class Zodi(eqx.Module):
     """Wavelengths of the samples in micrometres."""
     brightness: Float[Array, " n"]
     """Photons per second, square metre, micrometre and square arcsecond."""
+
+
+class Detector(eqx.Module):
+    """A photon counter."""
+
+    pixel_ratio: Float[Array, ""]
+    """Side of a pixel of the detector, in pixels of the optics' image."""
+    quantum_efficiency: Float[Array, ""]
+    """Probability that a photon is counted."""
+
+    def counts(
+        self,
+        rate: Float[Array, "size size"],
+        exposure: Float[Array, ""],
+        key: Key[Array, ""],
+    ) -> Int[Array, "size size"]:
+        """Return the number of counted photons in each pixel of a random exposure.
+
+        `rate` has the photons per second in each pixel, 0 or more. `exposure` is in seconds.
+        """
+        arriving, counting = jax.random.split(key)
+        mean = rate * exposure
+        photons = jax.random.poisson(arriving, mean, dtype=jnp.int32).astype(rate.dtype)
+        q = self.quantum_efficiency.astype(rate.dtype)
+        counted = jax.random.binomial(counting, photons, q, dtype=rate.dtype)
+        return counted.astype(jnp.int32)
 
 
 def lambert_phase_curve(albedo: float, samples: int) -> Float[Array, " n"]:

@@ -10,22 +10,14 @@ NAME is one of `NAMES`:
   6 MA and a magnetic field of 5 T, with 8 and 12 poloidal modes. Known coils,
   `vcjax.problems.tokamak_coils`, hold the plasma.
 
-The script needs the large package vmecpp (``pip install vmecpp``), which vcjax does not need. On
-some bad inputs, such as a plasma current that the coils push outwards, the solver VMEC++ ends its
-whole process. Therefore the solver runs in a separate process. A file is written only if the solver
-has converged.
+The script needs the large package vmecpp (``pip install vmecpp``), which vcjax does not need. A
+file is written only if the solver has converged.
 """
 
 import argparse
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
 
 import numpy as np
 from scipy.special import jv
-
-TIMEOUT_SECONDS = 600
 
 
 def tokamak():
@@ -136,7 +128,7 @@ NAMES = {
 
 
 def solve(name: str, path: str) -> None:
-    """Compute the equilibrium `name` in this process, and save it to `path`."""
+    """Compute the equilibrium `name`, and save it to `path`."""
     import vmecpp  # pyright: ignore[reportMissingImports]
 
     problem = vmecpp.VmecInput(**NAMES[name]())
@@ -148,38 +140,9 @@ def solve(name: str, path: str) -> None:
     wout.save(path)
 
 
-def main(arguments: list[str]) -> int:
-    """Run the solver in a new process, write the file if it succeeds, and return the exit code."""
+if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Compute an equilibrium of vcjax's tests again.")
     parser.add_argument("name", choices=NAMES, help="equilibrium to compute")
-    parser.add_argument("output", type=Path, help="NetCDF file to write")
-    parser.add_argument("--in-this-process", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
-    if options.in_this_process:
-        solve(options.name, str(options.output))
-        return 0
-    with tempfile.TemporaryDirectory() as folder:
-        made = Path(folder) / "wout.nc"
-        command = [sys.executable, __file__, "--in-this-process", options.name, str(made)]
-        try:
-            status = subprocess.run(command, timeout=TIMEOUT_SECONDS, check=False).returncode
-        except subprocess.TimeoutExpired:
-            print(
-                f"solve: {options.output} was not written, because the solver needed more than "
-                f"{TIMEOUT_SECONDS} s for {options.name}; raise TIMEOUT_SECONDS in {__file__}",
-                file=sys.stderr,
-            )
-            return 1
-        if status != 0 or not made.exists():
-            print(
-                f"solve: {options.output} was not written, because the solver ended with status "
-                f"{status} for {options.name}; see the solver's messages above",
-                file=sys.stderr,
-            )
-            return 1
-        options.output.write_bytes(made.read_bytes())
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    parser.add_argument("output", help="NetCDF file to write")
+    options = parser.parse_args()
+    solve(options.name, options.output)
