@@ -15,6 +15,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,9 +61,8 @@ def parser_of(description: str | None, *, target: str | None = None) -> argparse
         parser.add_argument(
             "--out", type=Path, help=f"folder for the tables; by default in {RESULTS}"
         )
-        parser.add_argument(
-            "--top", type=_rows, default=15, help="rows of each table to print; default: 15"
-        )
+        about = "rows of each table to print; default: 15"
+        parser.add_argument("--top", type=partial(count, least=0), default=15, help=about)
     return parser
 
 
@@ -70,16 +70,10 @@ def _usage_error(message: str) -> None:
     raise JaxmeterError(message)
 
 
-def _rows(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"got {text!r}; give a number of rows, 0 or more")
-    return int(text)
-
-
-def count(text: str) -> int:
-    """Return the value of an option that is a whole number, 1 or more."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"got {text!r}; give a whole number, 1 or more")
+def count(text: str, *, least: int = 1) -> int:
+    """Return the value of an option that is a whole number, `least` or more."""
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"got {text!r}; give a whole number, {least} or more")
     return int(text)
 
 

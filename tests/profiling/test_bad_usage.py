@@ -17,7 +17,7 @@ FILE = str(Path(__file__))
         ("trace", ["profiled:absent"], 2, "has no absent"),
         ("trace", ["absent:function"], 2, "no module 'absent'"),
         ("trace", [TARGET, "--nonsense"], 2, "--nonsense"),
-        ("trace", [TARGET, "--top", "-1"], 2, "give a number of rows"),
+        ("trace", [TARGET, "--top", "-1"], 2, "--top: got '-1'; give a whole number, 0"),
         ("trace", [TARGET, "--out", f"{FILE}/tables"], 2, "is a file; give a folder"),
         ("trace", [FILE], 2, "truncated or not a trace"),
         ("xla_dump", ["nowhere/at_all"], 2, "not an existing file or folder"),
