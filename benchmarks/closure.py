@@ -20,6 +20,7 @@ ROUNDS = 6
 # precision. OpenBLAS gets one thread, because several threads would wait for each other on a busy
 # machine.
 ENVIRONMENT = {"JAX_ENABLE_X64": "0", "OPENBLAS_NUM_THREADS": "1"}
+TIMEOUT_SECONDS = 900.0
 
 
 def preparation(size: int) -> PlannedCase:
@@ -27,20 +28,21 @@ def preparation(size: int) -> PlannedCase:
 
     `size` is the number of pixels along a side of the images.
     """
-    return _case(f"coronagraph_preparation/n{size}", "preparation", {"size": size}, rounds=1)
+    return PlannedCase(
+        name=f"coronagraph_preparation/n{size}",
+        target="benchmarks.cases.closure:preparation",
+        params={"size": size},
+        rounds=1,
+        repeat=3,
+        timeout_seconds=TIMEOUT_SECONDS,
+        env=ENVIRONMENT,
+    )
 
 
 def frame_case(variant: str, size: int, *, rounds: int) -> PlannedCase:
     """Return the planned case that computes a frame with one variant."""
-    return _of_variant(
-        "coronagraph_variants",
-        "frame",
-        variant,
-        size,
-        rounds=rounds,
-        repeat=20,
-        max_seconds=120.0,  # twenty frames of the largest size take a minute
-    )
+    options = {"repeat": 20, "max_seconds": 120.0}  # 20 frames of the largest size take a minute
+    return _case("coronagraph_variants", "frame", variant, size, rounds=rounds, **options)
 
 
 def change_case(variant: str, size: int) -> PlannedCase:
@@ -48,25 +50,20 @@ def change_case(variant: str, size: int) -> PlannedCase:
 
     The changed array is the cube of the coronagraph's images; the change doubles its brightness.
     """
-    return _of_variant("coronagraph_change", "changed", variant, size, rounds=1)
+    return _case("coronagraph_change", "changed", variant, size, rounds=1, repeat=3)
 
 
-def _of_variant(suite: str, function: str, variant: str, size: int, **options: Any) -> PlannedCase:
+def _case(suite: str, function: str, variant: str, size: int, **options: Any) -> PlannedCase:
     simplified = common.SIMPLIFIED_ENVIRONMENT if variant == "simplified" else {}
-    return _case(
-        f"{suite}/n{size}-{variant}",
-        function,
-        {"size": size, "variant": variant},
+    return PlannedCase(
+        name=f"{suite}/n{size}-{variant}",
+        target=f"benchmarks.cases.closure:{function}",
+        params={"size": size, "variant": variant},
+        timeout_seconds=TIMEOUT_SECONDS,
         env=ENVIRONMENT | simplified,
         preparation=preparation(size),
         **options,
     )
-
-
-def _case(name: str, function: str, params: dict, **options: Any) -> PlannedCase:
-    defaults = {"repeat": 3, "timeout_seconds": 900.0, "env": ENVIRONMENT}
-    target = f"benchmarks.cases.closure:{function}"
-    return PlannedCase(name=name, target=target, params=params, **{**defaults, **options})
 
 
 class CoronagraphVariants(common.CaseSuite):

@@ -17,13 +17,14 @@ import dataclasses
 import re
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from functools import partial
 
 import jaxmeter
 from benchmarks.measuring.checkout import (
     ROOT,
     CheckoutError,
     commit_named,
+    exit_code,
     git,
     run_lock,
     unpacked_package,
@@ -45,7 +46,7 @@ FAILURES = ("WrongAnswer", "RetraceError")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Parse the command line, measure, print the commit, and return the exit code."""
+    """Run the command, and return its exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.measuring.bisect", description=__doc__
     )
@@ -55,25 +56,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("base", help="a commit with the old value")
     add("head", nargs="?", default="HEAD", help="a commit with the new value; default HEAD")
     options = parser.parse_args(argv)
-    try:
-        check_exact(options.metric)
-        commits = commits_between(options.base, options.head)
-        with run_lock():
-            found = first_change(
-                commits, lambda commit: shown_value(commit, options.case, options.metric)
-            )
-    except (CheckoutError, jaxmeter.JaxmeterError) as error:
-        print(f"benchmarks.measuring.bisect: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("\nbenchmarks.measuring.bisect: interrupted; rerun to resume", file=sys.stderr)
-        return 130
+    work = partial(search, options.metric, options.case, options.base, options.head)
+    return exit_code("benchmarks.measuring.bisect", work)
+
+
+def search(metric: str, case: str, base: str, head: str) -> None:
+    """Measure commits between `base` and `head`, and print the commit that changed the metric."""
+    check_exact(metric)
+    commits = commits_between(base, head)
+    with run_lock():
+        found = first_change(commits, lambda commit: shown_value(commit, case, metric))
     before, after = (commits[place] for place in found)
-    print(f"{options.metric} of {options.case} changed at {_subject(after)}")
+    print(f"{metric} of {case} changed at {_subject(after)}")
     if between := found[1] - found[0] - 1:
         print(f"or at one of the {between} commits just before it; these cannot be measured")
     print(f"to compare the two commits: make review BASE={before[:10]} HEAD={after[:10]}")
-    return 0
 
 
 def commits_between(base: str, head: str) -> list[str]:
@@ -170,8 +167,8 @@ def measured(commit: str, case: str) -> jaxmeter.Record:
         If there is no such case, or git cannot read the package vcjax of the commit.
     """
     store = RecordStore(STORE / commit / environment_name())
-    path = store.path(case, 0)
-    if not path.exists() or not has_result(_read(path)):
+    record = store.find(case, 0)
+    if record is None or not has_result(record):
         with jaxmeter.temporary_folder("vcjax-bisect-") as folder:
             package = unpacked_package(commit, folder / "source")
             workers = Workers(store, folder, jaxmeter.run_case, package=package)
@@ -180,16 +177,13 @@ def measured(commit: str, case: str) -> jaxmeter.Record:
                 measure_operations(side, [case.removeprefix(f"{SUITE}/")])
             elif chosen := planned_cases("quick").get(case):
                 store.write(chosen, 0, workers.measure(chosen, 0))
-    if not path.exists():
+        record = store.find(case, 0)
+    if record is None:
         raise CheckoutError(
             f"there is no case {case}; give a case of the quick grid, such as "
             "memory_sweep/field-cauto-tauto, or an operation, such as operations/external_field"
         )
-    return _read(path)
-
-
-def _read(path: Path) -> jaxmeter.Record:
-    return jaxmeter.Record.from_json(jaxmeter.read_file(path))
+    return record
 
 
 def has_result(record: jaxmeter.Record) -> bool:

@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from benchmarks.measuring.rounds import ENOUGH_ROUNDS, MeasuredSide, affordable, say_not_judged
-from benchmarks.operations.measure import kept_record, take_operation_times
+from benchmarks.operations.measure import take_operation_times
+from benchmarks.operations.table import SUITE
 
 START_SECONDS = 2.5  # time of a process before its first operation
 CALLS_SECONDS = 1.2  # time of all timed calls of an operation
@@ -67,7 +68,7 @@ def _costs(sides: Sequence[TimedSide]) -> Mapping[str, float]:
     costs: dict[str, float] = {}
     for name in dict.fromkeys(name for one in sides for name in one.names):
         there = [one.side.store for one in sides if name in one.names]
-        records = [kept_record(store, name, 0) for store in there]
+        records = [store.succeeded(f"{SUITE}/{name}", 0) for store in there]
         known = [r.wall_seconds for r in records if r is not None and r.wall_seconds is not None]
         costs[name] = len(there) * (CALLS_SECONDS + 2 * min(known, default=UNKNOWN_SECONDS))
     return costs
@@ -91,7 +92,12 @@ def take_rounds(
         begun = clock()
         # If one side has no successful record, all sides are measured: a side measured alone would
         # be compared with an earlier state of the machine.
-        if all(kept_record(side.store, name, number) for side, names in sides for name in names):
+        kept = [
+            side.store.succeeded(f"{SUITE}/{name}", number)
+            for side, names in sides
+            for name in names
+        ]
+        if all(kept):
             continue
         if begun - started + cost > seconds:
             break

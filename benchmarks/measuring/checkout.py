@@ -4,21 +4,36 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import io
 import os
 import subprocess
-import tarfile
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from jaxmeter import host_environment
+from jaxmeter import JaxmeterError, host_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 class CheckoutError(Exception):
     """The checkout cannot be measured as requested; the message says why."""
+
+
+def exit_code(command: str, work: Callable[[], int | None]) -> int:
+    """Do the work of a command, print the message if it fails, and return the exit code.
+
+    The code is the result of `work` (0 for None), 2 after a `CheckoutError` or a `JaxmeterError`,
+    and 130 after an interruption.
+    """
+    try:
+        return work() or 0
+    except (CheckoutError, JaxmeterError) as error:
+        print(f"{command}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"\n{command}: interrupted; rerun to resume", file=sys.stderr)
+        return 130
 
 
 def git(*arguments: str) -> bytes:
@@ -61,12 +76,8 @@ def code_version() -> str:
 def unpacked_package(commit: str, folder: Path) -> Path:
     """Unpack the package ``vcjax`` of a commit into a new folder, and return the package's path."""
     folder.mkdir(parents=True)
-    with tarfile.open(fileobj=io.BytesIO(git("archive", commit, "--", "vcjax"))) as tar:
-        # Python 3.11.0 to 3.11.3 have no extraction filters. Extraction without a filter is safe,
-        # because the archive comes from this repository.
-        if hasattr(tarfile, "data_filter"):
-            tar.extraction_filter = tarfile.data_filter
-        tar.extractall(folder)
+    archive = git("archive", commit, "--", "vcjax")
+    subprocess.run(["tar", "-x", "-C", folder], input=archive, check=True)
     return folder / "vcjax"
 
 

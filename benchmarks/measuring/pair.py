@@ -39,6 +39,7 @@ from benchmarks.measuring.checkout import (
     ROOT,
     CheckoutError,
     commit_named,
+    exit_code,
     has_changes,
     run_lock,
     unpacked_package,
@@ -82,26 +83,23 @@ MAX_LOAD = 2.0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Parse the command line, measure both commits, and return the exit code."""
+    """Run the command, and return its exit code."""
     options = parse(argv)
-    try:
-        commits = [commit_named(name) for name in (options.base, options.head)]
-        if has_changes("vcjax"):
-            print("uncommitted changes of vcjax are not measured", file=sys.stderr)
-        pair = "..".join(commit[:10] for commit in commits)
-        pair += "".join(f"+{Path(name).stem}" for name in options.inject or ())
-        out = options.out or ROOT / "results" / "pairs" / pair
-        regressions = options.inject or [NOT_INJECTED]
-        with run_lock(), sides(commits, out, regressions=regressions) as measured:
-            measure(measured, options)
-    except (CheckoutError, jaxmeter.JaxmeterError) as error:
-        print(f"benchmarks.measuring.pair: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("\nbenchmarks.measuring.pair: interrupted; rerun to resume", file=sys.stderr)
-        return 130
+    return exit_code("benchmarks.measuring.pair", lambda: measure_pair(options))
+
+
+def measure_pair(options: argparse.Namespace) -> None:
+    """Measure both commits with the command-line options, and print the folder of the records."""
+    commits = [commit_named(name) for name in (options.base, options.head)]
+    if has_changes("vcjax"):
+        print("uncommitted changes of vcjax are not measured", file=sys.stderr)
+    pair = "..".join(commit[:10] for commit in commits)
+    pair += "".join(f"+{Path(name).stem}" for name in options.inject or ())
+    out = options.out or ROOT / "results" / "pairs" / pair
+    regressions = options.inject or [NOT_INJECTED]
+    with run_lock(), sides(commits, out, regressions=regressions) as measured:
+        measure(measured, options)
     print(out)
-    return 0
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:

@@ -1,16 +1,14 @@
 """Write the differences between the programs of two measured commits, for a review.
 
 For each of the first `MAX_CASES` cases with different optimised programs, ``write_diffs`` starts a
-worker for each commit. The worker runs ``python -m benchmarks.measuring.program_diff CASE OUT``.
-This command compiles the case given by the JSON string CASE, and writes an inventory of the program
-to the file OUT.
+worker for each commit. The worker calls `described`, which compiles the case and writes an
+inventory of its program to a file.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+import dataclasses
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,47 +48,44 @@ def write_diffs(
 
 
 def inventory(case: jaxmeter.BenchmarkCase, path: Path) -> jaxmeter.Inventory | None:
-    """Compile a case in a worker, and return the inventory that the worker writes to `path`.
+    """Return the inventory of a case, which a worker writes to `path`.
 
     If the worker fails, print the reason and return None.
     """
-    # A program from the compilation cache has the same inventory as a newly compiled program.
-    caching = {**case.env, **CACHED_ENVIRONMENT}
-    environment = {**os.environ, **caching, "PYTHONPATH": os.pathsep.join(case.path)}
-    worker = (sys.executable, "-P", "-m", "benchmarks.measuring.program_diff")
-    try:
-        done = subprocess.run(
-            [*worker, case.to_json(), str(path)],
-            env=environment,
-            capture_output=True,
-            timeout=case.timeout_seconds,
-        )
-    except subprocess.TimeoutExpired:
-        done = None
-    if done is None or done.returncode != 0:
-        why = done.stderr.decode(errors="replace").strip().splitlines() if done else []
-        print(
-            f"cannot compile the program of {case.name}: {why[-1] if why else 'timeout'}",
-            flush=True,
-        )
+    path.unlink(missing_ok=True)
+    describing = dataclasses.replace(
+        case,
+        target="benchmarks.measuring.program_diff:described",
+        params={
+            "target": case.target,
+            "given": json.dumps(dict(case.params)),
+            "out": str(path.resolve()),
+        },
+        repeat=1,
+        compiles=1,
+        # A program from the compilation cache has the same inventory as a newly compiled program.
+        env={**case.env, **CACHED_ENVIRONMENT},
+    )
+    record = jaxmeter.run_case(describing)
+    if not path.exists():
+        failure = record.failure
+        why = f"{failure.kind}: {failure.message}" if failure else "the worker wrote no inventory"
+        print(f"cannot compile the program of {case.name}: {why}", flush=True)
         return None
     return jaxmeter.Inventory.from_json(jaxmeter.read_file(path))
+
+
+def described(*, target: str, given: str, out: str) -> jaxmeter.Case:
+    """Write the inventory of a case to the file `out`, and return a case that computes nothing.
+
+    `target` makes the case. `given` has the parameters of `target`, as a JSON object.
+    """
+    make_case = jaxmeter.resolve(target, "program_diff", "returns a jaxmeter.Case")
+    jaxmeter.write_file(Path(out), jaxmeter.inventory(make_case(**json.loads(given))).to_json())
+    return jaxmeter.Case(lambda: 0)
 
 
 def _differ(case: PlannedCase, both: tuple[MeasuredSide, MeasuredSide]) -> bool:
     records = [side.store.read(case, 0) for side in both]
     known = [r.program.hlo_fingerprint for r in records if r is not None and r.status == "ok"]
     return len(known) == 2 and None not in known and known[0] != known[1]
-
-
-def main(argv: Sequence[str]) -> int:
-    """Compile a case, given as a JSON string, and write its inventory to a file."""
-    text, out = argv
-    case = jaxmeter.BenchmarkCase.from_json(text)
-    make_case = jaxmeter.resolve(case.target, "program_diff", "returns a jaxmeter.Case")
-    Path(out).write_text(jaxmeter.inventory(make_case(**case.params)).to_json(), encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

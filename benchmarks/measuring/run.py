@@ -6,8 +6,8 @@ are not measured. With ``--commits HEAD~10..HEAD``, asv measures all commits of 
 every JAX version that asv.conf.json lists.
 
 An interrupted or killed command resumes when it is run again: successful rounds are kept in the
-store. Exit codes: 0 if the commits are measured, even if cases failed; 130 if interrupted; another
-code if the commits cannot be measured.
+store. Exit codes: 0 if the commits are measured, even if cases failed; 2 if they cannot be
+measured; 130 if interrupted. With ``--commits``, any other code is an exit code of asv.
 """
 
 from __future__ import annotations
@@ -19,25 +19,16 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import jaxmeter
-from benchmarks import (
-    casing,
-    chunks,
-    closure,
-    common,
-    devices,
-    habits,
-    memory,
-    offsurface,
-    reference,
-    shape,
-)
+from benchmarks import casing, closure, common, habits, reference, suites
 from benchmarks.measuring.checkout import (
     ROOT,
     CheckoutError,
     commit_named,
+    exit_code,
     git,
     has_changes,
     name_owner,
@@ -53,23 +44,23 @@ ASV_BYTES = 2**26  # limit for the size of asv's result files
 # The modules are imported, not the classes: asv would collect an imported class a second time.
 SUITES: tuple[type[common.CaseSuite], ...] = (
     casing.CasingVariants,
-    chunks.ChunkSweep,
+    suites.ChunkSweep,
     closure.CoronagraphVariants,
-    devices.DeviceSweep,
+    suites.DeviceSweep,
     habits.Habits,
     habits.Loops,
-    memory.MemorySweep,
-    offsurface.OffSurface,
+    suites.MemorySweep,
+    suites.OffSurface,
     reference.AgainstReference,
     reference.GradientAgainstReference,
-    shape.ShapeGradient,
+    suites.ShapeGradient,
 )
 ASV = (sys.executable, "-m", "asv")
 ASV_FOUND_FAILURES = 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Parse the command line, measure, and return the exit code."""
+    """Run the command, and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.measuring.run", description=__doc__)
     parser.add_argument(
         "--grid", choices=GRIDS, default="quick", help="which cases are measured, and how often"
@@ -78,20 +69,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--commits", help="range of commits to measure with every JAX version of asv.conf.json"
     )
     options = parser.parse_args(argv)
-    try:
-        if options.commits is not None:
-            return measure_range(options.grid, options.commits)
-        measure_head(options.grid)
-    except (CheckoutError, jaxmeter.FileError) as error:
-        print(f"benchmarks.measuring.run: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print(
-            "\nbenchmarks.measuring.run: interrupted; finished rounds are kept, rerun to resume",
-            file=sys.stderr,
-        )
-        return 130
-    return 0
+    if options.commits is None:
+        work = partial(measure_head, options.grid)
+    else:
+        work = partial(measure_range, options.grid, options.commits)
+    return exit_code("benchmarks.measuring.run", work)
 
 
 def measure_head(grid: str, run_case: RunCase = jaxmeter.run_case) -> None:

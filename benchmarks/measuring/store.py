@@ -56,23 +56,37 @@ class RecordStore:
         """Return the path of the record of one round of the case with this name."""
         return self.root / case / f"{round_index}.json"
 
-    def read(self, case: PlannedCase, round_index: int) -> Record | None:
-        """Return the record of one round of a case, or None if there is no record.
+    def find(self, case: str, round_index: int) -> Record | None:
+        """Return the record of one round of the case with this name, or None if there is no record.
 
         A file that cannot be read as a record (truncated, another schema, not a regular file, too
-        large) gets the suffix ``.unreadable``. A record of another target or of other parameters
-        gets the suffix ``.stale``. The renamed file replaces an earlier file of the same name. The
+        large) gets the suffix ``.unreadable``, and replaces an earlier file of the same name. The
         round is then measured again.
         """
-        path = self.path(case.name, round_index)
+        path = self.path(case, round_index)
         try:
-            record = Record.from_json(read_file(path))
+            return Record.from_json(read_file(path))
         except FileNotFoundError:
             return None
         except (FileError, RecordError):
             path.replace(path.with_suffix(".unreadable"))
             return None
+
+    def succeeded(self, case: str, round_index: int) -> Record | None:
+        """Return the record that `find` returns if its status is "ok", and otherwise None."""
+        record = self.find(case, round_index)
+        return record if record is not None and record.status == "ok" else None
+
+    def read(self, case: PlannedCase, round_index: int) -> Record | None:
+        """Return the record that `find` returns, if it has the target and parameters of the case.
+
+        Any other record gets the suffix ``.stale``, and the result is None.
+        """
+        record = self.find(case.name, round_index)
+        if record is None:
+            return None
         if record.target != case.target or dict(record.params) != dict(case.params):
+            path = self.path(case.name, round_index)
             path.replace(path.with_suffix(".stale"))
             return None
         return record

@@ -40,7 +40,7 @@ def measure_operations(
         If a worker fails before its first operation.
     """
     for path in side.store.root.glob(f"{SUITE}/*/0.json"):
-        if kept_record(side.store, path.parent.name, 0) is None:
+        if side.store.succeeded(f"{SUITE}/{path.parent.name}", 0) is None:
             path.unlink(missing_ok=True)  # an unreadable file was renamed
     digest = ""
     code = side.package, side.workers.imports / "benchmarks"
@@ -80,23 +80,6 @@ def take_operation_times(side: MeasuredSide, names: Sequence[str], *, round_inde
     for name in names:
         side.store.path(f"{SUITE}/{name}", round_index).unlink(missing_ok=True)
     _work(side, names, round_index=round_index)
-
-
-def kept_record(store: RecordStore, name: str, round_index: int) -> jaxmeter.Record | None:
-    """Return the record of a round of an operation, or None if there is no successful record."""
-    record = _record(store, name, round_index)
-    return record if record is not None and record.status == "ok" else None
-
-
-def _record(store: RecordStore, name: str, round_index: int) -> jaxmeter.Record | None:
-    path = store.path(f"{SUITE}/{name}", round_index)
-    try:
-        return jaxmeter.Record.from_json(jaxmeter.read_file(path))
-    except FileNotFoundError:
-        return None
-    except (jaxmeter.FileError, jaxmeter.RecordError):
-        path.replace(path.with_suffix(".unreadable"))
-        return None
 
 
 def _work(
@@ -184,7 +167,7 @@ def write_differences(
         if not found.same_program:
             changed.append(name)
         if not found.text:
-            records = [_record(side.store, name, 0) for side in both]
+            records = [side.store.find(f"{SUITE}/{name}", 0) for side in both]
             errors = [None if record is None else record.checks for record in records]
             if errors[0] == errors[1]:
                 continue

@@ -92,7 +92,7 @@ def test_a_worker_that_dies_after_an_operation_leaves_its_record(tmp_path, monke
 
     monkeypatch.setattr(measure, "_run_worker", end)
     measure.take_operation_times(side, ["a"], round_index=1)
-    assert not ended and measure.kept_record(side.store, "a", 1) is not None
+    assert not ended and side.store.succeeded("operations/a", 1) is not None
 
 
 def test_a_worker_that_dies_before_any_operation_is_an_error(tmp_path, monkeypatch):

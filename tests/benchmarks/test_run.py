@@ -61,7 +61,7 @@ def test_a_second_run_measures_only_what_failed(checkout, worker):
 def test_a_range_without_a_commit_or_unknown_to_git_is_refused(capsys):
     if not (ROOT / ".git").exists():
         pytest.skip("not a git clone")
-    assert run.main(["--commits", "no-such-commit..HEAD"]) == 1
+    assert run.main(["--commits", "no-such-commit..HEAD"]) == 2
     assert "no-such-commit" in capsys.readouterr().err
     with pytest.raises(CheckoutError, match="'HEAD..HEAD', which contains no commit"):
         run.measure_range("small", "HEAD..HEAD")
