@@ -92,10 +92,7 @@ VERSIONS = {"compile_seconds": "2"}
 
 
 def casing_preparation(digits: int) -> PlannedCase:
-    """Return the planned case that prepares the casing of W7-X.
-
-    Several suites use this case as a preparation, so that their workers share the casing.
-    """
+    """Return the planned case that prepares the casing of W7-X; several suites share this case."""
     return PlannedCase(
         name=f"casing_preparation/w7x-d{digits}",
         target="benchmarks.cases.preparing:preparation",
@@ -114,10 +111,7 @@ class CaseSuite(ABC):
     suite: str
     """First part of the name of each case."""
     params: tuple[tuple, ...]
-    """The whole grid, which is the same on every machine.
-
-    Cases with 0 rounds are on the grid, but are not measured.
-    """
+    """The whole grid, the same on every machine; it includes cases with 0 rounds."""
     param_names: tuple[str, ...]
     quantities: tuple[str, ...]
     """Names of the measured quantities; each gets a ``track_`` method."""
@@ -133,11 +127,7 @@ class CaseSuite(ABC):
 
     @abstractmethod
     def setup_cache(self) -> dict[str, Summary]:
-        """Return ``self.measured()``.
-
-        Every suite must define this method itself, because asv identifies a cache by
-        file and line.
-        """
+        """Return ``self.measured()``; each suite needs this method in its own body."""
 
     @abstractmethod
     def case(self, *args: Any, **kwargs: Any) -> PlannedCase:
@@ -160,11 +150,7 @@ class CaseSuite(ABC):
         return None if grid == "full" else self.quick_budget_seconds
 
     def measured(self) -> dict[str, Summary]:
-        """Measure the cases, and return the summary of each case by its name.
-
-        With VCJAX_BENCH_RESUME=1, a round with a successful record in the store is not measured
-        again.
-        """
+        """Measure the cases, and return the summary of each case by its name."""
         from benchmarks.measuring.runner import measure_plan
         from benchmarks.measuring.store import RecordStore, environment_name, store_root
         from benchmarks.summary import summarise
@@ -180,10 +166,7 @@ class CaseSuite(ABC):
         return {name: summarise(found) for name, found in records.items()}
 
     def setup(self, cache: dict[str, Summary], *point: Any) -> None:
-        """Skip a case if the grid leaves it out, or if a package for it is not installed.
-
-        asv skips a benchmark if its setup raises NotImplementedError.
-        """
+        """Skip a case that was not measured: asv expects a NotImplementedError."""
         summary = cache.get(self.case("full", *point).name)
         if summary is None:
             raise NotImplementedError(
@@ -194,13 +177,7 @@ class CaseSuite(ABC):
             raise NotImplementedError(summary["message"])
 
     def value(self, cache: dict[str, Summary], quantity: str, point: tuple) -> Any:
-        """Return the value of a quantity: a number, or the samples of a time in asv's form.
-
-        Raises
-        ------
-        RuntimeError
-            If the case failed. asv then reports a failed benchmark.
-        """
+        """Return the value of a quantity: a number, or the samples of a time in asv's form."""
         name = self.case("full", *point).name
         summary = cache[name]
         if summary["status"] != "ok":

@@ -31,19 +31,17 @@ class Summary(TypedDict):
     message: str
     """The reason if the status is not "ok"; otherwise empty."""
     times: dict[str, list[float]]
-    """Seconds by name, with one sample for each process."""
+    """Seconds by name, with one sample for each process.
+
+    The times are compile times, steady-state times, and the extras and checks with names that end
+    in ``_seconds``.
+    """
     numbers: dict[str, float]
     """Other numbers by name, such as bytes, counts and errors; the largest of all processes."""
 
 
 def summarise(records: Sequence[Record]) -> Summary:
-    """Return the summary of a case from its records, one record for each process.
-
-    The times are compile times, steady-state times, and the extras and checks with names that end
-    in ``_seconds``. For every other extra and check the summary has the largest value of all
-    processes. If a record is not "ok", or an exact number differs between processes, the status
-    and the message of the summary say so.
-    """
+    """Return the summary of a case from its records, one record for each process."""
     bad = [record for record in records if record.status != "ok"]
     summary = Summary(status="ok", message="", times={}, numbers={})
     if bad or not records:

@@ -39,13 +39,7 @@ SHOWN = {
 def observed(*, function: str, given: str) -> Case:
     """Return the case of a function, with statistics of the device's allocator among its checks.
 
-    `function` is the function's name, and `given` is its parameters as a JSON object. Worker
-    processes call `observed`.
-
-    Raises
-    ------
-    JaxmeterError
-        If there is no such function, or it does not return a `jaxmeter.Case`.
+    Worker processes call `observed`. `given` has the function's parameters as a JSON object.
     """
     from jaxmeter import tables as jt
 
@@ -63,13 +57,7 @@ def observed(*, function: str, given: str) -> Case:
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """Return the command-line options.
-
-    Raises
-    ------
-    JaxmeterError
-        If an option has an invalid value, or is not an option of this script.
-    """
+    """Return the command-line options."""
     target = "package.module:function or file.py:function; the function must return a jaxmeter.Case"
     parser = scripting.parser_of(__doc__, target=target)
     add = parser.add_argument
@@ -100,14 +88,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def choices(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Return all combinations of the parameters, each as a dictionary.
-
-    Raises
-    ------
-    JaxmeterError
-        If ``--vary`` is not NAME=VALUE,VALUE, if it gives a parameter or a combination twice, or if
-        ``--param`` is not NAME=VALUE.
-    """
+    """Return all combinations of the parameters, each as a dictionary."""
     varied = []
     for text in options.vary:
         name, _, values = text.partition("=")
@@ -132,10 +113,7 @@ def choices(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def label(point: dict[str, Any], points: Sequence[dict[str, Any]]) -> str:
-    """Return a label with those parameters of a choice that differ between the choices.
-
-    If there is only one choice, the label has all parameters.
-    """
+    """Return a label with the parameters that differ between choices, or all if none differs."""
     texts = [{name: json.dumps(value) for name, value in one.items()} for one in (point, *points)]
     names = [name for name in point if len({one[name] for one in texts}) > 1] or list(point)
     return " ".join(f"{name}={texts[0][name]}" for name in names)
@@ -182,10 +160,7 @@ def measured(
 
 
 def work(argv: Sequence[str] | None) -> bool:
-    """Measure all choices that have no ``ok`` record yet, and save and print the table.
-
-    Return whether all choices could be measured.
-    """
+    """Measure all choices, save and print the table, and return whether all could be measured."""
     options = parse(argv)
     folder = scripting.folder_for(options, "memory", options.target)
     from jaxmeter import tables as jt

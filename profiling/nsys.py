@@ -108,11 +108,6 @@ def kernels_of_trace(options: argparse.Namespace, folder: Path) -> bool:
     """Save the tables of JAX's own trace and print its kernels, for a GPU without nsys.
 
     Return whether the trace contains any kernel.
-
-    Raises
-    ------
-    JaxmeterError
-        If JAX does not run on a GPU.
     """
     import jax
 

@@ -55,21 +55,14 @@ from vcjax.problems import Problem, magnetic_field, magnetic_field_gradient
 
 
 class Operation(NamedTuple):
-    """An operation of vcjax.
-
-    Attributes
-    ----------
-    make : ``make(operation, problem, options)`` returns the case of the operation.
-    prepare, evaluate : functions of vcjax. An operation takes the options that are parameters of
-        these functions.
-    error : the function with which the check of the case computes an error; its parameters depend
-        on `make`.
-    """
+    """An operation; it takes the options that are parameters of `prepare` and `evaluate`."""
 
     make: Callable[..., Case]
+    """``make(operation, problem, options)`` returns the case of the operation."""
     prepare: Callable[..., Any]
     evaluate: Callable[..., Any]
     error: Callable[..., Any]
+    """Compute an error for the check of the case; the parameters depend on `make`."""
 
 
 POINT_OPTIONS = ("point_count", "distance")
@@ -157,13 +150,7 @@ OPERATIONS = {
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """Return the command-line options.
-
-    Raises
-    ------
-    JaxmeterError
-        If an option has an invalid value, or is not an option of the operation.
-    """
+    """Return the command-line options."""
     parser = scripting.parser_of(__doc__)
     add = parser.add_argument
     add("--case", choices=CASES, default="case_vc", help="the problem; default: case_vc")
@@ -215,13 +202,7 @@ def _size(text: str) -> int | str:
 
 
 def start_jax(options: argparse.Namespace) -> list[Any] | None:
-    """Start JAX, and return the devices that ``--devices`` requests; None without this option.
-
-    Raises
-    ------
-    JaxmeterError
-        If JAX cannot start, or finds fewer devices than requested.
-    """
+    """Start JAX, and return the devices that ``--devices`` requests; None without this option."""
     jax.config.update("jax_enable_x64", True)
     if options.device is not None:
         jax.config.update("jax_platforms", {"gpu": "cuda"}.get(options.device, options.device))
@@ -242,10 +223,7 @@ def start_jax(options: argparse.Namespace) -> list[Any] | None:
 
 
 def profile(options: argparse.Namespace) -> None:
-    """Measure an operation, print its record, and write the record to a file.
-
-    If ``--trace-dir`` is given, write a trace too.
-    """
+    """Measure an operation, print and write its record, and write a trace on request."""
     operation = OPERATIONS[options.op]
     params = {"workload": options.case, **vars(options)}
     for name in ("case", "repeat", "json", "trace_dir"):
@@ -292,14 +270,7 @@ def trace(case: Case, options: argparse.Namespace, name: str) -> None:
 
 
 def work(argv: Sequence[str] | None) -> bool:
-    """Profile an operation, and return True.
-
-    Raises
-    ------
-    JaxmeterError
-        If an option is invalid, JAX cannot start, vcjax raises an error, or a file cannot be
-        written.
-    """
+    """Profile an operation, and return True; errors of vcjax or of files are usage errors."""
     try:
         profile(parse(argv))
     except (vcjax.VcjaxError, OSError) as error:

@@ -113,13 +113,7 @@ def run(name: str, work: Callable[[], bool]) -> int:
 
 
 def existing(target: str) -> Path | None:
-    """Return the file or folder that a target names; None if the target names a function.
-
-    Raises
-    ------
-    JaxmeterError
-        If the target names no file, no folder and no function.
-    """
+    """Return the file or folder that a target names; None if the target names a function."""
     if Path(target).exists():
         return Path(target)
     if jaxmeter.is_target(target):
@@ -131,16 +125,7 @@ def existing(target: str) -> Path | None:
 
 
 def case_of(name: str, options: argparse.Namespace) -> jaxmeter.Case:
-    """Start JAX, and return the case that the options describe: a function with its arguments.
-
-    Raises
-    ------
-    JaxmeterError
-        If there is no such module or no such function in it, or if the arguments or other options
-        cannot be used.
-    Exception
-        Any exception that the import of the module or the making of the case raises.
-    """
+    """Start JAX, and return the case that the options describe: a function with its arguments."""
     start_jax()
     try:
         return jaxmeter.case_from_options(name, options.target, options)
@@ -235,10 +220,9 @@ def save(
 ) -> None:
     """Save all tables with the environment, and print the folder.
 
-    If this process has run JAX (`live`), the environment includes JAX's backend. If one of the
-    `records` of worker processes has an environment, this environment is saved instead of the
-    environment of this process. `source` is the file or folder from which the tables were made, for
-    ``environment.json``.
+    If this process has run JAX (`live`), the environment includes JAX's backend. An environment in
+    the `records` of worker processes replaces the environment of this process. `source` is the file
+    or folder from which the tables were made, for ``environment.json``.
     """
     from jaxmeter import tables as jt
 
@@ -251,13 +235,7 @@ def save(
 
 
 def folder_for(options: argparse.Namespace, kind: str, name: str) -> Path:
-    """Return the folder of ``--out``, by default ``results/profile/<kind>-<name>``.
-
-    Raises
-    ------
-    JaxmeterError
-        If the folder cannot be written.
-    """
+    """Return the folder of ``--out``, by default ``results/profile/<kind>-<name>``."""
     folder = options.out or RESULTS / f"{kind}-{plain(name)}"
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):

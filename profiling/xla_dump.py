@@ -52,10 +52,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def work(argv: Sequence[str] | None) -> bool:
-    """Dump a program or read a dump, compare it on request, and save and print the tables.
-
-    Return True.
-    """
+    """Dump a program or read a dump, compare it on request, save and print tables; return True."""
     options = parse(argv)
     place = scripting.existing(options.target)
     name = place.resolve().name if place else options.target
@@ -80,10 +77,7 @@ def work(argv: Sequence[str] | None) -> bool:
 
 
 def tables_of(options: argparse.Namespace, place: Path | None, folder: Path):
-    """Return the tables of the dump in `place`.
-
-    If `place` is None, first dump the target into a new folder.
-    """
+    """Return the tables of the dump in `place`; for None, dump the target into a new folder."""
     from jaxmeter import tables as jt
 
     if place is not None:
@@ -98,13 +92,7 @@ def tables_of(options: argparse.Namespace, place: Path | None, folder: Path):
 
 
 def other_tables(options: argparse.Namespace, place: Path | None, folder: Path):
-    """Return the tables of the other dump, which ``--than`` describes.
-
-    Raises
-    ------
-    JaxmeterError
-        If ``--than`` is neither a folder nor parameters of the function.
-    """
+    """Return the tables of the other dump, which ``--than`` describes."""
     if len(options.than) == 1 and Path(options.than[0]).is_dir():
         return tables_of(options, Path(options.than[0]), folder)
     if place is not None or not all("=" in text for text in options.than):

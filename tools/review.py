@@ -54,12 +54,6 @@ def commits(base, head):
     """Return the full names of the commit where `head` branched off from `base`, and of `head`.
 
     If `base` and `head` have no common commit, return the full names of both.
-
-    Raises
-    ------
-    CheckoutError
-        If git does not have the commits, or if `base` contains `head`, so that there is nothing to
-        compare.
     """
     start, end = commit_named(base), commit_named(head)
     with contextlib.suppress(CheckoutError):

@@ -26,24 +26,20 @@ from benchmarks.workloads import coronagraph
 from benchmarks.workloads.coronagraph import Frame, Observation, RateMaps, System
 from jaxmeter import Case
 
+# Largest accepted difference between the rates of a variant and the rates of `preparation`,
+# relative to the maximum rate. Rounding errors of single precision are smaller.
 LARGEST_DIFFERENCE = 1e-5
-"""Largest accepted difference between the rates of a variant and the rates of `preparation`.
-
-The difference is relative to the maximum rate. Rounding errors of single precision are smaller.
-"""
-
-PUBLISHED = ("closure", "argument")
+PUBLISHED = ("closure", "argument")  # the variants of the measurement in docs/closure.md
 SCRIPT_CALLS = 20
 
 
 class Given(NamedTuple):
-    """A system and the other inputs from which every variant is made."""
+    """A system and the other inputs from which every variant is made, with its rate maps."""
 
     system: System
     observation: Observation
     key: jax.Array
     maps: RateMaps
-    """The rate maps of the system and observation."""
 
 
 def preparation(*, size: int) -> Case:
@@ -71,12 +67,6 @@ def frame(*, size: int, variant: str) -> Case:
     """Return the case that computes a frame with one of `VARIANTS`.
 
     Its check compares the frame with the frame that `preparation` computes.
-
-    Raises
-    ------
-    ValueError
-        If the variant is unknown, or does not fit the value of
-        JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS in this process.
     """
     variants.check_variant("frame", variant, VARIANTS)
     given, expected = _given(size)
@@ -102,14 +92,8 @@ def changed(*, size: int, variant: str) -> Case:
     """Return the case of `frame`, with a check that also measures a frame after a change.
 
     The check changes an array, the cube of the coronagraph's images, and measures the next frame.
-    `PUBLISHED` has the variants of the published measurement (see docs/closure.md). For these
-    variants the check also times the calls of a simple script: a first call, which compiles, and
-    `SCRIPT_CALLS` further calls.
-
-    Raises
-    ------
-    ValueError
-        As `frame`.
+    For the variants in `PUBLISHED`, it also times the calls of a simple script: a first call, which
+    compiles, and `SCRIPT_CALLS` further calls.
     """
     variants.check_variant("changed", variant, VARIANTS)
     given, expected = _given(size)
@@ -128,15 +112,10 @@ def _after_change(
 ) -> dict[str, float]:
     """Make the cube twice as bright, and return the compiles and seconds of the next frame.
 
-    The same program is called again. If the cube is an argument, the program gets the new cube. If
-    the frame does not change, the program has captured the cube, or values computed from the cube.
-    Then ``change_follows_count`` is 0, and the function makes the variant again with the new cube
-    and measures the first call of the new program instead.
-
-    Raises
-    ------
-    WrongAnswer
-        If the frame of the new program does not change either.
+    The same program is called again, with the new cube if the cube is an argument. If the frame
+    does not change, the program has captured the cube, or values computed from the cube. Then
+    ``change_follows_count`` is 0, and the variant is made again: the results are those of the first
+    call of the new program.
     """
     cube = given.system.coronagraph.cube
     brighter = jax.block_until_ready(2.0 * cube)
@@ -163,8 +142,7 @@ def _after_change(
 def _as_a_script(case: Case) -> dict[str, float]:
     """Return the seconds of each call that a simple script makes.
 
-    Call 0, ``script_call_00_seconds``, compiles. The first calls after call 0 are warm-up calls.
-    They are slower than later calls, and are not steady-state samples of jaxmeter.
+    Call 0 compiles. The first calls after it are warm-up calls, which are slower than later calls.
     """
     # A new function has no compiled program yet, so its first call compiles.
     jitted = jax.jit(lambda *arguments: case.fn(*arguments))
@@ -184,8 +162,7 @@ def _watched(function: Callable[..., Frame], arguments: Any) -> tuple[Frame, int
 def _given(size: int) -> tuple[Given, Frame]:
     """Return the inputs of every variant, and the expected frame.
 
-    The system, the rate maps and the frame are read from the file that `preparation` stored. If
-    there is no file, they are computed.
+    They are read from the file that `preparation` stored, or computed if there is no file.
     """
     observation, key = coronagraph.observation(), _key()
     path = _stored(size)
@@ -203,13 +180,7 @@ def _given(size: int) -> tuple[Given, Frame]:
 
 
 def _compared(answer: Frame, expected: Frame) -> dict[str, float]:
-    """Return the differences between a frame and the expected frame.
-
-    Raises
-    ------
-    WrongAnswer
-        If the rates differ by more than `LARGEST_DIFFERENCE`.
-    """
+    """Return the differences between a frame and the expected frame."""
     ours, theirs = np.asarray(answer.rate, float), np.asarray(expected.rate, float)
     difference = float(np.abs(ours - theirs).max() / theirs.max())
     if not difference <= LARGEST_DIFFERENCE:
@@ -251,10 +222,9 @@ def _cached(given: Given) -> Case:
 
 
 def _static_callable(given: Given) -> Case:
-    """Return a program that captures two tables of the system.
+    """Replace two tables by static callables that capture them; other arrays are arguments.
 
-    The two tables are the off-axis images and the solutions of Kepler's equation. A static callable
-    replaces each table in the system. The other arrays of the system are arguments.
+    The tables are the off-axis images and the solutions of Kepler's equation.
     """
 
     def tables(system: System) -> tuple[Any, ...]:

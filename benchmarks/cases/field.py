@@ -18,11 +18,9 @@ from jaxmeter import Case
 # With the grid of case_vc_large, the error is 0.01 for the field and 0.05 for the gradient.
 LARGEST_ERROR = 0.1
 
+# Two small arrays of a casing, the matrices that interpolate a field to the nodes. The variant
+# "cached" closes over these arrays only.
 SMALL_ARRAYS = ("field_phi", "field_theta")
-"""Names of two small arrays of a casing: the matrices that interpolate a field to the nodes.
-
-The variant "cached" closes over these arrays only.
-"""
 
 
 def external_field(
@@ -37,30 +35,12 @@ def external_field(
 ) -> Case:
     """Return the case that evaluates the external field of a prepared casing.
 
-    Parameters
-    ----------
-    workload : str
-        Name of a problem in ``benchmarks.workloads.casing``.
-    digits : int
-        Number of digits of the problem.
-    half_period : bool
-        Whether the problem covers half a field period.
-    variant : str
-        One of `VARIANTS`. A variant is a way to give the casing to the jitted function. The variant
-        "simplified" closes over the casing. It must run in a worker that was started with
-        JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1.
-    chunk_size, target_chunk_size : int or "auto"
-        Numbers of sources and targets in a tile of the far-field sum.
-    device_count : int, optional
-        Number of devices over which the targets are divided. It must be the number of devices in
-        the process. By default the targets are not divided.
-
-    Raises
-    ------
-    ValueError
-        If the variant is unknown or does not fit the value of
-        JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS in this process, or if `device_count` is not the number
-        of devices in the process.
+    `workload` names a problem in ``benchmarks.workloads.casing``. `variant` is one of `VARIANTS`,
+    the ways to give the casing to the jitted function. "simplified" closes over the casing, in a
+    process that was started with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1. `chunk_size` and
+    `target_chunk_size` are the numbers of sources and targets in a tile of the far-field sum. The
+    targets are divided over `device_count` devices, which must be all devices of the process; None
+    does not divide the targets.
     """
     variants.check_variant("external_field", variant, VARIANTS)
     if device_count is None:
@@ -81,12 +61,7 @@ def external_field(
 
 
 def case_vc_large(*, quantity: str, chunk_size: int | str, target_chunk_size: int | str) -> Case:
-    """Return the case that evaluates a quantity on the problem ``case_vc_large``.
-
-    `quantity` is "field" for the external field, or "gradient" for its gradient. `chunk_size` and
-    `target_chunk_size` are the numbers of sources and targets in a tile of the far-field sum, or
-    "auto".
-    """
+    """Return the case that evaluates the external field ("field") or its gradient ("gradient")."""
     computed = {"field": FIELD, "gradient": GRADIENT}[quantity]
     prepared = prepare(problem_named("case_vc_large"), computed)
 

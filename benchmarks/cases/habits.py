@@ -215,15 +215,7 @@ HABITS: dict[str, tuple[Callable[[Habit], None], Expected]] = {
 
 
 def observed(name: str, x: jax.Array) -> dict[str, float]:
-    """Run a habit with the input `x`, and return its counts and the seconds of all its calls.
-
-    The seconds include compiles.
-
-    Raises
-    ------
-    WrongAnswer
-        If a count differs from its expected value.
-    """
+    """Run a habit; return its counts, and the seconds of all its calls with their compiles."""
     call, expected = HABITS[name]
     habit = Habit(x)
     # For each eager operation JAX compiles one of its own functions. An earlier call may have
@@ -270,11 +262,6 @@ def loop(*, kind: str, rounds: int) -> Case:
     """Return the case of a loop with `rounds` rounds; each round replaces an array by its sine.
 
     `kind` is the kind of loop: ``python``, ``fori_loop`` or ``scan``.
-
-    Raises
-    ------
-    WrongAnswer
-        If the traced program does not have the expected number of sines.
     """
     x = jnp.linspace(-1.0, 1.0, SIZE, dtype=jnp.float32)
     jaxpr = str(jax.make_jaxpr(functools.partial(_repeated, kind, rounds))(x))

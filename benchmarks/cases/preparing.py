@@ -145,11 +145,7 @@ class Timing:
 
 
 def timed_interleaved(first: Callable, second: Callable, count: int) -> tuple[Timing, Timing]:
-    """Time two calls alternately, `count` times each, and return a timing for each.
-
-    No pair of calls begins after `ENOUGH_SECONDS`, so each call may be timed fewer than `count`
-    times.
-    """
+    """Time two calls alternately, `count` times each; no pair begins after `ENOUGH_SECONDS`."""
     times: tuple[list, list] = ([], [])
     started = time.perf_counter()
     for _ in range(count):
@@ -175,10 +171,7 @@ def array_bytes(tree: Any) -> float:
 
 
 def scratch_file(name: str) -> Path | None:
-    """Return the path of a temporary file that the workers of a run share.
-
-    Outside a run, return None.
-    """
+    """Return the path of a temporary file that the workers of a run share; None outside a run."""
     scratch = os.environ.get(SCRATCH_VARIABLE)
     return Path(scratch) / name if scratch else None
 

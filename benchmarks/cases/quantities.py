@@ -20,35 +20,28 @@ class WrongAnswer(ArithmeticError):
 
 @dataclass(frozen=True, kw_only=True)
 class Quantity:
-    """A quantity that is computed by virtual casing, with its functions and limits.
-
-    Parameters
-    ----------
-    name : str
-        Prefix in the name of the quantity's error, ``<name>error_relative``; empty for the field.
-    gradient : bool
-        The argument `gradient` of `vcjax.choose`.
-    tables, prepare, evaluate : callable
-        Called as ``tables(rule)``, ``prepare(rule, X, constants=...)`` and ``evaluate(casing, B)``.
-    reference_method : str
-        The method of the C++ package's class that evaluates this quantity.
-    error : callable
-        Called as ``error(problem, result)``; returns the largest error relative to the largest
-        component of the total field or total gradient.
-    w7x_limits : mapping
-        Limits for the error on the W7-X boundary, by number of digits. These limits are the errors
-        of the C++ package. On other boundaries, and at other numbers of digits, the limit is
-        ``10**(1 - digits)``. `checked_error` compares errors with these limits.
-    """
+    """A quantity that is computed by virtual casing, with its functions and limits."""
 
     name: str
+    """Prefix in the name of the quantity's error, ``<name>error_relative``; empty for the field."""
     gradient: bool
+    """The argument `gradient` of `vcjax.choose`."""
+    # Called as ``tables(rule)``, ``prepare(rule, X, constants=...)`` and ``evaluate(casing, B)``.
     tables: Callable[..., Any]
     prepare: Callable[..., Any]
     evaluate: Callable[..., Any]
     reference_method: str
+    """The method of the C++ package's class that evaluates this quantity."""
     error: Callable[[Problem, Any], float]
+    """Function of a problem and a result that returns the largest error.
+
+    The error is relative to the largest component of the total field or total gradient.
+    """
     w7x_limits: Mapping[int, float] = field(default_factory=dict)
+    """Limits for the error on the W7-X boundary, by number of digits: errors of the C++ package.
+
+    On other boundaries, and at other numbers of digits, the limit is ``10**(1 - digits)``.
+    """
 
     @property
     def error_name(self) -> str:
@@ -56,13 +49,7 @@ class Quantity:
         return f"{self.name}error_relative"
 
     def checked_error(self, problem: Problem, result: Any) -> float:
-        """Return the error of a result, if it is within the limit for the problem's digits.
-
-        Raises
-        ------
-        WrongAnswer
-            If the error is above the limit, or the result is not finite.
-        """
+        """Return the error of a result; raise `WrongAnswer` if it is above the limit or NaN."""
         error = self.error(problem, result)
         limit = 10.0 ** (1 - problem.digits)
         if problem.name == "w7x":

@@ -47,15 +47,10 @@ def hoisted(case: Case) -> Case:
 
 
 def check_variant(call: str, variant: str, known: Iterable[str]) -> None:
-    """Check that a variant is known and fits this process.
+    """Raise a ValueError, which names the function `call`, if a variant cannot be measured here.
 
     The variant "simplified" needs a process with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1. All other
-    variants need a process without simplified constants. Error messages name the function `call`.
-
-    Raises
-    ------
-    ValueError
-        If the variant is unknown, or does not fit this process.
+    variants need a process without simplified constants.
     """
     if variant not in known:
         raise ValueError(f"{call} got variant={variant!r}; give one of {', '.join(known)}")

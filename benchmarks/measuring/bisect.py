@@ -77,11 +77,6 @@ def commits_between(base: str, head: str) -> list[str]:
     """Return BASE and the commits after it up to HEAD, the oldest first.
 
     Only the first parent of a merge commit is followed.
-
-    Raises
-    ------
-    CheckoutError
-        If git does not have BASE or HEAD, or BASE contains all commits of HEAD.
     """
     names = commit_named(base), commit_named(head)
     span = f"{names[0]}..{names[1]}"
@@ -99,11 +94,6 @@ def first_change(commits: Sequence[str], value_of: Callable[[str], Value]) -> tu
     The first of the two commits has BASE's value, and the second has another value. The commits
     between the two cannot be measured. If the value changes several times, the two commits enclose
     one of the changes.
-
-    Raises
-    ------
-    CheckoutError
-        If the first or last commit has no value, or both have the same value.
     """
     first, last = value_of(commits[0]), value_of(commits[-1])
     if first is None or last is None:
@@ -159,13 +149,7 @@ def shown_value(commit: str, case: str, metric: str) -> Value:
 
 
 def measured(commit: str, case: str) -> jaxmeter.Record:
-    """Return the record of a case at a commit; measure the case if the store has no result.
-
-    Raises
-    ------
-    CheckoutError
-        If there is no such case, or git cannot read the package vcjax of the commit.
-    """
+    """Return the record of a case at a commit; measure the case if the store has no result."""
     store = RecordStore(STORE / commit / environment_name())
     record = store.find(case, 0)
     if record is None or not has_result(record):

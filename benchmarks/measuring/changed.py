@@ -34,9 +34,8 @@ def timed_sides(
 ) -> list[TimedSide]:
     """Return the sides, BASE first, with the operations to time on each side.
 
-    `changed` has a list for each HEAD: the operations whose programs or counts differ between BASE
-    and this HEAD. On a HEAD only the operations in its list are timed. On BASE the operations in
-    all lists are timed.
+    `changed` has the operations that differ from BASE, and are timed, for each HEAD. BASE is timed
+    with the operations of all HEADs.
     """
     names = dict.fromkeys(name for one in changed for name in one)
     return [
@@ -47,8 +46,7 @@ def timed_sides(
 def affordable_sides(sides: Sequence[TimedSide], seconds: float) -> list[TimedSide]:
     """Return the sides with only those operations that get enough rounds within `seconds`.
 
-    Operations with the shortest rounds are chosen first, and at least one operation is chosen. The
-    function prints the names of the other operations, and the time that all operations would take.
+    Operations with the shortest rounds are chosen first, and at least one operation is chosen.
     """
     costs = _costs(sides)
     starts = ENOUGH_ROUNDS * START_SECONDS * len(sides)

@@ -37,13 +37,7 @@ def exit_code(command: str, work: Callable[[], int | None]) -> int:
 
 
 def git(*arguments: str) -> bytes:
-    """Run git in the checkout and return its output.
-
-    Raises
-    ------
-    CheckoutError
-        If git fails.
-    """
+    """Run git in the checkout and return its output."""
     done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True)
     if done.returncode != 0:
         raise CheckoutError(
@@ -87,11 +81,6 @@ def run_lock(path: Path = ROOT / "results" / "run.lock") -> Iterator[int]:
 
     A child process can inherit the descriptor. The operating system releases the lock when every
     process with this descriptor has closed it or ended.
-
-    Raises
-    ------
-    CheckoutError
-        If another process holds the lock.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)

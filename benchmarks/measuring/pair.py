@@ -134,11 +134,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def measure(measured: Sequence[MeasuredSide], options: argparse.Namespace) -> None:
-    """Measure exact metrics and times on all sides.
-
-    Also write how the operations of BASE and HEAD differ. Unless ``options.no_programs`` is set,
-    write how the programs of the cases differ, too.
-    """
+    """Measure exact metrics and times on all sides, and write how programs differ."""
     started = time.monotonic()
     base, *heads = measured
     cases = chosen_cases(options.cases, options.rounds)
@@ -159,13 +155,8 @@ def measure(measured: Sequence[MeasuredSide], options: argparse.Namespace) -> No
 def chosen_cases(patterns: Sequence[str] | None, rounds: int) -> list[PlannedCase]:
     """Return the cases of the quick grid that match the patterns, each with `rounds` rounds.
 
-    If `patterns` is None, the cases are `TIMED`. A pattern that begins with `OPERATIONS` may match
-    no case.
-
-    Raises
-    ------
-    CheckoutError
-        If any other pattern matches no case of the quick grid.
+    If `patterns` is None, the cases are `TIMED`. Only a pattern that begins with `OPERATIONS` may
+    match no case.
     """
     quick = planned_cases("quick")
     wanted: list[str] = []
@@ -196,11 +187,6 @@ def measure_exact(measured: Sequence[MeasuredSide], operations: Sequence[str]) -
 
     Return, for each HEAD, the operations with a different compiled program than at BASE, or with
     different numbers of traces or compiles.
-
-    Raises
-    ------
-    CheckoutError
-        If a pattern matches no operation on any side.
     """
     base, *heads = measured
     if not operations:
@@ -278,11 +264,6 @@ def sides(
     ``change(regression, package)`` adds a regression to an unpacked package. The default is
     `inject`. If `change` is given, or there are several regressions, each HEAD has its own folder
     in `out`.
-
-    Raises
-    ------
-    CheckoutError
-        If git cannot read the package vcjax of a commit, or the file of a regression is missing.
     """
     with jaxmeter.temporary_folder("vcjax-pair-") as folder:
 
@@ -309,15 +290,7 @@ def sides(
 
 
 def inject(regression: str, package: Path) -> None:
-    """Add a regression to an unpacked package.
-
-    `regression` is the path of a Python file, or the name of a file in the folder `INJECTED`.
-
-    Raises
-    ------
-    CheckoutError
-        If there is no such file.
-    """
+    """Add a regression, a Python file or the name of a file in `INJECTED`, to a package."""
     source = Path(regression) if regression.endswith(".py") else INJECTED / f"{regression}.py"
     if not source.is_file() or source.stem == "__init__":
         known = ", ".join(sorted(path.stem for path in INJECTED.glob("[a-z]*.py")))

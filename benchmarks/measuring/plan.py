@@ -39,65 +39,42 @@ SMALL_ROUNDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedCase:
-    """A case that a suite plans to measure: a function, its arguments, and how to measure it.
-
-    Parameters
-    ----------
-    name : str
-        ``suite/point``, such as ``chunk_sweep/w7x-d6-c256-t20``. The name is also the path of the
-        case's folder in the store.
-    target : str
-        ``package.module:function``. The worker calls the function with `params` and gets a
-        `jaxmeter.Case`.
-    params : mapping
-        Keyword arguments of the target. Each value is a JSON scalar.
-    rounds : int
-        Number of worker processes. The median time of each process is one sample. A case with 0
-        rounds is not measured.
-    repeat : int
-        Number of steady-state calls that each process times.
-    max_seconds : float
-        Steady-state calls stop after this time, but not before the third call.
-    compiles : int
-        Number of times that a process traces, lowers and compiles the function, in rounds that
-        compile.
-    builds : int, optional
-        Number of rounds that compile: rounds 0 to ``builds - 1``. Later rounds take the program
-        from the compilation cache and measure only steady-state calls. If None, all rounds
-        compile.
-    profile_compile : bool
-        Whether the process of round 0 also makes a compile profile. A review uses the profile to
-        name source lines.
-    timeout_seconds : float
-        Limit for one process; a process that exceeds it gets the status ``timeout``.
-    env : mapping
-        Environment variables of the worker, in addition to `WORKER_ENVIRONMENT`. They are set
-        before anything is imported.
-    one_cpu : bool
-        Whether to bind the worker to a single CPU, if the system can do so.
-    preparation : PlannedCase, optional
-        A case that computes data for all processes of this case. It is measured once in a run, in
-        its own process, before the first process of this case. It stores the data in the folder
-        that the variable `SCRATCH_VARIABLE` names.
-    requires : mapping
-        Optional packages that the case needs: module names as keys, package names as values. If a
-        package is not installed, the case is skipped.
-    """
+    """A case that a suite plans to measure: a function, its arguments, and how to measure it."""
 
     name: str
+    """``suite/point``, such as ``chunk_sweep/w7x-d6-c256-t20``; also the folder in the store."""
     target: str
+    """``package.module:function``; the worker calls it with `params` to get a `jaxmeter.Case`."""
     params: Mapping[str, Scalar]
     rounds: int
+    """Number of processes; the median time of each process is one sample. 0 = not measured."""
     repeat: int = 10
+    """Number of steady-state calls that each process times."""
     max_seconds: float = 10.0
+    """Steady-state calls stop after this time, but not before the third call."""
     compiles: int = 1
+    """How often a process traces, lowers and compiles the function, in rounds that compile."""
     builds: int | None = None
+    """Rounds 0 to ``builds - 1`` compile; None means that all rounds compile.
+
+    Later rounds take the program from the compilation cache and measure only steady-state calls.
+    """
     profile_compile: bool = False
+    """Whether round 0 also makes a compile profile, with which a review names source lines."""
     timeout_seconds: float = 300.0
+    """Limit for one process; a process that exceeds it gets the status ``timeout``."""
     env: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables of the worker, in addition to `WORKER_ENVIRONMENT`."""
     one_cpu: bool = False
+    """Whether to bind the worker to a single CPU, if the system can do so."""
     preparation: PlannedCase | None = None
+    """A case that computes data for all processes of this case.
+
+    It is measured once in a run, before the first process of this case. It stores the data in the
+    folder that the variable `SCRATCH_VARIABLE` names.
+    """
     requires: Mapping[str, str] = field(default_factory=dict)
+    """Optional packages by their modules; the case is skipped if a package is not installed."""
 
     def is_cached(self, round_index: int) -> bool:
         """Return whether a round takes its program from the compilation cache."""
@@ -105,13 +82,7 @@ class PlannedCase:
 
 
 def grid_from_environment() -> str:
-    """Return the grid that ``VCJAX_BENCH_GRID`` names, or "quick" if the variable is not set.
-
-    Raises
-    ------
-    ValueError
-        If the variable does not name a grid.
-    """
+    """Return the grid that ``VCJAX_BENCH_GRID`` names, or "quick" if the variable is not set."""
     grid = os.environ.get(GRID_VARIABLE, "quick")
     if grid not in GRIDS:
         raise ValueError(

@@ -48,10 +48,7 @@ def write_diffs(
 
 
 def inventory(case: jaxmeter.BenchmarkCase, path: Path) -> jaxmeter.Inventory | None:
-    """Return the inventory of a case, which a worker writes to `path`.
-
-    If the worker fails, print the reason and return None.
-    """
+    """Return the inventory that a worker writes to `path`; if it fails, print why, return None."""
     path.unlink(missing_ok=True)
     describing = dataclasses.replace(
         case,

@@ -54,11 +54,10 @@ def measure_interleaved(
 ) -> None:
     """Measure the rounds after the first of every case on all sides, until the budget is spent.
 
-    `costs` has the seconds of each case's first round. The costs show for which cases the budget is
-    enough. Cases with changed programs come first. Except for the first case, a case that cannot
-    get enough rounds for a test is left out. The function prints the names of the cases that are
-    left out, and the time that all cases would take. If the load of the machine is above
-    `max_load`, no round is measured, because times would scatter too much.
+    `costs` has the seconds of each case's first round. Cases with changed programs come first.
+    Except for the first case, a case that cannot get enough rounds for a test is left out. If the
+    load of the machine is above `max_load`, no round is measured, because times would scatter too
+    much.
     """
     started = clock()
     if (met := load() or 0.0) > max_load:
@@ -92,10 +91,7 @@ def measure_interleaved(
 def measure_first_round(
     cases: Sequence[PlannedCase], measured: Sequence[MeasuredSide], clock: Callable[[], float]
 ) -> dict[str, float]:
-    """Measure the first round of every case on all sides; keep rounds that succeeded on all sides.
-
-    Return the seconds that a round of each case takes on all sides together.
-    """
+    """Measure the first round of each case; return its seconds on all sides together."""
     costs = {}
     for case in cases:
         begun = clock()
@@ -105,10 +101,7 @@ def measure_first_round(
 
 
 def seconds_to_test(case: PlannedCase, costs: Mapping[str, float]) -> float:
-    """Estimate the seconds, after the first round, until the times of a case can be tested.
-
-    `costs` has the seconds of each case's first round.
-    """
+    """Estimate the seconds, after the first round, until the times of a case can be tested."""
     enough = min(ENOUGH_ROUNDS, case.rounds)
     compiled = enough if case.builds is None else min(enough, case.builds)
     return (compiled - 1 + SHARE_OF_CACHED * (enough - compiled)) * costs[case.name]
@@ -133,10 +126,7 @@ def has_changed(case: PlannedCase, measured: Sequence[MeasuredSide]) -> bool:
 
 
 def affordable(needed: Mapping[str, float], left_seconds: float) -> list[str]:
-    """Return the names that fit into the time left, in order, and at least the first name.
-
-    `needed` has the seconds that each name needs.
-    """
+    """Return the names whose `needed` seconds fit into the time left; at least the first name."""
     kept: list[str] = []
     for name, seconds in needed.items():
         if not kept or seconds <= max(left_seconds, 0.0):

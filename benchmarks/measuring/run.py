@@ -77,13 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def measure_head(grid: str, run_case: RunCase = jaxmeter.run_case) -> None:
-    """Measure the cases of all suites at the checked-out commit, and store their records.
-
-    Raises
-    ------
-    CheckoutError
-        If the checkout is not a git clone, or another process is measuring in it.
-    """
+    """Measure the cases of all suites at the checked-out commit, and store their records."""
     commit, key = commit_named("HEAD"), environment_name()
     print(f"measuring vcjax at commit {commit[:10]} in {key}, {grid} grid")
     if has_changes("vcjax"):
@@ -107,14 +101,7 @@ def measure_head(grid: str, run_case: RunCase = jaxmeter.run_case) -> None:
 
 
 def measure_range(grid: str, commits: str) -> int:
-    """Measure a range of commits with ``asv run``; return the exit code.
-
-    Raises
-    ------
-    CheckoutError
-        If git finds no commit in the range `commits`, asv cannot describe this machine, or another
-        process is measuring in this checkout.
-    """
+    """Measure a range of commits with ``asv run``; return the exit code."""
     # asv splits the string like a shell and passes the words to git.
     if not re.fullmatch(r"[^-\s'\"\\][^\s'\"\\]*", commits):
         raise CheckoutError(
@@ -155,8 +142,10 @@ def planned_cases(grid: str) -> dict[str, PlannedCase]:
 
 
 def asv_command(grid: str, commits: str) -> list[str]:
-    """Return the ``asv run`` command for suites with cases on a benchmark grid such as "quick"."""
-    # Only suites with a case on this grid are named, because asv starts a process for each number.
+    """Return the ``asv run`` command for the suites with cases on a grid.
+
+    Other suites are left out, because asv starts a process for each number.
+    """
     names = "|".join(suite.__name__ for suite in SUITES if suite().plan(grid))
     bench = rf"\b({names})\."
     return [*ASV, "run", "--bench", bench, "--show-stderr", "--record-samples", commits]

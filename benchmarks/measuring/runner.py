@@ -30,16 +30,8 @@ RunCase = Callable[[jaxmeter.BenchmarkCase], jaxmeter.Record]
 class Workers:
     """Run cases in worker processes that import the same package ``vcjax``.
 
-    Parameters
-    ----------
-    store : RecordStore
-        Store for the records of preparations.
-    folder : Path
-        A temporary folder without the folders ``imports`` and ``scratch``.
-    run_case : callable
-        ``jaxmeter.run_case``, or its replacement in a test.
-    package : Path, optional
-        A folder ``vcjax`` to measure; by default the installed package.
+    `store` gets the records of preparations. In the temporary `folder`, the folders ``imports`` and
+    ``scratch`` are made. `package` is a folder ``vcjax``, by default the installed package.
     """
 
     def __init__(
@@ -62,8 +54,7 @@ class Workers:
     def measure(self, case: PlannedCase, round_index: int) -> jaxmeter.Record:
         """Measure a round of a case in one process, and return its record.
 
-        The preparation of the case runs first, once for all rounds of all cases. If the measurement
-        fails or is skipped, the status of the record is not "ok".
+        The preparation of the case runs first, once for all rounds of all cases.
         """
         for module, package in case.requires.items():
             if importlib.util.find_spec(module) is None:
@@ -105,11 +96,10 @@ class Workers:
 
 
 def _steady_only(record: jaxmeter.Record) -> jaxmeter.Record:
-    """Return the record without phases, counts and resident memory.
+    """Return the record without the quantities that a cached program does not have.
 
-    A process that takes its program from the compilation cache cannot measure these quantities.
-    jaxmeter records such a process as the failure ``CacheHit``. This function changes the status
-    of the record to "ok".
+    These are phases, counts and resident memory. jaxmeter records a process with a cached program
+    as the failure ``CacheHit``; the returned record has the status "ok" instead.
     """
     if record.failure is not None and record.failure.kind == "CacheHit":
         record = dataclasses.replace(record, status="ok", failure=None)
@@ -129,10 +119,7 @@ def _steady_only(record: jaxmeter.Record) -> jaxmeter.Record:
 
 
 def installed_package() -> Path | None:
-    """Return the folder of vcjax in site-packages, or None if there is no such folder.
-
-    asv installs vcjax in site-packages.
-    """
+    """Return the folder of vcjax in site-packages, where asv installs it, or None."""
     try:
         folder = Path(str(importlib.metadata.distribution("vcjax").locate_file("vcjax")))
     except importlib.metadata.PackageNotFoundError:
@@ -171,10 +158,7 @@ class Progress:
         """One line for each failed round."""
 
     def end(self, case: str, round_index: int, status: str, message: str = "") -> None:
-        """Report the end of a round.
-
-        `status` is the status of the round's record, or "kept" if an earlier run made the record.
-        """
+        """Report the end of a round; the status "kept" is for a record of an earlier run."""
         self.done += 1
         note = f": {message}" if message else ""
         if status not in ("ok", "kept", "skipped"):
@@ -200,36 +184,13 @@ def measure_plan(
     run_case: RunCase = jaxmeter.run_case,
     clock: Callable[[], float] = time.monotonic,
 ) -> dict[str, list[jaxmeter.Record]]:
-    """Measure the rounds of a plan, and return all records.
+    """Measure the rounds of a plan, and return the records of each measured case by its name.
 
-    Parameters
-    ----------
-    cases : sequence of PlannedCase
-        The plan. Cases with 0 rounds are left out of the result.
-    store : RecordStore
-        Store for the records.
-    progress : Progress, optional
-        Receives the status of each round. The default prints a line for each round.
-    budget_seconds : float, optional
-        Every case gets its first round. Later rounds start only within this time, so a slow
-        machine measures fewer processes for each case.
-    resume : bool
-        Whether to keep the ``ok`` records in the store. Otherwise all rounds are measured again.
-    workers : Workers, optional
-        Workers of the whole run, which share preparations between plans. The default makes new
-        workers.
-    run_case, clock : callables
-        Functions that tests replace. Only new workers use `run_case`.
-
-    Returns
-    -------
-    dict
-        The records of each measured case, by its name.
-
-    Raises
-    ------
-    SystemExit
-        If the process that started this run has ended.
+    Every case gets its first round. Later rounds start only within `budget_seconds`, so a slow
+    machine measures fewer processes for each case. If `resume` is true, ``ok`` records in the store
+    are kept. `workers` may be shared between plans, with their preparations; only new workers use
+    `run_case`. The run stops if the process that started it has ended, because it would disturb the
+    times of the next run.
     """
     started = clock()
     parent = os.getppid()

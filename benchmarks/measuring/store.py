@@ -15,10 +15,9 @@ STORE_VARIABLE = "VCJAX_BENCH_STORE"
 
 
 def store_root() -> Path:
-    """Return the folder of all records.
+    """Return the folder of all records: ``VCJAX_BENCH_STORE``, or ``results/records``.
 
-    The variable ``VCJAX_BENCH_STORE`` names the folder. If the variable is not set, the folder is
-    ``results/records`` next to asv.conf.json.
+    The default folder is next to asv.conf.json.
     """
     named = os.environ.get(STORE_VARIABLE)
     if named:
@@ -44,10 +43,7 @@ def environment_name() -> str:
 
 
 class RecordStore:
-    """Records of one commit in one environment.
-
-    The records are in the folder `root`, which is made when the first record is written.
-    """
+    """Records of one commit in one environment, in the folder `root`."""
 
     def __init__(self, root: Path) -> None:
         self.root = Path(root)
@@ -92,13 +88,7 @@ class RecordStore:
         return record
 
     def write(self, case: PlannedCase, round_index: int, record: Record) -> Path:
-        """Write a record atomically, and return its path.
-
-        Raises
-        ------
-        FileError
-            If the file cannot be written, for example because there is no space or no permission.
-        """
+        """Write a record atomically, and return its path."""
         path = self.path(case.name, round_index)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

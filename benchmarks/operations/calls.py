@@ -111,10 +111,7 @@ def called_off_the_surface() -> Calls:
 
 @operation("vcjax.dense_operator", "vcjax.DenseOperator.apply")
 def called_for_a_matrix() -> Calls:
-    """Make the matrices of the external and internal field.
-
-    The matrix of the external field is applied to one field and to a batch of fields.
-    """
+    """Make the matrices of both fields; apply the external one to a field and to a batch."""
     problem, casing = PROBLEM(), inputs.casing()
 
     def run():
@@ -215,10 +212,7 @@ def called_as_virtual_casing_jax() -> Calls:
     *("vcjax.wout.from_wout", "vcjax.wout.read_wout", "vcjax.wout.tokamak_path"),
 )
 def called_for_an_equilibrium() -> Calls:
-    """Read an equilibrium, and separate its field through each interface for VMEC outputs.
-
-    The two interfaces are `vcjax.interfaces.simsopt` and `vcjax.wout.from_wout`.
-    """
+    """Read an equilibrium, and separate its field by `simsopt.VirtualCasing` and `from_wout`."""
 
     def run():
         with warnings.catch_warnings():

@@ -35,10 +35,7 @@ def rule(*, gradient: bool = False) -> vcjax.Rule:
 
 @functools.cache
 def off_surface_rule(**options: Any) -> vcjax.Rule:
-    """Return the rule of the problem for points off the surface.
-
-    `options` are hashable keyword arguments of `vcjax.choose_off_surface`.
-    """
+    """Return the rule for points off the surface, with hashable options of `choose_off_surface`."""
     return preparing.choose_off_surface(PROBLEM(), **options)
 
 
@@ -71,10 +68,7 @@ def gradient_casing() -> vcjax.GradientCasing:
 
 @functools.cache
 def off_surface_casing(**options: Any) -> vcjax.OffSurfaceCasing:
-    """Return the surface prepared for points off the surface.
-
-    `options` are hashable keyword arguments of `vcjax.choose_off_surface`.
-    """
+    """Return the surface prepared for points off it, with the options of `off_surface_rule`."""
     return vcjax.prepare_off_surface(off_surface_rule(**options), PROBLEM().X)
 
 

@@ -34,16 +34,7 @@ _NOTE = "code"
 
 
 def code_digest(package: Path, benchmarks: Path) -> str:
-    """Return a digest of everything that the exact metrics of a package ``vcjax`` depend on.
-
-    `package` is the folder ``vcjax`` that is measured, and `benchmarks` is the folder with the
-    operations.
-
-    Raises
-    ------
-    JaxmeterError
-        If a folder has no file.
-    """
+    """Return a digest of everything that the exact metrics of a package ``vcjax`` depend on."""
     digest = hashlib.sha256()
     for folder in (package, benchmarks, Path(jaxmeter.__file__).parent):
         root = folder.resolve()
@@ -83,10 +74,9 @@ def remove_unusable(side: MeasuredSide, digest: str) -> None:
 
 
 def take_kept(kept: Path, side: MeasuredSide, only: Sequence[str]) -> int:
-    """Copy records from the folder `kept` to a side, and return the number of copied records.
+    """Copy records that a side lacks from the folder `kept`, and return their number.
 
-    Only records that the side lacks are copied. The function `keep` fills the folder. `only` are
-    patterns of the operations' names.
+    `only` are patterns of the operations' names.
     """
     return _copy_missing((kept / "details", kept / "records"), _measured(side), only)
 
@@ -123,11 +113,7 @@ def _succeeded(details: Path, suite: Path) -> Iterator[str]:
 def _copy_missing(
     source: tuple[Path, Path], target: tuple[Path, Path], only: Sequence[str] = ("*",)
 ) -> int:
-    """Copy the records of successful operations that `target` lacks, and return their number.
-
-    `source` and `target` each have two folders: the folder of details and the folder of records.
-    `only` are patterns of the operations' names.
-    """
+    """Copy records of successful operations between pairs of folders (details, records)."""
     missing = set(_succeeded(*source)) - set(_succeeded(*target))
     chosen = [name for name in missing if any(fnmatch.fnmatch(name, one) for one in only)]
     for name in chosen:

@@ -31,13 +31,8 @@ def measure_operations(
 
     Two workers share the operations and run in parallel. If a worker dies in an operation, the
     record of this operation has the status "failed". `only` are patterns of the operations' names.
-    `kept` is the folder ``results/operations``, which keeps records for later reviews of the same
-    code. If `kept` is None, records are neither reused nor kept.
-
-    Raises
-    ------
-    JaxmeterError
-        If a worker fails before its first operation.
+    `kept` is a folder of records for later reviews of the same code; None: nothing is reused or
+    kept.
     """
     for path in side.store.root.glob(f"{SUITE}/*/0.json"):
         if side.store.succeeded(f"{SUITE}/{path.parent.name}", 0) is None:
@@ -60,10 +55,7 @@ def measure_operations(
 
 @contextlib.contextmanager
 def _file_errors_printed() -> Iterator[None]:
-    """Print file errors instead of raising them.
-
-    Without kept records a review only takes longer.
-    """
+    """Print file errors instead of raising them: without kept records a review takes longer."""
     try:
         yield
     except (OSError, jaxmeter.FileError) as error:
@@ -74,8 +66,7 @@ def take_operation_times(side: MeasuredSide, names: Sequence[str], *, round_inde
     """Measure the steady-state times of operations in one process, as the round `round_index`.
 
     The operations run one after the other. They share imports and prepared inputs, and their
-    programs come from the compilation cache. Existing records of this round are replaced. The
-    function raises the same error as `measure_operations`.
+    programs come from the compilation cache. Existing records of this round are replaced.
     """
     for name in names:
         side.store.path(f"{SUITE}/{name}", round_index).unlink(missing_ok=True)
@@ -111,10 +102,7 @@ def _work(
 
 
 def _run_worker(command: Sequence[str], environment: Mapping[str, str]) -> str | None:
-    """Run a worker, and return None if it succeeds.
-
-    If it fails, return its exit status and the end of its standard error.
-    """
+    """Run a worker; return its exit status and the end of its errors, or None if it succeeds."""
     done = subprocess.run(command, env=environment, capture_output=True)
     for line in done.stdout.decode(errors="replace").splitlines():
         if line.startswith(f"{SUITE}/"):
@@ -152,8 +140,8 @@ def write_differences(
     """Write ``out/operations/<name>.txt`` for each operation that differs between two commits.
 
     An operation differs if its program, its numbers of traces or compiles, or its checks differ.
-    `edits` are edited lines of HEAD's package. If `nearest` returns one of these lines, the first
-    line of the file names this line as the most likely cause.
+    If one of the edited lines is near the difference, the first line of the file names it as the
+    most likely cause.
 
     Return the names of the operations with a different compiled program, or with different numbers
     of traces or compiles. In the other operations, only work on the host can take a different time.
@@ -181,10 +169,7 @@ def write_differences(
 
 
 class Difference(NamedTuple):
-    """The differences of an operation's program or counts between BASE and HEAD.
-
-    The counts are numbers of traces and compiles.
-    """
+    """The differences of an operation's program, or numbers of traces and compiles, in HEAD."""
 
     text: str = ""
     """A description of the differences; empty if nothing differs."""
@@ -195,11 +180,7 @@ class Difference(NamedTuple):
 
 
 def difference(base: bytes, head: bytes) -> Difference:
-    """Return how an operation differs between BASE and HEAD.
-
-    `base` and `head` are JSON texts: inventories of the operation's program, or reports of
-    `jaxmeter.watch` for its calls.
-    """
+    """Return how two inventories of a program or two reports of calls, as JSON texts, differ."""
     if base == head:
         return Difference()
     if "functions" in json.loads(head):
@@ -247,10 +228,7 @@ def _counts(one: jaxmeter.WatchedFunction | None) -> tuple[int, int]:
 
 
 def _short(file: str) -> str:
-    """Return the end of a path, starting with its last folder ``vcjax``.
-
-    If the path has no such folder, return its last two parts.
-    """
+    """Return the end of a path: from its last folder ``vcjax``, or else its last two parts."""
     parts = Path(file).parts
     start = max((i for i, part in enumerate(parts) if part == "vcjax"), default=len(parts) - 2)
     return "/".join(parts[max(start, 0) :])

@@ -39,18 +39,13 @@ class Calls:
 
 @dataclass(frozen=True)
 class Operation:
-    """A row of the table of operations.
-
-    Attributes
-    ----------
-    name : the operation's name; its records belong to the case ``operations/<name>``.
-    covers : public names that the operation measures, such as ``vcjax.external_field``.
-    make : function that makes the program or calls; called when the operation is measured.
-    """
+    """A row of the table of operations; its records belong to the case ``operations/<name>``."""
 
     name: str
     covers: tuple[str, ...]
+    """Public names that the operation measures, such as ``vcjax.external_field``."""
     make: Callable[[], Program | Calls]
+    """Function that makes the program or calls; called when the operation is measured."""
 
     @property
     def target(self) -> str:
@@ -63,12 +58,10 @@ OPERATIONS: dict[str, Operation] = {}
 
 
 def operation(*covers: str) -> Callable[[Callable[[], Program | Calls]], Callable[[], Case]]:
-    """Return a decorator that adds an operation to the table.
+    """Return a decorator that adds an operation, which measures the names `covers`, to the table.
 
-    The decorated function makes the operation's program or calls. The decorator replaces this
-    function with another function, which returns a `jaxmeter.Case`. Commands of jaxmeter can then
-    use the operation by its name ``module:function``. `covers` are the public names that the
-    operation measures.
+    The decorator replaces the function with another one that returns a `jaxmeter.Case`. Commands of
+    jaxmeter can then use the operation by its name ``module:function``.
     """
 
     def entered(make: Callable[[], Program | Calls]) -> Callable[[], Case]:

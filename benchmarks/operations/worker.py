@@ -90,8 +90,8 @@ def measured(
 ) -> tuple[jaxmeter.Record, jaxmeter.Inventory | jaxmeter.Watched | None]:
     """Measure an operation; return its record, and a description of the compiled programs.
 
-    The description is the inventory of a program or a report of watched calls. It is None if the
-    operation failed, or if only times are measured. A record of times has no exact quantities.
+    The description is None if the operation failed, or if only times are measured. A record of
+    times has no exact quantities.
     """
     host = dataclasses.replace(jaxmeter.host_environment(), **jaxmeter.jax_environment())
     record = jaxmeter.Record(f"{SUITE}/{one.name}", "ok", target=one.target, environment=host)
@@ -168,10 +168,9 @@ def _timed(record: jaxmeter.Record, made: Program | Calls) -> jaxmeter.Record:
 def steady_samples(
     run: Callable[[], Any], clock: Callable[[], float] = time.perf_counter
 ) -> tuple[float, ...]:
-    """Call a function repeatedly, and return the seconds of each call.
+    """Call a function for about `SAMPLES_SECONDS`, and return the seconds of each call.
 
-    The calls take about `SAMPLES_SECONDS`, but there are at least `MIN_SAMPLES` and at most
-    `MAX_SAMPLES` calls.
+    There are at least `MIN_SAMPLES` and at most `MAX_SAMPLES` calls.
     """
     samples: list[float] = []
     gc.collect()

@@ -16,10 +16,7 @@ from scipy.interpolate import CubicSpline
 
 
 def keys_weights(fraction: Float[Array, " *grid"]) -> Float[Array, " 4 *grid"]:
-    """Return the weights that interpolate samples at -1, 0, 1 and 2 to the position `fraction`.
-
-    The position is between 0 and 1.
-    """
+    """Return the weights of samples at -1, 0, 1 and 2 for a position `fraction` from 0 to 1."""
     t, s = fraction, 1.0 - fraction
     return jnp.stack(
         [
@@ -39,15 +36,9 @@ def resample(
 ) -> Float[Array, "height width"]:
     """Return an image interpolated at other points; values outside the image are zero.
 
-    Parameters
-    ----------
-    image : array
-        Light in each pixel.
-    coordinates : array
-        Row and column of each point, in pixels of `image`. The middle of the first pixel is at 0.
-    area_ratio : float
-        Area of a new pixel, in pixels of `image`. Interpolated values are multiplied by this
-        ratio, which approximately conserves the sum over all pixels.
+    `coordinates` are the row and column of each point, in pixels of `image`. The middle of the
+    first pixel is at 0. `area_ratio` is the area of a new pixel, in pixels of `image`. Interpolated
+    values are multiplied by this ratio, which approximately conserves the sum over all pixels.
     """
     below = jnp.floor(coordinates)
     row_weights, column_weights = jnp.unstack(keys_weights(coordinates - below), axis=1)
@@ -68,16 +59,9 @@ def rotated_grid(
 ) -> Float[Array, "2 size size"]:
     """Return coordinates for `resample` on a square grid that is rotated about its centre.
 
-    Parameters
-    ----------
-    size : int
-        Rows and columns of the new grid.
-    centre, image_centre : float
-        Index of the centre on the new grid and on the image, the same for rows and columns.
-    scale : float
-        Side of a new pixel, in pixels of the image.
-    angle : float, radians
-        Rotation of the scene, from rows towards columns.
+    `centre` and `image_centre` are the index of the centre on the new grid and on the image, the
+    same for rows and columns. `scale` is the side of a new pixel, in pixels of the image. `angle`
+    is the rotation of the scene in radians, from rows towards columns.
     """
     offsets = scale * (jnp.arange(size).astype(angle.dtype) - centre)
     cosine, sine = jnp.cos(angle), jnp.sin(angle)

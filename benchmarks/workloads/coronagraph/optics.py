@@ -30,10 +30,7 @@ class Coronagraph(eqx.Module):
     cube: Float[Array, "quarter quarter size size"]
     """Image of a source at each whole offset in one quadrant; see the module `point_images`."""
     off_axis: Callable
-    """A callable, such as `OffAxisTable`, that returns the image of a source.
-
-    Its argument is the row and column offset of the source in pixels.
-    """
+    """A callable such as `OffAxisTable`: from a row and column offset in pixels to an image."""
     stellar: MapSpline
     """Logarithm of a star's image, by the star's diameter in the units of `DIAMETERS`."""
     sky_transmission: Float[Array, "size size"]

@@ -30,24 +30,12 @@ STOP_RADIUS = 0.48
 
 @dataclass(frozen=True, kw_only=True)
 class Instrument:
-    """A telescope with a round pupil and a coronagraph; its images have `size` x `size` pixels.
-
-    Parameters
-    ----------
-    size : int
-        Number of rows and of columns of an image; an even number. A larger size gives smaller
-        pixels in the same field of view.
-    field_of_view : float
-        Side of the image, in units of wavelength / diameter.
-
-    Raises
-    ------
-    ValueError
-        If `size` is odd or below 4.
-    """
+    """A telescope with a round pupil and a coronagraph; its images have `size` x `size` pixels."""
 
     size: int
+    """An even number; a larger size gives smaller pixels in the same field of view."""
     field_of_view: float = 32.0
+    """Side of the image, in units of wavelength / diameter."""
 
     def __post_init__(self) -> None:
         if self.size < 4 or self.size % 2:
