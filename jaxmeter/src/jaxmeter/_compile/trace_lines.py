@@ -18,8 +18,8 @@ from jaxmeter._program.jaxprs import inner, sub_jaxprs
 from jaxmeter._program.places import (
     Place,
     author_place,
-    is_jax,
     is_over_leaves,
+    owner,
     places_of_equation,
     places_of_frame,
 )
@@ -161,4 +161,4 @@ class Equations:
 def _is_jax(jaxpr: Any) -> bool:
     information = getattr(inner(jaxpr), "debug_info", None)
     _, _, defined = (getattr(information, "func_src_info", None) or "").partition(" at ")
-    return is_jax(defined)
+    return owner(defined) == "JAX"

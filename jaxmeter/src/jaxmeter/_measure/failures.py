@@ -12,7 +12,7 @@ import jax
 
 from jaxmeter._measure.case import name_of
 from jaxmeter._measure.progress import ADVICE, message_of
-from jaxmeter._program.places import is_installed, is_jax, is_ours, is_python
+from jaxmeter._program.places import owner
 from jaxmeter._render.units import type_text
 from jaxmeter.errors import JaxmeterError
 
@@ -107,16 +107,12 @@ def is_for_filter_jit(value: Any) -> bool:
 def _first_frame(
     traceback: TracebackType | None, *, in_packages: bool = False
 ) -> TracebackType | None:
-    """Return the part of a traceback that begins with the first frame of the user's code.
-
-    Return None if there is no such frame. If ``in_packages`` is true, a frame in an installed
-    package other than JAX and jaxmeter is treated as the user's code.
-    """
+    """Return the part of a traceback that begins with the first frame of the user's code, or of an
+    installed package if ``in_packages`` is true; None if there is no such frame."""
+    wanted = ("package", "user") if in_packages else ("user",)
     while traceback is not None:
-        file = traceback.tb_frame.f_code.co_filename
-        if not (is_ours(file) or is_jax(file) or is_python(file)):
-            if in_packages or not is_installed(file):
-                return traceback
+        if owner(traceback.tb_frame.f_code.co_filename) in wanted:
+            return traceback
         traceback = traceback.tb_next
     return None
 

@@ -9,7 +9,7 @@ import sysconfig
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jaxlib
@@ -40,65 +40,51 @@ class Place(NamedTuple):
         return linecache.getline(self.file, self.line).strip()
 
 
-def is_ours(file: str) -> bool:
-    """Return whether a file belongs to jaxmeter."""
-    return file.startswith(_OURS)
-
-
-def is_installed(file: str) -> bool:
-    """Return whether a file belongs to an installed package."""
-    return file.startswith(_INSTALLED) or "site-packages" in file
-
-
-def is_jax(file: str) -> bool:
-    """Return whether a file belongs to JAX."""
-    return file.startswith(_JAX)
-
-
-def is_python(file: str) -> bool:
-    """Return whether a file belongs to Python itself."""
-    return file.startswith(_STANDARD_LIBRARY) and not is_installed(file)
+def owner(file: str) -> Literal["jaxmeter", "JAX", "package", "Python", "user"]:
+    """Return what a source file belongs to; other installed packages are ``package``."""
+    if file.startswith(_OURS):
+        return "jaxmeter"
+    if file.startswith(_JAX):
+        return "JAX"
+    if file.startswith(_INSTALLED) or "site-packages" in file:
+        return "package"
+    return "Python" if file.startswith(_STANDARD_LIBRARY) else "user"
 
 
 def user_places(places: Iterable[Place]) -> list[Place]:
-    """Return the places that are neither in JAX nor in Python itself, in the given order.
+    """Return the places of the user's code and of packages, the innermost first, as in ``places``.
 
-    ``places`` must begin with the innermost place. Lines of jaxmeter, and the lines that called
-    jaxmeter, are left out.
+    Lines of jaxmeter, and the lines that called jaxmeter, are left out.
     """
     found = []
     for place in places:
-        if is_ours(place.file):
+        whose = owner(place.file)
+        if whose == "jaxmeter":
             break
-        if not is_jax(place.file) and not is_python(place.file):
+        if whose in ("package", "user"):
             found.append(place)
     return found
 
 
 def places_of_equation(equation: Any) -> list[Place]:
-    """Return the lines outside JAX and Python that made an equation, the innermost first.
-
-    Return an empty list if the lines are not known.
-    """
+    """Return the `user_places` that made an equation; empty if they are not known."""
     traceback = equation.source_info.traceback
     frames = () if traceback is None else traceback.frames
     return user_places(Place(f.file_name, f.line_num, f.function_name) for f in frames)
 
 
 def is_over_leaves(equation: Any) -> bool:
-    """Return whether an installed package made an equation in a loop over the leaves of a pytree.
-
-    For example, optax makes equations for each array of a model.
-    """
+    """Return whether an installed package made an equation in a loop over the leaves of a pytree,
+    as optax does for the arrays of a model."""
     traceback, in_package = equation.source_info.traceback, False
     for frame in () if traceback is None else traceback.frames:
         file = frame.file_name
         if file == _TREES and in_package:
             return True
-        if not (is_jax(file) or is_python(file)):
-            if not is_installed(file):
-                return False
-            in_package = True
+        whose = owner(file)
+        if whose in ("user", "jaxmeter"):
+            return False
+        in_package = in_package or whose == "package"
     return False
 
 
@@ -114,10 +100,7 @@ def places_of_frame(frame: FrameType | None) -> list[Place]:
 
 
 def author_place(places: Sequence[Place]) -> Place | None:
-    """Return the innermost line outside installed packages: a line that the user can change.
-
-    If all lines are in installed packages, return the innermost line. If there are no lines, return
-    None.
-    """
-    own = (place for place in places if not is_installed(place.file))
+    """Return the innermost line of the user's code, or else the innermost line; None if there are
+    no lines."""
+    own = (place for place in places if owner(place.file) == "user")
     return next(own, places[0] if places else None)

@@ -74,7 +74,7 @@ class Group:
     @property
     def is_jax(self) -> bool:
         """Whether the function is defined in JAX itself."""
-        return self.code is not None and places.is_jax(self.code.co_filename)
+        return self.code is not None and places.owner(self.code.co_filename) == "JAX"
 
     def number_of(self, fn: Any) -> int:
         """Return the position of a function in `objects`; append the function if it is new."""
@@ -169,8 +169,9 @@ def _wrapping(fn: Any) -> Iterator[types.CodeType]:
     if isinstance(fn, types.FunctionType):
         yield fn.__code__
         for _, held in cells(fn):
-            if isinstance(held, types.FunctionType) and places.is_jax(held.__code__.co_filename):
-                yield held.__code__
+            if isinstance(held, types.FunctionType):
+                if places.owner(held.__code__.co_filename) == "JAX":
+                    yield held.__code__
 
 
 def _kind(fn: Any) -> str:

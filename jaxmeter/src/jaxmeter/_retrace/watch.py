@@ -13,7 +13,7 @@ import jax.core
 
 from jaxmeter._measure.counts import Listener, listening
 from jaxmeter._measure.jits import attribute_of_jit
-from jaxmeter._program.places import Place, author_place, is_jax, is_ours, is_python
+from jaxmeter._program.places import Place, author_place, owner
 from jaxmeter._records.retraces import Watched
 from jaxmeter._retrace.groups import Call, Explanation, Group, code_of
 from jaxmeter._retrace.signatures import signature, static_arguments
@@ -124,7 +124,7 @@ def _frames() -> list[types.FrameType]:
     frames = []
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
-        if frames or not is_ours(frame.f_code.co_filename):
+        if frames or owner(frame.f_code.co_filename) != "jaxmeter":
             frames.append(frame)
         frame = frame.f_back
     return frames
@@ -136,7 +136,7 @@ def _call(frames: list[types.FrameType]) -> Call | None:
     Return None if no frame has these variables.
     """
     for number, frame in enumerate(frames):
-        if not is_jax(frame.f_code.co_filename):
+        if owner(frame.f_code.co_filename) != "JAX":
             continue
         names = frame.f_locals
         information = names.get("ji", names.get("jit_info"))
@@ -181,8 +181,8 @@ def _line(frames: list[types.FrameType]) -> Place:
     else of Python's own library.
     """
     places = [Place(f.f_code.co_filename, f.f_lineno or 0, f.f_code.co_name) for f in frames]
-    places = [place for place in places if not (is_jax(place.file) or is_ours(place.file))]
-    own = [place for place in places if not is_python(place.file)]
+    places = [place for place in places if owner(place.file) not in ("JAX", "jaxmeter")]
+    own = [place for place in places if owner(place.file) != "Python"]
     return author_place(own or places) or Place("", 0, "")
 
 

@@ -18,7 +18,7 @@ import jax
 from jaxmeter._capture.constants import captured_values, identity
 from jaxmeter._measure.counts import listening
 from jaxmeter._program.jaxprs import equations_count
-from jaxmeter._program.places import is_installed, is_jax, places_of_frame
+from jaxmeter._program.places import owner, places_of_frame
 from jaxmeter._retrace.groups import Call
 from jaxmeter._retrace.watch import Seen, Watch
 from jaxmeter._watch.cache_events import CacheEvents
@@ -183,7 +183,8 @@ def _jaxpr_in(frames: list[FrameType]) -> Any:
     variable.
     """
     for frame in frames:
-        if is_jax(frame.f_code.co_filename) and "closed_jaxpr" in frame.f_code.co_varnames:
+        code = frame.f_code
+        if owner(code.co_filename) == "JAX" and "closed_jaxpr" in code.co_varnames:
             return frame.f_locals.get("closed_jaxpr")
     return None
 
@@ -196,7 +197,7 @@ def _stack(frame: FrameType) -> list[tuple[str, int, str, bool]]:
     program, the three innermost lines of libraries are returned.
     """
     found = places_of_frame(frame)
-    places = [(at.file, at.line, at.function, is_installed(at.file)) for at in found]
+    places = [(at.file, at.line, at.function, owner(at.file) == "package") for at in found]
     own = [place for place in places if not place[3]]
     libraries = [place for place in places[: 1 if own else 3] if place[3]]
     return [*libraries, *own[:_FRAMES_COUNT]]
