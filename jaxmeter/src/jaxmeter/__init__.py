@@ -17,11 +17,11 @@ if _IS_CHECKED:  # the public names: `_modules` reads these lines
     from jaxmeter._compare.compare import compare as compare
     from jaxmeter._compare.compare import compare_processes as compare_processes
     from jaxmeter._compare.compare import compare_records as compare_records
-    from jaxmeter._compare.medians import MEDIAN_COVERAGE as MEDIAN_COVERAGE
-    from jaxmeter._compare.medians import MIN_VALUES_COUNT as MIN_VALUES_COUNT
-    from jaxmeter._compare.medians import MedianInterval as MedianInterval
-    from jaxmeter._compare.medians import median_interval as median_interval
-    from jaxmeter._compare.medians import paired_ratio as paired_ratio
+    from jaxmeter._compare.rounds import MEDIAN_COVERAGE as MEDIAN_COVERAGE
+    from jaxmeter._compare.rounds import MIN_VALUES_COUNT as MIN_VALUES_COUNT
+    from jaxmeter._compare.rounds import MedianInterval as MedianInterval
+    from jaxmeter._compare.rounds import median_interval as median_interval
+    from jaxmeter._compare.rounds import paired_ratio as paired_ratio
     from jaxmeter._compare.rounds import Round as Round
     from jaxmeter._compare.rounds import SampleSummary as SampleSummary
     from jaxmeter._compare.rounds import adjacent_rounds as adjacent_rounds

@@ -16,7 +16,7 @@ from jaxmeter._capture.replay import replay
 from jaxmeter._measure.case import Case, case_of, name_of
 from jaxmeter._measure.failures import beginning_in_users_code, raise_from_call
 from jaxmeter._measure.jits import KnownJit, jit_of
-from jaxmeter._measure.leaves import filled, merged, split
+from jaxmeter._measure.staging import filled, merged, split
 from jaxmeter._program.jaxprs import inner
 from jaxmeter._retrace.signatures import Signature, causes, signature, static_arguments
 from jaxmeter.errors import JaxmeterError

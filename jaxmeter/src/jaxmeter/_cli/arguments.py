@@ -112,7 +112,7 @@ def calls_from_options(target: str, texts: Sequence[str]) -> Any:
 def with_arrays(case: Case) -> Case:
     """Return a case that can be run: an array of ones, or of random keys, replaces each
     `jax.ShapeDtypeStruct`."""
-    from jaxmeter._measure.leaves import filled
+    from jaxmeter._measure.staging import filled
 
     args, kwargs = filled((case.args, dict(case.kwargs)))
     return dataclasses.replace(case, args=args, kwargs=kwargs)
@@ -238,7 +238,7 @@ def _hashable(value: Any) -> Any:
 
 def _parse_call(text: str) -> Call:
     """Return the arguments of a call written as ``f64[64,3] n=20 mode="fast"``."""
-    from jaxmeter._measure.leaves import filled
+    from jaxmeter._measure.staging import filled
 
     if _ARGUMENT.sub("", text).strip():
         raise JaxmeterError(

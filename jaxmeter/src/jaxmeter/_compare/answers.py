@@ -11,7 +11,7 @@ import numpy as np
 from jax.tree_util import keystr, tree_flatten_with_path
 
 from jaxmeter._capture.constants import captured_values, plain
-from jaxmeter._measure.leaves import is_traceable
+from jaxmeter._measure.staging import is_traceable
 from jaxmeter._records.comparison import Answers
 
 
