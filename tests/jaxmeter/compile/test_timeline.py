@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxmeter._compile.pairing import TASK, pair
 from jaxmeter._compile.record import Interval, Recording
-from jaxmeter._compile.stages import Work, divide, kernel_of, stage_seconds
+from jaxmeter._compile.stages import TASK, Work, divide, kernel_of, pair, stage_seconds
 from jaxmeter._trace.intervals import innermost
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import jax
+import numpy as np
 
 from jaxmeter._measure.phases import no_persistent_cache
 from jaxmeter._records.files import temporary_folder
@@ -79,19 +79,19 @@ def _events(trace: Trace) -> Iterator[Interval]:
 
     The last tasks of the compiler's threads may end a little after the compile.
     """
-    every = [
-        Interval(
-            line.name,
-            trace.names[line.names[at]],
-            float(line.starts[at]),
-            float(line.starts[at] + line.durations[at]),
-            str(line.notes.get(at, {}).get("module", "")),
-        )
+    window, at = next(
+        (line, at)
         for line in trace.lines
-        for at in range(len(line.starts))
-    ]
-    window = next(event for event in every if event.name == _WINDOW)
-    for event in every:
-        if event is not window and window.start <= event.start < window.end:
-            start, end = event.start - window.start, event.end - window.start
-            yield dataclasses.replace(event, start=start, end=end)
+        for at, name in enumerate(line.names)
+        if trace.names[name] == _WINDOW
+    )
+    began, ended = window.starts[at], window.starts[at] + window.durations[at]
+    for line in trace.lines:
+        for at in np.flatnonzero((began <= line.starts) & (line.starts < ended)):
+            name = trace.names[line.names[at]]
+            if name == _WINDOW:
+                continue
+            start = float(line.starts[at] - began)
+            end = float(line.starts[at] + line.durations[at] - began)
+            kernel = str(line.notes.get(int(at), {}).get("module", ""))
+            yield Interval(line.name, name, start, end, kernel)

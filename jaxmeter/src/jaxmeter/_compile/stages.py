@@ -7,11 +7,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from jaxmeter._compile.pairing import TASK, pair
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
 from jaxmeter._compile.record import Interval, Recording
 from jaxmeter._records.compile import Stage
 from jaxmeter._trace.intervals import innermost
 
+TASK = "TaskDispatcher::dispatch"
 _EMITTER = "FusionCompiler::Compile"
 _FOLDING = "constant_folding"
 _MODULE = re.compile(r"^__compute_module_|(?:_elemental)?_kernel_module$")
@@ -25,6 +28,10 @@ _Key = tuple[Any, str]
 _REST: _Key = ("other", "")
 _INLINE: _Key = ("inline", "")
 _CODE_GENERATION = ("Codegen", "JitCompiler::Compile")
+_FILE_CLOCK_SECONDS = 5e-3
+"""The largest error of a file's time. File times come from a coarser clock than task times."""
+_LEAST_SECONDS = 1e-3
+_NEVER = 1e9
 
 
 class StageSeconds(NamedTuple):
@@ -65,7 +72,14 @@ def stage_seconds(recording: Recording) -> StageSeconds:
     workers: list[Work] = []
     for events in by_thread.values():
         if any(event.name.startswith(("CpuCompiler::", "HLO passes")) for event in events):
-            main += _works(_without_emitters_parts(events), owners)
+            # Each emitter emits one kernel; the events inside it belong to this kernel.
+            emitters = [event for event in events if event.name == _EMITTER]
+            outside = [
+                event
+                for event in events
+                if not any(e.start <= event.start and event.end <= e.end for e in emitters)
+            ]
+            main += _works([*emitters, *outside], owners)
         else:  # only tasks and emitters are work; other events may be waits for other threads
             parts = [event for event in events if event.name in (TASK, _EMITTER)]
             workers += _works(parts, owners)
@@ -85,18 +99,32 @@ def stage_seconds(recording: Recording) -> StageSeconds:
     return StageSeconds(dict(seconds), dict(passes), unpaired_count)
 
 
-def _without_emitters_parts(events: Sequence[Interval]) -> list[Interval]:
-    """Return the events of a thread, without the events inside an event named `_EMITTER`.
+def pair(tasks: Sequence[Interval], written: Mapping[str, float]) -> dict[int, str]:
+    """Return the kernel of each task, by the position of the task in ``tasks``.
 
-    Each event named `_EMITTER` is the emission of one kernel.
+    The tasks have no names. But XLA writes the object file of a kernel at the end of the kernel's
+    task, and ``written`` gives the time of each file, in seconds on the clock of the tasks. A file
+    can belong only to a task that was running when the file was written, to within 5 ms. Tasks
+    without a kernel are left out. The pairing minimises the sum of the times between the writing of
+    each file and the end of its task.
     """
-    emitters = [event for event in events if event.name == _EMITTER]
-    return [
-        event
-        for event in events
-        if event.name == _EMITTER
-        or not any(e.start <= event.start and event.end <= e.end for e in emitters)
-    ]
+    kernels = list(written)
+    if not kernels or not tasks:
+        return {}
+    at = np.array([written[kernel] for kernel in kernels])[:, None]
+    starts, ends = (np.array([getattr(task, end) for task in tasks]) for end in ("start", "end"))
+    waits = np.abs(ends[None] - at)
+    # Other tasks, such as linking, take microseconds.
+    shortest = min(_LEAST_SECONDS, np.sort(ends - starts)[::-1][: len(kernels)][-1])
+    outside = (at < starts - _FILE_CLOCK_SECONDS) | (at > ends + _FILE_CLOCK_SECONDS)
+    outside |= ends - starts < shortest
+    costs = np.where(outside, _NEVER, waits)
+    rows, columns = linear_sum_assignment(costs)
+    return {
+        int(column): kernels[row]
+        for row, column in zip(rows, columns, strict=True)
+        if not outside[row, column]
+    }
 
 
 def _works(events: Sequence[Interval], owners: Mapping[int, str]) -> list[Work]:
