@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import jax
 
@@ -16,36 +16,34 @@ if TYPE_CHECKING:
     from jaxmeter._records.record import Counts
 
 L = TypeVar("L", bound="Listener")
+Stage = Literal["trace", "lower", "compile"]
 
-_TRACE = "/jax/core/compile/jaxpr_trace_duration"
-_LOWER = "/jax/core/compile/jaxpr_to_mlir_module_duration"
-_COMPILE = "/jax/core/compile/backend_compile_duration"
+_STAGES: dict[str, Stage] = {
+    "/jax/core/compile/jaxpr_trace_duration": "trace",
+    "/jax/core/compile/jaxpr_to_mlir_module_duration": "lower",
+    "/jax/core/compile/backend_compile_duration": "compile",
+}
 _CACHE_HIT = "/jax/compilation_cache/cache_hits"
 
 
-class Listener:
-    """Base class of listeners to JAX's monitoring events."""
+class Listener(Protocol):
+    """A listener to JAX's monitoring events."""
 
-    def on_trace(self, fun_name: str, seconds: float) -> None:
-        """Handle the trace of a function. ``fun_name`` is the function's name, such as ``step``."""
+    def on_event(self, stage: Stage, fun_name: str, seconds: float, *, is_hit: bool) -> None:
+        """Handle the end of a stage.
 
-    def on_lowering(self, fun_name: str, seconds: float) -> None:
-        """Handle the lowering of a program. ``fun_name`` is a name such as ``jit(step)``."""
-
-    def on_compile(self, fun_name: str, seconds: float, *, is_hit: bool) -> None:
-        """Handle the compile of a program.
-
-        If ``is_hit`` is true, the program was read from the persistent cache instead of being
-        compiled.
+        For a trace, ``fun_name`` is the name of the function, such as ``step``. For a lowering or a
+        compile, it is the name of the program, such as ``jit(step)``. ``is_hit`` is true for a
+        compile that only read the program from the persistent cache.
         """
 
 
 @dataclass
-class Events(Listener):
+class Events:
     """A listener that collects the names of traced functions and of compiled programs.
 
-    Older versions of JAX also report nested traces and other operations. With these versions, a
-    nested function cannot be distinguished from an outer function of the same name.
+    Older versions of JAX also report nested traces, so a nested function cannot be distinguished
+    from an outer function of the same name.
     """
 
     traced: list[str] = field(default_factory=list)
@@ -53,18 +51,18 @@ class Events(Listener):
     cache_hits: list[str] = field(default_factory=list)
     """The names of programs that were read from the persistent cache."""
 
-    def on_trace(self, fun_name: str, seconds: float) -> None:
-        self.traced.append(fun_name)
-
-    def on_compile(self, fun_name: str, seconds: float, *, is_hit: bool) -> None:
-        (self.cache_hits if is_hit else self.compiled).append(fun_name)
+    def on_event(self, stage: Stage, fun_name: str, seconds: float, *, is_hit: bool) -> None:
+        if stage == "trace":
+            self.traced.append(fun_name)
+        elif stage == "compile":
+            (self.cache_hits if is_hit else self.compiled).append(fun_name)
 
 
 class ExecutionCounter:
     """A wrapper that counts the runs of the Python body of a function.
 
-    The wrapper keeps the name of the function, which JAX uses to name programs. It also keeps the
-    signature, which JAX needs to find ``static_argnames``.
+    The wrapper keeps the function's name, after which JAX names programs, and the signature, which
+    JAX needs for ``static_argnames``.
     """
 
     def __init__(self, fn: Callable[..., Any]) -> None:
@@ -123,16 +121,13 @@ def _on_event(event: str, **_: Any) -> None:
 
 def _on_duration(event: str, duration_secs: float, **keywords: Any) -> None:
     global _hit_pending
-    name = keywords.get("fun_name", "")
-    is_hit = _hit_pending
-    if event == _COMPILE:
+    stage = _STAGES.get(event)
+    if stage is None:
+        return
+    is_hit = False
+    if stage == "compile":
         # JAX also sends this event if the program was in the persistent cache. In this case, the
         # event of the cache hit, which has no name, came just before.
-        _hit_pending = False
+        is_hit, _hit_pending = _hit_pending, False
     for listener in list(_listening):
-        if event == _TRACE:
-            listener.on_trace(name, duration_secs)
-        elif event == _LOWER:
-            listener.on_lowering(name, duration_secs)
-        elif event == _COMPILE:
-            listener.on_compile(name, duration_secs, is_hit=is_hit)
+        listener.on_event(stage, keywords.get("fun_name", ""), duration_secs, is_hit=is_hit)

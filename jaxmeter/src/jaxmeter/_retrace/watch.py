@@ -6,12 +6,12 @@ import contextlib
 import sys
 import types
 from collections.abc import Hashable, Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.core
 
-from jaxmeter._measure.counts import Listener, listening
+from jaxmeter._measure.counts import Stage, listening
 from jaxmeter._measure.jits import attribute_of_jit
 from jaxmeter._program.places import Place, author_place, owner
 from jaxmeter._records.retraces import Watched
@@ -46,19 +46,19 @@ def watch() -> Iterator[Watch]:
 class Seen(NamedTuple):
     """A trace, a lowering or a compile that has just ended."""
 
-    stage: Literal["trace", "lower", "compile"]
+    stage: Stage
     group: Group
     """The function, with its earlier traces and compiles."""
     seconds: float
     frames: list[types.FrameType]
     """The frames of the stack, from the innermost function of JAX outwards."""
     call: Call | None
-    """The call that led to the trace, lowering or compile; None if the call is not known."""
-    explanation: Explanation = Explanation("not known")
-    is_hit: bool = False
+    """The call that led to the trace, lowering or compile; None if it is not known."""
+    explanation: Explanation
+    is_hit: bool
 
 
-class Watch(Listener):
+class Watch:
     """The traces and compiles that JAX has reported so far, by function."""
 
     def __init__(self) -> None:
@@ -72,39 +72,26 @@ class Watch(Listener):
         return Watched(tuple(functions), jax.__version__)
 
     def on_seen(self, seen: Seen) -> None:
-        """Handle a trace, lowering or compile that was just counted.
+        """Do nothing; a subclass may record the trace, lowering or compile."""
 
-        This class does nothing; a subclass may record the event.
-        """
-
-    def on_trace(self, fun_name: str, seconds: float) -> None:
-        frames = _frames()
-        if sum(frame.f_code.co_name == "_infer_params" for frame in frames) > 1:
+    def on_event(self, stage: Stage, fun_name: str, seconds: float, *, is_hit: bool) -> None:
+        frames, is_trace = _frames(), stage == "trace"
+        if is_trace and sum(frame.f_code.co_name == "_infer_params" for frame in frames) > 1:
             return  # a nested trace, reported by JAX up to 0.7; the outer trace includes its time
-        group, call = self._group(fun_name, frames)
-        group.trace_seconds += seconds
-        at = _line(frames)
-        group.traced_at[at] += 1
-        why = group.explain(call, at, traced=True)
-        self.on_seen(Seen("trace", group, seconds, frames, call, why))
-
-    def on_lowering(self, fun_name: str, seconds: float) -> None:
-        frames = _frames()
-        group, call = self._group(_function_name(fun_name), frames)
-        group.compile_seconds += seconds
-        self.on_seen(Seen("lower", group, seconds, frames, call))
-
-    def on_compile(self, fun_name: str, seconds: float, *, is_hit: bool) -> None:
-        frames = _frames()
-        group, call = self._group(_function_name(fun_name), frames)
-        group.compile_seconds += seconds
-        at = _line(frames)
-        if is_hit:
-            group.cache_hits_count += 1
+        group, call = self._group(fun_name if is_trace else _function_name(fun_name), frames)
+        why = Explanation("not known")
+        if is_trace:
+            group.trace_seconds += seconds
         else:
-            group.compiled_at[at] += 1
-        why = group.explain(call, at, traced=False)
-        self.on_seen(Seen("compile", group, seconds, frames, call, why, is_hit))
+            group.compile_seconds += seconds
+        if stage != "lower":
+            at = _line(frames)
+            if is_hit:
+                group.cache_hits_count += 1
+            else:
+                (group.traced_at if is_trace else group.compiled_at)[at] += 1
+            why = group.explain(call, at, traced=is_trace)
+        self.on_seen(Seen(stage, group, seconds, frames, call, why, is_hit))
 
     def _group(self, name: str, frames: list[types.FrameType]) -> tuple[Group, Call | None]:
         call = _call(frames)

@@ -16,7 +16,7 @@ from typing import Any
 import jax
 
 from jaxmeter._capture.constants import captured_values, identity
-from jaxmeter._measure.counts import listening
+from jaxmeter._measure.counts import Stage, listening
 from jaxmeter._program.jaxprs import equations_count
 from jaxmeter._program.places import owner, places_of_frame
 from jaxmeter._retrace.groups import Call
@@ -61,14 +61,13 @@ class Recorder(Watch):
         self.slowest: Any = None
         """`jaxmeter._watch.profiles.Slowest` if profiles are requested, else None."""
 
-    def on_trace(self, fun_name: str, seconds: float) -> None:
-        self._guarded(super().on_trace, fun_name, seconds)
-
-    def on_lowering(self, fun_name: str, seconds: float) -> None:
-        self._guarded(super().on_lowering, fun_name, seconds)
-
-    def on_compile(self, fun_name: str, seconds: float, *, is_hit: bool) -> None:
-        self._guarded(super().on_compile, fun_name, seconds, is_hit=is_hit)
+    def on_event(self, stage: Stage, fun_name: str, seconds: float, *, is_hit: bool) -> None:
+        began = time.perf_counter()
+        try:
+            super().on_event(stage, fun_name, seconds, is_hit=is_hit)
+        except Exception as error:
+            self._problem(f"an event was not recorded: {error!r}")
+        self.spent_seconds += time.perf_counter() - began
 
     def on_seen(self, seen: Seen) -> None:
         details: dict[str, Any] = {}
@@ -128,14 +127,6 @@ class Recorder(Watch):
             self.searched.add(key)
             found["captured"] = _captured(seen.call, jaxpr, values)
         return found
-
-    def _guarded(self, handle: Callable[..., None], *args: Any, **options: Any) -> None:
-        began = time.perf_counter()
-        try:
-            handle(*args, **options)
-        except Exception as error:
-            self._problem(f"an event was not recorded: {error!r}")
-        self.spent_seconds += time.perf_counter() - began
 
     def _problem(self, text: str) -> None:
         if text not in self.problems:
