@@ -2,13 +2,17 @@
 
 import gc
 import itertools
+from types import SimpleNamespace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import pytest
 
-from jaxmeter import RetraceError
-from jaxmeter._measure.phases import fresh_arguments, run_steady, timed
+from jaxmeter import Record, RetraceError
+from jaxmeter._measure.meter import Run
+from jaxmeter._measure.phases import fresh_arguments, timed
+from jaxmeter._measure.progress import Progress
 
 
 class FakeClock:
@@ -24,17 +28,27 @@ class FakeClock:
         self.now += seconds
 
 
-def runs(call, arguments=lambda: ((), {}), **options):
+def runs(
+    call,
+    arguments=lambda: ((), {}),
+    *,
+    repeat=5,
+    max_seconds=None,
+    clock=None,
+    trace_events_count=lambda: 1,
+):
     """Return the samples and the last answer of steady-state runs."""
-    usual = {
-        "repeat": 5,
-        "max_seconds": None,
-        "clock": FakeClock(),
-        "trace_events_count": lambda: 1,
-    }
-    samples = []
-    answer = run_steady(call, arguments, on_sample=samples.append, **usual | options)
-    return samples, answer
+    noted = []
+    run: Any = SimpleNamespace(
+        jitted=call,
+        arguments=arguments,
+        clock=clock or FakeClock(),
+        trace_events_count=trace_events_count,
+        progress=Progress(Record("r", "ok")),
+        note_samples=lambda samples: noted.append(list(samples)),
+    )
+    answer = Run.run_steady(run, repeat, max_seconds)
+    return noted[-1], answer
 
 
 def test_a_call_is_timed_exactly_and_waiting_for_the_device_counts():

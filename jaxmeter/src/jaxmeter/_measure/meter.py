@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +22,14 @@ from jaxmeter._measure.case import Case, case_of, name_of, numbers
 from jaxmeter._measure.counts import Events, counts, listening
 from jaxmeter._measure.environment import host_environment, jax_environment, load_1min
 from jaxmeter._measure.failures import beginning_in_users_code
-from jaxmeter._measure.phases import Clock, fresh_arguments, run_steady, timed, timed_recompile
+from jaxmeter._measure.phases import (
+    Clock,
+    fresh_arguments,
+    no_garbage_collection,
+    retrace_error,
+    timed,
+    timed_recompile,
+)
 from jaxmeter._measure.progress import Progress
 from jaxmeter._measure.staging import jitted, prepared, trace
 from jaxmeter._program.program import describe_program
@@ -28,9 +37,11 @@ from jaxmeter._records.plain_data import checked
 from jaxmeter._records.record import Counts, Failure, Record
 from jaxmeter.errors import RetraceError
 
-# The record is published after each steady-state run that takes longer than this. The time to
-# publish the record is then negligible.
+_MIN_SAMPLES_COUNT = 3
+"""Sampling does not stop because of ``max_seconds`` before this number of samples."""
 _SLOW_RUN_SECONDS = 0.05
+"""The record is published after each steady-state run that takes longer than this. The time to
+publish the record is then negligible."""
 
 
 @beginning_in_users_code
@@ -169,13 +180,6 @@ class Run:
     def prepare(self) -> None:
         """Trace, lower, compile, describe and call the program: all phases before the steady
         state."""
-        self.trace()
-        self.lower()
-        self.compile()
-        self.describe()
-        self.first_call()
-
-    def trace(self) -> None:
         self.progress.enter("trace")
         reset_peak_rss()
         self.progress.note_in("memory", baseline_rss_bytes=rss_bytes())
@@ -184,63 +188,69 @@ class Run:
         if self.events.traced:
             # The last event comes from the outermost function, and has JAX's name of this function.
             self.name = self.events.traced[-1]
-        self.progress.note(
-            constants=count_constants(self.traced.jaxpr),
-            program=describe_program(self.traced.jaxpr),
-        )
+        jaxpr = self.traced.jaxpr
+        self.progress.note(constants=count_constants(jaxpr), program=describe_program(jaxpr))
 
-    def lower(self) -> None:
         self.progress.enter("lower")
-        self.lowered, seconds = timed(self.clock, self.traced.lower)
+        lowered, seconds = timed(self.clock, self.traced.lower)
         self.progress.note_in("phases", lower_seconds=seconds)
         # Count before compiling, because large constants may make the compile very slow.
-        self.progress.note(constants=count_constants(self.traced.jaxpr, self.lowered))
+        self.progress.note(constants=count_constants(jaxpr, lowered))
         self.note_counts()
 
-    def compile(self) -> None:
         self.progress.enter("compile")
-        self.compiled, seconds = timed(self.clock, self.lowered.compile)
+        compiled, seconds = timed(self.clock, lowered.compile)
         self.progress.note_in("phases", compile_seconds=seconds)
         self.progress.note_in("memory", compile_peak_rss_bytes=peak_rss_bytes())
         self.note_counts()
 
-    def describe(self) -> None:
         self.progress.enter("program")
-        self.progress.note(program=describe_program(self.traced.jaxpr, self.compiled))
-        self.progress.note_in("memory", **compiler_account(self.compiled))
+        self.progress.note(program=describe_program(jaxpr, compiled))
+        self.progress.note_in("memory", **compiler_account(compiled))
 
-    def first_call(self) -> None:
         self.progress.enter("first_call")
         given, bound = dict(self.case.kwargs), getattr(self.jitted, "args", ())
-        self.arguments = fresh_arguments(self.lowered, self.case.args, given, bound)
+        self.arguments = fresh_arguments(lowered, self.case.args, given, bound)
         args, kwargs = self.arguments()
         _, seconds = timed(self.clock, lambda: self.jitted(*args, **kwargs))
         self.progress.note_in("phases", first_call_seconds=seconds)
         self.note_counts()
 
     def run_steady(self, repeat: int, max_seconds: float | None) -> Any:
-        """Take the steady-state samples; return the answer of the last run."""
+        """Take the steady-state samples; return the answer of the last run.
+
+        If the function is traced or compiled again, a RetraceError is raised, because the time of
+        that run includes this work.
+        """
         self.progress.enter("steady")
+        limit = math.inf if max_seconds is None else max_seconds
         samples: list[float] = []
-
-        def on_sample(seconds: float) -> None:
-            samples.append(seconds)
-            if seconds > _SLOW_RUN_SECONDS:
-                self.note_samples(samples)
-                self.progress.publish()
-
+        answer = None
+        events_before = self.trace_events_count()
         try:
-            return run_steady(
-                self.jitted,
-                self.arguments,
-                repeat=repeat,
-                max_seconds=max_seconds,
-                clock=self.clock,
-                trace_events_count=self.trace_events_count,
-                on_sample=on_sample,
-            )
+            # The first of these runs is the second call of the function. This run is not a sample,
+            # because cold caches still make it slower.
+            for taken in range(-1, repeat):
+                if taken >= _MIN_SAMPLES_COUNT and sum(samples) > limit:
+                    break
+                answer = None  # otherwise two answers would be in memory at once
+                args, kwargs = self.arguments()
+                with no_garbage_collection():
+                    call = functools.partial(self.jitted, *args, **kwargs)
+                    answer, seconds = timed(self.clock, call)
+                # Compare the counts instead of using jax.no_tracing, which also raises errors for
+                # programs with effects. Such programs are not traced again, but do not take JAX's
+                # fast path.
+                if self.trace_events_count() != events_before:
+                    raise retrace_error(name_of(self.jitted))
+                if taken >= 0:
+                    samples.append(seconds)
+                    if seconds > _SLOW_RUN_SECONDS:
+                        self.note_samples(samples)
+                        self.progress.publish()
         finally:
             self.note_samples(samples)
+        return answer
 
     def recompile(self, count: int) -> None:
         """Trace, lower and compile again ``count`` times.

@@ -7,23 +7,18 @@ calls. For a fast function, the first call may therefore take tens of times as l
 from __future__ import annotations
 
 import contextlib
-import functools
 import gc
-import math
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import jax
 
-from jaxmeter._measure.case import Call, Case, name_of
+from jaxmeter._measure.case import Call, Case
 from jaxmeter._records.record import Phases
 from jaxmeter.errors import JaxmeterError, RetraceError
 
 T = TypeVar("T")
 Clock = Callable[[], float]
-
-MIN_SAMPLES_COUNT = 3
-"""Sampling does not stop because of ``max_seconds`` before this number of samples."""
 
 
 def timed(clock: Clock, call: Callable[[], T]) -> tuple[T, float]:
@@ -45,49 +40,6 @@ def timed_recompile(clock: Clock, jitted: Any, case: Case) -> Phases:
     return Phases(trace_seconds, lower_seconds, compile_seconds)
 
 
-def run_steady(
-    call: Callable[..., Any],
-    arguments: Callable[[], Call],
-    *,
-    repeat: int,
-    max_seconds: float | None,
-    clock: Clock,
-    trace_events_count: Callable[[], int],
-    on_sample: Callable[[float], None],
-) -> Any:
-    """Run a compiled function for ``repeat`` samples; return the answer of the last run.
-
-    The first run is not a sample. Sampling stops early when the samples add up to more than
-    ``max_seconds``, but not before `MIN_SAMPLES_COUNT` samples. If the function is traced or
-    compiled again, a RetraceError is raised, because the time of that run includes this work.
-
-    ``arguments`` makes the arguments before each run, outside the timed part.
-    ``trace_events_count`` returns the number of traces, compiles and Python executions so far.
-    ``on_sample`` is called with the seconds of each sample.
-    """
-    limit = math.inf if max_seconds is None else max_seconds
-    spent = 0.0
-    answer = None
-    events_before = trace_events_count()
-    # The first of these runs is the second call of the function. This run is not a sample,
-    # because cold caches still make it slower.
-    for taken in range(-1, repeat):
-        if taken >= MIN_SAMPLES_COUNT and spent > limit:
-            break
-        answer = None  # otherwise two answers would be in memory at once
-        args, kwargs = arguments()
-        with no_garbage_collection():
-            answer, seconds = timed(clock, functools.partial(call, *args, **kwargs))
-        # Compare the counts instead of using jax.no_tracing, which also raises errors for programs
-        # with effects. Such programs are not traced again, but do not take JAX's fast path.
-        if trace_events_count() != events_before:
-            raise retrace_error(name_of(call))
-        if taken >= 0:
-            spent += seconds
-            on_sample(seconds)
-    return answer
-
-
 def retrace_error(name: str) -> RetraceError:
     """Return the error for a function that was traced again for the same arguments."""
     return RetraceError(
@@ -106,21 +58,8 @@ def fresh_arguments(
     """Return a function that makes the arguments for each run.
 
     If the program donates any argument, the returned function copies all JAX arrays in the
-    arguments, because a call deletes donated arrays.
-
-    Parameters
-    ----------
-    lowered : jax.stages.Lowered
-        The program.
-    args, kwargs : tuple, dict
-        The arguments of each run.
-    bound : tuple
-        The positional arguments that a partial or a method adds before ``args``.
-
-    Raises
-    ------
-    JaxmeterError
-        If the program donates an array in one of the bound arguments.
+    arguments, because a call deletes donated arrays. ``bound`` are the positional arguments that a
+    partial or a method adds before ``args``; the program must not donate their arrays.
     """
     leaves = jax.tree.leaves(lowered.args_info, is_leaf=lambda x: hasattr(x, "donated"))
     donated = [getattr(leaf, "donated", False) for leaf in leaves]
