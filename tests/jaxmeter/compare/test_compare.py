@@ -28,7 +28,8 @@ from jaxmeter.__main__ import main
 from jaxmeter._cli.compare import _effort
 from jaxmeter._compare import compare as comparing
 from jaxmeter._compare.exact import compare_exact
-from jaxmeter._compare.pair import Compared, measure_compared
+from jaxmeter._compare.pair import measure_runs
+from jaxmeter._measure.meter import Run
 from jaxmeter._measure.progress import Progress
 from jaxmeter._measure.targets import resolve
 from jaxmeter._workers.processes import EndedWorker
@@ -41,14 +42,15 @@ X = jnp.ones(3)
 
 
 def pair(*cases, calls=((), ())):
-    """Return both functions, and a list that collects the phases of their records in order."""
+    """Return both runs, and a list that collects the phases of their records in order."""
     order = []
+    clock = ticking()
 
-    def compared(number):
+    def run(number):
         report = lambda record: order.append((number, record.failure.phase))  # noqa: E731
-        return Compared(cases[number], Progress(Record("r", "ok"), report), calls[number])
+        return Run(cases[number], Progress(Record("r", "ok"), report), clock, calls[number])
 
-    return (compared(0), compared(1)), order
+    return (run(0), run(1)), order
 
 
 def ticking(step=1e-3):
@@ -56,7 +58,7 @@ def ticking(step=1e-3):
 
 
 def measured(both, effort, swapped=False):
-    found = measure_compared(both, effort, swapped=swapped, clock=ticking())
+    found = measure_runs(both, effort, swapped=swapped)
     records = tuple(one.progress.record for one in both)
     return records, ComparedProcess(*records, swapped=swapped, **found)
 

@@ -10,14 +10,13 @@ import math
 import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import jax
 
 from jaxmeter._compare.answers import answers_of, captured_fingerprint
 from jaxmeter._measure.case import Call, Case
-from jaxmeter._measure.counts import Events, listening
+from jaxmeter._measure.counts import listening
 from jaxmeter._measure.meter import Run
 from jaxmeter._measure.phases import (
     Clock,
@@ -27,22 +26,12 @@ from jaxmeter._measure.phases import (
     timed_recompile,
 )
 from jaxmeter._measure.progress import Progress
-from jaxmeter._measure.staging import jitted, prepared
 from jaxmeter._records.comparison import Answers, ComparedProcess, Effort
 from jaxmeter._records.record import Phases, Record
 
 LEAST_TURNS_COUNT = 5
 """The number of turns that are measured even if they take longer than ``Effort.steady_seconds``,
 unless ``Effort.turns`` is smaller. A turn is one block of timed calls of each function."""
-
-
-@dataclass(frozen=True)
-class Compared:
-    """A function to compare, the progress of its record, and calls that follow the measurement."""
-
-    case: Case
-    progress: Progress
-    calls: tuple[Call, ...] = ()
 
 
 def measure_pair(
@@ -83,61 +72,52 @@ def measure_pair(
     Exception
         Any exception that a function raises.
     """
-    both = [
-        Compared(case, Progress(Record("", "ok")), tuple(more))
+    first, second = (
+        Run(case, Progress(Record("", "ok")), clock, tuple(more))
         for case, more in zip((a, b), calls, strict=True)
-    ]
-    measured = measure_compared((both[0], both[1]), effort, swapped=swapped, clock=clock)
-    first, second = (one.progress.record for one in both)
-    return ComparedProcess(first, second, swapped=swapped, **measured)
+    )
+    measured = measure_runs((first, second), effort, swapped=swapped)
+    records = first.progress.record, second.progress.record
+    return ComparedProcess(*records, swapped=swapped, **measured)
 
 
-def measure_compared(
-    pair: tuple[Compared, Compared],
-    effort: Effort,
-    *,
-    swapped: bool,
-    clock: Clock = time.perf_counter,
-) -> dict[str, Any]:
+def measure_runs(runs: tuple[Run, Run], effort: Effort, *, swapped: bool) -> dict[str, Any]:
     """Measure two functions as `measure_pair` does, and write the results to their records.
 
     Return the fields of `ComparedProcess` for the compiles and the answers. If a function raises an
     exception, the exception is written to the function's record and raised again.
     """
-    order = (1, 0) if swapped else (0, 1)
-    shares = _share_traces(pair)
-    runs: list[Run] = []
-    for side in order:
+    ordered = runs[::-1] if swapped else runs
+    shares = _share_traces(*runs)
+    for run in ordered:
         if shares:
             jax.clear_caches()
-        progress = pair[side].progress
-        with progress.recording_failure(), listening(Events()) as events:
-            run = Run(pair[side].case, progress, events, clock)
+        with run.progress.recording_failure(), listening(run.events):
             try:
                 run.prepare()
             finally:
                 run.note_counts()
-        runs.append(run)
     if shares:
-        _warm_up_again(*runs)
+        _warm_up_again(*ordered)
     # At this point, both functions have been called equally often. This matters because each call
     # of an nnx step changes the step's model.
-    answers = _compare_values(*(runs[::-1] if swapped else runs))
-    _interleave_calls(runs, effort, clock)
-    for run, side in zip(runs, order, strict=True):
-        _make_calls(run, pair[side], again=shares)
-    a_compiles, b_compiles = _interleave_compiles(pair, order, effort, clock)
+    answers = _compare_values(*runs)
+    _interleave_calls(ordered, effort)
+    for run in ordered:
+        _make_calls(run, again=shares)
+    compiles = _interleave_compiles(ordered, effort)
+    a_compiles, b_compiles = compiles[::-1] if swapped else compiles
     return {"a_compiles": a_compiles, "b_compiles": b_compiles, "answers": answers}
 
 
-def _share_traces(pair: tuple[Compared, Compared]) -> bool:
+def _share_traces(a: Run, b: Run) -> bool:
     """Return whether JAX would reuse the first function's trace for the second.
 
     JAX does so if the caller jitted both functions, and both wrap the same Python function.
     """
-    a, b = (prepared(one.case).fn for one in pair)
-    is_jitted = all(isinstance(fn, jax.stages.Wrapped) for fn in (a, b))
-    return is_jitted and getattr(a, "__wrapped__", a) is getattr(b, "__wrapped__", b)
+    fns = (a.case.fn, b.case.fn)
+    wrapped = [getattr(fn, "__wrapped__", fn) for fn in fns]
+    return all(isinstance(fn, jax.stages.Wrapped) for fn in fns) and wrapped[0] is wrapped[1]
 
 
 def _warm_up_again(*runs: Run) -> None:
@@ -145,8 +125,7 @@ def _warm_up_again(*runs: Run) -> None:
     jax.clear_caches()
     for run in runs:
         with run.progress.recording_failure():
-            args, kwargs = run.arguments()
-            jax.block_until_ready(run.jitted(*args, **kwargs))
+            run.call()
 
 
 def _compare_values(a: Run, b: Run) -> Answers:
@@ -155,19 +134,18 @@ def _compare_values(a: Run, b: Run) -> Answers:
     for run in (a, b):
         run.progress.enter("answers")
         with run.progress.recording_failure():
-            args, kwargs = run.arguments()
-            answers.append(jax.block_until_ready(run.jitted(*args, **kwargs)))
+            answers.append(run.call())
             held = captured_fingerprint(run.traced.jaxpr)
             run.progress.note_in("constants", captured_fingerprint=held)
     return answers_of(*answers)
 
 
-def _interleave_calls(runs: list[Run], effort: Effort, clock: Clock) -> None:
+def _interleave_calls(runs: Sequence[Run], effort: Effort) -> None:
     samples: list[list[float]] = [[] for _ in runs]
     for run in runs:
         run.progress.enter("steady")
     # The fastest of three calls sets the length of a block, because cold caches may slow a call.
-    fastest = [min(_block(run, clock, 1) for _ in range(3)) for run in runs]
+    fastest = [min(_block(run, 1) for _ in range(3)) for run in runs]
     lengths = [max(1, math.ceil(effort.turn_seconds / s)) if s > 0 else 1 for s in fastest]
     spent = 0.0
     for turn in range(effort.turns):
@@ -175,53 +153,53 @@ def _interleave_calls(runs: list[Run], effort: Effort, clock: Clock) -> None:
             break
         # The order a b, b a, a b, ... makes a steady drift affect both functions alike.
         for first in (0, 1) if turn % 2 == 0 else (1, 0):
-            seconds = _block(runs[first], clock, lengths[first])
+            seconds = _block(runs[first], lengths[first])
             samples[first].append(seconds)
             spent += seconds * lengths[first]
     for run, taken in zip(runs, samples, strict=True):
         run.note_samples(taken)
 
 
-def _block(run: Run, clock: Clock, length: int) -> float:
+def _block(run: Run, length: int) -> float:
     """Return the median time of `length` calls in seconds."""
     taken: list[float] = []
     events_before = run.trace_events_count()
     with run.progress.recording_failure(), listening(run.events), no_garbage_collection():
         for _ in range(length):
             args, kwargs = run.arguments()
-            taken.append(timed(clock, functools.partial(run.jitted, *args, **kwargs))[1])
+            taken.append(timed(run.clock, functools.partial(run.jitted, *args, **kwargs))[1])
         if run.trace_events_count() != events_before:
             raise retrace_error(run.name)
     return statistics.median(taken)
 
 
-def _make_calls(run: Run, one: Compared, *, again: bool) -> None:
+def _make_calls(run: Run, *, again: bool) -> None:
     """Make the calls that follow a measurement, and record their traces and compiles.
 
     If ``again`` is true, the caches are cleared and the function is warmed up first.
     """
-    if not one.calls:
+    if not run.calls:
         return
-    one.progress.enter("calls")
+    run.progress.enter("calls")
     if again:
         _warm_up_again(run)
-    with one.progress.recording_failure(), listening(run.events):
-        for args, kwargs in one.calls:
+    with run.progress.recording_failure(), listening(run.events):
+        for args, kwargs in run.calls:
             jax.block_until_ready(run.jitted(*args, **kwargs))
     run.note_counts()
 
 
-def _interleave_compiles(
-    pair: tuple[Compared, Compared], order: tuple[int, int], effort: Effort, clock: Clock
-) -> tuple[tuple[Phases, ...], tuple[Phases, ...]]:
-    taken: tuple[list[Phases], list[Phases]] = ([], [])
+def _interleave_compiles(runs: Sequence[Run], effort: Effort) -> list[tuple[Phases, ...]]:
+    """Return the times of the compiles of each function; effort limits their number."""
+    taken: list[list[Phases]] = [[] for _ in runs]
+    clock = runs[0].clock
     start = clock()
     for number in range(effort.compiles):
         if number and clock() - start > effort.compile_seconds:
             break
-        for side in order if number % 2 == 0 else order[::-1]:
-            with pair[side].progress.recording_failure():
-                pair[side].progress.enter("compile again")
-                case = prepared(pair[side].case)
-                taken[side].append(timed_recompile(clock, jitted(case)[0], case))
-    return tuple(taken[0]), tuple(taken[1])
+        for n in (0, 1) if number % 2 == 0 else (1, 0):
+            run = runs[n]
+            with run.progress.recording_failure():
+                run.progress.enter("compile again")
+                taken[n].append(timed_recompile(clock, run.jitted, run.case))
+    return [tuple(phases) for phases in taken]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -20,10 +21,7 @@ from jaxmeter._workers.worker import run_worker
 
 
 def work(task: Task, report: Callable[[ComparedProcess], None]) -> ComparedProcess:
-    """Measure both functions of a task in this process, which should be fresh.
-
-    ``report`` is called with the unfinished result whenever a phase begins.
-    """
+    """Measure both functions of a task, and report the unfinished result at each phase."""
     sides = (task.a, task.b)
     progresses: list[Progress] = []
     measured: dict[str, Any] = {}
@@ -40,9 +38,9 @@ def work(task: Task, report: Callable[[ComparedProcess], None]) -> ComparedProce
     try:
         # Imported here, so that a failing import of JAX is recorded too.
         with progresses[0].recording_failure():
-            from jaxmeter._compare.pair import measure_compared
-        a, b = map(_made, sides, progresses)
-        measured = measure_compared((a, b), task.effort, swapped=task.swapped)
+            from jaxmeter._compare.pair import measure_runs
+        a, b = map(_run, sides, progresses)
+        measured = measure_runs((a, b), task.effort, swapped=task.swapped)
         for progress in progresses:
             progress.note_in("environment", load_1min_after=load_1min())
     except BaseException as error:  # SystemExit too
@@ -52,11 +50,11 @@ def work(task: Task, report: Callable[[ComparedProcess], None]) -> ComparedProce
     return ComparedProcess(first, second, swapped=task.swapped, **measured)
 
 
-def _made(side: Side, progress: Progress) -> Any:
+def _run(side: Side, progress: Progress) -> Any:
     with progress.recording_failure():
         progress.enter("import")
         case = case_from_options("compare", side.target, side)
-        from jaxmeter._compare.pair import Compared
+        from jaxmeter._measure.meter import Run
         from jaxmeter._retrace.retraces import call_arguments
 
         progress.enter("setup")
@@ -64,7 +62,7 @@ def _made(side: Side, progress: Progress) -> Any:
         case = with_arrays(case)
         calls = calls_from_options(side.target, side.call) or ()
         given = (call_arguments(call, number) for number, call in enumerate(calls))
-        return Compared(case, progress, tuple(given))
+        return Run(case, progress, time.perf_counter, tuple(given))
 
 
 if __name__ == "__main__":

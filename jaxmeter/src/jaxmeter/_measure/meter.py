@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import jax
+
 from jaxmeter._capture.constants import count_constants
 from jaxmeter._measure.accounting import (
     compiler_account,
@@ -18,7 +20,7 @@ from jaxmeter._measure.accounting import (
     rss_bytes,
 )
 from jaxmeter._measure.benchmark import Count, Limit
-from jaxmeter._measure.case import Case, case_of, name_of, numbers
+from jaxmeter._measure.case import Call, Case, case_of, name_of, numbers
 from jaxmeter._measure.counts import Events, counts, listening
 from jaxmeter._measure.environment import host_environment, jax_environment, load_1min
 from jaxmeter._measure.failures import beginning_in_users_code
@@ -127,8 +129,8 @@ def measure_case(
 
     If a phase raises an exception, ``progress`` keeps the measurements made before.
     """
-    with listening(Events()) as events:
-        run = Run(case, progress, events, clock)
+    run = Run(case, progress, clock)
+    with listening(run.events):
         try:
             run.prepare()
             answer = run.run_steady(repeat, max_seconds)
@@ -168,11 +170,17 @@ def rejected_if_not_compiled(record: Record, *, cold: bool) -> Record:
 
 
 class Run:
-    """The measurement of one program, with a method for each phase."""
+    """The measurement of one program.
 
-    def __init__(self, case: Case, progress: Progress, events: Events, clock: Clock) -> None:
+    ``calls`` are calls of the function to make after the measurement, which `pair` makes.
+    """
+
+    def __init__(
+        self, case: Case, progress: Progress, clock: Clock, calls: tuple[Call, ...] = ()
+    ) -> None:
         self.case = case = prepared(case)
-        self.progress, self.events, self.clock = progress, events, clock
+        self.progress, self.clock, self.calls = progress, clock, calls
+        self.events = Events()
         self.name = name_of(case.fn)
         progress.note(extras=case.extras)
         self.jitted, self.counter = jitted(case)
@@ -225,13 +233,13 @@ class Run:
         self.progress.enter("steady")
         limit = math.inf if max_seconds is None else max_seconds
         samples: list[float] = []
-        answer = None
+        spent, answer = 0.0, None
         events_before = self.trace_events_count()
         try:
             # The first of these runs is the second call of the function. This run is not a sample,
             # because cold caches still make it slower.
             for taken in range(-1, repeat):
-                if taken >= _MIN_SAMPLES_COUNT and sum(samples) > limit:
+                if taken >= _MIN_SAMPLES_COUNT and spent > limit:
                     break
                 answer = None  # otherwise two answers would be in memory at once
                 args, kwargs = self.arguments()
@@ -244,6 +252,7 @@ class Run:
                 if self.trace_events_count() != events_before:
                     raise retrace_error(name_of(self.jitted))
                 if taken >= 0:
+                    spent += seconds
                     samples.append(seconds)
                     if seconds > _SLOW_RUN_SECONDS:
                         self.note_samples(samples)
@@ -251,6 +260,11 @@ class Run:
         finally:
             self.note_samples(samples)
         return answer
+
+    def call(self) -> Any:
+        """Call the function with its arguments, and return the answer when it is computed."""
+        args, kwargs = self.arguments()
+        return jax.block_until_ready(self.jitted(*args, **kwargs))
 
     def recompile(self, count: int) -> None:
         """Trace, lower and compile again ``count`` times.
