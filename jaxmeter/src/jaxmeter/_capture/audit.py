@@ -101,14 +101,16 @@ def audit(
     counts = embedded_counts(embedded, arrays)
     held = holders_of(case.fn, arrays, named_arguments(case.fn, case.args, case.kwargs))
     uses = uses_of(jaxpr, arrays)
+    # An array that no variable holds counts as a variable of its own.
+    variables = {key: held[key][0].root if key in held else key for key in values}
     held_bytes: collections.Counter[Hashable] = collections.Counter()
     for key, (_, description) in values.items():
-        held_bytes[_container(key, held)] += description.bytes * counts[key]
+        held_bytes[variables[key]] += description.bytes * counts[key]
     known = calibration()
     audited = []
     for key, (_, description) in values.items():
         holder, match = held.get(key, (_NOT_HELD, "unknown"))
-        size = held_bytes[_container(key, held)]
+        size = held_bytes[variables[key]]
         large = size > threshold_bytes and counts[key] > 0
         audited.append(
             AuditedArray(
@@ -140,19 +142,13 @@ def audit(
     )
 
 
-def _container(key: Hashable, held: dict[Hashable, tuple[Holder, Match]]) -> Hashable:
-    """Return the variable that holds an array, or the array's own key if no variable holds it."""
-    return held[key][0].root if key in held else key
-
-
 def holders_of(
     fn: Callable[..., Any], arrays: dict[Hashable, Any], arguments: Mapping[str, Any]
 ) -> dict[Hashable, tuple[Holder, Match]]:
-    """Return the holder of each captured array, by the array's key.
+    """Return the holder of each captured array, by the array's key, and how the arrays match.
 
-    Each value is a pair (holder, match). The match is ``same`` if the captured array is the
-    holder's array, ``view`` if it is a view of that array, and ``equal`` if it is another array
-    with equal values. Arrays that neither the function nor its arguments hold are left out.
+    The match is ``same`` if the captured array is the holder's array, ``view`` if it is a view of
+    that array, and ``equal`` if it has equal values. Arrays without a holder are left out.
     """
     found: dict[Hashable, tuple[Holder, Match]] = {}
     holders = []
@@ -170,11 +166,8 @@ def holders_of(
 
 
 def _likeness(array: Any, holders: Iterable[Holder]) -> tuple[Holder, Match] | None:
-    """Return the first holder that shares memory with an array, or else has equal values.
-
-    The holder comes with the match, ``view`` or ``equal``. Return None if there is no such holder,
-    or if the array has fewer than two elements or contains random keys.
-    """
+    """Return the first holder that shares memory with an array, or else has equal values; None if
+    there is none, or if the array has fewer than two elements or contains random keys."""
     value = getattr(array, "val", array)
     if jax.numpy.issubdtype(value.dtype, jax.dtypes.extended) or value.size < 2:
         return None

@@ -16,12 +16,10 @@ from jaxmeter._records.comparison import Answers
 
 
 def answers_of(a: Any, b: Any) -> Answers:
-    """Compare the answers of two functions.
+    """Compare the answers of two functions: pytrees of arrays and numbers of any dtype and shape.
 
-    The result has fingerprints, the largest difference, and the numbers of values that are not
-    finite. The difference is None if the trees, shapes or dtypes of the answers differ. The answers
-    are pytrees of arrays and numbers, of any dtype and shape. Other leaves, such as functions, are
-    ignored.
+    The largest difference is None if trees, shapes or dtypes differ. Leaves that are neither arrays
+    nor numbers are ignored.
     """
     found = [
         [leaf for leaf in tree_flatten_with_path(tree)[0] if is_traceable(leaf[1])]
@@ -34,24 +32,25 @@ def answers_of(a: Any, b: Any) -> Answers:
     arrays_a, arrays_b = ([on_host(leaf) for _, leaf in leaves] for leaves in found)
     kinds = [[(one.dtype, one.shape) for one in arrays] for arrays in (arrays_a, arrays_b)]
     is_alike = trees[0] == trees[1] and kinds[0] == kinds[1]
-    pairs = list(zip(arrays_a, arrays_b, strict=True)) if is_alike else []
+    pairs = zip(arrays_a, arrays_b, strict=True) if is_alike else ()
+    compared = [_compared(*pair) for pair in pairs]
     return Answers(
         a_fingerprint=values_fingerprint(arrays_a, trees[0]),
         b_fingerprint=values_fingerprint(arrays_b, trees[1]),
-        max_difference=max([0.0, *(_difference(*pair) for pair in pairs)]) if is_alike else None,
+        max_difference=max((one for one, _ in compared), default=0.0) if is_alike else None,
         largest=max([0.0, *map(_largest, arrays_a)]),
         a_not_finite_count=sum(map(_not_finite_count, arrays_a)),
         b_not_finite_count=sum(map(_not_finite_count, arrays_b)),
         numbers_count=sum(one.size for one in arrays_a),
-        is_not_finite_alike=all(_is_not_finite_alike(*pair) for pair in pairs),
+        is_not_finite_alike=all(is_same for _, is_same in compared),
     )
 
 
 def _containers(tree: Any) -> str:
     """Return the types of the containers in a tree, such as ``tuple(*, list(*, *))``.
 
-    The static data of containers are left out, because each call may make other static data. None
-    counts as a leaf, because it takes the place of leaves that are ignored.
+    Static data are left out, because each call may make other static data. None counts as a leaf,
+    because it takes the place of leaves that are ignored.
     """
     node = tree.node_data()
     if node is None or node[0] is type(None):
@@ -60,10 +59,7 @@ def _containers(tree: Any) -> str:
 
 
 def values_fingerprint(arrays: Iterable[Any], about: str = "") -> str:
-    """Return the SHA-256 hash of ``about``, and of the dtypes, shapes and bits of arrays in order.
-
-    For random keys, the data of the keys is hashed.
-    """
+    """Return the SHA-256 hash of ``about``, and of arrays in order: dtypes, shapes and bits."""
     digest = hashlib.sha256(about.encode())
     for array in map(on_host, arrays):
         digest.update(f"{array.dtype} {array.shape}\n".encode())
@@ -82,17 +78,13 @@ def on_host(array: Any) -> np.ndarray:
     return np.asarray(plain(array))
 
 
-def _difference(a: np.ndarray, b: np.ndarray) -> float:
+def _compared(a: np.ndarray, b: np.ndarray) -> tuple[float, bool]:
+    """Return the largest finite difference, and whether values that are not finite are the same."""
     a, b = _numbers(a), _numbers(b)
-    is_known = np.isfinite(a) & np.isfinite(b)
+    is_finite = np.isfinite(a) & np.isfinite(b)
     with np.errstate(over="ignore", invalid="ignore"):
-        return float(np.max(np.abs(b - a), where=is_known, initial=0.0))
-
-
-def _is_not_finite_alike(a: np.ndarray, b: np.ndarray) -> bool:
-    a, b = _numbers(a), _numbers(b)
-    is_known = np.isfinite(a) & np.isfinite(b)
-    return np.array_equal(a[~is_known], b[~is_known], equal_nan=True)
+        largest = float(np.max(np.abs(b - a), where=is_finite, initial=0.0))
+    return largest, np.array_equal(a[~is_finite], b[~is_finite], equal_nan=True)
 
 
 def _largest(a: np.ndarray) -> float:

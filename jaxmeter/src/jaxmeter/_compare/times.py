@@ -35,7 +35,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import statistics
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -50,7 +50,7 @@ MIN_ROUNDS_COUNT = 3
 """The smallest number of rounds from which two versions of a case are compared."""
 
 Cases = tuple[str, ...]
-_Key = TypeVar("_Key", bound=Hashable)
+_Key = TypeVar("_Key", str, tuple[Cases, str])
 
 
 def compare_times(
@@ -79,11 +79,10 @@ def compare_times(
         The verdicts in the order given. Times without rounds are left out.
     """
     if times_count is None:
-        found = _timings(quantities, criteria, criteria.significance)
-        return tuple(dataclasses.replace(one, quantity=name) for name, one in found.items())
+        return tuple(_timings(quantities, criteria, criteria.significance).values())
     share = criteria.significance / times_count
     return tuple(
-        dataclasses.replace(one, quantity=name, p_value=min(1.0, times_count * one.p_value))
+        dataclasses.replace(one, p_value=min(1.0, times_count * one.p_value))
         for name, rounds in quantities.items()
         for one in _timings({name: rounds}, criteria, share).values()
     )
@@ -137,16 +136,13 @@ def compare_cases(
     for (cases, quantity), timing in _timings(together, criteria, share).items():
         if all(found[(case,), quantity].verdict != "different" for case in cases):
             found[cases, quantity] = timing
-    return {key: dataclasses.replace(one, quantity=key[1]) for key, one in found.items()}
+    return found
 
 
 def _timings(
     rounds: Mapping[_Key, Sequence[Round]], criteria: Criteria, significance: float
 ) -> dict[_Key, Timing]:
-    """Return a verdict on each time, with Holm's correction, for the given significance.
-
-    The field ``quantity`` of each result is empty.
-    """
+    """Return a verdict on each time, with Holm's correction, for the given significance."""
     known = {key: _estimate(found, criteria) for key, found in rounds.items() if found}
     timings: dict[_Key, Timing] = {}
     p_value = 0.0
@@ -156,7 +152,8 @@ def _timings(
         low, high = estimate.interval(significance)
         ends = (_exp(estimate.mean), _exp(low), _exp(high))
         verdict, reason = _verdict(estimate, (low, high), p_value <= significance, criteria)
-        timings[key] = Timing("", *ends, p_value, ratios, verdict, reason)
+        quantity = key if isinstance(key, str) else key[1]
+        timings[key] = Timing(quantity, *ends, p_value, ratios, verdict, reason)
     return {key: timings[key] for key in known}
 
 

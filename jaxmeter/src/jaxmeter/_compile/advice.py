@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from jaxmeter._compile.trace_lines import Equations
-from jaxmeter._program.jaxprs import inner, sub_jaxprs
+from jaxmeter._program.jaxprs import every_equation, inner
 from jaxmeter._program.places import places_of_equation
 from jaxmeter._records.compile import CompileAdvice, CompiledKernel, CompileRow
 
@@ -69,7 +69,7 @@ def _foldings(rows: list[CompileRow]) -> Iterator[CompileAdvice]:
 
 def _repeated_bodies(jaxpr: Any, spent: Spent, equations: Equations) -> Iterator[CompileAdvice]:
     """Yield advice for a ``cond`` or ``switch`` with branches that repeat the same primitives."""
-    for equation in _every_equation(jaxpr, set()):
+    for equation in every_equation(jaxpr, set()):
         branches = equation.params.get("branches", ())
         if equation.primitive.name != "cond" or len(branches) < _BRANCHES_COUNT:
             continue
@@ -79,7 +79,7 @@ def _repeated_bodies(jaxpr: Any, spent: Spent, equations: Equations) -> Iterator
         inside = {
             equations.author(places[0].source)
             for branch in branches
-            for part in _every_equation(branch, set())
+            for part in every_equation(branch, set())
             if (places := places_of_equation(part))
         }
         if not inside:
@@ -97,16 +97,6 @@ def _repeated_bodies(jaxpr: Any, spent: Spent, equations: Equations) -> Iterator
         yield CompileAdvice(
             "repeated bodies", text, source, seconds * (1 - len(kinds) / len(branches))
         )
-
-
-def _every_equation(jaxpr: Any, seen: set[int]) -> Iterator[Any]:
-    if id(inner(jaxpr)) in seen:
-        return
-    seen.add(id(inner(jaxpr)))
-    for equation in inner(jaxpr).eqns:
-        yield equation
-        for sub in sub_jaxprs(equation):
-            yield from _every_equation(sub, seen)
 
 
 def _stacks(equations: Equations, spent: Spent) -> Iterator[CompileAdvice]:

@@ -40,6 +40,7 @@ def host_environment() -> Environment:
     Fields that need JAX are None or empty, such as the backend. The versions of JAX and jaxlib are
     read from the installed packages.
     """
+    has_affinity = hasattr(os, "sched_getaffinity")
     return Environment(
         python=platform.python_version(),
         jax=_version("jax"),
@@ -49,7 +50,7 @@ def host_environment() -> Environment:
         platform=platform.platform(),
         machine=os.environ.get(HOST_VARIABLE, "").strip() or platform.node(),
         cpu_model=_cpu_model(),
-        cpus_available=_cpus_available(),
+        cpus_available=len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count(),
         ram_bytes=_ram_bytes(),
         backend=None,
         device_kind=None,
@@ -96,11 +97,6 @@ def _cpu_model() -> str | None:
         text = Path("/proc/cpuinfo").read_text()
         found = re.search(r"^model name\s*: *(.*?) *$", text, re.MULTILINE)
     return found[1] if found else platform.processor() or None
-
-
-def _cpus_available() -> int | None:
-    has_affinity = hasattr(os, "sched_getaffinity")
-    return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count()
 
 
 def _ram_bytes() -> int | None:

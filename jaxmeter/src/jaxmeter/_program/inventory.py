@@ -18,7 +18,7 @@ from jaxmeter._measure.case import Case, case_of, name_of
 from jaxmeter._measure.failures import beginning_in_users_code
 from jaxmeter._measure.staging import staged
 from jaxmeter._program.hlo import MOVING_OPCODES, Instruction, bodies, instructions
-from jaxmeter._program.jaxprs import inner, sub_jaxprs
+from jaxmeter._program.jaxprs import every_equation
 from jaxmeter._program.places import Place, author_place, places_of_equation
 from jaxmeter._program.program import describe_program
 from jaxmeter._records.inventory import (
@@ -74,7 +74,7 @@ def _inventory(
         found["constants"] = dataclasses.replace(
             count_constants(jaxpr, lowered), captured_fingerprint=captured_fingerprint(jaxpr)
         )
-        equations = list(_equations(jaxpr))
+        equations = list(every_equation(jaxpr))
         primitives = Counter(equation.primitive.name for equation in equations)
         found["primitives"] = dict(sorted(primitives.items()))
         found["lines"] = _source_lines(equations)
@@ -94,13 +94,6 @@ def _inventory(
         memory=Memory(**compiler_account(compiled)),
         **found,
     )
-
-
-def _equations(jaxpr: Any) -> Iterator[Any]:
-    for equation in inner(jaxpr).eqns:
-        yield equation
-        for sub in sub_jaxprs(equation):
-            yield from _equations(sub)
 
 
 def _source_lines(equations: list[Any]) -> tuple[SourceLine, ...]:

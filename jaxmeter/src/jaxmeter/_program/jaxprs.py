@@ -35,6 +35,23 @@ def _jaxprs_in(parameter: Any) -> Iterator[Any]:
             yield from _jaxprs_in(item)
 
 
+def every_equation(jaxpr: Any, seen: set[int] | None = None) -> Iterator[Any]:
+    """Yield the equations of a jaxpr and its sub-jaxprs.
+
+    A sub-jaxpr that several equations share is walked at each use. But if ``seen`` is given, each
+    jaxpr is walked once, and jaxprs with their `id` in ``seen`` are left out.
+    """
+    body = inner(jaxpr)
+    if seen is not None:
+        if id(body) in seen:
+            return
+        seen.add(id(body))
+    for equation in body.eqns:
+        yield equation
+        for sub in sub_jaxprs(equation):
+            yield from every_equation(sub, seen)
+
+
 def label(equation: Any) -> str:
     """Return a name for the sub-jaxprs of an equation, such as ``scan`` or ``jit(step)``."""
     name = equation.params.get("name")

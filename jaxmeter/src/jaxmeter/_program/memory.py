@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import os
 import statistics
@@ -29,7 +28,7 @@ from jaxmeter._measure.staging import staged
 from jaxmeter._program.buffers import compiled_with_buffers
 from jaxmeter._records.memory import Allocator, MemoryUse, Tradeoff, TradeoffPoint
 from jaxmeter._records.plain_data import checked
-from jaxmeter._records.record import Memory
+from jaxmeter._records.record import Memory, Scalar
 from jaxmeter.errors import JaxmeterError
 
 _BUFFERS_KEPT_COUNT = 100
@@ -162,7 +161,7 @@ def tradeoff(
     """
     checked("tradeoff", "repeat", repeat, Count)
     checked("tradeoff", "max_seconds", max_seconds, Limit)
-    points: list[TradeoffPoint] = []
+    measured: list[tuple[dict[str, Scalar], float, int | None]] = []
     failures: list[TradeoffPoint] = []
     name = ""
     for params in parameters:
@@ -186,17 +185,17 @@ def tradeoff(
             failures.append(TradeoffPoint(plain, None, None, False, failure))
         else:
             seconds = statistics.median(record.samples_seconds)
-            points.append(TradeoffPoint(plain, seconds, record.memory.temp_bytes, False))
-    sizes = [(point.seconds or 0.0, point.temp_bytes) for point in points]
-    ranked = [dataclasses.replace(points[n], is_best=best) for n, best in pareto_front(sizes)]
+            measured.append((plain, seconds, record.memory.temp_bytes))
+    front = pareto_front([(seconds, size) for _, seconds, size in measured])
+    ranked = [TradeoffPoint(*measured[n], is_best) for n, is_best in front]
     return Tradeoff(name, (*ranked, *failures), jax.__version__)
 
 
 def pareto_front(sizes: Sequence[tuple[float, int | None]]) -> Iterator[tuple[int, bool]]:
-    """Yield the position of each pair (seconds, bytes) and whether the pair is best.
+    """Yield the position of each pair (seconds, bytes), the fastest first, and whether it is best.
 
-    The fastest pair is first. A pair is best if it has fewer bytes than all pairs yielded before,
-    or if it is the fastest. A pair with unknown bytes is best only if it is the fastest.
+    The fastest pair is best, and so is each pair with fewer bytes than all pairs before it. Unknown
+    bytes count as infinite.
     """
     known = [(time, math.inf if size is None else size) for time, size in sizes]
     smallest = math.inf

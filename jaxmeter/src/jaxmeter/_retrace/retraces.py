@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 
-from jaxmeter._measure.case import Call, Case, name_of, split_call
+from jaxmeter._measure.case import Call, Case, case_of, name_of, split_call
 from jaxmeter._measure.counts import Events, counts, listening
 from jaxmeter._measure.failures import beginning_in_users_code, raise_from_call
 from jaxmeter._measure.phases import Clock, timed
@@ -61,34 +61,28 @@ def retraces(
     Exception
         Any exception that a call raises, with a note that names the call.
     """
-    first = []
-    if isinstance(fn, Case):
-        if fn.args or fn.kwargs:
-            first.append((fn.args, dict(fn.kwargs)))
-        jit_options = {**fn.jit_options, **jit_options}
-        fn = fn.fn
-    elif not callable(fn):
-        raise JaxmeterError(f"retraces: got fn={fn!r:.80}; give a callable or a Case")
+    case = case_of("retraces", fn)
+    name = name_of(case.fn)
+    first = [(case.args, dict(case.kwargs))] if case.args or case.kwargs else []
     if not first and isinstance(calls, tuple | list) and not calls:
         raise JaxmeterError(
-            f"retraces: got no calls of {name_of(fn)}; give the arguments of each call, such as "
-            f"jaxmeter.retraces({name_of(fn)}, [(x,), (y,)])"
+            f"retraces: got no calls of {name}; give the arguments of each call, such as "
+            f"jaxmeter.retraces({name}, [(x,), (y,)])"
         )
     if not isinstance(calls, Iterable) or isinstance(calls, (str, Mapping, jax.Array)):
         raise JaxmeterError(
             f"retraces: got calls of type {type(calls).__name__}; give a list with the "
             "arguments of each call, such as [(x,), (y,)]"
         )
-    case = prepared(Case(fn, jit_options=jit_options))
+    case = prepared(Case(case.fn, jit_options={**case.jit_options, **jit_options}))
     traced = _traced_calls(case, itertools.chain(first, calls), clock)
-    return Retraces(name_of(fn), tuple(traced), jax.__version__)
+    return Retraces(name, tuple(traced), jax.__version__)
 
 
 def call_arguments(given: Any, number: int) -> Call:
     """Return the positional and the keyword arguments of a call in the user's list of calls.
 
-    `given` is a tuple of arguments, or a pair (args, kwargs). Error messages contain `number`, the
-    position of the call.
+    Error messages contain `number`, the position of the call.
     """
     if not isinstance(given, tuple):
         raise JaxmeterError(
