@@ -35,10 +35,8 @@ _COMPARED_BYTES = 1_000_000
 
 
 def count_constants(closed_jaxpr: Any, lowered: jax.stages.Lowered | None = None) -> Constants:
-    """Count the captured arrays of a program.
-
-    If ``lowered`` is given, also count the embedded constants and the hidden arguments.
-    """
+    """Count the captured arrays of a program. If ``lowered`` is given, also count the embedded
+    constants and the hidden arguments."""
     arrays = tuple(description for _, description in captured_values(closed_jaxpr).values())
     constants = Constants(
         captured_bytes=sum(array.bytes for array in arrays),
@@ -59,11 +57,9 @@ def count_constants(closed_jaxpr: Any, lowered: jax.stages.Lowered | None = None
 
 
 def captured_values(closed_jaxpr: Any) -> dict[Hashable, tuple[Any, ConstantArray]]:
-    """Return the distinct arrays that a jaxpr and its sub-jaxprs capture, with descriptions.
-
-    The key of an array is its `identity`. The arrays that a jaxpr closes over come first, then the
-    arrays in its equations and their sub-jaxprs, then the arrays among its results.
-    """
+    """Return the distinct arrays that a jaxpr and its sub-jaxprs capture, by `identity`, with
+    descriptions. The arrays that a jaxpr closes over come first, then the arrays in its equations
+    and their sub-jaxprs, then the arrays among its results."""
     found: dict[Hashable, tuple[Any, ConstantArray]] = {}
     for array, where in _captured(closed_jaxpr, (), set()):
         key = identity(array)
@@ -100,7 +96,7 @@ def _is_captured(atom: Any) -> bool:
     """Return whether an atom of a jaxpr is a literal that was an array in the user's code.
 
     JAX also makes literals of Python scalars, such as the 2.0 of ``2.0 * x``. A literal of shape ()
-    is therefore treated as an array only if it is a `jax.Array`.
+    therefore counts only if it is a `jax.Array`.
     """
     value = getattr(atom, "val", None)  # a variable has no value
     return isinstance(value, jax.Array) or len(getattr(value, "shape", ())) > 0
@@ -109,9 +105,8 @@ def _is_captured(atom: Any) -> bool:
 def identity(array: Any) -> Hashable:
     """Return a key that is the same for every capture of an array while the array exists.
 
-    JAX wraps a numpy array in a new object at each use (``TypedNdArray``, up to JAX 0.7
-    ``LiteralArray``). The key of a numpy array is therefore made of its memory address, shape,
-    strides and dtype. So a view with another shape counts as a different array.
+    JAX wraps a numpy array in a new object at each use, so the key of a numpy array is made of its
+    memory address, shape, strides and dtype. A view with another shape counts as a different array.
     """
     if isinstance(array, jax.Array):
         return id(array)
@@ -135,10 +130,8 @@ def _array_bytes(array: Any) -> int:
 
 
 def hidden_arguments(lowered: jax.stages.Lowered) -> list[Any] | None:
-    """Return the arrays that JAX passes as hidden arguments, or None if JAX does not report them.
-
-    The list is empty unless JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS is set.
-    """
+    """Return the arrays that JAX passes as hidden arguments; None if JAX does not report them.
+    There are none unless JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS is set."""
     hidden = getattr(getattr(lowered, "_lowering", None), "const_args", None)
     return None if hidden is None else list(hidden)
 
@@ -148,10 +141,7 @@ class EmbeddedConstant:
     """A ``stablehlo.constant`` in a lowered program, with elements that are not all equal."""
 
     module: Any
-    """The module that contains the operation.
-
-    The module is kept because the operation uses the module's memory.
-    """
+    """The module that contains the operation; kept because the operation uses its memory."""
     operation: Any
     type: str
     """The type in MLIR's notation, such as ``tensor<64x3xf64>``."""
@@ -174,10 +164,8 @@ class EmbeddedConstant:
 
 
 def embedded_constants(lowered: jax.stages.Lowered) -> list[EmbeddedConstant]:
-    """Return the constants in the StableHLO of a program, in order.
-
-    Constants whose elements are all equal are left out.
-    """
+    """Return the constants in the StableHLO of a program, in order, without constants whose
+    elements are all equal."""
     module: Any = lowered.compiler_ir("stablehlo")
     found = _constants(module.operation)
     return [EmbeddedConstant(module, one, str(one.results[0].type)) for one in found]
@@ -196,9 +184,8 @@ def _constants(operation: Any) -> Iterator[Any]:
 def _is_splat(constant: Any) -> bool:
     """Return whether a ``stablehlo.constant`` has no elements or only equal elements.
 
-    The attribute ``is_splat`` is used if it can be read. Otherwise the operation is printed,
-    because the printer shortens the values unless they are all equal. Printing is slow: printing a
-    thousand operations takes seconds.
+    If the attribute ``is_splat`` cannot be read, the operation is printed, because the printer
+    shortens the values unless they are all equal. Printing a thousand operations takes seconds.
     """
     kind = constant.results[0].type
     if not kind.shape or 0 in kind.shape:
@@ -216,9 +203,9 @@ def embedded_counts(
 ) -> dict[Hashable, int]:
     """Count how often each captured array occurs among the embedded constants.
 
-    The counts have the keys of ``arrays``. An array whose elements are all equal has the count 0,
-    because it is embedded as a single element. Captured arrays with equal values cannot be
-    distinguished, so the embedded constants with these values are divided among the arrays.
+    An array whose elements are all equal has the count 0, because it is embedded as a single
+    element. Captured arrays with equal values cannot be distinguished, so the embedded constants
+    with these values are divided among the arrays.
     """
     counts = dict.fromkeys(arrays, 0)
     values = {key: plain(array) for key, array in arrays.items()}
@@ -252,10 +239,8 @@ def _digest_of(values: np.ndarray) -> bytes:
 
 
 def _digests_alone(arrays: list[Any]) -> Iterator[bytes | None]:
-    """Yield the digest of the constant that JAX embeds for each array.
-
-    Yield None for an array that JAX embeds as a single element, or does not embed as a constant.
-    """
+    """Yield the digest of the constant that JAX embeds for each array; None for an array that JAX
+    embeds as a single element, or does not embed as a constant."""
     if not arrays:
         return
     module: Any = jax.jit(lambda: arrays).lower().compiler_ir("stablehlo")

@@ -1,10 +1,8 @@
 """Estimate the time of constant folding.
 
-If an operation depends only on captured arrays, the compiler may evaluate it in every compile. This
-is called constant folding. XLA folds with an interpreter that can take thousands of times as long
-as the compiled program would. With JAX 0.10.2, folding a sort of 128 x 128 numbers took 2 to 5 s,
-and a sort of 1024 x 1024 numbers took three to four minutes. The estimates are right to the order
-of magnitude.
+If an operation depends only on captured arrays, the compiler may evaluate it in every compile, with
+an interpreter that can take thousands of times as long as the compiled program would. The estimates
+are right to the order of magnitude; README.md gives measured times.
 """
 
 from __future__ import annotations
@@ -35,10 +33,8 @@ def foldings(
     closed_jaxpr: Any, embedded: Collection[Hashable], least_seconds: float = ALARM_SECONDS
 ) -> tuple[Folding, ...]:
     """Return the operations that depend only on embedded arrays, the slowest to fold first.
-
-    ``embedded`` contains the `identity` of each embedded array. Operations with an estimated
-    folding time below ``least_seconds`` are left out.
-    """
+    ``embedded`` contains the `identity` of each array. Operations with an estimated folding time
+    below ``least_seconds`` are left out."""
     found = {}
     for equation, use in _on_constants(closed_jaxpr, set(), None, embedded):
         seconds = _seconds(equation)
@@ -58,9 +54,8 @@ def _on_constants(
     """Yield the equations that can be computed from embedded arrays alone, each with its line.
 
     ``given`` contains the inputs of ``jaxpr`` that can be computed from embedded arrays alone.
-    ``caller`` is the line that calls the surrounding jitted function. This line is used for all
-    equations inside the function, because the lines that JAX reports belong to the first trace of
-    the function.
+    ``caller`` is the line that calls the surrounding jitted function. All equations inside get this
+    line, because JAX reports the lines of the function's first trace.
     """
     body = inner(jaxpr)
     captured = {variable for variable, array in closed_over(jaxpr) if identity(array) in embedded}
@@ -96,10 +91,8 @@ def _on_constants(
 
 
 def _seconds(equation: Any) -> float:
-    """Return the estimated time of folding an equation, in seconds.
-
-    Return 0 for an equation that is folded quickly or not at all.
-    """
+    """Return the estimated time of folding an equation, in seconds; 0 for an equation that is
+    folded quickly or not at all."""
     name, params = equation.primitive.name, equation.params
     avals = [atom.aval for atom in equation.invars]
     shape: Any = tuple(getattr(avals[0], "shape", ()))

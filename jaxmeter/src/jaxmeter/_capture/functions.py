@@ -24,10 +24,8 @@ def unwrapped(fn: Any) -> Any:
 
 
 def cells(fn: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    """Yield the names and values of the variables that a function closes over.
-
-    Variables without a value are left out.
-    """
+    """Yield the names and values of the variables that a function closes over, without variables
+    that have no value."""
     for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
         try:
             yield name, cell.cell_contents
@@ -45,10 +43,8 @@ def defaults(fn: types.FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 def code_names(code: types.CodeType) -> Iterator[str]:
-    """Yield the names of the globals and attributes that a code object uses.
-
-    The names that nested functions use are included.
-    """
+    """Yield the names of the globals and attributes that a code object and its nested functions
+    use."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -56,11 +52,8 @@ def code_names(code: types.CodeType) -> Iterator[str]:
 
 
 def parameters(fn: Any) -> list[inspect.Parameter]:
-    """Return the parameters that a caller of a callable can set, or [] if the signature is unknown.
-
-    The result leaves out the ``self`` of a bound method, and the parameters that a partial sets by
-    position.
-    """
+    """Return the parameters that a caller can set, without the ``self`` of a bound method and the
+    parameters that a partial sets by position; [] if the signature is unknown."""
     if is_partial(fn):  # a library may have its own class of partials
         fn = functools.partial(fn.func, *fn.args, **fn.keywords)
     try:
@@ -71,10 +64,7 @@ def parameters(fn: Any) -> list[inspect.Parameter]:
 
 def positional_names(fn: Any) -> Iterator[str]:
     """Yield the names of a callable's positional parameters, then ``args[0]``, ``args[1]``, ...
-    without end.
-
-    If the callable has a parameter such as ``*xs``, the later names are ``xs[0]``, ``xs[1]``, ...
-    """
+    without end; with a parameter such as ``*xs``, the later names are ``xs[0]``, ``xs[1]``, ..."""
     rest = "args"
     for parameter in parameters(fn):
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):

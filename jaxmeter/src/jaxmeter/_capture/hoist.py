@@ -95,11 +95,8 @@ def _hoisted(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
 ) -> tuple[Callable[..., Any], dict[str, jax.Array]]:
-    """Hoist the captured arrays of ``fn``, which is jitted or not.
-
-    Return the new function, and a dictionary from the path of each array to the array. Each path
-    begins at ``holder``, the function that the user gave, or at an argument of this function.
-    """
+    """Return a function without the captured arrays of ``fn``, and these arrays by path. Each path
+    begins at ``holder``, the function that the user gave, or at an argument of this function."""
     name = name_of(holder)
     static = static_arguments(getattr(fn, "_jit_info", None))
     given = args, kwargs

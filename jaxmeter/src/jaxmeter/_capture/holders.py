@@ -1,8 +1,6 @@
-"""Find the arrays that a function can reach, the objects that hold them, and the arrays' paths.
-
-A path consists of names from the user's code. Examples are ``optical_path.coronagraph.cube``,
-``self.weights[0]``, ``default of scale``, ``partial argument cube`` and ``closure of apply: cube``.
-"""
+"""Find the arrays that a function can reach, the objects that hold them, and the arrays' paths,
+such as ``self.weights[0]``, ``default of scale``, ``partial argument cube`` or ``closure of apply:
+cube``."""
 
 from __future__ import annotations
 
@@ -60,17 +58,16 @@ UNKNOWN = Root("unknown", "")
 
 
 def held_arrays(fn: Callable[..., Any], arguments: Mapping[str, Any]) -> Iterator[Holder]:
-    """Yield the arrays that a function can reach, each once, the shortest paths first.
+    """Yield the arrays that a function can reach, each once, the shortest paths first, and then the
+    arrays of its arguments.
 
-    The search follows closure variables, defaults, partials, and the objects of bound methods. It
-    also follows the globals and module attributes that the code names. It continues inside the
-    functions, containers and objects that it finds, up to 50,000 objects with at most 10,000
-    members each. It cannot find arrays that the function makes itself or that a called function
-    returns.
+    The search follows closure variables, defaults, partials, the objects of bound methods, and the
+    globals and module attributes that the code names. It continues inside the objects that it
+    finds, up to 50,000 objects with at most 10,000 members each. It cannot find arrays that the
+    function makes itself or that a called function returns.
 
-    Arrays of the arguments come last. A static part of an argument, such as a callable in a
-    pytree's metadata, may contain an array. Such an array is embedded although the argument itself
-    is passed.
+    A static part of an argument, such as a callable in a pytree's metadata, may contain an array.
+    Such an array is embedded although the argument itself is passed.
     """
     walk = _Walk(fn)
     yield from walk.arrays()
@@ -134,8 +131,8 @@ class _Walk:
     def in_function(self, place: Holder) -> Iterator[Holder]:
         """Yield the objects that a Python function can reach.
 
-        The path of a closure variable or a default also names the function, unless the function is
-        the audited function, wraps the audited function, or is wrapped by it.
+        The path of a closure variable or a default also names the function, unless the function is,
+        wraps or is wrapped by the audited function.
         """
         fn = place.value
         owner = place.path
@@ -220,10 +217,8 @@ def _in_class(place: Holder) -> Iterator[Holder]:
 
 
 def _classes(cls: type) -> Iterator[Holder]:
-    """Yield a class and its base classes, but no classes of libraries such as JAX.
-
-    Methods and attributes of these classes may hold arrays.
-    """
+    """Yield a class and its base classes, which may hold arrays, but no classes of libraries such
+    as JAX."""
     for base in cls.__mro__:
         if not _is_library(base.__module__):
             yield Holder(base, base.__name__, Root("class", base.__name__))

@@ -18,13 +18,12 @@ Values = Mapping[Hashable, Any]
 
 
 def replay(closed_jaxpr: Any, values: Values, args: Sequence[Any]) -> list[Any]:
-    """Evaluate a jaxpr with ``values`` in place of its captured arrays.
+    """Evaluate a jaxpr with ``values`` in place of its captured arrays. This function may be
+    traced.
 
-    Sub-programs that capture some of these arrays are traced again and get the values as additional
-    operands. The other sub-programs are used as they are, except that some functions with a custom
-    derivative are also traced again. This function may itself be traced.
-
-    A `JaxmeterError` is raised if a sub-program that captures an array belongs to an unsupported
+    Sub-programs that capture some of these arrays are traced again, with the values as additional
+    operands. Some functions with a custom derivative are also traced again; other sub-programs are
+    used as they are. A sub-program that captures an array must not belong to an unsupported
     primitive, or to a jit with layouts.
     """
     body = inner(closed_jaxpr)
@@ -84,11 +83,8 @@ def _bind(equation: Any, operands: Sequence[Any], params: Mapping[str, Any]) -> 
 
 
 def _taking(closed_jaxpr: Any, held: Values) -> Callable[..., list[Any]]:
-    """Return a function that replays a jaxpr with other values for the captured arrays in ``held``.
-
-    The function takes these values as a sequence, in the order of ``held``, and then the arguments
-    of the jaxpr.
-    """
+    """Return a function that replays a jaxpr. It takes a sequence of values for the captured arrays
+    in ``held``, in this order, and then the arguments of the jaxpr."""
 
     def run(values: Sequence[Any], *args: Any) -> list[Any]:
         return replay(closed_jaxpr, dict(zip(held, values, strict=True)), args)

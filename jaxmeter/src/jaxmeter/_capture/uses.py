@@ -16,9 +16,9 @@ _DECORATORS_LINES_COUNT_LIMIT = 50
 
 
 def uses_of(closed_jaxpr: Any, wanted: Collection[Hashable]) -> dict[Hashable, tuple[Use, ...]]:
-    """Return the lines that use each captured array, in the order of the program.
+    """Return the lines that use each wanted array, by the array's `identity`, in the order of the
+    program.
 
-    ``wanted`` contains the `identity` of each array. The result maps these identities to lines.
     Arrays that are never used are left out. If an array is passed unchanged into a loop, a branch
     or a rematerialised function, the inner line that uses the array is returned.
     """
@@ -32,9 +32,7 @@ def _walk(
     jaxpr: Any, known: dict[Any, Hashable], wanted: Collection[Hashable], seen: set[Hashable]
 ) -> Iterator[tuple[Hashable, Use]]:
     """Yield the key of each wanted array with each line that uses the array, also in sub-jaxprs.
-
-    ``known`` contains the variables of ``jaxpr`` that stand for wanted arrays, with their keys.
-    """
+    ``known`` contains the variables of ``jaxpr`` that stand for wanted arrays, with their keys."""
     body = inner(jaxpr)
     own = {variable: identity(array) for variable, array in closed_over(jaxpr)}
     keys = known | {variable: key for variable, key in own.items() if key in wanted}
@@ -77,10 +75,8 @@ def _walk(
 
 
 def passed_operands(equation: Any) -> Iterator[tuple[Any, range]]:
-    """Yield each sub-jaxpr of an equation with the indices of the operands passed to it.
-
-    The operands reach the sub-jaxpr unchanged, as its first variables.
-    """
+    """Yield each sub-jaxpr of an equation with the indices of the operands that reach it unchanged,
+    as its first variables."""
     name, params, count = equation.primitive.name, equation.params, len(equation.invars)
     for sub in sub_jaxprs(equation):
         if name == "scan":
@@ -96,10 +92,8 @@ def passed_operands(equation: Any) -> Iterator[tuple[Any, range]]:
 
 
 def use_of(equation: Any) -> Use | None:
-    """Return the source line of an equation, or None if JAX does not report the line.
-
-    If an installed package made the equation, return the line that calls the package.
-    """
+    """Return the source line of an equation, or the line that calls the installed package that made
+    the equation; None if JAX does not report the line."""
     places = places_of_equation(equation)
     place = author_place(places)
     if place is None:
@@ -109,11 +103,8 @@ def use_of(equation: Any) -> Use | None:
 
 
 def _returned(jaxpr: Any) -> Use | None:
-    """Return the line that defines a function, or None if JAX does not report this line.
-
-    If a function returns a captured array directly, no equation uses the array. The line of the
-    definition is then shown as the use of the array.
-    """
+    """Return the line that defines a function, as the use of a captured array that the function
+    returns directly; None if JAX does not report the line."""
     information = getattr(jaxpr, "debug_info", None)
     match = _DEFINED.fullmatch(getattr(information, "func_src_info", None) or "")
     if match is None:

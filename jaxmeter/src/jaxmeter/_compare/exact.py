@@ -29,11 +29,9 @@ _VARIES = "varies from process to process"
 
 
 def compare_exact(records_a: Sequence[Record], records_b: Sequence[Record]) -> tuple[Exact, ...]:
-    """Compare all exact quantities that every record has.
-
-    The n-th records of both sides come from the same process or the same round. If the records come
-    from different versions of JAX, nothing is compared, because each version has its own compiler.
-    """
+    """Compare all exact quantities that every record has. The n-th records of both sides come from
+    the same process or the same round. Records from different versions of JAX are not compared,
+    because each version has its own compiler."""
     environments = [record.environment for record in (*records_a, *records_b)]
     if len({None if one is None else one.jax for one in environments}) > 1:
         return ()
@@ -42,10 +40,8 @@ def compare_exact(records_a: Sequence[Record], records_b: Sequence[Record]) -> t
 
 
 def compare_answers(answers: Sequence[Answers | None], tolerance: float = 0.0) -> tuple[Exact, ...]:
-    """Compare the answers of both functions in each process, bit by bit or within a tolerance.
-
-    The result has one element, or none if the answers of a process are not known.
-    """
+    """Compare the answers of both functions in each process, bit by bit or within a tolerance. The
+    result is empty if the answers of a process are not known; otherwise it has one element."""
     known = [one for one in answers if one is not None]
     if not known or len(known) < len(answers):
         return ()
@@ -58,11 +54,8 @@ def compare_answers(answers: Sequence[Answers | None], tolerance: float = 0.0) -
 
 
 def _is_near(one: Answers, tolerance: float) -> bool:
-    """Return whether two answers differ by at most ``tolerance`` times the largest number.
-
-    The largest number is taken from the first answer. Values that are NaN or infinite must be the
-    same in both answers. If ``tolerance`` is 0, return False.
-    """
+    """Return whether two answers differ by at most ``tolerance`` times the largest number of the
+    first answer, and have the same NaN and infinite values; False if ``tolerance`` is 0."""
     counts = one.a_not_finite_count, one.b_not_finite_count
     if one.max_difference is None or counts[0] != counts[1] or not one.is_not_finite_alike:
         return False

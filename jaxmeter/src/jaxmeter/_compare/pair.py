@@ -111,10 +111,8 @@ def measure_runs(runs: tuple[Run, Run], effort: Effort, *, swapped: bool) -> dic
 
 
 def _share_traces(a: Run, b: Run) -> bool:
-    """Return whether JAX would reuse the first function's trace for the second.
-
-    JAX does so if the caller jitted both functions, and both wrap the same Python function.
-    """
+    """Return whether JAX would reuse the first function's trace for the second: whether the caller
+    jitted both functions, and both wrap the same Python function."""
     fns = (a.case.fn, b.case.fn)
     wrapped = [getattr(fn, "__wrapped__", fn) for fn in fns]
     return all(isinstance(fn, jax.stages.Wrapped) for fn in fns) and wrapped[0] is wrapped[1]
@@ -174,10 +172,8 @@ def _block(run: Run, length: int) -> float:
 
 
 def _make_calls(run: Run, *, again: bool) -> None:
-    """Make the calls that follow a measurement, and record their traces and compiles.
-
-    If ``again`` is true, the caches are cleared and the function is warmed up first.
-    """
+    """Make the calls that follow a measurement, and record their traces and compiles. If ``again``
+    is true, first clear the caches and warm up the function."""
     if not run.calls:
         return
     run.progress.enter("calls")

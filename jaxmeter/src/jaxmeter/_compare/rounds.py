@@ -41,10 +41,8 @@ class SampleSummary:
 
     @property
     def error(self) -> float | None:
-        """Relative standard error of the median.
-
-        None if the scatter is unknown, or if there are fewer than `MIN_SAMPLES_COUNT` samples.
-        """
+        """Relative standard error of the median; None if the scatter is unknown, or for fewer than
+        `MIN_SAMPLES_COUNT` samples."""
         if self.std is None or self.count < MIN_SAMPLES_COUNT:
             return None
         return math.sqrt(math.pi / (2 * self.count)) * self.std / self.median

@@ -28,10 +28,8 @@ def advice(
     equations: Equations,
     closed_jaxpr: Any,
 ) -> tuple[CompileAdvice, ...]:
-    """Return the suggestions that apply, the largest possible saving first.
-
-    Each line gets at most one suggestion. If several apply to a line, the most specific is kept.
-    """
+    """Return the suggestions that apply, the largest possible saving first. Each line gets at most
+    one suggestion, the most specific one."""
     rows = list(rows)
     total = sum(row.seconds for row in rows)
     spent: Spent = defaultdict(float)
@@ -115,11 +113,8 @@ def _stacks(equations: Equations, spent: Spent) -> Iterator[CompileAdvice]:
 def _unrolled(
     equations: Equations, kernels: list[CompiledKernel], spent: Spent
 ) -> Iterator[CompileAdvice]:
-    """Yield advice for lines with many equations of one primitive and many kernels.
-
-    A long chain that the compiler fuses into one kernel gets no advice, because it compiles faster
-    than a loop.
-    """
+    """Yield advice for lines with many equations of one primitive and many kernels. A long chain
+    that becomes one kernel gets no advice, because it compiles faster than a loop."""
     kernels_count = Counter(kernel.source for kernel in kernels)
     by_line: dict[str, Counter[str]] = defaultdict(Counter)
     for (source, primitive), count in equations.counts.items():

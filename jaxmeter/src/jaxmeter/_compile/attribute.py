@@ -36,10 +36,8 @@ class Kernels:
     """The kernels of an optimised program, with the share of each source line in each kernel."""
 
     def __init__(self, text: str, before: str, equations: Equations) -> None:
-        """Read a program. ``text`` is its optimised HLO, and ``before`` is its original HLO.
-
-        ``equations`` are the equations of the program's jaxpr.
-        """
+        """Read a program: its optimised HLO ``text``, its HLO ``before`` optimisation, and the
+        equations of its jaxpr."""
         self._known = named_instructions(text)
         self._bodies = bodies(self._known.values())
         self._equations = equations
@@ -54,12 +52,9 @@ class Kernels:
             self._by_opcode[part.opcode].add(self.origin(part))
 
     def inside(self, kernel: str) -> list[Instruction]:
-        """Return the instructions of a kernel, without instructions that only move data.
-
-        If all instructions of the kernel only move data, return the instructions that become code.
-        If none becomes code, or if the kernel is a loop, return the kernel's own instruction.
-        Return an empty list if the kernel is not known.
-        """
+        """Return the instructions of a kernel that do more than move data, or else those that
+        become code, or else the kernel's own instruction. A loop has only its own instruction. The
+        list is empty if the kernel is not known."""
         instruction = self._instruction(kernel)
         if instruction is None:
             return []
@@ -85,10 +80,7 @@ class Kernels:
 
         XLA leaves some instructions without a source line, such as the parts of a cumulative sum.
         If at most half of the kernel's instructions have no line, these instructions are not
-        counted. Otherwise they all get the first origin that is found, from an instruction with a
-        line, or from an opcode that had only one origin before optimisation. The search begins in
-        this kernel, and continues in the instructions that make its operands, in the instructions
-        that use its result, and in the neighbours of these instructions.
+        counted. Otherwise they all get the origin from `_inferred`.
         """
         counts = Counter(map(self.origin, self.inside(kernel)))
         unknown = sum(count for origin, count in counts.items() if not origin.source)
@@ -97,7 +89,10 @@ class Kernels:
         return _shares(counts)
 
     def _inferred(self, kernel: str) -> Origin | None:
-        """Return the origin that `shares` gives to instructions without a line; None if unknown."""
+        """Return the first origin with a line, from an instruction, or from an opcode that had only
+        one origin before optimisation; None if there is none. The search begins in the kernel, and
+        continues in the instructions that make its operands or use its result, and in their
+        neighbours."""
         seen, waiting = {kernel}, [kernel]
         while waiting:
             name = waiting.pop(0)
@@ -145,8 +140,8 @@ def compile_rows(
 ) -> list[CompileRow]:
     """Return the rows of a compile. Their seconds sum to the seconds of the stages.
 
-    The seconds of the HLO passes are divided among the instructions before optimisation. The
-    seconds of constant folding are divided in proportion to the estimated times of ``foldings``.
+    HLO passes are divided among the instructions before optimisation, and constant folding in
+    proportion to the estimated times of ``foldings``.
     """
     all_kernels = [name for _, name in stages.seconds if name]
     compiled = [part for name in dict.fromkeys(all_kernels) for part in kernels.inside(name)]
@@ -176,10 +171,8 @@ def compile_rows(
 def rows_of(
     stage: Stage, seconds: float, shares: Shares, basis: Basis, kernel: str = ""
 ) -> list[CompileRow]:
-    """Return a row for each origin with its share of the seconds.
-
-    If ``shares`` is empty, return one row without an origin.
-    """
+    """Return a row for each origin with its share of the seconds; if ``shares`` is empty, return
+    one row without an origin."""
     return [
         CompileRow(
             stage=stage,
@@ -205,10 +198,8 @@ def _portions(counts: Mapping[Origin, float]) -> Shares:
 
 
 def _with_callers(program: list[Instruction]) -> list[Instruction]:
-    """Return the instructions that become code.
-
-    An instruction without a source line gets the source line of the call to its computation.
-    """
+    """Return the instructions that become code. An instruction without a source line gets the
+    source line of the call to its computation."""
     callers: dict[str, Instruction] = {}
     found = []
     for part in reversed(program):  # a computation comes before its calls

@@ -102,10 +102,8 @@ def compile_profile(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) ->
 
 
 def _trace_rows(sampler: Sampler, equations: Equations, seconds: float) -> list[CompileRow]:
-    """Return the rows of the trace: the samples by line, scaled to the time of the trace.
-
-    If there are no samples, divide the time in proportion to the number of equations of each line.
-    """
+    """Return the rows of the trace: the samples by line, scaled to the time of the trace. If there
+    are no samples, divide the time in proportion to the number of equations of each line."""
     total = sum(sampler.stacks.values())
     if not total:
         return _rows_by_equations("trace", equations, seconds)

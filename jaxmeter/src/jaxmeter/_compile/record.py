@@ -45,15 +45,7 @@ class Recording:
 
 
 def record_compile(lowered: jax.stages.Lowered) -> Recording:
-    """Compile a program without the persistent cache, and return the timed events of the compiler.
-
-    Raises
-    ------
-    FileError
-        If no temporary folder can be made.
-    RuntimeError
-        If another trace of `jax.profiler` is running.
-    """
+    """Compile a program without the persistent cache, and record the events of the compiler."""
     options = jax.profiler.ProfileOptions()
     options.python_tracer_level = 0
     options.host_tracer_level = _DETAILS_OF_COMPILERS_LEVEL

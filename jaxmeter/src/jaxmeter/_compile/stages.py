@@ -42,8 +42,8 @@ class StageSeconds(NamedTuple):
     passes: dict[str, float]
     """Seconds of each HLO pass."""
     unpaired_count: int
-    """The number of kernels for which no task of the compiler was found. If there is only one such
-    kernel, it is not counted, because the main thread may have compiled it without a task."""
+    """The number of kernels without a known task of the compiler. A single such kernel is not
+    counted, because the main thread may have compiled it without a task."""
 
 
 class Work(NamedTuple):
@@ -55,7 +55,6 @@ class Work(NamedTuple):
 
 
 def kernel_of(module: str) -> str:
-    """Return the name of the kernel that a module of the compiler contains."""
     return _MODULE.sub("", module)
 
 
@@ -154,10 +153,10 @@ def divide(
 ) -> defaultdict[Any, float]:
     """Return the seconds of work by key. Their sum is ``seconds``, the elapsed time.
 
-    ``workers`` is the work of the threads that compile kernels. If several threads work at a
-    moment, the moment is divided equally among them. ``main`` is the work of the thread that waits
-    for the workers. This work counts only while no worker works. The rest of the elapsed time has
-    the key ("other", "").
+    ``workers`` is the work of the threads that compile kernels. A moment in which several threads
+    work is divided equally among them. ``main`` is the work of the thread that waits for the
+    workers; it counts only while no worker works. The rest of the elapsed time has the key
+    ("other", "").
     """
     ends = [(at, 0, work) for work in workers for at in (work.start, work.end)]
     ends += [(at, 1, work) for work in main for at in (work.start, work.end)]

@@ -33,28 +33,25 @@ _SWITCH_SECONDS = 5e-4
 
 
 class Sampler:
-    """Sample the Python stack of the main thread, and add up the seconds of each stack.
-
-    Each sample stands for the time since the last sample.
+    """Sample the Python stack of the main thread, and add up the seconds since the last sample, by
+    stack.
 
     A second thread requests each sample, and the main thread takes the sample in the handler of a
-    signal. The second thread does not read the frames itself, because CPython 3.11 can crash if
-    another thread reads the frames of a running thread.
+    signal, because CPython 3.11 can crash if another thread reads the frames of a running thread.
     """
 
     def __init__(self) -> None:
         self.stacks: dict[tuple[Place, ...], float] = defaultdict(float)
-        """Seconds by stack. A stack begins with the innermost line. Samples without a line of the
-        user's code belong to the empty stack."""
+        """Seconds by stack, innermost line first; the empty stack has no line of the user."""
         self._last = 0.0
 
     @contextlib.contextmanager
     def sampling(self) -> Iterator[None]:
         """Sample while a ``with`` block runs.
 
-        No samples are taken outside the main thread, or if the program handles the signal itself.
-        If an event loop waits for signals, no samples are taken either, because the requests would
-        fill the pipe that wakes the loop.
+        No samples are taken outside the main thread, if the program handles the signal itself, or
+        if an event loop waits for signals, because the requests would fill the pipe that wakes the
+        loop.
         """
         if not _may_sample():
             yield
@@ -99,14 +96,13 @@ class Equations:
     """The equations of a jaxpr by source line.
 
     An equation inside a jitted function of JAX, such as ``jnp.where``, belongs to the line that
-    calls the function. The lines that JAX reports for the inner equations are not used: JAX traces
-    the function once and reuses its equations, so these lines may belong to another call.
+    calls the function. JAX traces the function once and reuses its equations, so the lines that JAX
+    reports for them may belong to another call.
     """
 
     def __init__(self, closed_jaxpr: Any) -> None:
         self.stacks: dict[str, list[Place]] = {}
-        """The first stack of lines that leads to each innermost line. A stack begins with the
-        innermost line."""
+        """The first stack of lines that leads to each innermost line, the innermost line first."""
         self.concatenated: Counter[str] = Counter()
         """The largest number of operands of a stack or concatenation, by line."""
         self.over_leaves: set[str] = set()
@@ -139,8 +135,7 @@ class Equations:
 
     @functools.cached_property
     def leafwise(self) -> set[str]:
-        """Lines for which a package's loop over pytree leaves makes more than half of the
-        equations."""
+        """Lines with most of their equations from a package's loop over pytree leaves."""
         every: Counter[str] = Counter()
         repeated: Counter[str] = Counter()
         for (source, _), count in self.counts.items():
@@ -149,11 +144,8 @@ class Equations:
         return {line for line, count in repeated.items() if count > every[line] / 2}
 
     def author(self, source: str) -> str:
-        """Return the line to show for `source`, the innermost line of a stack.
-
-        If `source` is a line of a package, return the line of the user's code that calls the
-        package.
-        """
+        """Return the line to show for `source`, the innermost line of a stack: if `source` is a
+        line of a package, the line of the user's code that calls the package."""
         place = author_place(self.stacks.get(source, []))
         return source if place is None else place.source
 

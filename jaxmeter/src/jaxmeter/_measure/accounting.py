@@ -15,11 +15,9 @@ _CLEAR_REFS = Path("/proc/self/clear_refs")
 
 
 def compiler_account(compiled: jax.stages.Compiled) -> dict[str, int | None]:
-    """Return the compiler's memory plan and the number of devices, as fields of `jaxmeter.Memory`.
-
-    A field is None if JAX does not report it. On CPU, no field includes the constants of the
-    program.
-    """
+    """Return the compiler's memory plan and the number of devices, as fields of `jaxmeter.Memory`;
+    a field is None if JAX does not report it. On CPU, no field includes the constants of the
+    program."""
     stats = compiled.memory_analysis()
     parts = ("argument", "output", "temp", "alias", "generated_code")
     plan = {f"{part}_bytes": getattr(stats, f"{part}_size_in_bytes", None) for part in parts}
@@ -42,11 +40,8 @@ def rss_bytes() -> int | None:
 
 
 def peak_rss_bytes() -> int:
-    """Return the peak resident set size of this process in bytes.
-
-    The peak is the maximum since the last successful call of `reset_peak_rss`. If there was no such
-    call, it is the maximum since the start of the process.
-    """
+    """Return the peak resident set size of this process in bytes, since the last successful call of
+    `reset_peak_rss`, or else since the start of the process."""
     # On Linux, exec does not reset ru_maxrss: a child of a large process would begin with the
     # parent's peak.
     peak = _status_bytes("VmHWM")
@@ -66,10 +61,8 @@ def reset_peak_rss() -> bool:
 
 
 def device_peak_bytes() -> int | None:
-    """Return the peak memory of the first device since the process began, in bytes.
-
-    Return None if the backend, such as CPU, does not report the peak.
-    """
+    """Return the peak memory of the first device since the process began, in bytes; None if the
+    backend, such as CPU, does not report the peak."""
     stats = jax.local_devices()[0].memory_stats()
     return None if stats is None else stats.get("peak_bytes_in_use")
 

@@ -71,11 +71,8 @@ def case_of(
     args: tuple[Any, ...] = (),
     kwargs: Mapping[str, Any] = FrozenDict(),
 ) -> Case:
-    """Return the `Case` that a public function got as an argument, or make a `Case` from a callable
-    and its arguments.
-
-    Error messages name ``call``, the public function.
-    """
+    """Return the `Case` that the public function ``call`` got, or make a `Case` from a callable and
+    its arguments."""
     if not isinstance(fn, Case):
         if not callable(fn):
             raise JaxmeterError(f"{call}: got fn={fn!r:.80}; give a callable or a Case")
@@ -89,10 +86,8 @@ def case_of(
 
 
 def numbers(call: str, what: str, named: Any) -> dict[str, float]:
-    """Return a mapping of names to numbers as a dictionary of floats.
-
-    Error messages begin with ``call`` and contain ``what``, the name of the mapping.
-    """
+    """Return a mapping of names to numbers as a dictionary of floats. Error messages begin with
+    ``call`` and contain ``what``, the name of the mapping."""
     advice = 'give a dictionary of numbers by name, such as {"error_relative": 1e-7}'
     if not isinstance(named, Mapping):
         raise JaxmeterError(f"{call}: got {what} of type {type(named).__name__}; {advice}")
@@ -108,20 +103,16 @@ def numbers(call: str, what: str, named: Any) -> dict[str, float]:
 
 
 def split_call(given: tuple[Any, ...]) -> Call:
-    """Return the positional and the keyword arguments of a call.
-
-    ``given`` is a tuple of positional arguments, or a pair (args, kwargs).
-    """
+    """Return the positional and the keyword arguments of a call from a tuple of positional
+    arguments, or from a pair (args, kwargs)."""
     if len(given) == 2 and isinstance(given[0], tuple) and isinstance(given[1], dict):
         return given
     return given, {}
 
 
 def name_of(fn: Any) -> str:
-    """Return a name for a callable: the name of its function, or else of its class.
-
-    The function may be inside a partial or a wrapper.
-    """
+    """Return the name of the function in a callable, which may be inside a partial or a wrapper, or
+    else the name of the callable's class."""
     while getattr(fn, "__name__", None) is None:
         inside = fn.func if is_partial(fn) else getattr(fn, "__wrapped__", None)
         if inside is None:
@@ -131,8 +122,7 @@ def name_of(fn: Any) -> str:
 
 
 def is_partial(fn: Any) -> bool:
-    """Return whether a callable is a partial: of functools, of JAX or of a library such as
-    equinox."""
+    """Return whether a callable is a partial of functools, JAX or a library such as equinox."""
     return (
         type(fn).__name__ in ("partial", "Partial")
         and callable(getattr(fn, "func", None))

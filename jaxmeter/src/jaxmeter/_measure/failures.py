@@ -49,13 +49,11 @@ def raise_from_call(
     *,
     where: str = "",
 ) -> NoReturn:
-    """Raise an error for a failed call of the user's function.
+    """Raise a clear `JaxmeterError` for a failed call of the user's function if its cause is known,
+    or else ``error`` with a note that names ``call``, the jaxmeter function that made the call.
 
-    A clear `JaxmeterError` is raised if the function is a compiled program, if the arguments do not
-    match the function's signature, or if a static argument has no hash. Otherwise ``error`` itself
-    is raised. A note on this error names ``call``, the jaxmeter function that made the call. If the
-    error is about a tracer, another note says what to try. ``where`` says which of several calls
-    failed, such as `` in call 2``.
+    If ``error`` is about a tracer, another note says what to try. ``where`` says which of several
+    calls failed, such as `` in call 2``.
     """
     if isinstance(fn, jax.stages.Compiled):
         raise JaxmeterError(
@@ -94,11 +92,9 @@ def raise_from_call(
 
 
 def is_for_filter_jit(value: Any) -> bool:
-    """Return whether a value is an equinox module with leaves that are not arrays.
-
-    Such leaves are, for example, functions or Python numbers. equinox.filter_jit holds such leaves
-    fixed, but jax.jit does not.
-    """
+    """Return whether a value is an equinox module with leaves that are not arrays, such as
+    functions or Python numbers. equinox.filter_jit holds such leaves fixed, but jax.jit does
+    not."""
     return any(base.__module__.startswith("equinox.") for base in type(value).__mro__) and any(
         not hasattr(leaf, "shape") for leaf in jax.tree.leaves(value)
     )
@@ -118,10 +114,8 @@ def _first_frame(
 
 
 def _unbound(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-    """Return the reason why arguments do not match the signature of a function.
-
-    Return an empty string if they match, or if the signature is unknown.
-    """
+    """Return why arguments do not match the signature of a function; empty if they match, or if the
+    signature is unknown."""
     try:
         signature = inspect.signature(fn)
     except (TypeError, ValueError):

@@ -1,10 +1,10 @@
 """Find the jitted function that a call reaches through methods, partials, objects and libraries.
 
-Libraries such as equinox and flax have their own jit. A function that such a library has jitted
-contains an inner function, made by `jax.jit`. A call passes the arrays in its arguments to the
-inner function, and may hold everything else fixed. For a method, the arrays in the object are also
-passed. jaxmeter traces the inner function with the arguments that a call passes. The traced program
-is therefore the program that a call runs.
+A function jitted by a library, such as equinox or flax, contains an inner function, made by
+`jax.jit`. A call passes the arrays in its arguments to the inner function, and may hold everything
+else fixed. For a method, the arrays in the object are also passed. jaxmeter traces the inner
+function with the arguments that a call passes, so the traced program is the program that a call
+runs.
 """
 
 from __future__ import annotations
@@ -22,30 +22,18 @@ _JaxJit = type(jax.jit(len))
 
 
 class _Left(BaseException):
-    """Raised to leave a library's function with a result, before the function runs its program.
-
-    The base class is not Exception, because the library might catch every Exception.
-    """
+    """Raised to leave a library's function with a result, before it runs its program. It is not an
+    Exception, because the library might catch every Exception."""
 
 
 class KnownJit:
-    """A wrapper around a callable that calls a jitted function, or that a library jitted.
+    """A callable ``fn`` that calls a jitted function or that a library jitted, with the methods
+    ``trace``, ``lower`` and ``clear_cache`` of a function made by `jax.jit`.
 
-    The wrapper has the methods ``trace``, ``lower`` and ``clear_cache`` of a function made by
-    `jax.jit`.
-
-    Parameters
-    ----------
-    fn : callable
-        The callable: a bound method, a partial, an object, or a function jitted by a library.
-    owner : object
-        The jitted function: ``fn`` itself, or the function that ``fn`` calls. JAX or a library
-        jitted it.
-    attribute : str
-        The attribute of a library's function that holds the `jax.jit` object; empty for a function
-        jitted by JAX.
-    args, keywords : tuple, mapping
-        The arguments that ``fn`` adds to the arguments of each call.
+    ``owner`` is the jitted function: ``fn`` itself, or the function that ``fn`` calls.
+    ``attribute`` is the attribute of a library's function that holds the `jax.jit` object; it is
+    empty for a function jitted by JAX. ``fn`` adds ``args`` and ``keywords`` to the arguments of
+    each call.
     """
 
     def __init__(
@@ -82,11 +70,8 @@ class KnownJit:
         return self.trace(*args, **kwargs).lower()
 
     def leave_with(self, use: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping) -> Any:
-        """Call the function with ``use`` in place of its `jax.jit` object; return the result of
-        ``use``.
-
-        The call ends as soon as ``use`` returns, so the program is not run.
-        """
+        """Call the function with ``use`` in place of its `jax.jit` object, and return the result of
+        ``use``. The call ends as soon as ``use`` returns, so the program is not run."""
         if not self.attribute:
             return self.call_with(use, args, kwargs)
 
@@ -116,12 +101,12 @@ class KnownJit:
 
 
 def jit_of(fn: Any) -> Any:
-    """Return the jitted function that a call of ``fn`` reaches, or None if none is found.
+    """Return the jitted function that a call of ``fn`` reaches; None if none is found, so that
+    jaxmeter must jit ``fn``.
 
-    The result is ``fn`` itself if ``fn`` was made by `jax.jit`. The result is a `KnownJit` for a
-    method, a partial or an object that calls a jitted function, and for a function jitted by a
-    library. Any other object with the methods of a jitted function is returned itself. Plain Python
-    functions are not searched. If the result is None, jaxmeter must jit ``fn``.
+    The result is ``fn`` itself if ``fn`` was made by `jax.jit` or has the methods of a jitted
+    function. The result is a `KnownJit` for a function jitted by a library, and for a method, a
+    partial or an object that calls a jitted function. Plain Python functions are not searched.
     """
     if isinstance(fn, (_JaxJit, KnownJit)):
         return fn
@@ -151,10 +136,8 @@ def _found(
 
 
 def attribute_of_jit(fn: Any) -> str | None:
-    """Return the name of the attribute that holds the `jax.jit` object of a library's function.
-
-    Return None if ``fn`` is not a function that a library has jitted.
-    """
+    """Return the name of the attribute that holds the `jax.jit` object of a function that a library
+    has jitted; None for any other object."""
     if not (hasattr(fn, "lower") and hasattr(fn, "__wrapped__")):
         return None
     own = getattr(fn, "__dict__", {}).items()

@@ -125,10 +125,8 @@ def measure_case(
     compiles: int,
     clock: Clock,
 ) -> None:
-    """Measure a case phase by phase, and put the measurements into ``progress``.
-
-    If a phase raises an exception, ``progress`` keeps the measurements made before.
-    """
+    """Measure a case phase by phase, and put the measurements into ``progress``, which keeps the
+    earlier measurements if a phase raises an exception."""
     run = Run(case, progress, clock)
     with listening(run.events):
         try:
@@ -146,11 +144,8 @@ def measure_case(
 
 
 def rejected_if_not_compiled(record: Record, *, cold: bool) -> Record:
-    """Return the record; reject it if the program came from the persistent cache.
-
-    If ``cold`` is true, also reject a program that was compiled before the measurement. The status
-    of a rejected record is ``rejected``.
-    """
+    """Return the record, with the status ``rejected`` if the program came from the persistent
+    cache, or if ``cold`` is true and the program was compiled before the measurement."""
     if record.counts.cache_hits_count:
         kind = "CacheHit"
         message = (
@@ -267,10 +262,8 @@ class Run:
         return jax.block_until_ready(self.jitted(*args, **kwargs))
 
     def recompile(self, count: int) -> None:
-        """Trace, lower and compile again ``count`` times.
-
-        The counts in the record do not include these traces and compiles.
-        """
+        """Trace, lower and compile again ``count`` times. The counts in the record do not include
+        these traces and compiles."""
         for _ in range(count):
             phases = timed_recompile(self.clock, self.jitted, self.case)
             self.progress.note(recompiles=(*self.progress.record.recompiles, phases))

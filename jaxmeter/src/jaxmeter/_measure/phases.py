@@ -41,7 +41,6 @@ def timed_recompile(clock: Clock, jitted: Any, case: Case) -> Phases:
 
 
 def retrace_error(name: str) -> RetraceError:
-    """Return the error for a function that was traced again for the same arguments."""
     return RetraceError(
         f"steady-state run of {name}: got another trace or compile for the same arguments; "
         "look for a static argument that does not equal itself, for state that the "

@@ -20,8 +20,8 @@ UNFINISHED = "Unfinished"
 class Progress:
     """A record under construction, which keeps the earlier measurements if a phase fails.
 
-    ``report`` is called with the unfinished record whenever a phase begins, and whenever `publish`
-    is called. The failure in an unfinished record names the current phase.
+    ``report`` is called with the unfinished record when a phase begins, and by `publish`. The
+    failure in an unfinished record names the current phase.
     """
 
     def __init__(self, record: Record, report: Callable[[Record], None] | None = None) -> None:
@@ -35,7 +35,6 @@ class Progress:
         self.publish()
 
     def note(self, **fields: Any) -> None:
-        """Set fields of the record."""
         self.record = dataclasses.replace(self.record, **fields)
 
     def note_in(self, section: str, **fields: Any) -> None:
@@ -65,20 +64,15 @@ _LONGEST = {"phase": 40, "kind": 120, "message": 2000, "traceback": 12_000, "out
 
 
 def capped(failure: Failure) -> Failure:
-    """Return a failure with its strings shortened and with unpaired surrogates replaced.
-
-    The strings come from the measured program, so they may have any length.
-    """
+    """Return a failure with its strings shortened and with unpaired surrogates replaced. The
+    strings come from the measured program, so they may have any length."""
     texts = {name: _capped(getattr(failure, name), limit) for name, limit in _LONGEST.items()}
     return Failure(**texts)
 
 
 def _capped(text: str, limit: int) -> str:
-    """Return a string, shortened to at most `limit` characters.
-
-    The middle of a longer string is left out. One quarter of the kept characters is the beginning
-    of the string, and three quarters are the end.
-    """
+    """Return a string, shortened to at most `limit` characters. One quarter of the kept characters
+    is the beginning of the string, and three quarters are its end."""
     if len(text) > limit:
         gap = " ... {} characters left out ... "
         kept = limit - len(gap.format(len(text)))

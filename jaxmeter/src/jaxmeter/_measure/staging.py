@@ -23,18 +23,8 @@ Static = tuple[Collection[int], Collection[str]]
 
 
 def staged(case: Case, call: str) -> tuple[Any, jax.stages.Lowered]:
-    """Trace and lower a case; return its closed jaxpr and its lowered program.
-
-    Error messages name ``call``, the jaxmeter function that needs the program, such as ``audit``.
-
-    Raises
-    ------
-    JaxmeterError
-        If the function, an argument or a jit option cannot be used, for example because a static
-        argument has no hash.
-    Exception
-        Any exception of tracing or lowering.
-    """
+    """Trace and lower a case; return its closed jaxpr and its lowered program. Error messages name
+    ``call``, the jaxmeter function that needs the program."""
     case = prepared(case)
     traced = trace(call, jitted(case)[0], case)
     return traced.jaxpr, traced.lower()
@@ -43,13 +33,10 @@ def staged(case: Case, call: str) -> tuple[Any, jax.stages.Lowered]:
 def prepared(case: Case) -> Case:
     """Return a case that JAX can trace.
 
-    If the callable only calls a jitted function, and the case has no jit options, the new case
-    contains the jitted function. For example, the callable may be a jitted method, or a function
-    that another library has jitted.
-
-    If the callable is not jitted, the new case holds some leaves of the arguments fixed: all leaves
-    that are neither arrays nor numbers. Such leaves of the answer become None. The case is returned
-    unchanged if there are no such leaves, or if its jit options name static arguments.
+    A callable that only calls a jitted function, such as a jitted method, is replaced by the jitted
+    function, unless the case has jit options. If the callable is not jitted, all leaves of the
+    arguments that are neither arrays nor numbers are held fixed, unless the jit options name static
+    arguments. Such leaves of the answer become None.
     """
     jit = jit_of(case.fn)
     if jit is not None and (jit is case.fn or not case.jit_options):
@@ -73,10 +60,8 @@ def prepared(case: Case) -> Case:
 
 
 def trace(call: str, jitted: Any, case: Case) -> Any:
-    """Trace a prepared case.
-
-    Error messages name ``call``, the jaxmeter function that needs the trace.
-    """
+    """Trace a prepared case. Error messages name ``call``, the jaxmeter function that needs the
+    trace."""
     try:
         return jitted.trace(*case.args, **case.kwargs)
     except Exception as error:
@@ -84,17 +69,11 @@ def trace(call: str, jitted: Any, case: Case) -> Any:
 
 
 def jitted(case: Case) -> tuple[Any, ExecutionCounter | None]:
-    """Return the jitted function of a case, and a counter of the runs of its Python body.
+    """Return the jitted function of a case, and a counter of the runs of its Python body; the
+    counter is None if the function was already jitted.
 
-    A function that is already jitted is returned unchanged, and the counter is None. A plain
-    function is wrapped in the counter and then jitted. The wrapper makes JAX trace the function
-    again. Without the wrapper, JAX might use an earlier trace, although a global array may have
-    changed since that trace.
-
-    Raises
-    ------
-    JaxmeterError
-        If the function is already jitted and the case has jit options.
+    The wrapper of the counter makes JAX trace the function again. Without the wrapper, JAX might
+    use an earlier trace, although a global array may have changed since that trace.
     """
     if not isinstance(case.fn, jax.stages.Wrapped):
         counter = ExecutionCounter(case.fn)
@@ -138,11 +117,8 @@ def split(
     kwargs: Mapping[str, Any],
     static: Static = ((), ()),
 ) -> tuple[dict[int, Any], Call]:
-    """Return the leaves that JAX cannot trace, and the arguments without these leaves.
-
-    The first value maps the position of each such leaf to the leaf. Each static argument counts as
-    one such leaf. In the returned arguments, None replaces each of these leaves.
-    """
+    """Return the leaves that JAX cannot trace, by their positions, and the arguments with None in
+    place of these leaves. Each static argument counts as one such leaf."""
     leaves, tree = _flat(_marked(args, kwargs, static))
     fixed = {
         number: leaf

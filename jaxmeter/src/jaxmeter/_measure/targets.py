@@ -1,7 +1,5 @@
-"""Import functions that are named as ``package.module:function`` or ``path/to/file.py:function``.
-
-A command line or a benchmark case names its functions in this form.
-"""
+"""Import functions that a command line or a benchmark case names as ``package.module:function`` or
+``path/to/file.py:function``."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ _TARGET = re.compile(rf"({_NAME}|.*\.py):{_NAME}")
 
 
 def is_target(text: str) -> bool:
-    """Return whether a string has the form ``package.module:function`` or ``file.py:function``."""
+    """Return whether a string has the `TARGET_FORM`."""
     return _TARGET.fullmatch(text) is not None
 
 
@@ -34,10 +32,8 @@ def split_target(target: str) -> tuple[str, str]:
 
 
 def module_of(target: str) -> ModuleType:
-    """Return the module of a target: import it by its name, or run its file.
-
-    A file is not run as ``__main__``. It is run only once in a process, unless a run fails.
-    """
+    """Import the module of a target by its name, or run its file, but not as ``__main__``. A file
+    is run only once in a process, unless a run fails."""
     where, _ = split_target(target)
     if not where.endswith(".py"):
         return importlib.import_module(where)
@@ -60,11 +56,8 @@ def module_of(target: str) -> ModuleType:
 
 
 def _module_name(path: Path) -> str:
-    """Return a module name for a file.
-
-    The module name is the file name without ``.py``. If another module has this name, the folder of
-    the file is added.
-    """
+    """Return a module name for a file: the file name without ``.py``, with the folder of the file
+    if another module has this name."""
     name = path.stem
     if name in sys.modules:
         found: Any = sys.modules[name]
@@ -124,13 +117,7 @@ def resolve(
 def check_parameters(
     call: str, fn: Callable[..., Any], target: str, parameters: Iterable[str]
 ) -> None:
-    """Check that the function of a target takes keyword arguments of these names.
-
-    Raises
-    ------
-    JaxmeterError
-        If the function does not take one of the arguments.
-    """
+    """Check that the function of a target takes keyword arguments of these names."""
     for name in parameters:
         if not takes(fn, name):
             raise JaxmeterError(

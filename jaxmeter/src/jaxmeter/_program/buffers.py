@@ -46,15 +46,9 @@ def buffers_in(
 ) -> tuple[tuple[Buffer, ...], Source]:
     """Return the buffers of a program, the largest first, and their source.
 
-    The source is ``assignment`` if the assignment contains buffers. Otherwise the source is
-    ``instructions``, and each buffer is the result of an instruction outside fusions.
-
-    Parameters
-    ----------
-    assignment : str
-        The text of XLA's buffer assignment; may be empty.
-    program : iterable of Instruction
-        The instructions of the optimised program. They give the operation and scope of each buffer.
+    The source is ``assignment`` if XLA's buffer assignment contains buffers. Otherwise the source
+    is ``instructions``, and each buffer is the result of an instruction outside fusions. The
+    instructions of the optimised ``program`` give the operation and scope of each buffer.
     """
     known = {instruction.name: instruction for instruction in program}
     found = list(_assigned(assignment, known))
@@ -115,10 +109,8 @@ def _assigned(text: str, known: Mapping[str, Instruction]) -> Iterator[Buffer]:
 
 
 def _kind(text: str) -> Kind | None:
-    """Return the kind of buffer in an allocation, from XLA's description of the allocation.
-
-    Return None for the thread-local memory of a single operation.
-    """
+    """Return the kind of buffer in XLA's description of an allocation; None for the thread-local
+    memory of a single operation."""
     if "parameter" in text and "maybe-live-out" not in text:
         return "argument"
     if "thread-local" in text:

@@ -64,16 +64,13 @@ class Instruction:
     arguments: str
     """The text in the parentheses after the opcode: operands, or the value of a constant."""
     calls: str
-    """The computation that a fusion, call, loop, reduction or similar instruction calls; empty for
-    other instructions."""
+    """The computation that a fusion, call, loop, reduction or the like calls; else empty."""
     fusion_kind: str
-    """``kLoop``, ``kInput``, ``kOutput`` or ``kCustom``; empty if the instruction is not a
-    fusion."""
+    """``kLoop``, ``kInput``, ``kOutput`` or ``kCustom`` of a fusion; else empty."""
     call_target: str
-    """The name of the foreign function that a custom call calls; empty for other instructions."""
+    """The name of the foreign function that a custom call calls; else empty."""
     op_name: str
-    """JAX's name for the operation, without the outermost function, such as
-    ``transpose(jvp(layer))/dot_general``."""
+    """JAX's name without the outermost function, such as ``transpose(jvp(layer))/dot_general``."""
     source: str
     """The source line, such as ``/path/file.py:12``; empty if the compiler gives no source line."""
     is_inherited: bool = False
@@ -81,13 +78,11 @@ class Instruction:
 
     @property
     def operands(self) -> list[str]:
-        """The names of the operands."""
         return _NAME.findall(self.arguments)
 
     @property
     def scope(self) -> str:
-        """The named scopes in `op_name`, the outermost first: ``far_field/tile``; empty if there
-        are none."""
+        """The named scopes in `op_name`, the outermost first, such as ``far_field/tile``."""
         return named_scopes(self.op_name)
 
     @property
@@ -180,13 +175,12 @@ def bodies(every: Iterable[Instruction]) -> dict[str, list[Instruction]]:
 
 
 def named_instructions(text: str) -> dict[str, Instruction]:
-    """Return the instructions of an HLO module by name; fill in each missing `op_name`.
+    """Return the instructions of an HLO module by name; fill in each missing `op_name` with its
+    `source`.
 
-    A fusion, call, loop or reduction without an `op_name` gets the `op_name` and `source` of the
-    root of the computation that it calls. If the root has no `op_name` either, the most frequent
-    `op_name` in that computation is used. If that computation has no `op_name`, and for any other
-    instruction, the `op_name` and `source` come from an operand, or from an instruction from which
-    an operand was computed. If no such instruction is found, nothing is filled in.
+    Both come from the computation that the instruction calls (see `_named_part`), or else from an
+    operand, or from an instruction from which an operand was computed. If no such instruction is
+    found, nothing is filled in.
     """
     known = {instruction.name: instruction for instruction in instructions(text)}
     parts = {name: _named_part(body) for name, body in bodies(known.values()).items()}
@@ -203,11 +197,8 @@ def named_instructions(text: str) -> dict[str, Instruction]:
 
 
 def _named_part(body: Iterable[Instruction]) -> Instruction | None:
-    """Return the instruction that gives its `op_name` to the caller of a computation.
-
-    The result is the root of the computation if the root has an `op_name`, or else an instruction
-    with the most frequent `op_name`. Return None if no instruction has an `op_name`.
-    """
+    """Return the root of a computation if it has an `op_name`, or else an instruction with the most
+    frequent `op_name`; None if no instruction has an `op_name`."""
     named = [part for part in body if part.op_name]
     if not named:
         return None
@@ -223,10 +214,8 @@ def _origin(
     steps: Iterator[int],
     depth: int = 4,
 ) -> Instruction | None:
-    """Return the instruction that supplies the missing `op_name` of another instruction.
-
-    Return None if no such instruction is found.
-    """
+    """Return the instruction that supplies the missing `op_name` of another instruction; None if no
+    such instruction is found."""
     inside = parts.get(instruction.calls)
     if inside is not None:
         return inside
@@ -307,10 +296,8 @@ _TABLES_TEXT = re.compile(rf"^(?:{'|'.join(_TABLES)})\n(?:.+\n)*", re.MULTILINE)
 
 
 def strip_hlo(text: str) -> str:
-    """Return HLO text without source lines, scopes, the module's name and XLA's own digest.
-
-    These parts can change even if the program does not.
-    """
+    """Return HLO text without source lines, scopes, the module's name and XLA's own digest, which
+    can change even if the program does not."""
     text = _XLA_FINGERPRINT.sub("", _TABLES_TEXT.sub("", _METADATA.sub("", text)))
     return re.sub(r"^HloModule [^,\n]+", "HloModule", text, flags=re.MULTILINE)
 

@@ -7,19 +7,14 @@ from typing import Any
 
 
 def inner(jaxpr: Any) -> Any:
-    """Return the open jaxpr inside a closed jaxpr; return an open jaxpr as it is.
-
-    From JAX 0.12 on, closed and open jaxprs have the same type.
-    """
+    """Return the open jaxpr inside a closed jaxpr; return an open jaxpr as it is. From JAX 0.12 on,
+    closed and open jaxprs have the same type."""
     return getattr(jaxpr, "jaxpr", jaxpr)
 
 
 def sub_jaxprs(equation: Any) -> Iterator[Any]:
-    """Yield every jaxpr, closed or open, in the parameters of an equation.
-
-    Primitives with such parameters are jit, scan, cond, while, custom_jvp, custom_vjp, remat,
-    shard_map and others.
-    """
+    """Yield every jaxpr, closed or open, in the parameters of an equation: of jit, scan, cond,
+    while, custom_jvp, custom_vjp, remat, shard_map and others."""
     for parameter in equation.params.values():
         yield from _jaxprs_in(parameter)
 
@@ -60,10 +55,8 @@ def label(equation: Any) -> str:
 
 
 def scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
-    """Return how many operands of a scan are constants, and how many are carried.
-
-    The scan iterates over the remaining operands.
-    """
+    """Return how many operands of a scan are constants, and how many are carried. The scan iterates
+    over the remaining operands."""
     if "num_consts" in params:
         return params["num_consts"], params["num_carry"]
     consts, carries, _ = params["ft_in"].unpack()  # JAX 0.12
@@ -71,11 +64,8 @@ def scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def equations_count(jaxpr: Any) -> int:
-    """Count the equations in a jaxpr and its sub-jaxprs.
-
-    An equation that contains a sub-jaxpr is counted once, in addition to the equations of the
-    sub-jaxpr. A sub-jaxpr that several equations share is counted at each use.
-    """
+    """Count the equations in a jaxpr and its sub-jaxprs. A sub-jaxpr is counted at each use, in
+    addition to the equation that contains it."""
     known: dict[int, int] = {}  # by id, so that a shared jaxpr is walked once
 
     def count(jaxpr: Any) -> int:

@@ -15,15 +15,8 @@ _CALLBACK = re.compile(r'custom_call_target="\w*callback')
 
 
 def describe_program(closed_jaxpr: Any, compiled: jax.stages.Compiled | None = None) -> Program:
-    """Return the size of a program; quantities that are not known are None.
-
-    Parameters
-    ----------
-    closed_jaxpr : jax.extend.core.ClosedJaxpr or None
-        The traced program. If it is None, the equations of the jaxpr are not counted.
-    compiled : jax.stages.Compiled, optional
-        The same program, compiled. If it is left out, only the equations are counted.
-    """
+    """Return the size of a program: its equations from the closed jaxpr, and all other quantities
+    from the compiled program. Quantities that are not known are None."""
     found: dict[str, Any] = {}
     if closed_jaxpr is not None:
         found["jaxpr_equations_count"] = equations_count(closed_jaxpr)

@@ -24,8 +24,7 @@ class Call(NamedTuple):
 
     fn: Any
     signature: Signature | None
-    """The properties of the call. None if the call is inside another transformation. In this
-    case, the arguments on the stack differ from the arguments in the source line."""
+    """None if the call is inside another transformation, which replaces the arguments."""
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = MappingProxyType({})
     static: tuple[set[int], set[str]] = (set(), set())
@@ -37,8 +36,7 @@ class Explanation(NamedTuple):
 
     kind: Literal["first", "again", "JAX's own", "not known"]
     causes: tuple[Difference, ...] = ()
-    """The differences from an earlier call. Empty if there is no earlier call, or if no difference
-    is known."""
+    """The known differences from an earlier call; empty if there is no earlier call."""
 
 
 @dataclasses.dataclass
@@ -56,13 +54,11 @@ class Group:
     objects: list[weakref.ref | None] = dataclasses.field(default_factory=list)
     """A weak reference to each traced function; None if such a reference is not possible."""
     kinds: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)
-    """The kinds of the traced functions. Each kind is a tuple: a text such as ``a lambda`` or
-    ``a partial``, then the code objects from `_wrapping`."""
+    """Tuples of a text such as ``a lambda`` or ``a partial``, and the code from `_wrapping`."""
     calls: list[tuple[int, Signature]] = dataclasses.field(default_factory=list)
     """Each call that was traced or compiled, with the position of its function in `objects`."""
     loops: list[tuple[places.Place, Signature]] = dataclasses.field(default_factory=list)
-    """Each traced call of a loop or branch, such as `jax.lax.scan`, outside of any jit, with the
-    source line of the call."""
+    """Each traced call of a loop or branch outside of any jit, with its source line."""
     causes: dict[Difference, None] = dataclasses.field(default_factory=dict)
 
     @property
@@ -88,11 +84,8 @@ class Group:
         return len(self.objects) - 1
 
     def explain(self, call: Call | None, at: places.Place, *, traced: bool) -> Explanation:
-        """Explain the trace or compile that a call led to.
-
-        Add the causes to `causes`, except for functions of JAX. `at` is the calling line. `traced`
-        is True for a trace, and False for a compile.
-        """
+        """Explain the trace (if `traced` is true) or compile that a call at the line `at` led to;
+        add the causes to `causes`, except for functions of JAX."""
         if call is None or call.signature is None:
             return Explanation("JAX's own" if self.is_jax else "not known")
         if self.is_jax:
@@ -115,11 +108,8 @@ class Group:
         return Explanation("again" if same or found else "first", found)
 
     def _explain_loop(self, now: Signature, at: places.Place) -> Explanation:
-        """Explain the trace of a loop or branch outside of any jit.
-
-        If an earlier call at the same line had the same arguments, the loop or branch was traced
-        again because its body is a new function object.
-        """
+        """Explain the trace of a loop or branch outside of any jit: if an earlier call at the same
+        line had the same arguments, the body is a new function object."""
         earlier = [before for line, before in self.loops if line == at]
         self.loops.append((at, now))
         if earlier and not causes(now, earlier)[1]:
@@ -161,11 +151,8 @@ def code_of(fn: Any) -> types.CodeType | None:
 
 
 def _wrapping(fn: Any) -> Iterator[types.CodeType]:
-    """Yield the code of a function, then the code of each JAX function in its closure.
-
-    All wrappers made by JAX have the same code. Only their closures, which contain the
-    transformation, differ.
-    """
+    """Yield the code of a function, then the code of each JAX function in its closure. All wrappers
+    made by JAX have the same code; only their closures, with the transformation, differ."""
     if isinstance(fn, types.FunctionType):
         yield fn.__code__
         for _, held in cells(fn):

@@ -41,11 +41,9 @@ class Leaf(NamedTuple):
     dtype: str
     weak_type: bool
     placement: str
-    """The array's device or sharding, and whether the array is committed to it. Empty for a value
-    that is on no device."""
+    """The array's device or sharding, and whether it is committed; empty for other values."""
     number: Any
-    """The value of a Python number; None for an array. `jax.jit` traces the number, while jits of
-    other libraries may make the number static."""
+    """The value of a Python number, which a library's jit may make static; None for an array."""
 
 
 class Static(NamedTuple):
@@ -58,8 +56,7 @@ class Argument(NamedTuple):
     """An argument of a call."""
 
     form: str
-    """``by position``, ``by keyword``, or ``left out`` for a static argument that the call does not
-    give, so that it has its default value."""
+    """``by position``, ``by keyword``, or ``left out`` for a static argument with its default."""
     tree: Any
     """The structure of the argument's pytree; None if the argument is static."""
     parts: dict[str, Leaf | Static]
@@ -76,11 +73,8 @@ class Signature:
 
 
 def static_arguments(information: Any) -> tuple[set[int], set[str]]:
-    """Return the positions and the names of the static arguments of a jitted function.
-
-    `information` is the function's attribute ``_jit_info``. If `information` is None, both sets are
-    empty.
-    """
+    """Return the positions and the names of the static arguments of a jitted function, from its
+    attribute ``_jit_info``; both sets are empty if `information` is None."""
     return (
         set(getattr(information, "static_argnums", None) or ()),
         set(getattr(information, "static_argnames", None) or ()),
@@ -93,10 +87,8 @@ def signature(
     kwargs: Mapping[str, Any],
     static: tuple[set[int], set[str]] = (set(), set()),
 ) -> Signature:
-    """Return the properties of a call that decide whether JAX retraces or recompiles.
-
-    `static` has the positions and names of the static arguments, from `static_arguments`.
-    """
+    """Return the properties of a call that decide whether JAX retraces or recompiles. `static`
+    comes from `static_arguments`."""
     numbers, names = static
     numbers = {n % len(args) if args and -len(args) <= n < 0 else n for n in numbers}
     arguments = {
@@ -121,10 +113,9 @@ def causes(now: Signature, earlier: list[Signature]) -> tuple[int, tuple[Differe
     There are four groups of differences: arguments, placements, Python numbers and options. Only
     the first group that is not empty is returned. If all groups are empty, no difference is known.
 
-    The nearest call has the fewest differences of arguments. If several calls have equally few
-    differences, the sum of the weights in `_SEVERITY` decides. If no argument differs, the numbers
-    of differences in the other groups decide, in order. If calls are still equal, the latest call
-    is taken.
+    The nearest call has the fewest differences of arguments, then the smallest sum of the weights
+    in `_SEVERITY`. If no argument differs, the numbers of differences in the other groups decide,
+    in order. Of equal calls, the latest is taken.
     """
     ranked = []
     for number, before in enumerate(earlier):
@@ -237,11 +228,8 @@ def _same(before: Any, now: Any) -> bool:
 
 
 def _made_again(before: Any, now: Any) -> bool:
-    """Return whether two unequal objects are probably the same thing created twice.
-
-    The result is True for two functions with the same code. It is also True for two objects of the
-    same type if the type defines no ``__eq__``.
-    """
+    """Return whether two unequal objects are probably the same thing created twice: functions with
+    the same code, or objects of a type that defines no ``__eq__``."""
     code = getattr(before, "__code__", None)
     if code is not None:
         return code is getattr(now, "__code__", None)

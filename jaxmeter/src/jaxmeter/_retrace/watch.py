@@ -118,10 +118,8 @@ def _frames() -> list[types.FrameType]:
 
 
 def _call(frames: list[types.FrameType]) -> Call | None:
-    """Return the innermost call of a jitted function, from the local variables of JAX's frames.
-
-    Return None if no frame has these variables.
-    """
+    """Return the innermost call of a jitted function, from the local variables of JAX's frames;
+    None if no frame has these variables."""
     for number, frame in enumerate(frames):
         if owner(frame.f_code.co_filename) != "JAX":
             continue
@@ -145,11 +143,8 @@ def _call(frames: list[types.FrameType]) -> Call | None:
 def _library_call(
     fn: Any, frames: list[types.FrameType]
 ) -> tuple[Any, tuple[Any, ...], dict[str, Any]] | None:
-    """Find the callable of a library, such as equinox, that passed `fn` to `jax.jit`.
-
-    Return the callable, and the positional and keyword arguments of its call. Return None if no
-    such callable is on the stack.
-    """
+    """Return the callable of a library, such as equinox, that passed `fn` to `jax.jit`, with the
+    positional and keyword arguments of its call; None if it is not on the stack."""
     for frame in frames:
         if frame.f_code.co_name != "__call__":
             continue
@@ -162,11 +157,8 @@ def _library_call(
 
 
 def _line(frames: list[types.FrameType]) -> Place:
-    """Return the innermost line on the stack outside installed packages and Python's own library.
-
-    If there is no such line, return the innermost line of a package other than JAX and jaxmeter, or
-    else of Python's own library.
-    """
+    """Return the innermost line of the user's code on the stack, or else of a package other than
+    JAX and jaxmeter, or else of Python's own library."""
     places = [Place(f.f_code.co_filename, f.f_lineno or 0, f.f_code.co_name) for f in frames]
     places = [place for place in places if owner(place.file) not in ("JAX", "jaxmeter")]
     own = [place for place in places if owner(place.file) != "Python"]

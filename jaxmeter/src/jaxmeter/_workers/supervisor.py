@@ -1,10 +1,10 @@
 """Supervise a worker: end every process that the worker leaves behind, then exit as the worker did.
 
 A worker process forks once, before it imports any part of its task. The child does the work, and
-the parent becomes the supervisor and waits for the child. On Linux, the supervisor also ends the
-descendants of the child, even in other sessions: if the parent of a descendant ends, the supervisor
-becomes the new parent (PR_SET_CHILD_SUBREAPER of prctl(2)). On other systems, the supervisor ends
-only the worker, and the process that started the supervisor kills the process group.
+the parent becomes the supervisor. On Linux, the supervisor also ends the descendants of the child
+in other sessions, because it becomes their parent when their parent ends (PR_SET_CHILD_SUBREAPER of
+prctl(2)). On other systems, it ends only the child, and the process that started it kills the
+process group.
 """
 
 from __future__ import annotations
@@ -67,10 +67,8 @@ def _exit_code_of(child: int) -> int:
 
 
 def _end_children(child: int) -> None:
-    """Kill the child and all other children of this process.
-
-    Repeat this until no child is left, or until `_ENDING_SECONDS` have passed.
-    """
+    """Kill the child and all other children of this process, until no child is left, or until
+    `_ENDING_SECONDS` have passed."""
     listed = Path(f"/proc/self/task/{os.getpid()}/children")
     with contextlib.suppress(ProcessLookupError):
         os.kill(child, signal.SIGKILL)
