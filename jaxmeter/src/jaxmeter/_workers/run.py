@@ -28,6 +28,8 @@ def run_case(case: BenchmarkCase) -> Record:
     ------
     JaxmeterError
         If the argument is not a `BenchmarkCase`.
+    FileError
+        If no temporary folder can be made, or the task cannot be written into it.
 
     Notes
     -----

@@ -12,15 +12,17 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from jaxmeter._measure.benchmark import BenchmarkCase
 from jaxmeter._measure.environment import host_environment, jax_environment
 from jaxmeter._measure.progress import Progress
 from jaxmeter._measure.targets import check_parameters, resolve
+from jaxmeter._records.files import RECORD_BYTES
 from jaxmeter._records.plain_data import PlainData
 from jaxmeter._records.record import Record
-from jaxmeter._workers.processes import ANSWER_BYTES, mark_worker
+from jaxmeter._workers.processes import ANSWER, TASK, mark_worker
 from jaxmeter._workers.supervisor import fork_supervised
 from jaxmeter.errors import JaxmeterError
 
@@ -33,44 +35,30 @@ def run_worker(task_type: type[PlainData], work: Callable[..., PlainData]) -> No
     ``work(task, report)`` returns the answer. It may call ``report`` with an unfinished answer,
     which becomes the answer if the process ends early. `processes.in_worker` starts this process.
     """
-    answers = int(sys.argv.pop())
-    os.set_inheritable(answers, False)
-    token, _, task = sys.stdin.buffer.read().partition(b"\n")
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    folder = Path(sys.argv.pop())
+    task = (folder / TASK).read_bytes()
     fork_supervised()
     mark_worker()
-    send = _sender(answers, token)
+    send = _sender(folder / ANSWER)
     send(work(task_type.from_json(task), send))
     _leave()
 
 
-def _sender(answers: int, token: bytes) -> Callable[[PlainData], None]:
-    """Return a function that writes an answer to the pipe ``answers``, as a line that begins with
-    the token."""
-    # Keep the original functions, because the target may replace functions of os.
-    getpid, fstat, write, leave = os.getpid, os.fstat, os.write, os._exit
-    set_blocking = os.set_blocking
-    worker, pipe = getpid(), fstat(answers)
+def _sender(file: Path) -> Callable[[PlainData], None]:
+    """Return a function that writes an answer to a file, completely or not at all."""
+    worker, draft = os.getpid(), file.with_suffix(".draft")
 
     def send(answer: PlainData) -> None:
-        if getpid() != worker:
-            leave(0)  # this process is a fork that the target made
-        now = fstat(answers)
-        if (now.st_dev, now.st_ino) != (pipe.st_dev, pipe.st_ino):
-            raise OSError(
-                "the target closed the pipe of the worker's answers; let the target close only "
-                "files that it opened"
-            )
-        text = answer.to_json().encode()
-        if len(text) > ANSWER_BYTES:
+        if os.getpid() != worker:
+            os._exit(0)  # this process is a fork that the target made
+        content = answer.to_json().encode()
+        if len(content) > RECORD_BYTES:
             raise ValueError(
-                f"the worker's answer has {len(text)} bytes, but the limit is {ANSWER_BYTES}; "
+                f"the worker's answer has {len(content)} bytes, but the limit is {RECORD_BYTES}; "
                 "take fewer samples and compiles, or return fewer extras and checks from the target"
             )
-        set_blocking(answers, True)
-        left = memoryview(b"\n" + token + text + b"\n")
-        while left:
-            left = left[write(answers, left) :]
+        draft.write_bytes(content)  # `write_file` would wait for the disk
+        draft.replace(file)
 
     return send
 
