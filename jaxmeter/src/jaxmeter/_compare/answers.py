@@ -17,10 +17,8 @@ from jaxmeter._records.comparison import Answers
 
 def answers_of(a: Any, b: Any) -> Answers:
     """Compare the answers of two functions: pytrees of arrays and numbers of any dtype and shape.
-
     The largest difference is None if trees, shapes or dtypes differ. Leaves that are neither arrays
-    nor numbers are ignored.
-    """
+    nor numbers are ignored."""
     found = [
         [leaf for leaf in tree_flatten_with_path(tree)[0] if is_traceable(leaf[1])]
         for tree in (a, b)
@@ -47,11 +45,9 @@ def answers_of(a: Any, b: Any) -> Answers:
 
 
 def _containers(tree: Any) -> str:
-    """Return the types of the containers in a tree, such as ``tuple(*, list(*, *))``.
-
-    Static data are left out, because each call may make other static data. None counts as a leaf,
-    because it takes the place of leaves that are ignored.
-    """
+    """Return the types of the containers in a tree, such as ``tuple(*, list(*, *))``. Static data
+    are left out, because each call may make other static data. None counts as a leaf, because it
+    takes the place of leaves that are ignored."""
     node = tree.node_data()
     if node is None or node[0] is type(None):
         return "*"

@@ -82,11 +82,9 @@ def measure_pair(
 
 
 def measure_runs(runs: tuple[Run, Run], effort: Effort, *, swapped: bool) -> dict[str, Any]:
-    """Measure two functions as `measure_pair` does, and write the results to their records.
-
-    Return the fields of `ComparedProcess` for the compiles and the answers. If a function raises an
-    exception, the exception is written to the function's record and raised again.
-    """
+    """Measure two functions as `measure_pair` does, and write the results to their records. Return
+    the fields of `ComparedProcess` for the compiles and the answers. An exception of a function is
+    written to the function's record and raised again."""
     ordered = runs[::-1] if swapped else runs
     shares = _share_traces(*runs)
     for run in ordered:

@@ -1,6 +1,8 @@
-"""Run a worker process of `jaxmeter.compare`, which interleaves the calls of two functions. An
-exception of a function is stored in the function's record. The exit status is 0 if the process sent
-a result."""
+"""Run a worker process of `jaxmeter.compare`, which interleaves the calls of two functions.
+
+An exception of a function is stored in the function's record. The exit status is 0 if the process
+sent a result.
+"""
 
 from __future__ import annotations
 

@@ -40,11 +40,9 @@ class Listener(Protocol):
 
 @dataclass
 class Events:
-    """A listener that collects the names of traced functions and of compiled programs.
-
-    Older versions of JAX also report nested traces, so a nested function cannot be distinguished
-    from an outer function of the same name.
-    """
+    """A listener that collects the names of traced functions and of compiled programs. Older
+    versions of JAX also report nested traces, so a nested function cannot be distinguished from an
+    outer function of the same name."""
 
     traced: list[str] = field(default_factory=list)
     compiled: list[str] = field(default_factory=list)
@@ -59,11 +57,9 @@ class Events:
 
 
 class ExecutionCounter:
-    """A wrapper that counts the runs of the Python body of a function.
-
-    The wrapper keeps the function's name, after which JAX names programs, and the signature, which
-    JAX needs for ``static_argnames``.
-    """
+    """A wrapper that counts the runs of the Python body of a function. It keeps the function's
+    name, after which JAX names programs, and the signature, which JAX needs for
+    ``static_argnames``."""
 
     def __init__(self, fn: Callable[..., Any]) -> None:
         self.count = 0

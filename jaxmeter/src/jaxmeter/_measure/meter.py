@@ -167,7 +167,7 @@ def rejected_if_not_compiled(record: Record, *, cold: bool) -> Record:
 class Run:
     """The measurement of one program.
 
-    ``calls`` are calls of the function to make after the measurement, which `pair` makes.
+    ``calls`` are further calls of the function, which `measure_pair` makes after the measurement.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Time each phase separately: trace, lower, compile, first call, steady state.
 
-The first call is not a steady-state run. During the first call, JAX sets up the fast path for later
-calls. For a fast function, the first call may therefore take tens of times as long as later calls.
+The first call is not a steady-state run: JAX sets up the fast path for later calls. For a fast
+function, the first call may take tens of times as long as later calls.
 """
 
 from __future__ import annotations

@@ -101,11 +101,9 @@ def _failure_of(error: BaseException, phase: str) -> Failure:
 
 
 def _text(make: Callable[[], str], substitute: str) -> str:
-    """Return the string that ``make`` returns, as a plain ``str``, or a substitute if this fails.
-
-    The measured program may define exception classes with a failing ``__str__`` or metaclass, and
-    subclasses of ``str`` that override methods.
-    """
+    """Return the string from ``make`` as a plain ``str``, or a substitute if this fails: the
+    program may define exceptions with a failing ``__str__`` or metaclass, and subclasses of
+    ``str``."""
     try:
         return str.__str__(make())
     except BaseException:

@@ -68,11 +68,9 @@ def allocated_bytes(assignment: str) -> dict[Kind, int]:
 
 
 def is_cut_off(assignment: str) -> bool:
-    """Return whether the end of the allocations in a buffer assignment is missing.
-
-    XLA writes the total size of all allocations after them, in newer versions to another file. If
-    the text does not contain the total, only an incomplete last line shows that the end is missing.
-    """
+    """Return whether the end of the allocations in a buffer assignment is missing. XLA writes the
+    total size of all allocations after them, in newer versions to another file. If the text does
+    not contain the total, only an incomplete last line shows that the end is missing."""
     allocations, found, total = assignment.partition("\nTotal bytes used: ")
     sizes = (
         int(match["size"]) for match in map(_ALLOCATION.match, allocations.split("\n")) if match

@@ -31,11 +31,9 @@ def _jaxprs_in(parameter: Any) -> Iterator[Any]:
 
 
 def every_equation(jaxpr: Any, seen: set[int] | None = None) -> Iterator[Any]:
-    """Yield the equations of a jaxpr and its sub-jaxprs.
-
-    A sub-jaxpr that several equations share is walked at each use. But if ``seen`` is given, each
-    jaxpr is walked once, and jaxprs with their `id` in ``seen`` are left out.
-    """
+    """Yield the equations of a jaxpr and its sub-jaxprs. A sub-jaxpr that several equations share
+    is walked at each use. But if ``seen`` is given, each jaxpr is walked once, and jaxprs with
+    their `id` in ``seen`` are left out."""
     body = inner(jaxpr)
     if seen is not None:
         if id(body) in seen:

@@ -193,10 +193,8 @@ def tradeoff(
 
 def pareto_front(sizes: Sequence[tuple[float, int | None]]) -> Iterator[tuple[int, bool]]:
     """Yield the position of each pair (seconds, bytes), the fastest first, and whether it is best.
-
     The fastest pair is best, and so is each pair with fewer bytes than all pairs before it. Unknown
-    bytes count as infinite.
-    """
+    bytes count as infinite."""
     known = [(time, math.inf if size is None else size) for time, size in sizes]
     smallest = math.inf
     for place, n in enumerate(sorted(range(len(known)), key=known.__getitem__)):

@@ -56,12 +56,9 @@ def run_case(case: BenchmarkCase) -> Record:
 
 
 def with_ending(record: Record, ended: EndedWorker, timeout_seconds: float) -> Record:
-    """Return the record with the facts that only the parent process has.
-
-    These facts are the duration of the worker, and the number of XLA's warnings of slow constant
-    folding. If the measurement failed, they also include how the worker ended, and the worker's
-    output.
-    """
+    """Return the record with the facts that only the parent process has: the duration of the
+    worker, and its number of alarms of slow constant folding. After a failure, also note how the
+    worker ended, and its output."""
     alarms = ended.folding_alarms_count
     constants = dataclasses.replace(record.constants, folding_alarms_count=alarms)
     record = dataclasses.replace(record, constants=constants, wall_seconds=ended.seconds)

@@ -26,12 +26,9 @@ _PAUSE_SECONDS = 0.002
 
 
 def fork_supervised() -> None:
-    """Fork and return in the child; the parent becomes the supervisor and never returns.
-
-    When the child ends or SIGTERM arrives, the supervisor ends the child. On Linux, it also ends
-    every process that the child has started. Linux sends SIGTERM when the parent of the supervisor
-    ends.
-    """
+    """Fork and return in the child; the parent becomes the supervisor and never returns. When the
+    child ends or SIGTERM arrives, the supervisor ends the child and, on Linux, every process that
+    the child has started. Linux sends SIGTERM when the parent of the supervisor ends."""
     _prctl(_SET_CHILD_SUBREAPER, 1)
     _prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
     signal.signal(signal.SIGCHLD, lambda *_: None)  # some systems drop signals that are ignored

@@ -1,7 +1,7 @@
 """Measure one benchmark case in a worker process, with cold caches, and send its record.
 
-`jaxmeter._workers.processes` starts this process. An exception of the target is stored in the
-record. The exit status is 0 if the complete record was sent.
+An exception of the target is stored in the record. The exit status is 0 if the complete record was
+sent.
 """
 
 from __future__ import annotations
@@ -30,11 +30,9 @@ _FLUSHING_SECONDS = 1.0
 
 
 def run_worker(task_type: type[PlainData], work: Callable[..., PlainData]) -> None:
-    """Read a task, work on it and send the answer. This is the whole run of a worker process.
-
+    """Read a task, work on it and send the answer: the whole run of a process of `in_worker`.
     ``work(task, report)`` returns the answer. It may call ``report`` with an unfinished answer,
-    which becomes the answer if the process ends early. `processes.in_worker` starts this process.
-    """
+    which becomes the answer if the process ends early."""
     folder = Path(sys.argv.pop())
     task = (folder / TASK).read_bytes()
     fork_supervised()
