@@ -22,6 +22,7 @@ interpolation to polar nodes is then the same for every point.
 """
 
 import functools
+import itertools
 
 import jax.numpy as jnp
 import numpy as np
@@ -48,17 +49,24 @@ class PatchInterpolation:
     def __init__(self, constants: Tables, rule: Rule, groups: int = 4):
         self._columns = rule.reach_theta + 1
         stencils = theta_stencils(rule)
-        self._groups = _grouped_products(
-            constants.patch_phi, constants.patch_theta, stencils, groups
-        )
+        edges = np.linspace(0, len(stencils), groups + 1).astype(int)
+        # For each group: the range of columns that its polar nodes need, and the product of the
+        # interpolations along phi and theta, (parity, node, row * column).
+        self._groups = []
+        for start, stop in itertools.pairwise(edges):
+            window = slice(int(stencils[start:stop, 0].min()), int(stencils[start:stop, 1].max()))
+            by_theta = constants.patch_theta[None, :, start:stop, None, window]
+            by_phi = constants.patch_phi[:, None, start:stop, :, None]
+            matrix = (by_phi * by_theta).reshape(4, stop - start, -1)
+            self._groups.append((window, matrix))
 
     def to_nodes(self, values: Float[Array, "m p q"]) -> Float[Array, "4 m node"]:
         """Interpolate from the patch grid to the polar nodes of the four quadrants."""
         parts = _parts(values)
-        sums = [
-            jnp.einsum("smk,snk->smn", _flat(parts[..., window]), matrix, precision="highest")
-            for window, matrix in self._groups
-        ]
+        sums = []
+        for window, matrix in self._groups:
+            needed = parts[..., window].reshape(4, len(values), -1)
+            sums.append(jnp.einsum("smk,snk->smn", needed, matrix, precision="highest"))
         return _butterfly(jnp.concatenate(sums, axis=2))
 
     def from_nodes(self, values: Float[Array, "4 m node"]) -> Float[Array, "m p q"]:
@@ -86,35 +94,6 @@ def _butterfly(values: Float[Array, "4 m node"]) -> Float[Array, "4 m node"]:
     (odd, even), (odd, odd). The order of quadrants is (+, +), (+, -), (-, +), (-, -).
     """
     return jnp.stack(_signed_sums(*values))
-
-
-def _grouped_products(phi, theta, stencils: np.ndarray, count: int):
-    """Return the range of columns that each group of polar nodes needs, and the group's matrix.
-
-    Parameters
-    ----------
-    phi, theta : (2, node, row) and (2, node, column) even and odd parts of the interpolation along
-        each axis.
-    stencils : (node, 2) from `theta_stencils`.
-    count : number of groups.
-
-    Returns
-    -------
-    List of pairs (columns, matrix): a slice, and the product of the interpolations along phi and
-    theta, (parity, node, row * column).
-    """
-    edges = np.linspace(0, stencils.shape[0], count + 1).astype(int)
-    groups = []
-    for start, stop in zip(edges[:-1], edges[1:], strict=True):
-        window = slice(int(stencils[start:stop, 0].min()), int(stencils[start:stop, 1].max()))
-        by_theta = theta[None, :, start:stop, None, window]
-        product = phi[:, None, start:stop, :, None] * by_theta
-        groups.append((window, product.reshape(4, stop - start, -1)))
-    return groups
-
-
-def _flat(values: Float[Array, "4 m row column"]) -> Float[Array, "4 m node"]:
-    return values.reshape(*values.shape[:2], -1)
 
 
 def _parts(values: Float[Array, "m p q"]) -> Float[Array, "4 m i j"]:

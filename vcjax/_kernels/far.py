@@ -27,7 +27,7 @@ from jax import lax
 
 from vcjax._annotations import Array, Float
 from vcjax._kernels.pairs import pair_product, pair_weights
-from vcjax._kernels.vectors import components, cross, dot_and_cross, stacked
+from vcjax._kernels.vectors import components, cross, dot, stacked
 from vcjax._options import Tiles
 from vcjax._programs.loops import map_tiles
 from vcjax._quadrature.rule import Rule
@@ -135,8 +135,9 @@ def _source_blocks(sources, area_normals, B, largest: int, rule: Rule):
     # Blocks are padded with nodes of density 0, to a multiple of the length of a vector register.
     more = ((0, 0), (0, 0), (0, -high * wide % 8))
     points = jnp.pad(cut(jnp.pad(sources, fill, mode="edge")), more, mode="edge")
-    densities = jnp.pad(dot_and_cross(components(area_normals), components(B)), fill)
-    densities = jnp.pad(cut(densities), more)
+    normal, field = components(area_normals), components(B)
+    densities = stacked([dot(normal, field), *cross(normal, field)])
+    densities = jnp.pad(cut(jnp.pad(densities, fill)), more)
     centres = points.mean(axis=2)
     return centres, points - centres[:, :, None], densities
 

@@ -69,14 +69,13 @@ these nodes get the whole kernel minus the near kernel. All other nodes get minu
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import jax.numpy as jnp
 import numpy as np
 
 from vcjax._annotations import Array, Float
 from vcjax._kernels.far import Kernel
-from vcjax._kernels.near import split_weights, weights_at
+from vcjax._kernels.near import weights_at
 from vcjax._kernels.split import near_split
 from vcjax._kernels.vectors import AXES, components, cross, dot, stacked
 from vcjax._quadrature.polar import radii, rim_nodes
@@ -139,15 +138,8 @@ def _matrix(five: Sequence[Array]) -> list[list[Array]]:
     return [[xx, xy, xz], [xy, yy, yz], [xz, yz, -xx - yy]]
 
 
-GRADIENT = Kernel(
-    name="far_gradient",
-    power=5,
-    moments=_moments,
-    combine=_combine,
-    expand=_expand,
-    rank=2,
-    largest_block=1024,  # rounding errors grow with the size of blocks
-)
+# Rounding errors grow with the size of blocks.
+GRADIENT = Kernel("far_gradient", 5, _moments, _combine, _expand, rank=2, largest_block=1024)
 
 
 def gradient_weights_at(
@@ -155,20 +147,10 @@ def gradient_weights_at(
 ) -> Callable:
     """Return a function that computes the near weights of the gradient for a block of targets.
 
-    The function takes the index of a row of targets and the indices of t targets in this row. It
-    returns weights of shape (t, 8, patch): S and v (see the module's docstring).
-
-    Parameters
-    ----------
-    nodes : (6, row, column) points and outward normals on the continued nodes; the length of a
-        normal is the area that its node stands for.
+    The function is that of `weights_at`, with the weights S and v (see the module's docstring).
     """
-
-    def patch_weights(*recipe):
-        more = dict(of_constant=partial(_of_constant, rule), puncture=gradient_puncture(rule))
-        return split_weights(_near_kernel, *recipe, **more) / (4 * np.pi)
-
-    return weights_at(nodes, constants.field, rule, patch_weights)
+    given = nodes, constants.field, rule, _near_kernel
+    return weights_at(*given, _of_constant, gradient_puncture(rule))
 
 
 def gradient_puncture(rule: Rule) -> float:

@@ -98,29 +98,24 @@ def field_weights_at(
 ) -> Callable:
     """Return a function that computes the near weights of the field for a block of targets.
 
-    The function takes the index of a row of targets and the indices of t targets in this row. It
-    returns weights of shape (t, 4, patch): s and V (see the module's docstring).
-
-    Parameters
-    ----------
-    nodes : (6, row, column) points and outward normals on the continued nodes; the length of a
-        normal is the area that its node stands for.
+    The function is that of `weights_at`, with the weights s and V (see the module's docstring).
     """
-    return weights_at(nodes, constants, rule, _field_weights)
+    return weights_at(nodes, constants, rule, _kernel)
 
 
 def weights_at(
-    nodes: Float[Array, "6 row column"], constants: Tables, rule: Rule, patch_weights: Callable
+    nodes: Float[Array, "6 row column"],
+    constants: Tables,
+    rule: Rule,
+    kernel: Callable,
+    of_constant: Callable | None = None,
+    puncture: float = 0.0,
 ) -> Callable:
-    """Return a function that applies `patch_weights` to the patches of a block of targets.
+    """Return a function that computes `split_weights`, over 4 pi, for a block of targets.
 
-    The function takes the index of a row of targets and the indices of t targets in this row.
-
-    Parameters
-    ----------
-    nodes : (6, row, column) as for `field_weights_at`.
-    patch_weights : called as ``patch_weights(patch, interpolation, polar_weights, rule)``. `patch`,
-        (t, 6, p, q), contains offsets from the targets, then normals.
+    The function takes the index of a row of targets and the indices of t targets in this row. It
+    returns weights (t, k, patch). `nodes` are points and outward normals on the continued nodes
+    (`surface_nodes`).
     """
     interpolation = PatchInterpolation(constants, rule)
 
@@ -130,13 +125,10 @@ def weights_at(
         i, j = rule.reach_phi, rule.reach_theta
         is_point = jnp.arange(len(nodes))[:, None, None] < 3
         patch = patch - jnp.where(is_point, patch[:, :, i : i + 1, j : j + 1], 0.0)
-        return patch_weights(patch, interpolation, constants.polar_weights, rule)
+        given = patch, interpolation, constants.polar_weights, rule
+        return split_weights(kernel, *given, of_constant, puncture) / (4 * np.pi)
 
     return one_block
-
-
-def _field_weights(patch, interpolation, polar_weights, rule: Rule):
-    return split_weights(_kernel, patch, interpolation, polar_weights, rule) / (4 * np.pi)
 
 
 def split_weights(
@@ -144,24 +136,19 @@ def split_weights(
 ):
     """Return the near weights: the polar integral of a near kernel, minus its grid sum.
 
-    The grid sum leaves out the target. If the far sum leaves out more nodes, the near weights add
-    the whole kernel at these nodes. The far sum would have larger rounding errors there.
+    The weights are (t, k, patch) for a kernel with k values. `patch`, (t, 6, p, q), contains
+    offsets from the targets, then normals. The kernel is called as
+    ``kernel(nodes, weights, alpha, axis)`` with such offsets and normals, six components along
+    `axis`. It returns its values along `axis`.
 
-    Parameters
-    ----------
-    kernel : called as ``kernel(nodes, weights, alpha, axis)``. `nodes` has six components along
-        `axis`: offsets, then normals. The kernel returns k values along `axis`. If `puncture` is
-        not 0, a further argument contains weights of the whole kernel, which is subtracted.
-    patch : (t, 6, p, q) offsets from the targets, then normals.
-    of_constant : called as ``of_constant(nodes, weights, alpha)``. It returns the integrals (t, k)
-        of the near kernel over the patches. If given, the weight of each target is chosen such that
-        the weights of its patch add up to this integral before the grid sum is subtracted.
-    puncture : distance from a target within which the far sum leaves out nodes, divided by the
-        spacing of the nodes at the target.
+    The grid sum leaves out the target. With a `puncture`, the far sum leaves out the nodes within
+    this many node spacings of the target, because it would have larger rounding errors there. The
+    kernel then gets a further argument, the weights with which it subtracts the whole kernel. The
+    near weights thus add the whole kernel at these nodes.
 
-    Returns
-    -------
-    (t, k, patch)
+    ``of_constant(rule, nodes, weights, alpha)`` returns the integrals (t, k) of the near kernel
+    over the patches. If it is given, the weight of each target is chosen such that the weights of
+    its patch add up to this integral before the grid sum is subtracted.
     """
     nodes = (2 * rule.reach_phi + 1) * (2 * rule.reach_theta + 1)
     count = patch.shape[0]
@@ -174,7 +161,7 @@ def split_weights(
     singular = interpolation.from_nodes(singular.reshape(4, count * parts, -1))
     singular = singular.reshape(count, parts, nodes)
     if of_constant is not None:
-        total = of_constant(polar, polar_weights, alpha)
+        total = of_constant(rule, polar, polar_weights, alpha)
         is_beside = np.arange(nodes) != nodes // 2
         beside = jnp.where(is_beside, singular, 0.0)
         singular = jnp.where(is_beside, singular, (total - beside.sum(axis=2))[:, :, None])

@@ -14,14 +14,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from vcjax._annotations import Array, Bool, Float
+from vcjax._annotations import Array, Float
 from vcjax._geometry.foot import Foot, Periods
 from vcjax._geometry.jump import symmetric_traceless
 from vcjax._geometry.nodes import one_period
 from vcjax._geometry.patch import PatchInterpolation
 from vcjax._kernels.far import FIELD, far_sum, images
 from vcjax._kernels.gradient import gradient_puncture
-from vcjax._kernels.rays import NearPart, TestField, near_part
+from vcjax._kernels.rays import Transforms, near_part
 from vcjax._options import Tiles
 from vcjax._programs.loops import by_tiles
 from vcjax._quadrature.rule import Rule
@@ -64,21 +64,6 @@ class Nodes(NamedTuple):
         return self.constants.field.turns
 
 
-class Transforms(NamedTuple):
-    """The operator T (see `vcjax._casing`), applied to a field B and to the test field at n points.
-
-    Attributes
-    ----------
-    values : (n, 2, 3) T of B, then T of the test field, laboratory components.
-    at_foot : (n, 3) B at the foot of each point that has a patch, else 0.
-    on_surface : (n,) whether a point is on the surface.
-    """
-
-    values: Float[Array, "n 2 3"]
-    at_foot: Float[Array, "n 3"]
-    on_surface: Bool[Array, " n"]
-
-
 def transforms(
     rule: Rule, tiles: Tiles, nodes: Nodes, points: Float[Array, "n 3"], foot: Foot, used: Any
 ) -> Transforms:
@@ -94,7 +79,7 @@ def transforms(
     """
     punctured = ((gradient_puncture(rule) or _PUNCTURE) * nodes.spacing[0]) ** 2
     sources, normals, field = jnp.split(one_period(nodes.continued[:9], rule), 3)
-    test_field = TestField(partial(known_field, sources), partial(known_change, sources))
+    test_field = partial(known_field, sources), partial(known_change, sources)
 
     def far(values):
         given = points, sources, normals, values, nodes.turns
@@ -104,9 +89,9 @@ def transforms(
     if used is not None:
         needed = needed & (jnp.arange(len(points)) < used)
     near = _near_parts(rule, nodes, points, foot, needed, test_field, punctured, used)
-    both = jnp.stack([field, test_field.at(sources)])
-    values = jax.vmap(far)(both).transpose(2, 0, 1) + near.fields
-    return Transforms(values, near.at_foot, near.on_surface > 0)
+    both = jnp.stack([field, known_field(sources, sources)])
+    values = jax.vmap(far)(both).transpose(2, 0, 1) + near.values
+    return near._replace(values=values, on_surface=near.on_surface > 0)
 
 
 def transform_gradients(
@@ -198,16 +183,13 @@ def known_change(
 
 @jax.named_scope("near_field")
 def _near_parts(
-    rule: Rule, nodes: Nodes, points, foot: Foot, needed, test_field: TestField, punctured, used
-) -> NearPart:
+    rule: Rule, nodes: Nodes, points, foot: Foot, needed, test_field, punctured, used
+) -> Transforms:
     """Return the near part at points (n, 3), tile by tile, and skip tiles that need no patch.
 
-    Parameters
-    ----------
-    needed : (n,) whether a point is so near to the surface that it needs a patch.
-    test_field, punctured : as for `near_part`.
-    used : None if a derivative in reverse mode may be taken; the loop then covers all tiles. With
-        any other value the loop ends after the last tile with a point that needs a patch.
+    `needed`, (n,), says whether a point is so near to the surface that it needs a patch. If `used`
+    is None, a derivative in reverse mode may be taken, and the loop covers all tiles. Otherwise the
+    loop ends after the last tile with a point that needs a patch.
     """
     order = jnp.argsort(~needed)
     tile = min(_TILE, len(points))
@@ -216,11 +198,11 @@ def _near_parts(
     interpolation = PatchInterpolation(nodes.constants.field, rule, _GROUPS)
 
     def nothing(*_):
-        return NearPart(jnp.zeros((tile, 2, 3)), jnp.zeros((tile, 3)), jnp.zeros(tile))
+        return Transforms(jnp.zeros((tile, 2, 3)), jnp.zeros((tile, 3)), jnp.zeros(tile))
 
     def patches(turned, foot):
         recipe = interpolation, nodes.constants, rule
-        return near_part(turned, foot, nodes.continued, nodes.turns, test_field, punctured, *recipe)
+        return near_part(turned, foot, nodes.continued, test_field, punctured, *recipe)
 
     @jax.checkpoint
     def one_tile(at):

@@ -40,7 +40,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from vcjax._annotations import Array, Float
+from vcjax._annotations import Array, Bool, Float
 from vcjax._geometry.foot import Foot, place
 from vcjax._geometry.patch import PatchInterpolation, cut, shift
 from vcjax._kernels.gradient import gradient_puncture
@@ -59,62 +59,45 @@ _LONG_SERIES = 30
 2.3."""
 
 
-class TestField(NamedTuple):
-    """A field that is given by functions of points with components along the first axis.
+class Transforms(NamedTuple):
+    """The operator T (see `vcjax._casing`), applied to a field B and to the test field at n points.
+
+    The near part of T has the same form. All its values are 0 for points without a patch.
 
     Attributes
     ----------
-    at : function of points (3, ...) that returns the field (3, ...) there.
-    change : function of points and offsets (3, ...) that returns the change of the field from the
-        points to the points plus offsets. The change has a small relative rounding error.
+    values : T of B, then T of the test field, laboratory components.
+    at_foot : B at the foot of each point that has a patch, else 0.
+    on_surface : whether a point is on the surface; in the near part, 1 or 0.
     """
 
-    at: Callable
-    change: Callable
-
-
-class NearPart(NamedTuple):
-    """Contributions of patches to the operator T of a field and of a test field, at n points.
-
-    All values are 0 for points without a patch. T is defined in `vcjax._casing`.
-
-    Attributes
-    ----------
-    fields : (n, 2, 3) corrections of the far sums of the field and of the test field, laboratory
-        components.
-    at_foot : (n, 3) the field at the foot of each point.
-    on_surface : (n,) 1 for points on the surface, else 0.
-    """
-
-    fields: Float[Array, "n 2 3"]
+    values: Float[Array, "n 2 3"]
     at_foot: Float[Array, "n 3"]
-    on_surface: Float[Array, " n"]
+    on_surface: Bool[Array, " n"] | Float[Array, " n"]
 
 
 def near_part(
     images,
     foot: Foot,
     continued,
-    turns,
-    test_field: TestField,
+    test_field: tuple[Callable, Callable],
     punctured,
     interpolation: PatchInterpolation,
     constants: OffSurfaceTables,
     rule: Rule,
-) -> NearPart:
+) -> Transforms:
     """Return the near part of the operator T at t points, each with a patch of its own.
 
-    Parameters
-    ----------
-    images : (t, 3, nfp) points, rotated back by every rotation (see `vcjax._kernels.far.images`).
-    foot : feet of the points.
-    continued : (part, row, column), see `vcjax._kernels.off_surface.Nodes`.
-    turns : (nfp, 3, 3) rotations by 0 .. nfp - 1 periods.
-    test_field : a field that is symmetric about the z axis.
-    punctured : square of the distance up to which the far sum leaves out nodes.
+    `images`, (t, 3, nfp), are the points from `vcjax._kernels.far.images`. `continued` is that of
+    `vcjax._kernels.off_surface.Nodes`. `test_field` is a field that is symmetric about the z axis:
+    a function of points (3, ...), and a function of points and offsets (3, ...) that returns the
+    change of the field from the points to the points plus offsets. The change must have a small
+    relative rounding error. `punctured` is the square of the distance up to which the far sum
+    leaves out nodes.
     """
+    known_field, known_change = test_field
     period, row, column = place(foot.u, foot.v, rule)
-    turn = turns[period]
+    turn = constants.field.turns[period]
     windows = cut(continued, row, column, rule)
     # Points and fields are relative to the node just below the foot. Larger numbers have larger
     # rounding errors.
@@ -126,10 +109,10 @@ def near_part(
     x = jnp.take_along_axis(images, period[:, None, None], axis=2)[:, :, 0] - origin[..., 0, 0]
 
     def test_field_at(points):
-        return _by_component(test_field.at, points + origin)
+        return _by_component(known_field, points + origin)
 
     def test_change(points, offsets):
-        return _by_component(test_field.change, points + origin, offsets)
+        return _by_component(known_change, points + origin, offsets)
 
     du, dv = (w - jnp.floor(w) for w in (foot.u, foot.v))
     shifted, centre = shift(windows, du, dv, rule)
@@ -150,7 +133,7 @@ def near_part(
     polar = _polar_sum(*given, test_change, constants, rule)
     windows = jnp.concatenate([windows[:, :6], windows[:, 6:] + B_below], axis=1)
     total = polar + _grid_sum(x, windows, (du, dv), alpha, test_field_at, punctured, rule)
-    return NearPart(
+    return Transforms(
         jnp.einsum("tij,tkj->tki", turn, total / (4 * np.pi), precision="highest"),
         jnp.einsum("tij,tj->ti", turn, B_foot, precision="highest"),
         on_surface.astype(x.dtype),
@@ -220,28 +203,13 @@ def _scales(offset, spacing, rings, constants: OffSurfaceTables, rule: Rule):
 
 
 def _polar_sum(
-    x,
-    foot,
-    fields_foot,
-    rings,
-    alpha,
-    delta,
-    test_change,
-    constants: OffSurfaceTables,
-    rule: Rule,
+    x, foot, fields_foot, rings, alpha, delta, test_change, constants: OffSurfaceTables, rule: Rule
 ):
     """Return the polar integrals of the near kernel with the field and the test field, (t, 2, 3).
 
-    Each field is the sum of its value at the foot and of its change from this value.
-
-    Parameters
-    ----------
-    x, foot : (t, 3) points and their feet.
-    fields_foot : (t, 2, 3) the field and the test field at the feet.
-    rings : from `_rings`.
-    alpha, delta : from `_scales`.
-    test_change : function of points and offsets (t, 3, ...) that returns the change of the test
-        field from the points to the points plus offsets.
+    Each field is the sum of its value at the foot, in `fields_foot` (t, 2, 3), and of its change
+    from this value. `test_change` returns the change of the test field from points (t, 3, ...) to
+    the points plus offsets. `x` and `foot` (t, 3) are the points and their feet.
     """
     rho, weights, values = _along_rays(rings, delta[:, None], constants, rule)
     step = 2 * np.pi / rule.angular_count * rule.patch_phi * rule.patch_theta

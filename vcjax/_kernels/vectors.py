@@ -63,8 +63,3 @@ def cross(a: Sequence[Array], b: Sequence[Array]) -> list[Array]:
 def dot(a: Sequence[Array], b: Sequence[Array]) -> Array:
     """Return the scalar product a . b of vectors given by their three components."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-def dot_and_cross(a: Sequence[Array], b: Sequence[Array]) -> Array:
-    """Return a . b and the three components of a x b, stacked along a new first axis."""
-    return stacked([dot(a, b), *cross(a, b)])
