@@ -15,8 +15,8 @@ from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.sheets import nodes_for_sheets, sheets_of
 from vcjax._quadrature.slopes import Slopes
 from vcjax._quadrature.spectrum import (
+    Values,
     nodes_for_field,
-    nodes_for_interpolation,
     nodes_for_surface,
     quadrature_digits,
 )
@@ -79,13 +79,9 @@ def is_resolved(
     nodes = np.array([rule.quad_nphi, rule.quad_ntheta], dtype=float)
     count, wanted = rule.lagrange_count, quadrature_digits(digits, samples is not None)
     need = np.maximum(nodes_for_field(spectrum, wanted, rule.nfp), nodes)
-    if samples is None:
-        off_surface = rule.core_count > 0
-        need = nodes_for_interpolation(spectrum, need, digits, rule.nfp, count, off_surface)
-    else:
-        slopes = Slopes(spectrum, samples, rule.nfp, rule.half_period)
-        need = slopes.nodes(need, digits, count)
-    return bool((need <= nodes).all())
+    given = spectrum, rule.nfp, rule.core_count > 0
+    errors = Values(*given) if samples is None else Slopes(*given, samples, rule.half_period)
+    return bool((errors.nodes(need, digits, count) <= nodes).all())
 
 
 def missed_by_rule(rule: Rule, spectrum: Spectrum, samples: Float[np.ndarray, "3 a b"]) -> float:
@@ -94,7 +90,7 @@ def missed_by_rule(rule: Rule, spectrum: Spectrum, samples: Float[np.ndarray, "3
     The error is relative to max |B|; for a rule of gradients, to max |grad B|.
     """
     if rule.gradient:
-        slopes = Slopes(spectrum, samples, rule.nfp, rule.half_period)
+        slopes = Slopes(spectrum, rule.nfp, rule.core_count > 0, samples, rule.half_period)
         nodes = np.array([rule.quad_nphi, rule.quad_ntheta])
         return slopes.missed(nodes, rule.stencil_counts)
     return float(unresolved(spectrum.values, rule, np)[1].max())

@@ -25,7 +25,7 @@ by a factor of 10^0.3. The demands on a rule are:
 - Along phi and theta, the grid has at least 2.8 nodes for each wavelength of the highest mode of
   the field that must be resolved. The amplitudes of all modes above this mode add up to at most the
   requested error (for gradients, the error of `quadrature_digits`). The grid is finer if the
-  interpolation of strong modes on patches requires more nodes (`nodes_for_interpolation`).
+  interpolation of strong modes on patches requires more nodes (`Values.nodes`).
 - The polar rule also resolves the highest modes of the field (`vcjax._quadrature.waves`).
 - The grid is fine enough for the Lagrange interpolation of the surface's normals.
 - Grid and polar rule resolve the kernel on other sheets of the surface, at their actual distance
@@ -47,9 +47,6 @@ the field require. Points near the surface get patches of their own, so the grid
 where the points are.
 """
 
-from functools import partial
-from typing import NamedTuple
-
 import numpy as np
 
 from vcjax._checks import (
@@ -62,42 +59,34 @@ from vcjax._checks import (
 )
 from vcjax._data_checks.spectrum import field_spectrum
 from vcjax._errors import VcjaxError, warn
-from vcjax._geometry import symmetry
+from vcjax._geometry import resample, symmetry
 from vcjax._options import weights_shortage
 from vcjax._quadrature.demand import Demand
 from vcjax._quadrature.grid import FIELD_COSTS, GRADIENT_COSTS, cheapest, least_spacing, semi_axes
-from vcjax._quadrature.metric import facing_x, surface_metric
 from vcjax._quadrature.rims import Rims
 from vcjax._quadrature.rule import FIELD_PARTS, GRADIENT_PARTS, Rule
 from vcjax._quadrature.seams import check_field_seams
 from vcjax._quadrature.sheets import check_crossings, sheets_of
 from vcjax._quadrature.slopes import Slopes
 from vcjax._quadrature.spectrum import (
-    allowed_missed,
-    largest_wave,
-    missed_along,
+    Values,
     nodes_for_field,
-    nodes_for_interpolation,
     nodes_for_surface,
     quadrature_digits,
 )
-from vcjax._quadrature.waves import with_enough_angles, with_enough_points, with_enough_radii
+from vcjax._quadrature.waves import with_enough_points, with_enough_polar_nodes
 
 MAX_DIGITS = 13
+_NARROWEST_HOLE = 0.01
+"""Least ratio of inner to outer radius of a torus. Around a narrower hole, patches would bend too
+much."""
 
 
-class _Request(NamedTuple):
-    """The checked arguments of `choose`: points (3, nphi, ntheta), and field in the same order."""
+def _checked(X, B, digits, nfp, half_period, trg_nphi, trg_ntheta):
+    """Return the checked arguments of `choose`: points and field (3, nphi, ntheta), and the others.
 
-    points: np.ndarray
-    field: np.ndarray
-    digits: int
-    nfp: int
-    half_period: bool
-    trg_shape: tuple[int, int]
-
-
-def _checked(X, B, digits, nfp, half_period, trg_nphi, trg_ntheta) -> _Request:
+    The shape (nphi, ntheta) of the target grid takes the place of `trg_nphi` and `trg_ntheta`.
+    """
     check_jax("choose")
     digits = check_integer("choose", "digits", digits, 1, MAX_DIGITS)
     nfp, half_period = check_symmetry("choose", nfp, half_period)
@@ -117,7 +106,7 @@ def _checked(X, B, digits, nfp, half_period, trg_nphi, trg_ntheta) -> _Request:
         check_grid("choose", "trg_nphi", field.shape[1] if trg_nphi is None else trg_nphi),
         check_grid("choose", "trg_ntheta", field.shape[2] if trg_ntheta is None else trg_ntheta),
     )
-    return _Request(points, field, digits, nfp, half_period, trg_shape)
+    return points, field, digits, nfp, half_period, trg_shape
 
 
 def planned_rule(
@@ -128,14 +117,16 @@ def planned_rule(
     The surface is (3, n, m) from `symmetry.surface_period`. With `off_surface` the rule also
     resolves the kernel at points off the surface.
     """
-    request = _checked(X, B, digits, nfp, half_period, trg_nphi, trg_ntheta)
-    points, field, digits, nfp, half_period, trg_shape = request
+    points, field, digits, nfp, half_period, trg_shape = _checked(
+        X, B, digits, nfp, half_period, trg_nphi, trg_ntheta
+    )
     period = symmetry.surface_period(points, nfp, half_period)
-    samples = facing_x(period)
+    samples = _facing_x(period)
     check_crossings(samples, nfp, symmetric=half_period)
     spectrum = field_spectrum(field, nfp, half_period)
-    slopes = Slopes(spectrum, period, nfp, half_period)
-    plan = _plan(request, samples, spectrum, slopes, gradient, off_surface)
+    given = spectrum, nfp, off_surface
+    errors = Slopes(*given, period, half_period) if gradient else Values(*given)
+    plan = _plan(digits, trg_shape, half_period, samples, errors, gradient, off_surface)
     rule = Rule(
         nfp=nfp,
         half_period=half_period,
@@ -146,7 +137,11 @@ def planned_rule(
         gradient=gradient,
         **plan,
     )
-    rule = _for_waves(rule, spectrum, slopes, off_surface)
+    rule = with_enough_points(rule, errors.missed_along, errors.tolerance(digits))
+    tolerance, grid = 10.0**-digits * errors.scale, spectrum.values.shape[1:]
+    # Off the surface, rules with twice as many radii changed results by less than 0.002 of the
+    # requested error, next to coils too.
+    rule = with_enough_polar_nodes(rule, errors.size, grid, tolerance, radii=not off_surface)
     parts = GRADIENT_PARTS if gradient else FIELD_PARTS
     if shortage := weights_shortage("choose", rule, parts):
         warn("choose", shortage.removeprefix("choose "), UserWarning, about_data=False)
@@ -154,17 +149,17 @@ def planned_rule(
 
 
 def _plan(
-    request: _Request, samples, spectrum, slopes: Slopes, gradient: bool, off_surface: bool
+    digits: int, trg_shape, half_period: bool, samples, errors: Values, gradient, off_surface
 ) -> dict:
     """Return the sizes of the cheapest rule, as keyword arguments of `Rule`."""
-    _, _, digits, nfp, half_period, trg_shape = request
+    spectrum, nfp = errors.spectrum, errors.nfp
     images = nfp * (2 if half_period else 1)
     costs = GRADIENT_COSTS if gradient else FIELD_COSTS
     if off_surface:
         # Near weights of points off the surface are computed at each evaluation.
         costs = costs._replace(evaluations=FIELD_COSTS.evaluations)
     wanted = quadrature_digits(digits, gradient)
-    metric = surface_metric(samples, nfp)
+    metric = _metric(samples, nfp)
     by_field = nodes_for_field(spectrum, wanted, nfp)
     sheets = sheets_of(samples, nfp, both_sides=off_surface, symmetric=half_period)
     rims = Rims(samples, nfp, metric, both_sides=off_surface, symmetric=half_period)
@@ -176,13 +171,13 @@ def _plan(
 
     demand = Demand.of(wanted, off_surface=off_surface)
     if not gradient:
-        count = demand.lagrange_count
-        by_field = nodes_for_interpolation(spectrum, by_field, digits, nfp, count, off_surface)
+        by_field = errors.nodes(by_field, digits, demand.lagrange_count)
     plan = planned(demand)
     if gradient:
         spacing = least_spacing(plan, metric)
-        demand = Demand.of_gradient(digits, slopes.length, spacing, off_surface=off_surface)
-        by_field = slopes.nodes(by_field, digits, demand.lagrange_count)
+        length = spectrum.largest / errors.scale
+        demand = Demand.of_gradient(digits, length, spacing, off_surface=off_surface)
+        by_field = errors.nodes(by_field, digits, demand.lagrange_count)
         plan = planned(demand)
         if not off_surface:
             # The grid was chosen for an interpolation with two points fewer. Without two more
@@ -195,19 +190,44 @@ def _plan(
     return plan
 
 
-def _for_waves(rule: Rule, spectrum, slopes: Slopes, off_surface: bool) -> Rule:
-    """Return the rule with patches that are fine enough for the highest modes of the field."""
-    digits, grid = rule.digits, spectrum.values.shape[1:]
-    if rule.gradient:
-        rule = with_enough_points(rule, slopes.missed_along, slopes.tolerance(digits))
-        size, tolerance = slopes.size, 10.0**-digits * slopes.steepest
-    else:
-        allowed = allowed_missed(spectrum, digits, off_surface)
-        rule = with_enough_points(rule, partial(missed_along, spectrum), allowed)
-        size, tolerance = partial(largest_wave, spectrum), 10.0**-digits * spectrum.largest
-    rule = with_enough_angles(rule, size, grid, tolerance)
-    if off_surface:
-        # Rules with twice as many radii changed results by less than 0.002 of the requested error,
-        # next to coils too.
-        return rule
-    return with_enough_radii(rule, size, grid, tolerance)
+def _facing_x(samples: np.ndarray) -> np.ndarray:
+    """Shift co-rotating points (3, n, m) along z and rotate them, so that their mean is on +x.
+
+    Without the shift, rounding of large values of z would look like a rough surface.
+    """
+    middle = samples.mean(axis=(1, 2))
+    samples = samples - np.array([0.0, 0.0, middle[2]])[:, None, None]
+    return symmetry.rotate(samples, -np.arctan2(middle[1], middle[0]))
+
+
+def _metric(samples: np.ndarray, nfp: int) -> np.ndarray:
+    """Return the first fundamental form (E, F, G), (3, n), at a sample of up to 500 points.
+
+    The samples (3, n, m) are from `_facing_x`. Raise an error if the surface reaches or almost
+    reaches the z axis, encloses no volume, or is degenerate.
+    """
+    radius = np.hypot(samples[0], samples[1])
+    if samples[0].min() <= 0 or radius.min() < _NARROWEST_HOLE * radius.max():
+        raise VcjaxError(
+            "choose got a surface that reaches the z axis, or nearly so; give X as points of a "
+            "torus around the z axis. The first axis of the array must be the toroidal direction, "
+            "along which phi increases."
+        )
+    angles = symmetry.grid_angles(min(2 * samples.shape[1], 20), nfp, False)
+    columns = min(2 * samples.shape[2], 25)
+    x, x_phi, x_theta = resample.tangents_at(samples, nfp, angles, columns)
+    normals = np.cross(x_phi, x_theta, axis=0)
+    if abs((x * normals).sum()) < 1e-6 * np.abs(x * normals).sum():
+        raise VcjaxError(
+            "choose got a surface that encloses no volume: it crosses itself or is flat. "
+            "Check the order of the points of X along theta (second axis)."
+        )
+    pairs = (x_phi, x_phi), (x_phi, x_theta), (x_theta, x_theta)
+    metric = np.stack([(a * b).sum(axis=0).ravel() for a, b in pairs])
+    area = metric[0] * metric[2] - metric[1] ** 2
+    if not (area > 1e-20 * area.max()).all() or area.max() == 0:
+        raise VcjaxError(
+            "choose got a degenerate surface: its tangents are parallel or vanish somewhere. "
+            "Check that X goes once around in theta (second axis) and follows phi (first axis)."
+        )
+    return metric

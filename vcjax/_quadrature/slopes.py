@@ -1,18 +1,17 @@
 """Estimate derivatives of a field along a surface, and their errors due to interpolation."""
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
 from vcjax._annotations import Float
 from vcjax._data_checks.currents import tangents_at_field
-from vcjax._data_checks.spectrum import Spectrum
 from vcjax._geometry.jump import dual_basis, total_gradient
-from vcjax._quadrature.spectrum import enough_nodes, lagrange_errors, midway, signal
+from vcjax._quadrature.spectrum import Values, lagrange_errors, midway, signal
 
 _UNIFORM = 10.0
-"""Limit of max |B| / (max |grad B| times the radius of the torus); see `Slopes.steepest`."""
+"""Limit of max |B| / (max |grad B| times the radius of the torus); see `Slopes.scale`."""
 _ALLOWED = 0.7
 """Largest allowed ratio of the estimated interpolation error along an axis to the requested error.
 Next to coils, errors were up to 1.3 times the estimate."""
@@ -22,20 +21,16 @@ more."""
 
 
 @dataclass(frozen=True, eq=False)
-class Slopes:
-    """The derivatives of a field on its own grid.
+class Slopes(Values):
+    """The derivatives of a field on its own grid, and their errors due to interpolation on patches.
 
-    Attributes
-    ----------
-    spectrum : spectrum of one period of the field, co-rotating components.
-    samples : (3, a, b) one period of the surface, from `symmetry.surface_period`.
-    nfp : number of field periods.
-    half_period : whether the grid of the field covers half a period.
+    Errors and sizes have the unit of the field over the unit of the surface. The spectrum is that
+    of one period of the field, in co-rotating components. `samples` are one period of the surface,
+    from `symmetry.surface_period`. `half_period` says whether the grid of the field covers half a
+    period. `off_surface` has no effect.
     """
 
-    spectrum: Spectrum
     samples: Float[np.ndarray, "3 a b"]
-    nfp: int
     half_period: bool
 
     @cached_property
@@ -46,10 +41,10 @@ class Slopes:
         return dual_basis(*tangents, np)
 
     @cached_property
-    def steepest(self) -> float:
-        """Return the largest component of grad B on the surface.
+    def scale(self) -> float:
+        """Size to which the requested error is relative: the largest component of grad B.
 
-        The result is at least max |B| / (10 R), where R is the largest radius of the torus, because
+        The value is at least max |B| / (10 R), where R is the largest radius of the torus, because
         the gradient of a uniform field vanishes.
         """
         (_, rows, columns), values = self.spectrum.values.shape, self.spectrum.values
@@ -58,7 +53,7 @@ class Slopes:
             np.fft.irfft2(1j * mode * self.spectrum.coefficients, s=(rows, columns), norm="forward")
             for mode in modes
         )
-        # The frame rotates: see `resample.tangents`.
+        # The frame rotates: see `resample.tangents_at`.
         slope_phi[0] -= values[1]
         slope_phi[1] += values[0]
         gradient = total_gradient(self._basis, (slope_phi, slope_theta))
@@ -66,57 +61,25 @@ class Slopes:
         least = self.spectrum.largest / (_UNIFORM * size)
         return max(float(np.abs(gradient).max()), float(least))
 
-    @property
-    def length(self) -> float:
-        """Return max |B| divided by the largest component of grad B, in the unit of the surface."""
-        return self.spectrum.largest / self.steepest
-
-    def nodes(self, by_modes: np.ndarray, digits: int, lagrange_count: int) -> np.ndarray:
-        """Return the two numbers of nodes for an accurate interpolation of B on patches.
-
-        The first is counted along phi around the whole torus, the second along theta.
-
-        Parameters
-        ----------
-        by_modes : (2,) least values of these numbers.
-        digits : accuracy of the gradient relative to `steepest`.
-        lagrange_count : number of points of the Lagrange interpolation on patches.
-        """
-        error = partial(self.missed_along, count=lagrange_count)
-        return enough_nodes(error, self.tolerance(digits), by_modes, self.nfp)
-
     def tolerance(self, digits: int) -> float:
         """Return the largest `missed_along` that is allowed for a number of digits."""
-        return _ALLOWED * 10.0 ** -min(digits, _MOST_DIGITS) * self.steepest
+        return _ALLOWED * 10.0 ** -min(digits, _MOST_DIGITS) * self.scale
 
     def missed(self, nodes: np.ndarray, stencil_counts: tuple[int, int]) -> float:
-        """Estimate the error of derivatives due to interpolation on patches, over `steepest`.
+        """Estimate the error of derivatives due to interpolation on patches, over `scale`.
 
-        Parameters
-        ----------
-        nodes : (2,) numbers of nodes along phi around the whole torus, and along theta.
-        stencil_counts : numbers of points of the Lagrange interpolation along phi and theta.
+        The numbers of nodes are counted along phi around the whole torus, and along theta.
         """
         turns = np.array([self.nfp, 1]) / nodes
         axes = zip((1, 2), turns, stencil_counts, strict=True)
-        return sum(self.missed_along(*axis) for axis in axes) / self.steepest
+        return sum(self.missed_along(*axis) for axis in axes) / self.scale
 
     def missed_along(self, axis: int, turns: float, count: int) -> float:
-        """Estimate the error that interpolation on patches causes in the derivative along an axis.
-
-        The parameters are those of `missed_slope`. The result is the largest error on the surface,
-        in the unit of B over the unit of the surface.
-        """
+        """Return the largest error of the derivative along an axis; see `missed_slope`."""
         return self._largest(axis, missed_slope(self.spectrum.values, axis, turns, count))
 
     def size(self, axis: int, factors: np.ndarray) -> float:
-        """Return the largest derivative of the field along an axis, with modes scaled by factors.
-
-        Parameters
-        ----------
-        axis : 1 or 2.
-        factors : (k,) factors of the modes 0 .. k - 1.
-        """
+        """Return the largest derivative along an axis, with the modes scaled by factors (k,)."""
         modes = np.arange(factors.size)
         return self._largest(axis, signal(self.spectrum.values, axis, modes * factors))
 
@@ -130,18 +93,11 @@ def missed_slope(
 ) -> Float[np.ndarray, "n m"]:
     """Estimate the error that interpolation on patches causes in the derivative along an axis.
 
-    Between nodes that are h apart, the error of an interpolated value
-    (`spectrum.missed_values`) oscillates like sin(pi x / h). At a node, the slope of this error is
-    therefore pi/h times its amplitude.
-
-    Parameters
-    ----------
-    values : (3, n, m) periodic values along both axes.
-    axis : 1 or 2.
-    turns : fraction of a turn by which mode 1 advances from node to node.
-    count : number of points of the Lagrange interpolation.
-    tail : whether to add the derivative of the last two modes, as an estimate of the derivative of
-        the modes that the grid of the values does not resolve.
+    Between nodes that are h apart, the error of an interpolated value (`spectrum.missed_values`)
+    oscillates like sin(pi x / h). At a node, the slope of this error is therefore pi/h times its
+    amplitude. The parameters are those of `missed_values`. With `tail`, the derivative of the last
+    two modes is added, as an estimate of the derivative of the modes that the grid of the values
+    does not resolve.
     """
     modes = np.arange(values.shape[axis] // 2 + 1)
     weight = midway(count) / (2 * turns) * lagrange_errors(modes.size, turns, count)

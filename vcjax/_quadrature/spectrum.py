@@ -1,8 +1,12 @@
-"""Estimate from Fourier spectra how well grids resolve fields and surfaces."""
+"""Estimate from Fourier spectra how well grids resolve fields and surfaces.
+
+`axis` is 1 for phi or 2 for theta, and `xp` is ``numpy`` or ``jax.numpy``.
+"""
 
 import math
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -71,18 +75,10 @@ def last_modes(share):
 
 
 def amplitudes(samples, xp: Any = np) -> tuple[Any, Any]:
-    """Return the Fourier amplitude of each absolute mode number along both axes.
+    """Return the Fourier amplitudes of the modes 0 .. n // 2 along phi and 0 .. m // 2 along theta.
 
-    Amplitudes are summed over the components and over the modes along the other axis.
-
-    Parameters
-    ----------
-    samples : (3, n, m) values that are periodic along both axes.
-    xp : ``numpy`` or ``jax.numpy``.
-
-    Returns
-    -------
-    along_phi, along_theta : amplitudes of the modes 0 .. n // 2 and 0 .. m // 2.
+    The samples (3, n, m) are periodic along both axes. Amplitudes are summed over both signs of the
+    mode number, over the components, and over the modes along the other axis.
     """
     n, m = samples.shape[1:]
     theta_modes = np.arange(m // 2 + 1)
@@ -93,54 +89,57 @@ def amplitudes(samples, xp: Any = np) -> tuple[Any, Any]:
     return folded(spectrum.sum(axis=1), xp), spectrum.sum(axis=0)
 
 
-def _resolved_mode(share: np.ndarray, tolerance: float) -> int:
-    """Return the highest mode with a tail above a tolerance, or 0 if there is no such mode.
-
-    The tail of a mode is the sum of its amplitude and the amplitudes of all higher modes.
-
-    Parameters
-    ----------
-    share : (k,) amplitudes of the modes 0 .. k - 1.
-    """
-    tail = np.cumsum(share[::-1])[::-1]
-    above = np.nonzero(tail > tolerance)[0]
-    return int(above[-1]) if above.size else 0
-
-
 def nodes_for_field(spectrum: Spectrum, digits: float, nfp: int) -> np.ndarray:
     """Return the two numbers of nodes that resolve a field, along phi (whole torus) and theta."""
     tolerance = 10.0**-digits * spectrum.largest
-    modes = [_resolved_mode(share, tolerance) for share in amplitudes(spectrum.values)]
+    # The tail of a mode is the sum of its amplitude and the amplitudes of all higher modes. The
+    # highest mode with a tail above the tolerance must be resolved.
+    tails = (np.cumsum(share[::-1])[::-1] for share in amplitudes(spectrum.values))
+    modes = [np.flatnonzero(tail > tolerance).max(initial=0) for tail in tails]
     return np.maximum(_NODES_PER_MODE * np.array([modes[0] * nfp, modes[1]]), _LEAST_NODES)
 
 
-def nodes_for_interpolation(
-    spectrum: Spectrum, least: np.ndarray, digits: int, nfp: int, count: int, off_surface: bool
-) -> np.ndarray:
-    """Return the two numbers of nodes with which a field is interpolated accurately on patches.
+@dataclass(frozen=True, eq=False)
+class Values:
+    """The values of a field on its own grid, and the errors of interpolating them on patches.
 
-    The first is counted along phi around the whole torus, the second along theta. A field whose
-    highest modes are strong can need more nodes than `nodes_for_field` gives.
-
-    Parameters
-    ----------
-    least : (2,) least values of these numbers.
-    count : number of points of the Lagrange interpolation.
-    off_surface : whether fields are evaluated at points off the surface.
+    Errors and sizes have the unit of the field. `Slopes` has the same methods for derivatives.
     """
-    error = partial(missed_along, spectrum, count=count)
-    return enough_nodes(error, allowed_missed(spectrum, digits, off_surface), least, nfp)
 
+    spectrum: Spectrum
+    nfp: int
+    off_surface: bool  # whether fields are evaluated at points off the surface
 
-def allowed_missed(spectrum: Spectrum, digits: int, off_surface: bool) -> float:
-    """Return the largest `missed_along` that is allowed for a number of digits."""
-    allowed = 1 / BETWEEN_NODES if off_surface else _MISSED_AT_NODES
-    return allowed * 10.0**-digits * spectrum.largest
+    @cached_property
+    def scale(self) -> float:
+        """Size to which the requested error is relative: max |B|."""
+        return self.spectrum.largest
 
+    def missed_along(self, axis: int, turns: float, count: int) -> float:
+        """Return the largest of `missed_values` along an axis."""
+        return float(missed_values(self.spectrum.values, axis, turns, count).max())
 
-def missed_along(spectrum: Spectrum, axis: int, modes_per_node: float, count: int) -> float:
-    """Return the largest of `missed_values`, in the unit of the field."""
-    return float(missed_values(spectrum.values, axis, modes_per_node, count).max())
+    def tolerance(self, digits: int) -> float:
+        """Return the largest `missed_along` that is allowed for a number of digits."""
+        allowed = 1 / BETWEEN_NODES if self.off_surface else _MISSED_AT_NODES
+        return allowed * 10.0**-digits * self.scale
+
+    def size(self, axis: int, factors: np.ndarray) -> float:
+        """Return the largest size of the field, with its modes along an axis scaled by factors.
+
+        The factors (k,) are for the modes 0 .. k - 1.
+        """
+        return float(signal(self.spectrum.values, axis, factors).max())
+
+    def nodes(self, least: np.ndarray, digits: int, count: int) -> np.ndarray:
+        """Return the two numbers of nodes for an accurate interpolation on patches.
+
+        The numbers are those of `enough_nodes`. `count` is the number of points of the Lagrange
+        interpolation. A field whose highest modes are strong can need more nodes than
+        `nodes_for_field` gives.
+        """
+        error = partial(self.missed_along, count=count)
+        return enough_nodes(error, self.tolerance(digits), least, self.nfp)
 
 
 def enough_nodes(
@@ -148,14 +147,9 @@ def enough_nodes(
 ) -> np.ndarray:
     """Return the two numbers of nodes with which an error is at most a tolerance.
 
-    The first is counted along phi around the whole torus, the second along theta.
-
-    Parameters
-    ----------
-    error : function of an axis (1 or 2) and a fraction of a turn. Mode 1 of a period advances by
-        this fraction from node to node along the axis.
-    tolerance : largest error that is allowed.
-    least : (2,) least values of the numbers.
+    The first is counted along phi around the whole torus, the second along theta; `least` are their
+    least values. `error` is a function of an axis and a fraction of a turn. Mode 1 of a period
+    advances by this fraction from node to node along the axis.
     """
     counts = []
     for axis, periods, nodes in zip((1, 2), (nfp, 1), least, strict=True):
@@ -168,14 +162,10 @@ def enough_nodes(
 def nodes_for_surface(samples: np.ndarray, nfp: int, epsilon: float, count: int) -> np.ndarray:
     """Return the two numbers of nodes for an accurate interpolation of a surface on patches.
 
-    The first is counted along phi around the whole torus, the second along theta. The normals
-    determine both numbers, because the normals of a surface have more modes than its points.
-
-    Parameters
-    ----------
-    samples : (3, n, m) co-rotating points of one period.
-    epsilon : allowed error of the normals, relative to the longest normal.
-    count : number of points of the Lagrange interpolation.
+    The numbers are those of `enough_nodes`, for the co-rotating points (3, n, m) of one period. The
+    normals determine both numbers, because the normals of a surface have more modes than its
+    points. `epsilon` is the allowed error of the normals, relative to the longest normal. `count`
+    is the number of points of the Lagrange interpolation.
     """
     angles = symmetry.grid_angles(4 * samples.shape[1], nfp, False)
     _, x_phi, x_theta = resample.tangents_at(samples, nfp, angles, 4 * samples.shape[2])
@@ -183,34 +173,29 @@ def nodes_for_surface(samples: np.ndarray, nfp: int, epsilon: float, count: int)
     tolerance = epsilon * np.linalg.norm(normals, axis=0).max()
     shares = amplitudes(normals)
 
-    def error(axis: int, modes_per_node: float) -> float:
+    def error(axis: int, turns: float) -> float:
         share = shares[axis - 1]
-        return float(share @ lagrange_errors(share.size, modes_per_node, count))
+        return float(share @ lagrange_errors(share.size, turns, count))
 
     return enough_nodes(error, tolerance, np.full(2, _LEAST_NODES), nfp)
 
 
-def lagrange_errors(modes: int, modes_per_node: float, count: int) -> np.ndarray:
+def lagrange_errors(modes: int, turns: float, count: int) -> np.ndarray:
     """Return the interpolation error of the modes 0 .. modes - 1, relative to their amplitudes.
 
     A mode that advances by w turns from node to node has an error of about sin(pi w)^count.
     """
-    turns = np.minimum(np.arange(modes) * modes_per_node, 0.5)
-    return np.sin(np.pi * turns) ** count
+    by_mode = np.minimum(np.arange(modes) * turns, 0.5)
+    return np.sin(np.pi * by_mode) ** count
 
 
-def missed_values(values, axis: int, modes_per_node: float, count: int, xp: Any = np):
+def missed_values(values, axis: int, turns: float, count: int, xp: Any = np):
     """Return the estimated error (n, m) of interpolating a field on patches along one axis.
 
-    Parameters
-    ----------
-    values : (3, n, m) periodic values along both axes.
-    axis : 1 or 2.
-    modes_per_node : fraction of a turn by which mode 1 advances from node to node.
-    count : number of points of the Lagrange interpolation.
-    xp : ``numpy`` or ``jax.numpy``.
+    `values` (3, n, m) are periodic along both axes. Mode 1 advances by `turns` turns from
+    node to node. `count` is the number of points of the Lagrange interpolation.
     """
-    growth = lagrange_errors(values.shape[axis] // 2 + 1, modes_per_node, count)
+    growth = lagrange_errors(values.shape[axis] // 2 + 1, turns, count)
     return signal(values, axis, midway(count) * growth, xp)
 
 
@@ -218,13 +203,9 @@ def signal(values, axis: int, weights: np.ndarray, xp: Any = np):
     """Return the size, (n, m), of a field whose modes are multiplied by weights.
 
     The size is the modulus of the complex signal that contains the modes 0 and above, but no
-    negative modes. Therefore it does not depend on the phase of a wave at a point.
-
-    Parameters
-    ----------
-    values : (3, n, m) periodic values along both axes.
-    axis : 1 or 2.
-    weights : (k,) factors of the modes 0 .. k - 1, with k = n // 2 + 1 or m // 2 + 1.
+    negative modes. Therefore it does not depend on the phase of a wave at a point. The values
+    (3, n, m) are periodic along both axes. `weights` (k,) are for the modes 0 .. k - 1 along the
+    axis, with k = n // 2 + 1 or m // 2 + 1.
     """
     size = values.shape[axis]
     modes = np.arange(weights.size)
@@ -232,11 +213,6 @@ def signal(values, axis: int, weights: np.ndarray, xp: Any = np):
     spectrum = xp.fft.rfft(values, axis=axis) * (weights[:, None] if axis == 1 else weights)
     complex_signal = xp.fft.ifft(spectrum, size, axis=axis)
     return xp.sqrt((complex_signal.real**2 + complex_signal.imag**2).sum(axis=0))
-
-
-def largest_wave(spectrum: Spectrum, axis: int, factors: np.ndarray) -> float:
-    """Return the largest size of a field on the surface, with its modes scaled by factors (k,)."""
-    return float(signal(spectrum.values, axis, factors).max())
 
 
 def midway(count: int) -> float:

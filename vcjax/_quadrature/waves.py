@@ -42,15 +42,8 @@ def with_enough_points(
 ) -> Rule:
     """Return the rule with a margin of patches that is wide enough to interpolate B.
 
-    If the grid does not have room for this margin, the margin is as wide as the grid allows.
-
-    Parameters
-    ----------
-    error : function of an axis (1 or 2), a fraction of a turn, and the number of points of the
-        interpolation. Mode 1 of a period advances by this fraction from node to node along the
-        axis. The function estimates the error of interpolating B, or of its derivative, along the
-        axis.
-    tolerance : largest error that is allowed.
+    `error` is the `missed_along` of B or of its derivatives, and `tolerance` its largest allowed
+    value. If the grid does not have room for this margin, the margin is as wide as the grid allows.
     """
     turns = 1 / rule.period_rows, 1 / rule.quad_ntheta
 
@@ -66,46 +59,29 @@ def with_enough_points(
     return rule
 
 
-def with_enough_angles(
-    rule: Rule, size: Callable[[int, np.ndarray], float], grid: tuple[int, int], tolerance: float
+def with_enough_polar_nodes(
+    rule: Rule,
+    size: Callable[[int, np.ndarray], float],
+    grid: tuple[int, int],
+    tolerance: float,
+    *,
+    radii: bool,
 ) -> Rule:
-    """Return the rule with enough angles for the waves of B on patches.
+    """Return the rule with enough angles for the waves of B on patches, and with enough radii.
 
-    Parameters
-    ----------
-    size : function of an axis (1 or 2) and of factors (k,) of the modes 0 .. k - 1 along the axis.
-        It multiplies the modes of B by these factors, and returns the largest size of the resulting
-        field (or of its derivative) on the surface.
-    grid : numbers of samples of B in a period along phi and theta.
-    tolerance : requested error, in the unit of `size`.
+    The number of radii is changed only if `radii` is True, for targets on the surface. `size` is
+    that of B or of its derivatives (`Values.size`), `tolerance` the requested error in the same
+    unit. `grid` are the numbers of samples of B in a period along phi and theta.
     """
+    cutoff = rule.cutoff
+    by_angles, by_radii = _ALLOWED_ANGLES * tolerance, _ALLOWED_RADII * tolerance
     patches = (rule.patch_phi, rule.period_rows), (rule.patch_theta, rule.quad_ntheta)
     for axis, samples, (semi_axis, nodes) in zip((1, 2), grid, patches, strict=True):
         turns = np.minimum(np.arange(samples // 2 + 1) / nodes, 0.5)
         phases = 2 * np.pi * semi_axis * turns
-        while (
-            size(axis, _missed_waves(phases, rule.angular_count, rule.cutoff))
-            > _ALLOWED_ANGLES * tolerance
-        ):
+        while size(axis, _missed_waves(phases, rule.angular_count, cutoff)) > by_angles:
             rule = replace(rule, angular_count=4 * int(np.ceil(1.1 * rule.angular_count / 4)))
-    return rule
-
-
-def with_enough_radii(
-    rule: Rule, size: Callable[[int, np.ndarray], float], grid: tuple[int, int], tolerance: float
-) -> Rule:
-    """Return the rule with enough radii for the waves of B on patches.
-
-    The targets are on the surface. The parameters are those of `with_enough_angles`.
-    """
-    patches = (rule.patch_phi, rule.period_rows), (rule.patch_theta, rule.quad_ntheta)
-    for axis, samples, (semi_axis, nodes) in zip((1, 2), grid, patches, strict=True):
-        turns = np.minimum(np.arange(samples // 2 + 1) / nodes, 0.5)
-        phases = 2 * np.pi * semi_axis * turns
-        while (
-            size(axis, _missed_on_rays(phases, rule.radial_count, rule.cutoff))
-            > _ALLOWED_RADII * tolerance
-        ):
+        while radii and size(axis, _missed_on_rays(phases, rule.radial_count, cutoff)) > by_radii:
             rule = replace(rule, radial_count=rule.radial_count + 1)
     return rule
 
@@ -113,13 +89,8 @@ def with_enough_radii(
 def _missed_on_rays(z: np.ndarray, radii: int, cutoff: float) -> np.ndarray:
     """Return the errors of waves on a ray, relative to their amplitudes, shape (k,).
 
-    Three times as many radii give the integral with which the rule is compared.
-
-    Parameters
-    ----------
-    z : (k,) phases 2 pi w P of the waves from the centre of the patch to its rim.
-    radii : number of radii.
-    cutoff : T.
+    `z` (k,) are the phases 2 pi w P of the waves from the centre of the patch to its rim. Three
+    times as many radii give the integral with which the rule is compared.
     """
 
     def integral(count: int) -> np.ndarray:
@@ -137,13 +108,7 @@ def _missed_waves(z: np.ndarray, angles: int, cutoff: float) -> np.ndarray:
     To leading order and without its prefactor, J_N(N s) is exp(N (sqrt(1 - s^2) - arccosh(1/s))) if
     s < 1 (Debye; NIST Digital Library of Mathematical Functions, 10.19.3). With s = z rho / N, the
     product with exp(-(T rho)^2) is largest where sqrt(1 - s^2) = q s^2, q = 2 T^2 N / z^2, or at
-    the rim.
-
-    Parameters
-    ----------
-    z : (k,) phases 2 pi w P of the waves from the centre of the patch to its rim.
-    angles : number of angles, N.
-    cutoff : T.
+    the rim. Here N is `angles`, T is `cutoff`, and z are the phases of `_missed_on_rays`.
     """
     z = np.maximum(z, 1e-3)
     q = 2 * cutoff**2 * angles / z**2

@@ -13,7 +13,7 @@ from vcjax._data_checks.spectrum import Spectrum
 from vcjax._geometry import symmetry
 from vcjax._geometry.foot import Periods, lagrange_weights, nearest
 from vcjax._quadrature.missed import _largest_around, unresolved_at
-from vcjax._quadrature.spectrum import nodes_for_interpolation
+from vcjax._quadrature.spectrum import Values
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 8])
@@ -66,7 +66,7 @@ def test_between_nodes_the_interpolation_of_a_wave_has_the_digits_asked_for(
     mode, values = 20, np.zeros((3, 64, 4))
     values[2] = np.cos(mode * 2 * np.pi * np.arange(64) / 64)[:, None]
     least = np.full(2, 24.0)
-    nodes = nodes_for_interpolation(Spectrum(values), least, digits, 1, count, off_surface)[0]
+    nodes = Values(Spectrum(values), 1, off_surface).nodes(least, digits, count)[0]
     offsets = np.arange(1 - count // 2, count // 2 + 1) - 0.5
     phase = np.linspace(0, 2 * np.pi, 50)
     wave = np.cos(2 * np.pi * mode / nodes * offsets + phase[:, None])

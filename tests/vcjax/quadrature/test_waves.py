@@ -1,6 +1,7 @@
 """Patches resolve the highest modes of a field, not only the kernel."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,9 +12,8 @@ from vcjax._quadrature.polar import gauss_legendre
 from vcjax._quadrature.waves import (
     _missed_on_rays,
     _missed_waves,
-    with_enough_angles,
     with_enough_points,
-    with_enough_radii,
+    with_enough_polar_nodes,
 )
 
 
@@ -42,16 +42,19 @@ def test_missed_waves_bound_the_error_of_the_trapezoidal_rule_along_ellipses(ang
     assert (np.array(errors)[seen] >= 0.03 * estimates[seen]).all()
 
 
-def test_angles_are_added_until_the_waves_of_a_field_are_resolved(rule):
+@pytest.mark.parametrize("radii, tolerance", [(False, 1e-3), (True, 1e-6)])
+def test_nodes_are_added_until_the_waves_of_a_field_are_resolved(rule, radii, tolerance):
     def size(axis, factors):
         return factors[-1] if axis == 2 else 0.0
 
-    grid = 10, 2 * rule.quad_ntheta
-    finer = with_enough_angles(rule, size, grid, 1e-3)
+    given: Any = dict(grid=(10, 2 * rule.quad_ntheta), tolerance=tolerance, radii=radii)
+    finer = with_enough_polar_nodes(rule, size, **given)
     assert finer.angular_count > rule.angular_count
-    assert dataclasses.replace(finer, angular_count=rule.angular_count) == rule
-    assert with_enough_angles(finer, size, grid, 1e-3) == finer
-    assert with_enough_angles(rule, lambda axis, factors: 0.0, grid, 1e-3) == rule
+    assert (finer.radial_count > rule.radial_count) == radii
+    counts = dict(angular_count=rule.angular_count, radial_count=rule.radial_count)
+    assert dataclasses.replace(finer, **counts) == rule
+    assert with_enough_polar_nodes(finer, size, **given) == finer
+    assert with_enough_polar_nodes(rule, lambda axis, factors: 0.0, **given) == rule
 
 
 def test_missed_on_rays_is_the_error_of_the_radial_rule():
@@ -63,18 +66,6 @@ def test_missed_on_rays_is_the_error_of_the_radial_rule():
     error = abs(weights @ wave - exact)
     assert error > 1e-3
     assert _missed_on_rays(np.array([0.0, phase]), 12, cutoff)[1] == pytest.approx(error, rel=1e-3)
-
-
-def test_radii_are_added_until_the_waves_of_a_field_are_resolved(rule):
-    def size(axis, factors):
-        return factors[-1] if axis == 2 else 0.0
-
-    grid = 10, 2 * rule.quad_ntheta
-    finer = with_enough_radii(rule, size, grid, 1e-6)
-    assert finer.radial_count > rule.radial_count
-    assert dataclasses.replace(finer, radial_count=rule.radial_count) == rule
-    assert with_enough_radii(finer, size, grid, 1e-6) == finer
-    assert with_enough_radii(rule, lambda axis, factors: 0.0, grid, 1e-6) == rule
 
 
 def test_the_margin_of_narrow_patches_grows_until_the_interpolation_is_accurate(rule):
