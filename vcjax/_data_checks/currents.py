@@ -60,7 +60,7 @@ def tangents_at_field(
     modes = np.arange(count // 2 + 1)
     scale = thinning * columns / count * np.where(2 * modes == count, 0.5, 1.0)
 
-    # The frame rotates with phi: see `resample.tangents`.
+    # The frame rotates with phi: see `resample.tangents_at`.
     w_phi[0] -= w[1]
     w_phi[1] += w[0]
     spectra = scale * np.stack([w_phi, 1j * modes * w])

@@ -50,48 +50,20 @@ def interpolation_matrices(count: int, start: float, period: float, points: np.n
     return value, derivative * scale
 
 
-def interpolate(matrix_phi, samples, matrix_theta):
-    """Return ``matrix_phi @ samples @ matrix_theta.T`` for each component.
-
-    The shapes are (a, n) and (b, m) for the matrices, (3, n, m) for the samples, and (3, a, b) for
-    the result.
-    """
-    return matrix_phi @ (samples @ matrix_theta.T)
-
-
-def tangents(samples, phi, theta):
-    """Return points and tangents of a surface in co-rotating components.
-
-    Parameters
-    ----------
-    samples : (3, n, m) co-rotating components W of the points of one period.
-    phi, theta : pairs (value, derivative) from `interpolation_matrices`, (a, n) and (b, m) each.
-
-    Returns
-    -------
-    x, x_phi, x_theta : (3, a, b) each. Because the frame rotates, x_phi = dW/dphi + e_z x W.
-    """
-    w = interpolate(phi[0], samples, theta[0])
-    w_phi = interpolate(phi[1], samples, theta[0])
-    w_theta = interpolate(phi[0], samples, theta[1])
-    return w, np.stack([w_phi[0] - w[1], w_phi[1] + w[0], w_phi[2]]), w_theta
-
-
 def tangents_at(samples: np.ndarray, nfp: int, angles: np.ndarray, ntheta: int):
-    """Return points and tangents of a surface at given toroidal angles, in equal steps of theta.
+    """Return points and tangents of a surface at given toroidal angles, in ntheta steps of theta.
 
-    The results are those of `tangents`, in co-rotating components.
-
-    Parameters
-    ----------
-    samples : (3, n, m) co-rotating components from `surface_period`.
-    angles : (a,) toroidal angles.
-    ntheta : number of steps of theta.
+    `samples` (3, n, m) are the co-rotating components W from `surface_period`. The results, x,
+    x_phi and x_theta, have co-rotating components, (3, a, ntheta) each. Because the frame rotates,
+    x_phi = dW/dphi + e_z x W.
     """
     theta = equispaced(0.0, 2 * np.pi / ntheta, ntheta)
-    phi_matrices = interpolation_matrices(samples.shape[1], 0.0, 2 * np.pi / nfp, angles)
-    theta_matrices = interpolation_matrices(samples.shape[2], 0.0, 2 * np.pi, theta)
-    return tangents(samples, phi_matrices, theta_matrices)
+    phi, phi_slope = interpolation_matrices(samples.shape[1], 0.0, 2 * np.pi / nfp, angles)
+    theta, theta_slope = interpolation_matrices(samples.shape[2], 0.0, 2 * np.pi, theta)
+    w = phi @ (samples @ theta.T)
+    w_phi = phi_slope @ (samples @ theta.T)
+    w_theta = phi @ (samples @ theta_slope.T)
+    return w, np.stack([w_phi[0] - w[1], w_phi[1] + w[0], w_phi[2]]), w_theta
 
 
 @jax.named_scope("resample")

@@ -83,11 +83,8 @@ def cheapest(
         grids = grids[:, (grids >= clear[:, None]).all(axis=0)]
         best = _cheapest_of(grids, demand, sheets, rims, trg_shape[0] * trg_shape[1], costs)
         if best is not None:
-            return dict(
-                **best,
-                margin=_MARGIN,
-                lagrange_count=demand.lagrange_count,
-                cutoff=demand.cutoff,
+            return best | dict(
+                margin=_MARGIN, lagrange_count=demand.lagrange_count, cutoff=demand.cutoff
             )
     raise VcjaxError(
         "choose found no quadrature for this surface: its parametrisation is too uneven or too "

@@ -54,29 +54,17 @@ def check_surface_seams(call: str, X: np.ndarray, nfp: int, half_period: bool) -
                 f"{call} got X with a last row that repeats the first row, one period later; drop "
                 f"the last row, and check nfp={nfp}."
             )
-    if X.shape[1] < 6:
-        _check_few_rows(call, [neighbours[0], X, neighbours[1]], nfp, half_period)
+    if X.shape[1] < 6:  # too few rows for the second differences of `_check`
+        middle = np.concatenate([neighbours[0], X, neighbours[1]], axis=1).mean(axis=2)
+        steps = np.diff(np.arctan2(middle[1], middle[0])) % (2 * np.pi)
+        if steps.max() > _STEP_LIMIT * steps.min():
+            least, most = np.degrees(steps.min()), np.degrees(steps.max())
+            raise VcjaxError(
+                f"{call} got an open surface: from row to row, and across the toroidal seam, phi "
+                f"increases by {least:.3g} to {most:.3g} degrees. Give equal steps of phi, or more "
+                f"than five rows, and check nfp={nfp} and half_period={half_period}."
+            )
     _check(call, "X", X, symmetry.POSITION_PARITY, nfp, half_period, _SURFACE_LIMIT)
-
-
-def _check_few_rows(call: str, parts, nfp: int, half_period: bool) -> None:
-    """Raise an error if rows have unequal steps of the toroidal angle.
-
-    This check is for surfaces of fewer than six rows, for which second differences are not enough.
-
-    Parameters
-    ----------
-    parts : the row before the first, the rows (3, nphi, ntheta), and the row after the last.
-    """
-    middle = np.concatenate(parts, axis=1).mean(axis=2)
-    steps = np.diff(np.arctan2(middle[1], middle[0])) % (2 * np.pi)
-    if steps.max() > _STEP_LIMIT * steps.min():
-        raise VcjaxError(
-            f"{call} got an open surface: from row to row, and across the toroidal seam, phi "
-            f"increases by {np.degrees(steps.min()):.3g} to {np.degrees(steps.max()):.3g} degrees. "
-            f"Give equal steps of phi, or more than five rows, and check nfp={nfp} and "
-            f"half_period={half_period}."
-        )
 
 
 def check_field_seams(call: str, B: np.ndarray, nfp: int, half_period: bool) -> None:
@@ -107,10 +95,7 @@ def _check(call, name, values, parity, nfp, half_period, limit) -> None:
 
 
 def _neighbours(values, parity, nfp: int, half_period: bool):
-    """Return the row before the first and the row after the last, which follow from symmetry.
-
-    Each row has the shape (3, 1, ntheta).
-    """
+    """Return the rows (3, 1, ntheta) before the first and after the last, by symmetry."""
     period = 2 * np.pi / nfp
     if half_period:
         image = symmetry.mirror(values, parity)

@@ -12,7 +12,6 @@ polar rule must resolve the kernel.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -68,36 +67,26 @@ class Sheets:
 
         The maximum is taken along phi and along theta separately.
         """
-        first = np.searchsorted(self.separation, angle, side="right")
-        return self.nodes[:, first:].max(axis=1, initial=0.0)
+        return self.nodes[:, self._within(angle) :].max(axis=1, initial=0.0)
 
     def steepest_beyond(self, angle: Any) -> Any:
         """Return the largest `along_phi` of points with a separation above `angle`."""
-        first = np.searchsorted(self.separation, angle, side="right")
-        return self._suffix[first]
+        largest = np.append(np.maximum.accumulate(self.along_phi[::-1])[::-1], 0.0)
+        return largest[self._within(angle)]
 
     def steepest_within(self, angle: Any) -> Any:
         """Return the largest `along_theta` of points with a separation of at most `angle`."""
-        last = np.searchsorted(self.separation, angle, side="right")
-        return self._steepest[last]
+        return np.append(0.0, np.maximum.accumulate(self.along_theta))[self._within(angle)]
 
     def widest_within(self, angle: Any) -> Any:
         """Return the largest ``separation * along_phi`` of points separated by at most `angle`."""
-        last = np.searchsorted(self.separation, angle, side="right")
-        return self._widest[last]
-
-    @cached_property
-    def _suffix(self):
-        return np.append(np.maximum.accumulate(self.along_phi[::-1])[::-1], 0.0)
-
-    @cached_property
-    def _steepest(self):
-        return np.append(0.0, np.maximum.accumulate(self.along_theta))
-
-    @cached_property
-    def _widest(self):
         finite = np.where(np.isfinite(self.separation), self.separation, 0.0)
-        return np.append(0.0, np.maximum.accumulate(finite * self.along_phi))
+        largest = np.append(0.0, np.maximum.accumulate(finite * self.along_phi))
+        return largest[self._within(angle)]
+
+    def _within(self, angle: Any) -> Any:
+        """Return the number of entries with a separation of at most `angle`."""
+        return np.searchsorted(self.separation, angle, side="right")
 
 
 def sheets_of(samples: np.ndarray, nfp: int, *, both_sides: bool, symmetric: bool) -> Sheets:
@@ -277,9 +266,13 @@ def check_crossings(samples: np.ndarray, nfp: int, *, symmetric: bool) -> None:
         return
     if symmetric:
         angles = symmetry.without_images(angles)
-    sections = _sections(turned, np.stack([np.hypot(x, y), z]), angles, period)
-    first = _sides(*sections)
-    apart = first * np.roll(first, -1, axis=2) < 0
+    r, z = _sections(turned, np.stack([np.hypot(x, y), z]), angles, period)
+    # Twice the signed area of the triangle that edge j and point k form: (row, j, k). Edge j leads
+    # from point j to the next point.
+    along_r, along_z = (np.roll(v, -1, axis=1) - v for v in (r, z))
+    to_r, to_z = (v[:, None] - v[:, :, None] for v in (r, z))
+    area = along_r[:, :, None] * to_z - along_z[:, :, None] * to_r
+    apart = area * np.roll(area, -1, axis=2) < 0
     crossing = apart & apart.swapaxes(1, 2)
     if crossing.any():
         row, j, k = (int(i) for i in np.argwhere(crossing)[0])
@@ -313,21 +306,3 @@ def _sections(turned, values, angles, period: float) -> np.ndarray:
     start, end = known[below, columns], known[below + 1, columns]
     share = (angles[:, None] - start) / (end - start)
     return (1 - share) * values[:, below, columns] + share * values[:, below + 1, columns]
-
-
-def _sides(r: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """Return twice the signed area of the triangle that edge j and point k form, for each curve.
-
-    Edge j leads from point j to the next point.
-
-    Parameters
-    ----------
-    r, z : (rows, columns) coordinates of the points of closed curves, one curve in each row.
-
-    Returns
-    -------
-    (rows, j, k)
-    """
-    along_r, along_z = (np.roll(v, -1, axis=1) - v for v in (r, z))
-    to_r, to_z = (v[:, None] - v[:, :, None] for v in (r, z))
-    return along_r[:, :, None] * to_z - along_z[:, :, None] * to_r

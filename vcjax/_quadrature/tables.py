@@ -194,10 +194,7 @@ def _gradient_tables(rule: Rule) -> dict:
     angles = symmetry.equispaced(rule.first_angle, steps[0], rule.trg_shape[0])
     theta = symmetry.equispaced(0.0, steps[1], rule.trg_shape[1])
     field_phi, field_theta = _field_interpolation(rule, angles, theta)
-    return dict(
-        field_phi_slope=field_phi[1],
-        field_theta_slope=field_theta[1],
-    )
+    return dict(field_phi_slope=field_phi[1], field_theta_slope=field_theta[1])
 
 
 @lru_cache(maxsize=8)

@@ -73,7 +73,7 @@ def test_matrices_of_a_field_equal_the_steps_they_are_made_of(nfp, shape, half_p
     given = start + step * np.arange(samples.shape[1])
     phi = resample.interpolation_matrices(given.size, start, 2 * np.pi / nfp, angles)
     value, _ = resample.interpolation_matrices(shape[1], 0.0, 2 * np.pi, theta)
-    expected = symmetry.rotate(resample.interpolate(phi[0], samples, value), angles)
+    expected = symmetry.rotate(phi[0] @ samples @ value.T, angles)
     matrix, _ = resample.laboratory_matrices(*phi, angles, given)
     matrices = symmetry.with_mirror(matrix, value, half_period)
     found = resample.resampled(resample.as_rows(B), *matrices)

@@ -18,13 +18,17 @@ def _period(surface):
 
 def _at(samples, nfp, phi, theta):
     """Return points and tangents in laboratory components, shape (3, 3, phi, theta)."""
-    matrices = (
+    (along_phi, phi_slope), (along_theta, theta_slope) = (
         resample.interpolation_matrices(count, 0.0, period, at)
         for count, period, at in zip(
             samples.shape[1:], (2 * np.pi / nfp, 2 * np.pi), (phi, theta), strict=True
         )
     )
-    return np.array([symmetry.rotate(v, phi) for v in resample.tangents(samples, *matrices)])
+    w = along_phi @ samples @ along_theta.T
+    w_phi, w_theta = phi_slope @ samples @ along_theta.T, along_phi @ samples @ theta_slope.T
+    # The frame rotates: see `resample.tangents_at`.
+    w_phi += np.stack([-w[1], w[0], np.zeros_like(w[2])])
+    return np.array([symmetry.rotate(v, phi) for v in (w, w_phi, w_theta)])
 
 
 def _closest_ball(samples, nfp, phi, theta):
