@@ -43,13 +43,9 @@ _TILE = 64
 
 
 class Periods(NamedTuple):
-    """The nodes of one field period, and the rotations that map it onto all periods.
+    """The continued nodes of one field period, and the rotations that map it onto all periods.
 
-    Attributes
-    ----------
-    nodes : (3, row, column) points of the continued nodes (one period and the rule's overlap on
-        every side), in laboratory components.
-    turns : (nfp, 3, 3) rotations by 0 .. nfp - 1 periods.
+    The points have laboratory components. The rotations are by 0 .. nfp - 1 periods.
     """
 
     nodes: Float[Array, "3 row column"]
@@ -59,14 +55,10 @@ class Periods(NamedTuple):
 class Foot(NamedTuple):
     """The feet of n points: the points of the surface that are nearest to them.
 
-    Attributes
-    ----------
-    u, v : (n,) positions of the feet along phi and theta, in quadrature nodes.
-    distance : (n,) distances from the points to their feet.
-    spacing : (n,) distances between neighbouring nodes at the feet, along phi or along theta,
-        whichever is larger.
-    nodes_away : (n,) least value of distance / spacing over all positions where Newton steps ended.
-        At the foot itself, distance / spacing may be larger.
+    The positions u and v of the feet along phi and theta are in quadrature nodes. `spacing` is the
+    distance between neighbouring nodes at a foot, along phi or along theta, whichever is larger.
+    `nodes_away` is the least value of distance / spacing over all positions where Newton steps
+    ended. At the foot itself, distance / spacing may be larger.
     """
 
     u: Float[Array, " n"]
@@ -89,12 +81,8 @@ def filled_count(count: int) -> int:
 def nearest(points: Float[Array, "n 3"], surface: Periods, rule: Rule, used: Any = None) -> Foot:
     """Find the nearest point of the surface for each of n points.
 
-    Parameters
-    ----------
-    points : (n, 3) laboratory components; n is a value of `filled_count`.
-    surface : nodes of the surface.
-    used : number of points to process, counted from the first; it may be traced. If None, all
-        points are processed.
+    The points have laboratory components, and n is a value of `filled_count`. `used` is the number
+    of points to process, counted from the first; see `map_tiles`.
     """
     # Next to a thin cross-section, a larger stride along theta can miss the nearest sheet.
     stride = -(-rule.patch_phi // 4), max(1, rule.patch_theta // 4)
@@ -158,14 +146,10 @@ def distance_from(
 
 
 def _nearest_nodes(points, surface: Periods, stride: tuple[int, int], rule: Rule, used):
-    """Return the positions (u, v) from which the Newton steps start.
+    """Return the positions u and v from which the Newton steps start, (n, _DESCENTS) each.
 
     The coarse grid consists of every `stride`-th row and column of nodes. The function finds the
     nearest node in each sector of theta, and returns the `_DESCENTS` nearest of these nodes.
-
-    Returns
-    -------
-    u, v : (n, _DESCENTS) each.
     """
     coarse = one_period(surface.nodes, rule)[:, :: stride[0], :: stride[1]]
     rows, columns = coarse.shape[1:]
@@ -200,12 +184,9 @@ def _nearest_nodes(points, surface: Periods, stride: tuple[int, int], rule: Rule
 
 
 def place(u, v, rule: Rule):
-    """Find the period that contains each position (u, v), and the node just below it.
+    """Return the period that contains each of t positions, and the row and column just below it.
 
-    Returns
-    -------
-    period : (t,) index of the period that contains the position.
-    row, column : (t,) node at or just below the position, counted in the first period.
+    Row and column are those of the node at or just below the position, counted in the first period.
     """
     row, column = jnp.floor(u).astype(int), jnp.floor(v).astype(int)
     period, row = jnp.divmod(row, rule.period_rows)
@@ -228,13 +209,7 @@ def _stencils(surface: Periods, row, column, rule: Rule) -> Float[Array, "t 3 p 
 
 
 def _newton_step(points, u, v, surface: Periods, rule: Rule):
-    """Return the `Foot` at positions (u, v), and the Newton step (du, dv) from there.
-
-    Parameters
-    ----------
-    points : (t, 3) points whose nearest surface points are searched for.
-    u, v : (t,) positions on the surface.
-    """
+    """Return the `Foot` of points at positions (u, v), and the Newton step (du, dv) from there."""
     period, row, column = place(u, v, rule)
     stencils = _stencils(surface, row, column, rule)
     a, b = _along_both(_lagrange_slopes, u, v, rule.lagrange_count)
@@ -278,12 +253,8 @@ def _lagrange_factors(fraction, count: int):
     """Return the factors of the Lagrange weights at t fractions, and the slopes of the factors.
 
     Weight k is the product over j of factor [:, k, j]. The factors with j = k are 1 and have the
-    slope 0.
-
-    Returns
-    -------
-    factors : (t, count, count).
-    slopes : (count, count) derivatives of the factors with respect to the fraction.
+    slope 0. The factors are (t, count, count). The slopes, (count, count), are derivatives with
+    respect to the fraction.
     """
     nodes = equispaced(1.0 - count // 2, 1.0, count, jnp)
     same = jnp.eye(count, dtype=bool)
@@ -293,12 +264,9 @@ def _lagrange_factors(fraction, count: int):
 
 
 def lagrange_weights(fraction: Float[Array, " t"], count: int) -> Float[Array, "t count"]:
-    """Return weights for Lagrange interpolation from equally spaced nodes.
+    """Return weights for Lagrange interpolation from the nodes 1 - count/2 .. count/2.
 
-    Parameters
-    ----------
-    fraction : (t,) positions between the two middle nodes, from 0 to 1 node spacings.
-    count : even number of nodes, which lie at the positions 1 - count/2 .. count/2.
+    The count is even. The fractions, from 0 to 1, are positions between the two middle nodes.
     """
     return jnp.prod(_lagrange_factors(fraction, count)[0], axis=2)
 

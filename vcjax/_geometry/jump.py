@@ -4,18 +4,10 @@ from typing import Any
 
 
 def dual_basis(x_phi, x_theta, xp: Any):
-    """Return the dual tangents of phi and theta, and the unit normal.
+    """Return the dual tangents of phi and theta, and the unit normal, for tangents (3, n, m).
 
-    The normal has the direction of the cross product of x_phi and x_theta.
-
-    Parameters
-    ----------
-    x_phi, x_theta : (3, n, m) tangents.
-    xp : ``numpy`` or ``jax.numpy``.
-
-    Returns
-    -------
-    (3, 3, n, m) array: the three vectors along the first axis, their components along the second.
+    The normal has the direction of the cross product of x_phi and x_theta. In the result,
+    (3, 3, n, m), the three vectors are along the first axis, their components along the second.
     """
     normal = xp.cross(x_phi, x_theta, axis=0)
     square = (normal**2).sum(axis=0)
@@ -27,17 +19,9 @@ def total_gradient(basis, slopes):
     """Return the gradient [i, k] = d_i B_k of a field without divergence and curl.
 
     The gradient is the symmetric traceless part of the matrix D in the docstring of
-    `vcjax._gradient`. It does not depend on the sign of the normal.
-
-    Parameters
-    ----------
-    basis : (3, 3, n, m) from `dual_basis`.
-    slopes : derivatives of the field with respect to phi and theta, (3, n, m) each. Their
-        components are in the same frame as the basis.
-
-    Returns
-    -------
-    (3, 3, n, m)
+    `vcjax._gradient`. It does not depend on the sign of the normal. The basis is from `dual_basis`.
+    The slopes, (3, n, m) each, are the derivatives of the field with respect to phi and theta, in
+    the same frame as the basis. The result is (3, 3, n, m).
     """
     *dual, normal = basis
     D = sum(e[:, None] * slope for e, slope in zip(dual, slopes, strict=True))

@@ -47,15 +47,10 @@ def at_targets(nodes: Any, rule: Rule) -> Any:
 def windows(
     values: Float[Array, "c row column"], rows, columns, size: tuple[int, int]
 ) -> Float[Array, "t c p q"]:
-    """Return t windows of an array.
+    """Return t windows of an array, given the first row and column of each window, (t,) each.
 
-    XLA gathers windows, and scatters them in a transpose, much faster than single columns.
-
-    Parameters
-    ----------
-    values : (c, row, column) array from which the windows are taken.
-    rows, columns : (t,) first row and column of each window; every window must lie in the array.
-    size : (p, q) rows and columns of a window.
+    Every window must lie in the array. XLA gathers windows, and scatters them in a transpose, much
+    faster than single columns.
     """
     dimensions = lax.GatherDimensionNumbers(
         offset_dims=(1, 2, 3), collapsed_slice_dims=(), start_index_map=(1, 2)
@@ -99,21 +94,10 @@ def surface_nodes(
 ) -> tuple[Any, Any, Any]:
     """Return points, outward normals and tangents of a surface on the continued nodes.
 
-    Parameters
-    ----------
-    X : (nphi, ntheta, 3) points of the surface, of the shape that the rule was chosen for.
-    constants : tables of the rule.
-    xp : ``numpy`` or ``jax.numpy``.
-
-    Returns
-    -------
-    nodes : (6, row, column) points, then outward normals; the length of a normal is the area that
-        its node stands for.
-    x_phi, x_theta : (3, row, column) tangents dX/dphi and dX/dtheta, laboratory components.
-
-    Raises
-    ------
-    VcjaxError : if `constants` are not the tables of the rule.
+    X has the shape that the rule was chosen for. The results have laboratory components: points,
+    then outward normals, (6, row, column), and the tangents dX/dphi and dX/dtheta, (3, row, column)
+    each. The length of a normal is the area that its node stands for. Raise an error if `constants`
+    are not the tables of the rule.
     """
     if not isinstance(constants, Tables) or constants.rule != rule:
         raise VcjaxError(

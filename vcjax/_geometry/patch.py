@@ -36,14 +36,9 @@ from vcjax._quadrature.tables import Tables, theta_stencils
 
 
 class PatchInterpolation:
-    """The interpolation from the grid of a patch to its polar nodes.
+    """The interpolation from the grid of a patch to its polar nodes, which are divided into groups.
 
     Its matrices are made once, outside the loop over targets or points.
-
-    Parameters
-    ----------
-    constants : tables of the rule.
-    groups : number of groups of polar nodes; see the module's docstring.
     """
 
     def __init__(self, constants: Tables, rule: Rule, groups: int = 4):
@@ -116,12 +111,9 @@ def _join(parts: Float[Array, "4 m i j"]) -> Float[Array, "m p q"]:
 
 
 def cut(continued, rows, columns, rule: Rule):
-    """Return the windows (t, c, p, q) of the continued nodes that `shift` reads.
+    """Return the windows (t, c, p, q) of continued values (c, row, column) that `shift` reads.
 
-    Parameters
-    ----------
-    continued : (c, row, column) values on the continued nodes.
-    rows, columns : (t,) nodes just below the feet, from `foot.place`.
+    Rows and columns (t,) are the nodes just below the feet, from `foot.place`.
     """
     count = rule.lagrange_count
     size = 2 * rule.reach_phi + count, 2 * rule.reach_theta + count
@@ -130,18 +122,11 @@ def cut(continued, rows, columns, rule: Rule):
 
 
 def shift(windows, du, dv, rule: Rule):
-    """Interpolate windows of nodes to grids of the same spacing, centred at the feet.
+    """Interpolate windows from `cut` to grids of the same spacing, centred at the feet.
 
-    Parameters
-    ----------
-    windows : (t, c, p, q) from `cut`.
-    du, dv : (t,) positions of the feet relative to the nodes just below them, in node spacings,
-        from 0 to 1.
-
-    Returns
-    -------
-    patch : (t, c, 2 reach_phi + 1, 2 reach_theta + 1) values on the grids around the feet.
-    centre : (t, c) values at the feet.
+    `du` and `dv` (t,) are the positions of the feet relative to the nodes just below them, from 0
+    to 1 node spacings. Return the values (t, c, 2 reach_phi + 1, 2 reach_theta + 1) on the grids,
+    and the values (t, c) at the feet.
     """
     count = rule.lagrange_count
     a, b = (lagrange_weights(fraction, count) for fraction in (du, dv))

@@ -21,17 +21,10 @@ _LEAST_ROWS = 32
 
 
 def interpolation_matrices(count: int, start: float, period: float, points: np.ndarray):
-    """Return the matrices of trigonometric interpolation and of its derivative.
+    """Return the matrices of trigonometric interpolation to points, and of its derivative.
 
-    Parameters
-    ----------
-    count, start, period : the samples are at start + k period / count, for k = 0 .. count - 1.
-    points : (a,) positions to which the matrices interpolate.
-
-    Returns
-    -------
-    value, derivative : (a, count) each. For an even count the Nyquist mode is interpolated as a
-        cosine.
+    The samples are at start + k period / count, for k = 0 .. count - 1. For points (a,) the
+    matrices are (a, count). For an even count the Nyquist mode is interpolated as a cosine.
     """
     modes = np.arange((count - 1) // 2 + 1)
     scale = 2 * np.pi / period
@@ -73,17 +66,11 @@ def resampled(values: Any, phi: Any, theta: Any) -> Any:
     The arrays are all NumPy arrays or all JAX arrays, and the result is of the same kind. NumPy
     arrays with a single image are multiplied by `phi` first if this is clearly cheaper.
 
-    Parameters
-    ----------
-    values : (i, m) samples; each row is one component along theta, see `as_rows`.
-    phi : (3, a, i * images) matrix along phi; it combines all rows, each with all of its images.
-    theta : (images, b, m) matrices along theta, one for each image of a row. The first image is the
-        row itself; half periods have more images.
-
-    Returns
-    -------
-    (3, a, b) components, in the frame to which `phi` converts: the laboratory frame, or the
-        co-rotating frame for the matrices of `symmetry.surface_period_matrices`.
+    Each row of `values`, (i, m), is one component along theta; see `as_rows`. `phi`,
+    (3, a, i * images), combines all rows, each with all of its images. `theta`, (images, b, m), has
+    one matrix for each image of a row. The first image is the row itself; half periods have more
+    images. The result (3, a, b) is in the frame to which `phi` converts: the laboratory frame, or
+    the co-rotating frame for the matrices of `symmetry.surface_period_matrices`.
     """
     rows, (images, columns, count) = phi.shape[1], theta.shape
     is_cheaper = images == 1 and 1 / columns + 1 / len(values) < 1 / count
@@ -122,16 +109,10 @@ def as_rows(values: Any) -> Any:
 def laboratory_matrices(value: np.ndarray, slope: np.ndarray, angles, given):
     """Return matrices along phi that interpolate and convert to laboratory components.
 
-    Parameters
-    ----------
-    value, slope : (a, n) from `interpolation_matrices`.
-    angles : (a,) toroidal angles of the interpolated points.
-    given : (n,) angles by which the samples must be rotated back into the co-rotating frame: the
-        toroidal angles of the rows for laboratory components, and 0 for co-rotating components.
-
-    Returns
-    -------
-    value, slope : (3, a, 3 n) each, for `resampled`.
+    `value` and `slope`, (a, n), are those of `interpolation_matrices` for toroidal angles (a,). The
+    results (3, a, 3 n) are for `resampled`. `given`, (n,), are the angles by which the samples must
+    be rotated back into the co-rotating frame: the toroidal angles of the rows for laboratory
+    components, and 0 for co-rotating components.
     """
     turn, quarter = np.subtract.outer(angles, given), 0.5 * np.pi
     turned = rotation(turn)

@@ -54,13 +54,7 @@ def outward_normals(
     along_phi: Float[np.ndarray, "a b 3"],
     along_theta: Float[np.ndarray, "a b 3"],
 ) -> Float[np.ndarray, "a b 3"]:
-    """Return the outward unit normals of a surface on a grid over a full or half period.
-
-    Parameters
-    ----------
-    points : (a, b, 3) Cartesian points of the grid.
-    along_phi, along_theta : (a, b, 3) tangents at these points.
-    """
+    """Return the outward unit normals of a surface on a grid over a full or half period."""
     normal = np.cross(along_phi, along_theta)
     # The flux of the position vector outwards is three times the enclosed volume.
     outward = np.sign((points * normal).sum())

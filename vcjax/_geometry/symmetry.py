@@ -76,18 +76,11 @@ def field_period(
     *,
     parity: tuple[float, float, float] = FIELD_PARITY,
 ):
-    """Return one period of a field in the co-rotating frame.
+    """Return one period (3, n, ntheta) of a field in the co-rotating frame.
 
-    Parameters
-    ----------
-    B : (3, nphi, ntheta) Cartesian components on a grid over a full or half period.
-    nfp : number of field periods.
-    half_period : whether the grid covers half a period; the other half follows by symmetry.
-    parity : signs under stellarator symmetry; `POSITION_PARITY` if B contains positions.
-
-    Returns
-    -------
-    (3, n, ntheta) co-rotating components, with the rows at the angles that `field_angles` gives.
+    B, (3, nphi, ntheta), has Cartesian components, on a grid over a full or half period. The other
+    half of a half period follows by symmetry, with the signs in `parity` (`POSITION_PARITY` for
+    positions). The rows of the result are at the angles that `field_angles` gives.
     """
     if half_period:
         B = xp.concatenate([mirror(B, parity, xp), B], axis=1)
@@ -96,12 +89,7 @@ def field_period(
 
 
 def field_angles(rows: int, nfp: int, half_period: bool) -> tuple[float, float]:
-    """Return the first toroidal angle of the rows of `field_period`, and their angular step.
-
-    Parameters
-    ----------
-    rows : number of rows of the whole period.
-    """
+    """Return the first toroidal angle, and the angular step, of the rows of `field_period`."""
     step = 2 * np.pi / (nfp * rows)
     return (-0.5 * (rows - 1) * step if half_period else 0.0), step
 
@@ -122,16 +110,9 @@ def surface_period(X, nfp: int, half_period: bool):
     After these steps the Cartesian components are band-limited along phi, and all exact methods
     give the same interpolant along phi.
 
-    Parameters
-    ----------
-    X : (3, nphi, ntheta) Cartesian points on a grid over a full or half period.
-    nfp : number of field periods.
-    half_period : whether the grid covers half a period; the other half follows by symmetry.
-
-    Returns
-    -------
-    samples : (3, n, ntheta) co-rotating components at phi = 2 pi k / (nfp n). A full period has
-        n = nphi + 1, and a half period has n = 2 (nphi + 1).
+    X, (3, nphi, ntheta), has Cartesian components, on a grid over a full or half period. The result
+    has co-rotating components (3, n, ntheta) at phi = 2 pi k / (nfp n). For a full period
+    n = nphi + 1, and for a half period n = 2 (nphi + 1).
     """
     nphi = X.shape[1]
     period = 2 * np.pi / nfp
@@ -177,15 +158,9 @@ def rotation(angles: np.ndarray) -> np.ndarray:
 def with_mirror(phi: np.ndarray, theta: np.ndarray, half_period: bool):
     """Convert matrices for fields on a whole period to matrices for fields on their own grid.
 
-    Parameters
-    ----------
-    phi, theta : (3, a, 3 n) and (b, m), for the rows and columns of a whole period.
-    half_period : whether the field's own grid covers half a period.
-
-    Returns
-    -------
-    phi, theta : (3, a, k) and (images, b, m), for `resampled`. A half period has two images of each
-        row: the row itself and its stellarator-symmetric image.
+    The matrices (3, a, 3 n) and (b, m) are for the rows and columns of a whole period. The results
+    (3, a, k) and (images, b, m) are for `resampled`. A half period has two images of each row: the
+    row itself and its stellarator-symmetric image.
     """
     if not half_period:
         return phi, theta[None]
@@ -207,11 +182,8 @@ def surface_period_matrices(
     Nyquist mode. To find the coefficients, the map is applied to rows with a single poloidal mode
     each.
 
-    Returns
-    -------
-    phi : (3, n, 3 * nphi * images), with n rows as in `surface_period`. `images` is the number of
-        images of a row: 1 for a full period, 4 for a half period.
-    theta : (images, ntheta, ntheta).
+    The matrices are (3, n, 3 * nphi * images), with n rows as in `surface_period`, and
+    (images, ntheta, ntheta). A row has 1 image for a full period, and 4 images for a half period.
     """
     count = 3 * nphi
     modes = np.arange(1, count + 1).reshape(3, nphi, 1)

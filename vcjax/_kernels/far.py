@@ -40,26 +40,19 @@ _LARGEST_FLOAT32_BLOCK = 128
 class Kernel(NamedTuple):
     """A kernel between targets x and sources y with the densities s = n.B and F = n x B.
 
-    Attributes
-    ----------
-    name : name of the kernel's scope in traces.
-    power : exponent in w = 1/r^power, the matrix of a tile.
-    moments : function of the sources relative to the block's centre, (3, n), and of the densities s
-        and F, (4, n). It returns their moments (k, n).
-    combine : function of the targets relative to the block's centre, (3, t), and of the weighted
-        moments, (k, t). It returns the independent components of the values, (c, t).
-    expand : function from the independent components, (c, t), to the values, (3, ..., t).
-    rank : number of component axes of the values: 1 for a field, 2 for a gradient.
-    largest_block : largest number of sources in a block; None for no limit.
+    Sources and targets are relative to the centre of a block. `moments` maps sources (3, n) and
+    densities s and F, (4, n), to moments (k, n). `combine` maps targets (3, t) and weighted moments
+    (k, t) to the independent components (c, t) of the values. `expand` maps these components to the
+    values (3, ..., t).
     """
 
-    name: str
-    power: int
+    name: str  # name of the kernel's scope in traces
+    power: int  # exponent in w = 1/r^power, the matrix of a tile
     moments: Callable
     combine: Callable
     expand: Callable
-    rank: int
-    largest_block: int | None = None
+    rank: int  # number of component axes of the values: 1 for a field, 2 for a gradient
+    largest_block: int | None = None  # largest number of sources in a block; None for no limit
 
 
 def far_sum(
@@ -77,23 +70,13 @@ def far_sum(
     """Return a kernel divided by 4 pi, summed over all sources that `punctured` does not leave out.
 
     The field's kernel is {B x (n x r) - B (n.r)} / |r|^3, with r from the source to the target.
+    All vectors have laboratory components. The sources are the nodes of one period, and `turns` are
+    the rotations by 0 .. nfp - 1 periods. A target that is also a source must have exactly the
+    coordinates of the source.
 
-    Parameters
-    ----------
-    tiles : largest sizes of tiles, and the dtype in which they are computed.
-    targets : (t, 3) laboratory components. A target that is also a source must have exactly the
-        coordinates of the source.
-    sources, area_normals, B : (3, row, column) laboratory components at the nodes of one period;
-        the length of a normal is the area that its node stands for.
-    turns : (nfp, 3, 3) rotations by 0 .. nfp - 1 periods.
-    punctured : sources are left out if the square of their distance from the target is at most this
-        value: a scalar, or (t,) values, one for each target. None leaves out the target only.
-    used : number of targets to evaluate, counted from the first; it may be traced. If None, all
-        targets are evaluated. See `map_tiles`.
-
-    Returns
-    -------
-    (3, t) for a kernel of rank 1, (3, 3, t) for rank 2.
+    Sources are left out if the square of their distance from the target is at most `punctured`: one
+    value, or (t,) values, one for each target. None leaves out the target only. `used` is the
+    number of targets to evaluate, counted from the first; see `map_tiles`.
     """
     largest = min(tiles.sources, kernel.largest_block or tiles.sources)
     if tiles.dtype == "float32":
@@ -117,11 +100,8 @@ def far_sum(
 def _source_blocks(sources, area_normals, B, largest: int, rule: Rule):
     """Divide the sources into k blocks of n nodes.
 
-    Returns
-    -------
-    centres : (k, 3) means of the points in each block, padding included.
-    offsets : (k, 3, n) sources relative to the centre of their block.
-    densities : (k, 4, n) scalar product of area normal and field, then their cross product.
+    Return the centres (k, 3), which are the means of the points in each block, padding included;
+    the sources relative to the centres, (k, 3, n); and the densities s and F, (k, 4, n).
     """
     rows, columns = sources.shape[1:]
     high, wide = block_shape((rows, columns), largest, rule.patch_phi / rule.patch_theta)
@@ -145,11 +125,8 @@ def _source_blocks(sources, area_normals, B, largest: int, rule: Rule):
 def block_shape(grid: tuple[int, int], largest: int, aspect: float) -> tuple[int, int]:
     """Return the numbers of rows and columns of equal blocks that are about square on the surface.
 
-    Parameters
-    ----------
-    grid : numbers of rows and columns to be divided into blocks.
-    largest : largest number of nodes in a block.
-    aspect : number of rows over number of columns of a block that is about square on the surface.
+    A block has at most `largest` nodes of the grid. `aspect` is the number of rows over the number
+    of columns of a block that is about square on the surface.
     """
     rows, columns = grid
     high = min(max(int(np.sqrt(largest * aspect)), 1), rows, largest)
@@ -171,19 +148,11 @@ def images(points: Float[Array, "t 3"], turns: Float[Array, "nfp 3 3"]) -> Float
 
 
 def _turned_tiles(targets: Float[Array, "t part"], turns, largest: int):
-    """Divide targets into tiles of equal size. The tiles contain the `images` of each target.
+    """Divide targets into tiles (k, part, n * nfp) of n targets, with the `images` of each target.
 
-    All images of a target are in the same tile. A tile has at most `largest` points, but always at
-    least one target. If there are two targets or more, there are at least two tiles. The last tile
-    is padded with the last target.
-
-    Parameters
-    ----------
-    targets : (t, 3 + m) laboratory components, followed by m components that are not rotated.
-
-    Returns
-    -------
-    (k, 3 + m, n * nfp) for k tiles of n targets.
+    Components after the first three are not rotated. All images of a target are in the same tile. A
+    tile has at most `largest` points, but always at least one target. If there are two targets or
+    more, there are at least two tiles. The last tile is padded with the last target.
     """
     count, nfp = targets.shape[0], turns.shape[0]
     # XLA removes a loop over a single tile. It would then fuse the slice of a block into the loop
@@ -210,14 +179,8 @@ def _tiled_sum(
     stored, which are a few numbers for each target. With these moments, a derivative computes all
     pairs twice instead of three times.
 
-    Parameters
-    ----------
-    tiles : (k, part, each) targets from `_turned_tiles`. If there is a fourth component, it is the
-        square of the distance up to which sources are left out.
-    used : number of tiles to evaluate, or None for all.
-    blocks : from `_source_blocks`.
-    punctured : as for `far_sum`.
-    dtype : dtype in which pairs are computed.
+    If tiles have a fourth component, it is the square of the distance up to which sources are left
+    out. `used` is the number of tiles to evaluate. Pairs are computed in `dtype`.
     """
     points = tiles[:, :3].swapaxes(0, 1).reshape(3, -1)
     if punctured is None:

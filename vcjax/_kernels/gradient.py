@@ -62,10 +62,6 @@ integrals along the rim are small, because N1 is small there. The weights of the
 are chosen such that the sums of all weights have these values. The other weights are integrals of
 the kernel times a function that vanishes at the target, so they have a finite integrand and small
 rounding errors.
-
-For many digits, the far sum leaves out the nodes next to the target (`gradient_puncture`), because
-the matrix product above would have large rounding errors there. In the grid sum of the near part,
-these nodes get the whole kernel minus the near kernel. All other nodes get minus the near kernel.
 """
 
 from collections.abc import Callable, Sequence
@@ -179,14 +175,9 @@ def combine_gradient(
 def _near_kernel(nodes, weights, alpha, axis: int, whole=None):
     """Return `weights` times the near kernel: the components of S, then of v, along `axis`.
 
-    The module's docstring defines S and v.
-
-    Parameters
-    ----------
-    nodes : offsets from the target and normals, six components along `axis`.
-    weights : weights of the nodes; where a weight is 0 the result is 0.
-    alpha : cut-off rates, broadcast against the nodes.
-    whole : weights with which the whole kernel is subtracted, or None.
+    The module's docstring defines S and v. `nodes` are offsets from the target, then normals, six
+    components along `axis`. Where a weight is 0, the result is 0. `whole` are weights with which
+    the whole kernel is subtracted, or None.
     """
     offset, normal = jnp.split(nodes, 2, axis=axis)
     r, n = components(offset, axis), components(normal, axis)
@@ -213,11 +204,7 @@ def _of_constant(
 ) -> Float[Array, "t 8"]:
     """Return the integrals of S and v over patches; see the module's docstring.
 
-    Parameters
-    ----------
-    nodes : polar nodes of the four quadrants: offsets from the targets, then normals.
-    weights : (node,) weights of the nodes.
-    alpha : (t, 1) cut-off rates.
+    `nodes` are the polar nodes of the four quadrants: offsets from the targets, then normals.
     """
     r, n = (components(part, 2) for part in jnp.split(nodes, 2, axis=2))
     t = alpha * _distances(r, weights)

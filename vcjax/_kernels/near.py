@@ -1,12 +1,11 @@
 """Compute the near part: integrate the singular part of the kernel with a polar rule.
 
-Let r be the vector from source to target, h the spacing of the nodes, and alpha a cut-off rate. In
-powers and functions, r stands for its length. The kernel is split according to
-1/r = erfc(alpha r)/r + erf(alpha r)/r. The second term is entire in r^2. The trapezoidal rule for
-this term converges like exp(-(pi/(alpha h))^2) wherever the target lies. The first term falls off
-like exp(-alpha^2 r^2) and is confined to a patch of grid nodes around the target. The far part is
-the trapezoidal sum of the *whole* kernel over all nodes but the target. (The far sum of a gradient
-may leave out more nodes; see `split_weights`.) The sum is corrected on the patch by
+Let r be the vector from source to target, and alpha a cut-off rate. In powers and functions, r
+stands for its length. The kernel is split according to 1/r = erfc(alpha r)/r + erf(alpha r)/r
+(docs/equations.md, "The quadrature"). The first term is confined to a patch of grid nodes around
+the target. The far part is the trapezoidal sum of the *whole* kernel over all nodes but the target.
+(The far sum of a gradient may leave out more nodes; see `split_weights`.) The sum is corrected on
+the patch by
 
     (polar integral of the near kernel)  -  (grid sum of the near kernel).
 
@@ -45,15 +44,8 @@ def patches(
 ) -> Float[Array, "t c p q"]:
     """Return the values on the patches around targets in one row of the target grid.
 
-    Parameters
-    ----------
-    values : (c, row, column) values on the continued nodes.
-    target_row : index of the row in the target grid; may be traced.
-    target_columns : (t,) indices of the targets in this row; may be traced.
-
-    Returns
-    -------
-    (t, c, 2 reach_phi + 1, 2 reach_theta + 1)
+    The given values are those on the continued nodes. Row and columns are indices in the target
+    grid, and may be traced. The patches are (t, c, 2 reach_phi + 1, 2 reach_theta + 1).
     """
     size = 2 * rule.reach_phi + 1, 2 * rule.reach_theta + 1
     # Rows are sliced first, so that the transpose scatters into these rows only.
@@ -70,17 +62,9 @@ def over_blocks(
     A block consists of targets in one row. Its size divides the number of targets in a row and is
     at most `largest`. Then no block needs padding, and stored weights need not be copied.
 
-    Parameters
-    ----------
-    function : called with the index of a row, and the indices (t,) of the block's targets in this
-        row. Further arguments are the block's part (t, ...) of each array in `values`. It returns
-        an array (t, ...).
-    target_rows : (tphi,) indices of the target rows.
-    values : arrays (tphi, ttheta, ...), component axes last.
-
-    Returns
-    -------
-    (tphi, ttheta, ...) results of the function at the targets in these rows.
+    The function gets the index of a row, the indices (t,) of the block's targets in this row, and
+    the block's part (t, ...) of each array (tphi, ttheta, ...) in `values`. It returns an array
+    (t, ...). The result for all targets in the rows is (tphi, ttheta, ...).
     """
     rows, columns = target_rows.shape[0], rule.trg_shape[1]
     size = next(n for n in range(min(largest, columns), 0, -1) if columns % n == 0)
@@ -182,11 +166,8 @@ def square_radii(u: Float[Array, "*t p"], v: Float[Array, "*t q"], rule: Rule):
 
     The polar integral covers the ellipse inside the rim, so nodes outside this ellipse must not get
     the near kernel. In thin cross-sections, the corners of the patch outside the ellipse may lie on
-    the opposite side of the cross-section, close to the target.
-
-    Parameters
-    ----------
-    u, v : (..., p) and (..., q) offsets from the centre along phi and theta, in nodes.
+    the opposite side of the cross-section, close to the target. The offsets u and v from the centre
+    along phi and theta are in nodes.
     """
     return (u[..., None] / rule.patch_phi) ** 2 + (v[..., None, :] / rule.patch_theta) ** 2
 
@@ -194,11 +175,8 @@ def square_radii(u: Float[Array, "*t p"], v: Float[Array, "*t q"], rule: Rule):
 def _spacing(patch, rule: Rule):
     """Return the largest distance of each target to its four neighbouring nodes, (t,).
 
-    With neighbours on both sides, a symmetric surface has symmetric distances.
-
-    Parameters
-    ----------
-    patch : (t, 6, p, q) offsets from the targets, then normals.
+    With neighbours on both sides, a symmetric surface has symmetric distances. The patches are
+    those of `split_weights`.
     """
     i, j = rule.reach_phi, rule.reach_theta
     beside = patch[:, :3, i - 1 : i + 2 : 2, j], patch[:, :3, i, j - 1 : j + 2 : 2]
@@ -212,12 +190,8 @@ def _cutoff_rates(polar_points, spacing, rule: Rule):
     Let R be the least distance from the target to the rim of its patch, and h the spacing of the
     nodes. The rate alpha is cutoff / R, or sqrt(pi / (R h)) if this is less. With a larger rate,
     the nodes would not resolve the kernel. Neither R nor h is differentiated, because results
-    depend on alpha only through the discretisation error.
-
-    Parameters
-    ----------
-    polar_points : (4, t, 3, node) polar nodes relative to the targets.
-    spacing : (t,) from `_spacing`.
+    depend on alpha only through the discretisation error. `polar_points`, (4, t, 3, node), are the
+    polar nodes relative to the targets.
     """
     rim = (polar_points[..., rim_nodes(rule)] ** 2).sum(axis=2).min(axis=(0, 2))
     radius = jnp.sqrt(rim) / radii(rule)[0][-1]
@@ -226,10 +200,9 @@ def _cutoff_rates(polar_points, spacing, rule: Rule):
 
 
 def punctured_squares(puncture: float, spacing):
-    """Return the squares of the distances up to which the far sum leaves out nodes.
+    """Return the squares of the distances from a target up to which the far sum leaves out nodes.
 
-    The distances are measured from a target. The squares are not differentiated, because results do
-    not depend on them.
+    The squares are not differentiated, because results do not depend on them.
     """
     return lax.stop_gradient((puncture * spacing) ** 2)
 
@@ -246,11 +219,8 @@ def target_spacing(nodes: Float[Array, "6 row column"], rule: Rule):
 def _kernel(nodes, weights, alpha, axis: int):
     """Return `weights` times N1(alpha r) (n.r, n x r) / r^3: four values along `axis`.
 
-    Parameters
-    ----------
-    nodes : offsets -r from the target, then normals n, six components along `axis`.
-    weights : weights of the nodes; where a weight is 0 the result is 0.
-    alpha : cut-off rates, broadcast against the nodes.
+    `nodes` are offsets -r from the target, then normals n, six components along `axis`. Where a
+    weight is 0, the result is 0.
     """
     x, y, z, *normal = components(nodes, axis)
     offset = x, y, z
@@ -264,14 +234,10 @@ def _kernel(nodes, weights, alpha, axis: int):
 def stored_weights(
     weights: Callable, rule: Rule, target_rows: Int[Array, " tphi"], largest: int, dtype: str
 ) -> Float[Array, "tphi ttheta k patch"]:
-    """Return the near weights of all targets in the given rows.
+    """Return the near weights of the targets in the given rows.
 
-    Parameters
-    ----------
-    weights : function of targets, from `field_weights_at` or `gradient_weights_at`.
-    target_rows : (tphi,) indices of the target rows.
-    largest : largest number of targets whose weights are computed at once.
-    dtype : dtype of the stored weights.
+    `weights` is a function of targets, from `field_weights_at` or `gradient_weights_at`. It is
+    called for at most `largest` targets at once.
     """
 
     def one_block(row, columns):
@@ -291,13 +257,9 @@ def apply_weights(
 ) -> Float[Array, "tphi ttheta ..."]:
     """Return the near part of a field, or of its gradient, at the targets in the given rows.
 
-    Parameters
-    ----------
-    combine : function of B on patches (t, 3, patch) and weights (t, k, patch); it returns (t, ...).
-    B : (3, row, column) field on the continued nodes, laboratory components.
-    weights : stored weights of any precision, or a function of targets that returns them.
-    target_rows : (tphi,) indices of the target rows.
-    largest : largest number of targets that are evaluated at once.
+    `combine` maps B on patches (t, 3, patch) and weights (t, k, patch) to values (t, ...). B is
+    given on the continued nodes. `weights` are stored weights of any precision, or a function of
+    targets that returns weights. At most `largest` targets are evaluated at once.
     """
 
     def one_block(row, columns, *stored):
@@ -313,10 +275,7 @@ def combine_field(
 ) -> Float[Array, "t 3"]:
     """Return the near part of the field: the sum over each patch of B x V - s B.
 
-    Parameters
-    ----------
-    b : field on the patches of t targets.
-    w : weights, s and then the components of V.
+    The weights w are s, then the components of V.
     """
     moment = jnp.einsum("tip,twp->tiw", b, w)
     return stacked(

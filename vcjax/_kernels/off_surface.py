@@ -40,13 +40,9 @@ _GROUPS = 5
 class Nodes(NamedTuple):
     """The quadrature nodes of one period and its surroundings, and a field on them.
 
-    Attributes
-    ----------
-    continued : (part, row, column) points, outward normals and the field on the continued nodes
-        (see `vcjax._geometry.nodes`), in laboratory components. The length of a normal is the area
-        that its node stands for.
-    spacing : (2,) least and largest spacing of the nodes; see `OffSurfaceCasing`.
-    constants : tables of the rule.
+    The parts of `continued` are points, outward normals and the field on the continued nodes (see
+    `vcjax._geometry.nodes`), in laboratory components. `spacing` is the least and the largest
+    spacing of the nodes; see `OffSurfaceCasing`.
     """
 
     continued: Float[Array, "part row column"]
@@ -69,13 +65,8 @@ def transforms(
 ) -> Transforms:
     """Return the operator T, applied to the field on the nodes and to the test field, at n points.
 
-    Parameters
-    ----------
-    tiles : largest sizes of tiles of the far sum, and their dtype.
-    points : (n, 3) laboratory components; n is a value of `filled_count`.
-    foot : feet of the points, from `nearest`.
-    used : number of points to evaluate, counted from the first; it may be traced. If None, all
-        points are evaluated.
+    The points have laboratory components, and n is a value of `filled_count`. `used` is the number
+    of points to evaluate, counted from the first; see `map_tiles`.
     """
     punctured = ((gradient_puncture(rule) or _PUNCTURE) * nodes.spacing[0]) ** 2
     sources, normals, field = jnp.split(one_period(nodes.continued[:9], rule), 3)
@@ -99,14 +90,9 @@ def transform_gradients(
 ) -> tuple[Transforms, Float[Array, "n 3 2 3"]]:
     """Return the operator T and its gradient at n points.
 
-    The parameters are those of `transforms`.
-
-    Returns
-    -------
-    Transforms : T of the field and of the test field.
-    slopes : (n, 3, 2, 3) with [:, i] = d_i of the values of T. They are symmetric and traceless,
-        like all gradients of vacuum fields. The quadrature is differentiated with fixed nodes and
-        feet.
+    The parameters are those of `transforms`. In the gradient, [:, i] is d_i of the values of T. It
+    is symmetric and traceless, like all gradients of vacuum fields. The quadrature is
+    differentiated with fixed nodes and feet.
     """
 
     def along(direction):
@@ -145,12 +131,8 @@ def known_field(
     The currents of the test field flow outside the torus. Therefore T of the test field is the
     field itself at points inside and 0 at points outside. These values show whether a point is
     inside. Any deviation from these values is an error of the quadrature, and does not depend on B.
-    The test field is at most 1 on the surface, and bounded near the z axis.
-
-    Parameters
-    ----------
-    sources : (3, row, column) nodes of the surface.
-    points : (3, ...) points at which the field is returned, laboratory components.
+    The test field is at most 1 on the surface, and bounded near the z axis. `sources` are the nodes
+    of the surface.
     """
     least = lax.stop_gradient((sources[:2] ** 2).sum(axis=0).min())
     x, y, z = points
@@ -167,11 +149,6 @@ def known_change(
 
     The distance of the points from the z axis, before and after the change, must be at least
     sqrt(1/2) times the least distance of a source.
-
-    Parameters
-    ----------
-    sources : as for `known_field`.
-    points, offsets : (3, ...) laboratory components, which broadcast against each other.
     """
     least = lax.stop_gradient((sources[:2] ** 2).sum(axis=0).min())
     (x, y, _), (dx, dy, dz) = points, offsets

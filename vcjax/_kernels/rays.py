@@ -10,9 +10,8 @@ delta = d/R. In units of R, the radii of the further nodes are
 
     rho = delta sinh(s asinh(c/delta)),   s in [0, 1].
 
-The kernel is singular at rho = i delta, that is, at s = i pi / (2 asinh(c/delta)). This singularity
-is at least 0.07 away from [0, 1], because delta is at least `CLOSEST`. Therefore a fixed number of
-nodes is enough (P. R. Johnston, D. Elliott, Int. J. Numer. Methods Eng. 62 (2005) 564).
+Because delta is at least `CLOSEST`, a fixed number of nodes is enough (P. R. Johnston, D. Elliott,
+Int. J. Numer. Methods Eng. 62 (2005) 564; docs/equations.md, "Off the surface").
 
 The far sum leaves out the nodes next to the point x, because it would lose digits there. On the
 patch these nodes get the far kernel, which is smooth. The other nodes inside the rim get minus the
@@ -24,12 +23,10 @@ near kernel:
 
 A point on the surface is its own foot, and its polar integral is the principal value.
 
-Next to the surface, the derivative of the kernel grows like 1/d^3, and the derivative of the polar
-integral would have rounding and quadrature errors that grow like 1/d. Therefore the field B is
+So that derivatives of the polar integral have small errors next to the surface, the field B is
 written as its value at the foot plus the change from this value. The change is interpolated with
 small relative errors. For the constant value, the derivative of the integral is known
-(`vcjax._kernels.gradient`). Apart from small integrals along the rim of the patch, it is the
-integral of a smooth function.
+(`vcjax._kernels.gradient`).
 """
 
 from collections.abc import Callable
@@ -62,7 +59,8 @@ _LONG_SERIES = 30
 class Transforms(NamedTuple):
     """The operator T (see `vcjax._casing`), applied to a field B and to the test field at n points.
 
-    The near part of T has the same form. All its values are 0 for points without a patch.
+    The near part of T, which corrects the far sums, has the same form. All its values are 0 for
+    points without a patch.
 
     Attributes
     ----------
@@ -150,15 +148,8 @@ def _rings(from_foot, interpolation, constants: OffSurfaceTables):
 
     Offsets and changes of the field are divided by the radius of their ring. They vanish with the
     radius, and only the quotients have the relative accuracy that points close to the surface need.
-
-    Parameters
-    ----------
-    from_foot : (t, 9, p, q) values on the grids around the feet: offsets from the foot, normals,
-        and changes of the field from its value at the foot.
-
-    Returns
-    -------
-    (t, 9, ring, node)
+    `from_foot`, (t, 9, p, q), are values on the grids around the feet: offsets from the foot,
+    normals, and changes of the field from its value at the foot. The result is (t, 9, ring, node).
     """
     t, c = from_foot.shape[:2]
     radii = constants.rings[0]
@@ -169,22 +160,12 @@ def _rings(from_foot, interpolation, constants: OffSurfaceTables):
 
 
 def _scales(offset, spacing, rings, constants: OffSurfaceTables, rule: Rule):
-    """Return the scales that the near kernel and the rays of each point depend on.
+    """Return the scales (t,) that the near kernel and the rays of each point depend on.
 
-    The scales are not differentiated, because results depend on them only through the
-    discretisation error.
-
-    Parameters
-    ----------
-    offset : (t, 3) from the foot to the point.
-    spacing : (t,) distance between neighbouring nodes at the foot.
-    rings : (t, c, ring, node) from `_rings`.
-
-    Returns
-    -------
-    alpha : (t,) cut-off rates.
-    delta : (t,) distances over patch radii, at least `CLOSEST`.
-    on_surface : (t,) whether a point is treated as a point on the surface.
+    The scales are the cut-off rate alpha, the distance delta over the radius of the patch, at least
+    `CLOSEST`, and whether the point is treated as a point on the surface. They are not
+    differentiated, because results depend on them only through the discretisation error. `offset`,
+    (t, 3), leads from the foot to the point.
     """
     offset, spacing, rings = lax.stop_gradient((offset, spacing, rings))
     rim = rings[:, :3, -1] * constants.rings[0][-1]
@@ -240,14 +221,8 @@ def _slope_of_flux(x, foot, from_foot, normals, alpha):
     integral of n lap(g), a smooth function (`vcjax._kernels.gradient`). The derivative of the
     integral of n x r N1(alpha r) / r^3 is 0. Both derivatives neglect integrals along the rim. The
     derivative of the sum over nodes would contain rounding errors divided by the distance from the
-    surface.
-
-    Parameters
-    ----------
-    x, foot : (t, 3) points and their feet.
-    from_foot, normals : (t, 3, s, node) offsets of nodes from the foot, and their normals. The
-        length of a normal is the weight of its node.
-    alpha : (t,) cut-off rates.
+    surface. The offsets of nodes from the foot and their normals are (t, 3, s, node). The length of
+    a normal is the weight of its node.
     """
     return jnp.zeros(len(x))
 
@@ -267,12 +242,7 @@ def _along_rays(rings, delta, constants: OffSurfaceTables, rule: Rule):
 
     Outside the core of the patch, the nodes lie on the rings. Inside the core, the radii of the
     nodes depend on the distance of the point from the surface, and their values are interpolated
-    from the rings of the core.
-
-    Returns
-    -------
-    radii, weights : (t, s) each.
-    values : (t, c, s, node).
+    from the rings of the core. Radii and weights are (t, s), values (t, c, s, node).
     """
     # asinh and sinh are written out for positive arguments. The library's functions take several
     # times as many instructions.
@@ -295,16 +265,9 @@ def _along_rays(rings, delta, constants: OffSurfaceTables, rule: Rule):
 def _combined(values, tested, r, factor):
     """Return the sums over nodes of {B x (n x r) - B (n.r)} times a factor, for two fields B.
 
-    Parameters
-    ----------
-    values : (t, 6, ...) area normals n, then the first field.
-    tested : (t, 3, ...) the second field.
-    r : (t, 3, ...) vectors from the nodes to the points.
-    factor : (t, ...) factors of the nodes.
-
-    Returns
-    -------
-    (t, 2, 3)
+    The sums are (t, 2, 3). `values`, (t, 6, ...), are area normals n, then the first field.
+    `tested`, (t, 3, ...), is the second field. The vectors r, (t, 3, ...), lead from the nodes to
+    the points.
     """
     t, normal = values.shape[0], values[:, :3]
     curl = jnp.cross(normal, r, axis=1) * factor[:, None]
@@ -329,14 +292,9 @@ def _grid_sum(x, windows, offsets, alpha, test_field_at, punctured, rule: Rule):
 
     The far kernel is summed over the nodes that the far sum leaves out, and minus the near kernel
     over the others inside the rim. The second axis of the result is for the field and the test
-    field.
-
-    Parameters
-    ----------
-    windows : (t, 9, p, q) continued nodes around the feet, from `cut`.
-    offsets : pair of (t,) arrays, the positions of the feet along phi and theta relative to the
-        nodes just below them, in node spacings.
-    test_field_at : function of points (t, 3, ...) that returns the test field at these points.
+    field. `windows`, (t, 9, p, q), are from `cut`. `offsets` are the positions of the feet along
+    phi and theta relative to the nodes just below them, in node spacings, (t,) each.
+    `test_field_at` returns the test field at points (t, 3, ...).
     """
     # Cut out the nodes of the ellipse. Its centre, the foot, lies between the two middle nodes.
     first = rule.margin + rule.lagrange_count // 2 - 1

@@ -52,13 +52,8 @@ def in_groups(evaluate: Callable, points: np.ndarray) -> Any:
     """Evaluate points in groups of equal size, so that one program serves any number of points.
 
     A group is filled up with copies of its last point. On CPUs the groups run in parallel, each on
-    one processor.
-
-    Parameters
-    ----------
-    evaluate : called as ``evaluate(group, used=count)`` with a group (`_GROUP`, 3), of which the
-        first `count` points are used. It returns a tuple of arrays with one entry for each point.
-    points : (n, 3) points to evaluate.
+    one processor. ``evaluate(group, used=count)`` gets a group (`_GROUP`, 3), of which the first
+    `count` points are used. It returns a tuple of arrays with one entry for each point.
     """
     count, processors = len(points), processor_count()
     turns = -(-count // (processors * _GROUP))
@@ -87,14 +82,9 @@ def row_groups(rule: Rule, devices: Any, *values: Any, row_bytes: int = 0) -> Ro
 
     Rows are not divided inside a transformation of JAX, on accelerators, or if `devices` is given.
     They are also not divided if a value is stored on several devices or in another process.
-
-    Parameters
-    ----------
-    devices : the mesh over which targets are divided, or None.
-    values : pytrees of arrays that the groups use.
-    row_bytes : size of the result of one row, in bytes; 0 for no limit. If there are several
-        processors, the result of a group has at most `_GROUP_BYTES` bytes, unless a single row has
-        more.
+    `values` are pytrees of arrays that the groups use. `row_bytes` is the size of the result of one
+    row, in bytes; 0 for no limit. If there are several processors, the result of a group has at
+    most `_GROUP_BYTES` bytes, unless a single row has more.
     """
     concrete = on_host(*values) and not is_tracing()
     is_cpu = jax.default_backend() == "cpu" and devices is None
@@ -117,10 +107,6 @@ def by_rows(static_argnums: tuple[int, ...]) -> Callable[[Callable], Callable]:
     The function is called as ``function(rows, ...)``; its results have the rows as their first
     axis. The decorated function is called with the result of `row_groups` in place of `rows`.
     Without groups, it calls the function with None in place of the rows.
-
-    Parameters
-    ----------
-    static_argnums : indices of the function's static arguments.
     """
 
     def decorator(function: Callable) -> Callable:
@@ -156,15 +142,9 @@ def _joined(one_group: Callable, count: int, each: int, processors: int) -> Any:
     """Evaluate groups of entries, and join their results along the first axis.
 
     Results are joined on the host: a slice or `jnp.asarray` on the device would compile a program
-    for each number of entries.
-
-    Parameters
-    ----------
-    one_group : called with the index of the group's first entry; it returns a pytree of JAX arrays
-        with at least `each` entries.
-    count : number of entries.
-    each : number of entries in a group.
-    processors : number of threads that evaluate groups.
+    for each number of entries. `one_group` is called with the index of the group's first entry. It
+    returns a pytree of JAX arrays with at least `each` entries, the number of entries in a group.
+    `count` is the number of all entries.
     """
     settings = {name: getattr(jax.config, f"jax_{name}") for name in _SETTINGS}
     # This call compiles the program, and returns before the group is evaluated.

@@ -11,12 +11,10 @@ from jax import lax
 def map_tiles(function: Callable, tiles: Any, used: Any = None) -> Any:
     """Return the results of a function for all tiles, stacked along a new first axis.
 
-    Parameters
-    ----------
-    tiles : arrays with one entry for each tile along their first axis.
-    used : number of tiles to evaluate, which may be traced; the results of the other tiles are
-        zero. One program then serves every value of `used`, but the loop cannot be differentiated
-        in reverse mode. If None, all tiles are evaluated, and the loop can be differentiated.
+    The arrays in `tiles` have one entry for each tile along their first axis. `used` is the number
+    of tiles to evaluate, which may be traced; the results of the other tiles are zero. One program
+    then serves every value of `used`, but the loop cannot be differentiated in reverse mode. If
+    `used` is None, all tiles are evaluated, and the loop can be differentiated.
     """
     if used is None:
         return lax.map(function, tiles)
@@ -38,11 +36,8 @@ def map_tiles(function: Callable, tiles: Any, used: Any = None) -> Any:
 def by_tiles(function: Callable, values: Any, size: int, used: Any = None) -> Any:
     """Return the values of a function at many points, evaluated in tiles of `size` points.
 
-    Parameters
-    ----------
-    values : arrays with one entry for each point along their first axis.
-    size : number of points in a tile; it must divide the number of all points.
-    used : number of points to evaluate, which may be traced; see `map_tiles`.
+    The arrays in `values` have one entry for each point along their first axis. The size must
+    divide the number of points. `used` is the number of points to evaluate; see `map_tiles`.
     """
     count = len(jax.tree.leaves(values)[0])
     tiles = jax.tree.map(lambda v: v.reshape(count // size, size, *v.shape[1:]), values)

@@ -183,10 +183,7 @@ def choose_off_surface(
 
 
 def _finer_interpolation(rule: Rule) -> Rule:
-    """Return the rule with more Lagrange points, for gradients off the surface.
-
-    Next to the surface, a gradient contains the slopes of interpolation errors.
-    """
+    """Add Lagrange points: gradients next to the surface contain slopes of interpolation errors."""
     count = rule.lagrange_count + _EXTRA_POINTS
     patch, quad = (rule.patch_phi, rule.patch_theta), (rule.quad_nphi, rule.quad_ntheta)
     room = min((n - 1) // 2 - p for n, p in zip(quad, patch, strict=True))
@@ -197,16 +194,9 @@ def _finer_interpolation(rule: Rule) -> Rule:
 def resolves(rule: Rule, X: np.ndarray, B: np.ndarray, digits: int) -> bool:
     """Return whether the grid of a rule resolves B, or the gradient of B, to the given digits.
 
-    Parameters
-    ----------
-    rule : rule that was chosen for another field.
-    X : (nphi, ntheta, 3) points of the surface that the rule was chosen for.
-    B : (src_nphi, src_ntheta, 3) finite float64 field on the source grid of the rule.
-    digits : accuracy, as for `choose`; accuracy of the gradient if the rule is for gradients.
-
-    Raises
-    ------
-    VcjaxError : if B breaks at a seam (`vcjax._quadrature.seams`).
+    The rule was chosen for the surface X and another field. If it is a rule for gradients, the grid
+    must resolve the gradient. B must be a finite float64 field on the source grid of the rule.
+    Raise an error if B breaks at a seam (`vcjax._quadrature.seams`).
     """
     field = B.transpose(2, 0, 1)
     check_field_seams("resolves", field, rule.nfp, rule.half_period)

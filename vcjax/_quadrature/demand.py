@@ -44,35 +44,27 @@ _MOST_QUADRATURE_DIGITS, _MOST_MORE_DIGITS = 13.0, 3.0
 class Demand:
     """The conditions that a quadrature must satisfy to reach an accuracy on any surface.
 
-    Attributes
-    ----------
-    epsilon : error that the quadrature may have.
-    angular_epsilon : part of `epsilon` that may come from the number of angles.
-    reach : natural logarithm of 1 / (error that may come from other sheets of the surface).
-    radial_reach : takes the place of `reach` in the number of radii; it is larger for gradients.
-    cutoff : T, the product of the near kernel's cut-off rate and the radius of a patch.
-    wide_cutoff : T for the near kernel of targets on the surface. For many digits it may be smaller
-        than `cutoff`, which determines the sizes of patches and polar rules. If a surface bends
-        within a patch, the trapezoidal rule for the smooth rest of the kernel can have 100 times
-        the error that it has on a flat surface. A wider near kernel reduces this error, and
-        patches sized for `cutoff` are large enough for it.
-    radius_in_nodes : least radius of a patch on the tangent plane, in node spacings.
-    least_radial_count : least number of radii of the polar rule.
-    lagrange_count : number of points of the Lagrange interpolation to polar nodes.
-    bending : c in the factor 1 + c beta^2 by which the square of the distance to the rim must be
-        larger for points off the surface. The angle beta is large if a section has few nodes; see
-        `Rims`.
+    For many digits, the near kernel of targets on the surface may have a smaller T, `wide_cutoff`,
+    than `cutoff`, which determines the sizes of patches and polar rules. If a surface bends within
+    a patch, the trapezoidal rule for the smooth rest of the kernel can have 100 times the error
+    that it has on a flat surface. A wider near kernel reduces this error, and patches sized for
+    `cutoff` are large enough for it.
+
+    For points off the surface, the square of the distance to the rim must be larger by the factor
+    1 + `bending` beta^2. The angle beta is large if a section has few nodes; see `Rims`.
+
+    In the methods, `semi_axes` are the semi-axes of k patches as angles in phi and theta, (2, k).
     """
 
-    epsilon: float
-    angular_epsilon: float
-    reach: float
-    radial_reach: float
-    cutoff: float
+    epsilon: float  # error that the quadrature may have
+    angular_epsilon: float  # part of `epsilon` that may come from the number of angles
+    reach: float  # natural logarithm of 1 / (error that may come from other sheets of the surface)
+    radial_reach: float  # takes the place of `reach` in the number of radii; larger for gradients
+    cutoff: float  # T, the product of the near kernel's cut-off rate and the radius of a patch
     wide_cutoff: float
-    radius_in_nodes: float
-    least_radial_count: int
-    lagrange_count: int
+    radius_in_nodes: float  # least radius of a patch on the tangent plane, in node spacings
+    least_radial_count: int  # least number of radii of the polar rule
+    lagrange_count: int  # number of points of the Lagrange interpolation to polar nodes
     bending: float = 0.0
 
     @classmethod
@@ -90,18 +82,13 @@ class Demand:
         """Return the demands for a gradient with an error of 10^-digits, relative to max |grad B|.
 
         The error of the trapezoidal rule oscillates from node to node. Therefore the slope of the
-        error is 2 pi / spacing times as large as the error. By the definition of `length`,
-        max |grad B| is max |B| / length. The quadrature therefore needs
-        log10(2 pi length / spacing) more digits. By far the largest error comes from the
+        error is 2 pi / spacing times as large as the error. Let `length` be max |B| over
+        max |grad B|, and `spacing` the `least_spacing` of a grid, in the same unit. The quadrature
+        then needs log10(2 pi length / spacing) more digits. By far the largest error comes from the
         trapezoidal rule for the smooth rest of the kernel. With a patch radius of T^2 / pi node
         spacings, where T is `cutoff`, this error is about exp(-T^2). The radius is therefore
         increased to (T^2 + `_GRADIENT_EXTRA`) / pi node spacings, which reduces the error to about
         exp(-(T^2 + 2 `_GRADIENT_EXTRA`)).
-
-        Parameters
-        ----------
-        length : max |B| over max |grad B|.
-        spacing : `least_spacing` of a grid, in the unit of `length`.
         """
         lost = np.log10(2 * np.pi * length / spacing)
         most = max(_MOST_QUADRATURE_DIGITS, digits + _MOST_MORE_DIGITS)
@@ -129,9 +116,7 @@ class Demand:
     def _widened(self, digits: float, rim_digits: float) -> "Demand":
         """Return the demand with its `wide_cutoff`, if many digits are requested.
 
-        Parameters
-        ----------
-        rim_digits : digits to which the near kernel must be negligible at the rim of a patch.
+        The near kernel must be negligible to `rim_digits` digits at the rim of a patch.
         """
         if digits < _MANY_DIGITS:
             return self
@@ -159,10 +144,6 @@ class Demand:
         """Return the numbers of radii with which k patches resolve the near kernel and the sheets.
 
         The number for the near kernel alone or for the sheets alone is taken, whichever is larger.
-
-        Parameters
-        ----------
-        semi_axes : (2, k) semi-axes of the patches as angles in phi and theta.
         """
         by_sheets = self._radii_by_sheets(sheets, semi_axes)
         return np.maximum(self.least_radial_count, np.ceil(by_sheets))
@@ -171,11 +152,8 @@ class Demand:
         """Return the number of radii with which a patch resolves near kernel and sheets together.
 
         If the near kernel alone and the sheets alone need about the same number of radii, their
-        errors add up, and a few percent more radii are needed.
-
-        Parameters
-        ----------
-        semi_axes : (2,) semi-axes of the patch as angles in phi and theta.
+        errors add up, and a few percent more radii are needed. The semi-axes (2,) are those of one
+        patch.
         """
         least = float(self.least_radial_count)
         by_sheets = float(self._radii_by_sheets(sheets, semi_axes))
@@ -192,10 +170,7 @@ class Demand:
     def angular_count(self, stretch, sheets: Sheets, semi_axes: np.ndarray) -> np.ndarray:
         """Return the numbers of angles with which k patches resolve the near kernel and sheets.
 
-        Parameters
-        ----------
-        stretch : (k,) largest axis ratios of the patches, from `grid._stretch`.
-        semi_axes : (2, k) semi-axes of the patches as angles in phi and theta.
+        `stretch`, (k,), contains the largest axis ratios of the patches, from `grid._stretch`.
         """
         stretch = np.maximum(stretch, 1.2)
         by_shape = 2 * np.log(1 / self.angular_epsilon) / np.log((stretch + 1) / (stretch - 1))

@@ -24,24 +24,15 @@ _BENT = 0.3
 class Costs(NamedTuple):
     """Costs of the steps of a quadrature in nanoseconds, on one core of a 2023 server CPU.
 
-    Only their ratios matter.
-
-    Attributes
-    ----------
-    pair : far sum, for each pair of source and target.
-    node : near sum, for each node of a patch.
-    prepared_node : preparation, for each node of a patch.
-    polar_node : preparation, for each polar node of a patch.
-    interpolation : preparation, for each pair of a patch node and a polar node.
-    evaluations : number of evaluations for each preparation of a surface, for which the total cost
-        is minimised.
+    Only their ratios matter. `evaluations` is the number of evaluations for each preparation of a
+    surface, for which the total cost is minimised.
     """
 
-    pair: float
-    node: float
-    prepared_node: float
-    polar_node: float
-    interpolation: float
+    pair: float  # far sum, for each pair of source and target
+    node: float  # near sum, for each node of a patch
+    prepared_node: float  # preparation, for each node of a patch
+    polar_node: float  # preparation, for each polar node of a patch
+    interpolation: float  # preparation, for each pair of a patch node and a polar node
     evaluations: float
 
 
@@ -54,18 +45,9 @@ def cheapest(
 ) -> dict:
     """Return the sizes of the cheapest rule, as keyword arguments of `Rule`.
 
-    Parameters
-    ----------
-    need : (2,) numbers of nodes along phi (whole torus) and theta that resolve field and surface.
-    sheets : how close the surface comes to itself.
-    rims : distances from sample points of the surface to the rims of their patches.
-    images : number of copies of the target grid in a torus.
-    trg_shape : (nphi, ntheta) of the target grid.
-    costs : costs of the steps of the quadrature.
-
-    Raises
-    ------
-    VcjaxError : if no grid fits, or if sheets of the surface are too close to each other.
+    `need` are the two numbers of nodes, along phi (whole torus) and theta, that resolve field and
+    surface. A torus contains `images` copies of the target grid. Raise an error if no grid fits, or
+    if sheets of the surface are too close to each other.
     """
     clear = nodes_for_sheets(sheets, demand.reach)
     unit = images * trg_shape[0], trg_shape[1]
@@ -94,15 +76,10 @@ def cheapest(
 
 
 def least_spacing(plan: dict, metric: np.ndarray) -> float:
-    """Return the least spacing of a grid's nodes at any of the given points of a surface.
+    """Return the least spacing of the nodes from `cheapest` at the points of a metric (3, n).
 
     At each point the spacing is the distance between neighbouring nodes along phi or along theta,
-    whichever is larger.
-
-    Parameters
-    ----------
-    plan : from `cheapest`.
-    metric : (3, n) first fundamental form (E, F, G) at the points.
+    whichever is larger. The metric is the first fundamental form (E, F, G).
     """
     steps = 2 * np.pi / plan["quad_nphi"], 2 * np.pi / plan["quad_ntheta"]
     phi, theta = (np.sqrt(v) * step for v, step in zip(metric[[0, 2]], steps, strict=True))
@@ -118,12 +95,9 @@ def semi_axes(plan: dict) -> np.ndarray:
 def _cheapest_of(
     grids: np.ndarray, demand: Demand, sheets: Sheets, rims: Rims, targets: int, costs: Costs
 ) -> dict | None:
-    """Return the sizes of the cheapest of k grids and of its patches; None if no grid fits.
+    """Return the sizes of the cheapest of k grids (2, k) and of its patches; None if no grid fits.
 
-    Parameters
-    ----------
-    grids : (2, k) numbers of nodes along phi (whole torus) and theta.
-    targets : number of targets.
+    A grid is given by its numbers of nodes along phi (whole torus) and theta.
     """
     metric = _deciding(rims.metric)
     narrow = _fitting_patches(demand, metric, grids)
@@ -208,14 +182,9 @@ def _fitting_patches(demand: Demand, metric, grids: np.ndarray) -> tuple[np.ndar
     a patch may extend far around the torus, the chord 2 sin(P h / 2) takes the place of the arc
     P h.
 
-    Parameters
-    ----------
-    metric : (3, n) first fundamental form (E, F, G) at points of the surface.
-    grids : (2, m) numbers of nodes along phi (whole torus) and theta.
-
-    Returns
-    -------
-    quad, patch : (2, k) each, the numbers of nodes of a grid and the semi-axes of a patch in nodes.
+    The metric (3, n) is the first fundamental form (E, F, G) at points of the surface, and `grids`
+    (2, m) are those of `_cheapest_of`. The results are the numbers of nodes of the grid and the
+    semi-axes in nodes of each patch, (2, k) each.
     """
     E, F, G = metric
     step = (2 * np.pi / grids)[..., None, None]
@@ -231,12 +200,7 @@ def _fitting_patches(demand: Demand, metric, grids: np.ndarray) -> tuple[np.ndar
 
 
 def _widened(quad: np.ndarray, patch: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return patches that fit on their grids, each followed by wider patches (`_WIDER`).
-
-    Parameters
-    ----------
-    quad, patch : (2, k) each, from `_fitting_patches`.
-    """
+    """Return patches that fit on their grids, each followed by wider patches (`_WIDER`)."""
     wide = np.ceil(patch[1][:, None] * np.array([1.0, *_WIDER])).astype(int)
     fits = 2 * (wide + _MARGIN) + 1 <= quad[1][:, None]
     fits[:, 1:] &= wide[:, 1:] > wide[:, :-1]
@@ -246,14 +210,7 @@ def _widened(quad: np.ndarray, patch: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _stretch(metric, quad: np.ndarray, patch: np.ndarray) -> np.ndarray:
-    """Return how much each patch is stretched: its largest ratio sigma_max / sigma_min, (k,).
-
-    See `_fitting_patches` for sigma_min and sigma_max.
-
-    Parameters
-    ----------
-    quad, patch : (2, k) each, from `_widened`.
-    """
+    """Return the largest ratio sigma_max / sigma_min (`_fitting_patches`) of each patch, (k,)."""
     E, F, G = metric
     u, v = (2 * np.pi / quad * patch)[..., None]
     A, C, D = E * u**2, G * v**2, F * u * v

@@ -20,20 +20,14 @@ errors of longer waves are negligible."""
 def unresolved(samples: Any, rule: Rule, xp: Any):
     """Estimate the errors that the grid of B and the interpolation of B on patches cause.
 
-    The errors are relative to max |B|, and are not differentiated. `unresolved_at` gives their
-    effect at points off the surface.
+    The samples (3, n, m) are co-rotating components of one period of B on its own grid. The errors
+    are relative to max |B|, and are not differentiated. They are the errors `tails` (2,) of the
+    grid of B along phi and theta, and the errors `missed` (n, m) of the interpolation.
+    `unresolved_at` gives their effect at points off the surface.
 
-    Parameters
-    ----------
-    samples : (3, n, m) co-rotating components of one period of B on its own grid.
-    xp : ``numpy`` or ``jax.numpy``.
-
-    Returns
-    -------
-    tails : (2,) errors of the grid of B along phi and theta.
-    missed : (n, m) largest error of the interpolation within half a patch radius of each sample.
-        Beyond half the radius, the near kernel is small. If the rule is for points off the surface,
-        these errors are multiplied by `BETWEEN_NODES`.
+    `missed` is the largest error within half a patch radius of each sample. Beyond half the radius,
+    the near kernel is small. If the rule is for points off the surface, `missed` is multiplied by
+    `BETWEEN_NODES`.
     """
     samples = samples if xp is np else lax.stop_gradient(samples)
     largest = xp.sqrt((samples**2).sum(axis=0).max())
@@ -54,10 +48,7 @@ def unresolved(samples: Any, rule: Rule, xp: Any):
 
 
 def _largest_around(values, axis: int, reach: int, xp: Any):
-    """Return the maximum of each value and of the `reach` values on either side of it.
-
-    The values are periodic along the axis.
-    """
+    """Return the maximum of each value and `reach` values on either side, along a periodic axis."""
     width, count = 1, min(2 * reach + 1, values.shape[axis])
     while width < count:
         shift = min(width, count - width)
@@ -69,6 +60,10 @@ def _largest_around(values, axis: int, reach: int, xp: Any):
 def unresolved_at(foot: Foot, unresolved, spacing, rule: Rule):
     """Return the effect of the errors from `unresolved` at n points off the surface.
 
+    The results are relative to max |B|: the errors (n, 2) that the grid of B causes along phi and
+    theta, and the errors (n,) that the interpolation on patches causes. `spacing` is the largest
+    distance between neighbouring nodes.
+
     Around a cylinder of radius a, the field of mode m decays like (1 + d/a)^-m with the distance d.
     Here m is the lower of the last two modes of the grid of B, and 2 pi a is `spacing` times the
     number of nodes along phi or theta. The near kernel of a patch decays like exp(-(alpha d)^2),
@@ -76,17 +71,6 @@ def unresolved_at(foot: Foot, unresolved, spacing, rule: Rule):
     The field of a wave on the surface decays like exp(-2 pi w d/h), where w (`_MISSED_WAVES`) is
     the number of turns of the wave from node to node, and h the distance between nodes. The error
     of the interpolation is taken at the sample of B nearest to the foot.
-
-    Parameters
-    ----------
-    foot : feet of the points.
-    unresolved : pair from the function `unresolved`.
-    spacing : largest distance between neighbouring nodes.
-
-    Returns
-    -------
-    of_grid : (n, 2) errors that the grid of B causes along phi and theta, relative to max |B|.
-    of_patches : (n,) errors that the interpolation on patches causes, relative to max |B|.
     """
     tails, missed = unresolved
     grid = np.array([rule.src_shape[0] * rule.images, rule.src_shape[1]])

@@ -74,16 +74,12 @@ def _legendre_polynomial(degree: int, t: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def polar_quadrant(rule: Rule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the polar nodes of the first quadrant of a patch.
+    """Return offsets (u, v) and weights of the polar nodes of a patch's first quadrant.
 
-    If the rule has no core, the nodes are sorted by v, so that consecutive nodes take their values
-    from few columns of the patch. If the rule has a core, they are sorted by radius, which is
-    nearly as good, and then by angle.
-
-    Returns
-    -------
-    u, v : (node,) offsets from the centre along phi and theta, in grid nodes.
-    weights : (node,) weights of the polar rule.
+    The offsets from the centre along phi and theta are in grid nodes. If the rule has no core, the
+    nodes are sorted by v, so that consecutive nodes take their values from few columns of the
+    patch. If the rule has a core, they are sorted by radius, which is nearly as good, and then by
+    angle.
     """
     rho, rho_weights = radii(rule)
     angle = 2 * np.pi * (np.arange(rule.angular_count // 4) + 0.5) / rule.angular_count

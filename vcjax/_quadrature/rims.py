@@ -34,16 +34,10 @@ class Rims:
     factor has its minimum, 1 - 5 beta^2 / 24, at a height of beta^2 / 4 times the radius of the
     circle. Off the surface, R^2 must therefore be larger (`Demand.bending`).
 
-    Parameters
-    ----------
-    samples : (3, n, m) co-rotating points of one period, from `symmetry.surface_period`.
-    metric : (3, k) first fundamental form (E, F, G) at points of the surface.
-    both_sides : whether distances are measured from points off the surface as well.
-    symmetric : whether the surface is stellarator-symmetric. Half a period is then enough.
-
-    Attributes
-    ----------
-    metric : the parameter of this name.
+    The samples (3, n, m) are co-rotating points of one period. `metric` (3, k) is the first
+    fundamental form (E, F, G) at points of the surface. With `both_sides`, distances are measured
+    from points off the surface as well. If the surface is stellarator-symmetric (`symmetric`), half
+    a period is enough.
     """
 
     def __init__(
@@ -79,18 +73,12 @@ class Rims:
     def first_clear(
         self, quad, semi_axes, radius_in_nodes: float, bending: float = 0.0
     ) -> int | None:
-        """Return the index of the first patch that is wide enough at all sample points.
+        """Return the index of the first of k patches that is wide enough at all sample points.
 
-        At each sample point, the rim of the patch must be far enough from this point. Return None
-        if there is no such patch.
-
-        Parameters
-        ----------
-        quad : (2, k) numbers of nodes of the grids along phi (whole torus) and theta.
-        semi_axes : (2, k) semi-axes of the patches as angles in phi and theta.
-        radius_in_nodes : required distance, in node spacings at the sample point.
-        bending : c. The square of the required distance is multiplied by 1 + c beta^2, with beta
-            as in `Rims`.
+        At each sample point, the distance to the rim must be at least `radius_in_nodes` node
+        spacings. The square of this least distance is multiplied by 1 + `bending` beta^2, with beta
+        as in `Rims`. Return None if there is no such patch. `quad` (2, k) are the numbers of nodes
+        of the grids along phi (whole torus) and theta, and `semi_axes` (2, k) are angles.
         """
         angle = 2 * np.pi * radius_in_nodes / quad[1]
         radius = radius_in_nodes * np.sqrt(1 + bending * angle**2)
@@ -115,10 +103,7 @@ class Rims:
     def _room(self, quad, semi_axes, radius: np.ndarray, rows: slice) -> np.ndarray:
         """Return (least distance from the rims / required distance)^2, shape (k, row).
 
-        Parameters
-        ----------
-        radius : (k,) required distances, in node spacings.
-        rows : rows of sample points to compute; the other parameters are those of `first_clear`.
+        `radius`, (k,), contains the required distances in node spacings.
         """
         angle = 2 * np.pi * np.arange(_POINTS) / _POINTS
         rim = semi_axes.T[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
@@ -131,14 +116,9 @@ class Rims:
         return (square[:, :_POINTS].min(axis=1) / least).min(axis=2)
 
     def _moved(self, by: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
-        """Return the sample points (k, 3, row, column), moved by k pairs of angles.
+        """Return the sample points (k, 3, row, column), moved by pairs (k, 2) of angles.
 
         The components are those of the co-rotating frame at the points before they are moved.
-
-        Parameters
-        ----------
-        by : (k, 2) angles in phi and theta.
-        rows : rows of sample points to move.
         """
         phases = (np.exp(1j * np.outer(by[:, axis], self._modes[axis])) for axis in (0, 1))
         waves = self._waves[0][rows], self._waves[1]

@@ -90,14 +90,11 @@ class Sheets:
 
 
 def sheets_of(samples: np.ndarray, nfp: int, *, both_sides: bool, symmetric: bool) -> Sheets:
-    """Measure how close a surface comes to itself.
+    """Measure how close a surface comes to itself, from co-rotating points (3, n, m) of one period.
 
-    Parameters
-    ----------
-    samples : (3, n, m) co-rotating points of one period.
-    both_sides : whether points off the surface are to be evaluated. If not, the distance to other
-        sheets is twice as large: 2 rho in place of rho, see `Sheets`.
-    symmetric : whether the surface is stellarator-symmetric. Half a period is then enough.
+    With `both_sides`, points off the surface are to be evaluated. Without it, the distance to other
+    sheets is twice as large: 2 rho in place of rho, see `Sheets`. If the surface is
+    stellarator-symmetric (`symmetric`), half a period is enough.
     """
     most, count = _SHEETS
     angles = symmetry.grid_angles(min(2 * samples.shape[1], most), nfp, False)
@@ -145,17 +142,10 @@ def sheets_of(samples: np.ndarray, nfp: int, *, both_sides: bool, symmetric: boo
 def _nearest_of_edges(curves: np.ndarray, normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Find the nearest point of each edge for each point p of a closed curve.
 
-    Parameters
-    ----------
-    curves : (row, p, 3) points of one closed curve in each row; edge k leads from point k to the
-        next point.
-    normal : (row, p, 3) unit normals of the surface at these points.
-
-    Returns
-    -------
-    square, height : (row, p, edge) the square of the distance from p to the nearest point of the
-        edge, and the distance of this point from the tangent plane at p. Both are 0 for the two
-        edges that meet in p.
+    Each row of `curves` (row, p, 3) is one closed curve. Edge k leads from point k to the next
+    point. `normal` (row, p, 3) are unit normals of the surface. The results, (row, p, edge), are
+    the square of the distance from p to the nearest point of the edge, and the distance of this
+    point from the tangent plane at p. Both are 0 for the two edges that meet in p.
     """
     # Coordinates relative to the centre of a curve are small, and have small rounding errors.
     curves = curves - curves.mean(axis=1, keepdims=True)
@@ -192,16 +182,10 @@ def _beside(touching, curves, normal, along_phi, along_theta, rows: int):
     The ball touches the plane at p +- rho (n_q - n_p). This point must be at most one column of the
     sample away from q along theta, and at most one cross-section along phi.
 
-    Parameters
-    ----------
-    touching : (..., row, p) index of the edge that the ball at p touches in the cross-section of p.
-        Points q up to two columns beyond the ends of this edge are tried.
-    curves, normal, along_phi, along_theta : (row, p, 3) points, unit normals, tangents.
-    rows : number of cross-sections of the sample around the whole torus.
-
-    Returns
-    -------
-    (..., row, p) least radii; infinite if no such ball exists.
+    `touching`, (..., row, p), is the index of the edge that the ball at p touches in the
+    cross-section of p. Points q up to two columns beyond the ends of this edge are tried. The
+    points, unit normals and tangents are (row, p, 3). The sample has `rows` cross-sections around
+    the whole torus. The results are the least radii (..., row, p), infinite if no such ball exists.
     """
     columns = curves.shape[1]
     near = (touching[..., None] + np.arange(-2, 4)) % columns
@@ -225,16 +209,10 @@ def _beside(touching, curves, normal, along_phi, along_theta, rows: int):
 def nodes_for_sheets(sheets: Sheets, reach: float) -> np.ndarray:
     """Return the two numbers of nodes that resolve the kernel on other sheets.
 
-    The first is counted along phi around the whole torus, the second along theta.
-
-    Parameters
-    ----------
-    reach : natural logarithm of 1 / (allowed error). If the grid lines of a sheet are h apart, the
-        trapezoidal rule has the error exp(-2 pi d / h) at the distance d from the sheet.
-
-    Raises
-    ------
-    VcjaxError : if the sheets are so close that too many nodes are needed.
+    The first is counted along phi around the whole torus, the second along theta. `reach` is the
+    natural logarithm of 1 / (allowed error). If the grid lines of a sheet are h apart, the
+    trapezoidal rule has the error exp(-2 pi d / h) at the distance d from the sheet. Raise an error
+    if the sheets are so close that too many nodes are needed.
     """
     nodes = reach * sheets.nodes_beyond(_OTHER_SHEET)
     if nodes.max() > _MOST_NODES:
@@ -250,12 +228,7 @@ def check_crossings(samples: np.ndarray, nfp: int, *, symmetric: bool) -> None:
     """Raise `VcjaxError` if one of the sampled cross-sections (`_CROSSINGS`) crosses itself.
 
     Nothing is checked if the toroidal angle does not increase along the first axis of the grid,
-    because cross-sections are then not in order.
-
-    Parameters
-    ----------
-    samples : (3, n, m) co-rotating points of one period.
-    symmetric : whether the surface is stellarator-symmetric. Half a period is then enough.
+    because cross-sections are then not in order. The parameters are those of `sheets_of`.
     """
     most, columns = _CROSSINGS
     angles = symmetry.grid_angles(min(2 * samples.shape[1], most), nfp, False)
@@ -285,18 +258,10 @@ def check_crossings(samples: np.ndarray, nfp: int, *, symmetric: bool) -> None:
 
 
 def _sections(turned, values, angles, period: float) -> np.ndarray:
-    """Interpolate values linearly to cross-sections at given toroidal angles.
+    """Interpolate values (2, rows, columns) linearly to cross-sections at angles (k,).
 
-    Parameters
-    ----------
-    turned : (rows, columns) toroidal angles of the values, increasing from row to row by less than
-        a period in total.
-    values : (2, rows, columns) values at these angles.
-    angles : (k,) toroidal angles of the cross-sections.
-
-    Returns
-    -------
-    (2, k, columns)
+    `turned`, (rows, columns), are the toroidal angles of the values. They increase from row to row,
+    by less than a period in total.
     """
     first = turned - period * np.floor(turned[:1] / period)
     known = np.concatenate([first - period, first, first[:1] + period])

@@ -31,12 +31,8 @@ class Tables:
 
     The matrices of surface and field interpolate to the continued nodes: the quadrature nodes of
     one period, and the rule's overlap on every side. The results have laboratory components.
-    `resample.resampled` applies the matrices.
-
-    The interpolation to the polar nodes of a patch is a product of a matrix for phi and a matrix
-    for theta. The polar nodes are symmetric about both axes of the patch, because the number of
-    angles is a multiple of 4. Therefore each matrix is split into its even and odd part on the
-    first quadrant. This gives four products instead of one, each with a sixteenth of the work.
+    `resample.resampled` applies the matrices. `vcjax._geometry.patch` explains the interpolation to
+    the polar nodes of a patch.
 
     Attributes
     ----------
@@ -216,13 +212,8 @@ def _off_surface_tables(rule: Rule) -> dict:
 def _field_interpolation(rule: Rule, angles: np.ndarray, theta: np.ndarray):
     """Return matrices for `resample.resampled` that interpolate a field, and their derivatives.
 
-    Parameters
-    ----------
-    angles, theta : (a,) and (b,) toroidal and poloidal angles to which the matrices interpolate.
-
-    Returns
-    -------
-    phi, theta : pairs of (3, a, k) and (images, b, m): the interpolation and its derivative.
+    For toroidal angles (a,) and poloidal angles (b,), the results are a pair of (3, a, k) and a
+    pair of (images, b, m): the interpolation and its derivative.
     """
     rows = rule.src_shape[0] * (2 if rule.half_period else 1)
     start, step = symmetry.field_angles(rows, rule.nfp, rule.half_period)
@@ -240,14 +231,8 @@ def _field_interpolation(rule: Rule, angles: np.ndarray, theta: np.ndarray):
 def lagrange_rows(points: np.ndarray, reach: int, count: int) -> np.ndarray:
     """Return the matrix of local Lagrange interpolation from the integers -reach..reach to points.
 
-    Parameters
-    ----------
-    points : (n,) positions from -reach to reach.
-    count : number of points of each local stencil; even, at most 2 reach.
-
-    Returns
-    -------
-    (n, 2 reach + 1) matrix from values at the integers to values at the points.
+    The points (n,) lie between -reach and reach. Each stencil has `count` integers; the count must
+    be even, and at most 2 reach. The matrix is (n, 2 reach + 1).
     """
     first = np.clip(np.floor(points).astype(int) - count // 2 + 1, -reach, reach + 1 - count)
     stencil = np.arange(count)
@@ -270,9 +255,7 @@ def lagrange_rows(points: np.ndarray, reach: int, count: int) -> np.ndarray:
 def _fold(rows: np.ndarray) -> np.ndarray:
     """Return the even and odd part of a matrix (n, 2 E + 1) that acts on values v at -E..E.
 
-    Returns
-    -------
-    (2, n, E + 1) matrices that act on v(k) + v(-k) and on v(k) - v(-k) for k = 0..E. Column 0 is
+    The parts (2, n, E + 1) act on v(k) + v(-k) and on v(k) - v(-k) for k = 0..E. Column 0 is
     halved, because v(0) + v(0) counts the value at 0 twice.
     """
     reach = rows.shape[1] // 2
@@ -284,11 +267,6 @@ def _fold(rows: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=8)
 def theta_stencils(rule: Rule) -> np.ndarray:
-    """Return the range of nonzero columns of the theta matrices, for each polar node.
-
-    Returns
-    -------
-    (node, 2) first column, and last column + 1.
-    """
+    """Return the first nonzero column of the theta matrices, and the last + 1, shape (node, 2)."""
     read = (_field_tables(rule)["patch_theta"] != 0).any(axis=0)
     return np.stack([read.argmax(axis=1), read.shape[1] - read[:, ::-1].argmax(axis=1)], axis=1)
