@@ -12,10 +12,23 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from jaxmeter._measure.case import Case, case_of
-from jaxmeter._pytest.budgets import Budget, Limit, budget_for, checked_budget, read_budgets
-from jaxmeter._pytest.locked import LockedTests, summary
-from jaxmeter._pytest.quantities import Quantity
-from jaxmeter._records.lock import LOCK_FILE
+from jaxmeter._pytest.quantities import (
+    Budget,
+    Limit,
+    Quantity,
+    budget_for,
+    checked_budget,
+    read_budgets,
+)
+from jaxmeter._records.lock import (
+    LOCK_FILE,
+    check,
+    read_lock,
+    read_settings,
+    section_name,
+    write_lock,
+)
+from jaxmeter._render.terminal import table
 from jaxmeter.errors import JaxmeterError
 
 if TYPE_CHECKING:
@@ -25,7 +38,6 @@ _MARK = "jaxmeter_budget"
 _LOCK_MARK = "jaxmeter_lock"
 _LOCK_OPTION = "--jaxmeter-lock"
 _BUDGETS = pytest.StashKey[dict[str, Budget]]()
-_LOCKED = pytest.StashKey[LockedTests]()
 _MEASURED = pytest.StashKey["list[Metered]"]()
 
 
@@ -45,13 +57,11 @@ def pytest_configure(config: pytest.Config) -> None:
         f"{_LOCK_MARK}: compare the quantities that the jaxmeter fixture measures in this test "
         f"with {LOCK_FILE}",
     )
-    is_writing = bool(config.getoption(_LOCK_OPTION))
-    if is_writing and getattr(config.option, "numprocesses", None):
+    if config.getoption(_LOCK_OPTION) and getattr(config.option, "numprocesses", None):
         raise pytest.UsageError(
             f"{_LOCK_OPTION}: got -n as well; run pytest without -n, because a single process "
             "must write the file"
         )
-    config.stash[_LOCKED] = LockedTests(config.rootpath, is_writing)
     config.addinivalue_line(
         "markers",
         f"{_MARK}(captured_bytes=1_000_000, traces=1, ...): limits for the quantities that the "
@@ -65,25 +75,52 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Run a test.
-
-    If the test passes and has the mark ``jaxmeter_lock``, compare its quantities with the lock
-    file, or write them to the file.
-    """
+    """Run a test. If it passes and has the mark ``jaxmeter_lock``, use the lock file."""
     result = yield
     if item.get_closest_marker(_LOCK_MARK) is not None:
-        locked = item.config.stash[_LOCKED]
         try:
-            message = locked.take(item.nodeid, item.stash.get(_MEASURED, []))
+            message = _compare_or_write(item)
         except JaxmeterError as error:
             message = str(error)
-        if message is not None:
+        if message:
             pytest.fail(message, pytrace=False)
-        if locked.missing_section:
-            # The properties are part of the test report. A worker of pytest-xdist sends the report
-            # to the main process.
-            item.user_properties.append((_LOCK_MARK, locked.missing_section))
     return result
+
+
+def _compare_or_write(item: pytest.Item) -> str:
+    """Compare the quantities of a test with the lock file, or write them to the file.
+
+    Return the differences; an empty string if nothing differs or nothing was compared. An entry of
+    the lock file is named after the test and the function, such as
+    ``tests/test_step.py::test_step step``.
+    """
+    test, root = item.nodeid, item.config.rootpath
+    measured = item.stash.get(_MEASURED, [])
+    if not measured:
+        return (
+            f"jaxmeter_lock: got {test}, which measured no function; call jaxmeter(fn, ...) in "
+            "this test"
+        )
+    section, now = section_name(), {}
+    for metered in measured:
+        name = f"{test} {metered.name}"
+        count = sum(other == name or other.startswith(f"{name} (") for other in now)
+        now[f"{name} ({count + 1})" if count else name] = metered.locked()
+    file = root / LOCK_FILE
+    sections = read_lock(file)
+    entries = sections.get(section, {})
+    locked = {name: entries[name] for name in entries if name.startswith(f"{test} ")}
+    if item.config.getoption(_LOCK_OPTION):
+        kept = {name: entries[name] for name in entries if name not in locked}
+        write_lock(file, section, kept | now)
+        return ""
+    if section not in sections:
+        # The properties are part of the test report. A worker of pytest-xdist sends the report to
+        # the main process.
+        item.user_properties.append((_LOCK_MARK, section))
+        return ""
+    found = check(section, locked, now, read_settings(root / "pyproject.toml")[1])
+    return f"jaxmeter: {LOCK_FILE}: {table(found)}" if found.changes else ""
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -95,7 +132,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     )
     missing = [str(section) for name, section in properties if name == _LOCK_MARK]
     if missing:
-        terminalreporter.write_line(summary(missing))
+        names = ", ".join(map(repr, dict.fromkeys(missing)))
+        terminalreporter.write_line(
+            f"jaxmeter: {LOCK_FILE} has no section {names}; tests not compared: {len(missing)}; "
+            "write the section with pytest --jaxmeter-lock"
+        )
 
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:

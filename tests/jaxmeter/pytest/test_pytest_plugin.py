@@ -2,7 +2,7 @@
 
 import pytest
 
-from jaxmeter._pytest.budgets import read_budgets
+from jaxmeter._pytest.quantities import read_budgets
 
 pytest_plugins = ["pytester"]
 

@@ -27,28 +27,13 @@ from jaxmeter.errors import JaxmeterError, RetraceError
 
 
 class Metered:
-    """A function and its quantities. Each quantity is measured when it is first used.
+    """A function. Its attributes are the `QUANTITIES`; each is measured when it is first used.
 
     To measure captured, embedded and hidden arrays, the function is only traced and lowered. To
     measure any other quantity, the function is also compiled and run. If the function is already
     jitted, its cache is cleared first, so that its trace is counted. ``after_call`` is called with
     this object after each call of `again`.
     """
-
-    captured_bytes: Quantity
-    embedded_bytes: Quantity
-    embedded_count: Quantity
-    hidden_argument_bytes: Quantity
-    traces: Quantity
-    compiles: Quantity
-    jaxpr_equations_count: Quantity
-    hlo_instructions_count: Quantity
-    fusions_count: Quantity
-    flops: Quantity
-    accessed_bytes: Quantity
-    argument_bytes: Quantity
-    output_bytes: Quantity
-    temp_bytes: Quantity
 
     def __init__(self, case: Case, after_call: Callable[[Metered], None] | None = None) -> None:
         self.name = name_of(case.fn)
@@ -86,17 +71,7 @@ class Metered:
 
     @functools.cached_property
     def record(self) -> Record:
-        """The record of the first calls of the function.
-
-        Raises
-        ------
-        RetraceError
-            If a call with the same arguments is traced again.
-        JaxmeterError
-            If a leaf of the arguments is a `jax.ShapeDtypeStruct`.
-        Exception
-            Any exception that the function raises, with a note that names the phase.
-        """
+        """The record of the first calls of the function."""
         if self._retrace is not None:
             raise self._retrace
         leaves = jax.tree.leaves((self._case.args, dict(self._case.kwargs)))
@@ -136,25 +111,15 @@ class Metered:
         return answer
 
     def quantity(self, name: str) -> Quantity:
-        """Return a quantity by its name in `QUANTITIES`.
-
-        Raises
-        ------
-        JaxmeterError
-            If this version of JAX does not report the quantity on this backend.
-        Exception
-            Any exception of `audit` or `record`.
-        """
+        """Return a quantity by its name in `QUANTITIES`."""
         described = QUANTITIES[name]
-        if name == "traces":
-            self._run_once()
-            value = self._traces_heard if self._counter is None else self._counter.count
-        elif name == "compiles":
-            self._run_once()
-            value = self._compiles_heard
-        else:
+        if described.section:
             source = self if described.section == "audit" else self.record
             value = getattr(getattr(source, described.section), name)
+        else:
+            self._run_once()
+            traces = self._traces_heard if self._counter is None else self._counter.count
+            value = {"traces": traces, "compiles": self._compiles_heard}[name]
         if value is None:
             raise JaxmeterError(
                 f"jaxmeter: got no {name} of {self.name}: JAX {jax.__version__} on "
@@ -195,8 +160,7 @@ class Metered:
     def _hear(self, events: Events) -> None:
         """Add the traces and compiles of the outermost function to the counts.
 
-        The event of the outermost function comes last. A program from the persistent cache counts
-        as a compile.
+        Its event comes last. A program from the persistent cache counts as a compile.
         """
         name = events.traced[-1] if events.traced else getattr(self._jitted, "__name__", self.name)
         self._traces_heard += events.traced.count(name)
