@@ -9,7 +9,6 @@ import pytest
 
 from jaxmeter import JaxmeterError
 from jaxmeter.__main__ import main
-from jaxmeter._cli import argument_files
 from jaxmeter._cli.argument_files import arguments_of_npz, arguments_of_pickle
 
 HEADER = "{'descr': '<f8', 'fortran_order': False, 'shape': %s, }"
@@ -38,13 +37,12 @@ def test_arrays_are_read_by_position_and_by_name(tmp_path):
     ("content", "message"),
     [
         (npy("(10**12,)"), "malformed"),
-        (npy("(1000000000000,)"), "holds 0 bytes, but its header gives 8000000000000"),
-        (npy("(3,)", b"\0" * 16), "holds 16 bytes, but its header gives 24"),
-        (npy("(-1,)", b"\0" * 16), "gives -8|Shape"),
+        (npy("(3,)", b"\0" * 16), "expected 24 bytes got 16"),
+        (npy("(-1,)", b"\0" * 16), "negative dimensions"),
         (npy("(" * 5000), "Header|header|parse|EOF|nested"),
         (npy("(3,)", version=b"\x09\x00"), "version|format|EOF"),
-        (b"no array", "magic"),
-        (b"", "."),
+        (b"no array", "x is not an array"),
+        (b"", "x is not an array"),
     ],
 )
 def test_an_array_that_contradicts_its_header_causes_a_clear_error(content, message, tmp_path):
@@ -53,14 +51,11 @@ def test_an_array_that_contradicts_its_header_causes_a_clear_error(content, mess
         arguments_of_npz(str(path))
 
 
-def test_a_bomb_is_refused_by_its_list_of_contents(tmp_path, monkeypatch):
-    monkeypatch.setattr(argument_files, "FILE_BYTES", 2**20)
-    ones = npy("(100000,)", b"\0" * 800_000)
-    path = npz(tmp_path / "a.npz", x=ones, y=ones)
-    assert path.stat().st_size < 2**13
-    with pytest.raises(
-        JaxmeterError, match="the arrays up to and including y.npy take 0.00 GiB in total"
-    ):
+def test_a_file_with_a_damaged_header_is_refused(tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez(path, x=np.ones(30))
+    path.write_bytes(path.read_bytes().replace(b"'shape': (30,)", b"'shape': (10,)"))
+    with pytest.raises(JaxmeterError, match=r"the checksum of x\.npy is wrong"):
         arguments_of_npz(str(path))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import pickle
 import zipfile
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from jaxmeter._records.files import check_file, read_file
 from jaxmeter.errors import FileError, JaxmeterError
 
 FILE_BYTES = 2**33
-"""The maximum size of a file of arguments, and of its unpacked arrays together: 8 GiB."""
+"""The maximum size of a file of arguments: 8 GiB."""
 
 
 @contextlib.contextmanager
@@ -34,66 +33,30 @@ def arguments_of_npz(file: str) -> Call:
     """Return the arrays of an npz file as positional and named arguments.
 
     The arrays ``arr_0``, ``arr_1``, ... are positional. All other arrays are named.
-
-    Raises
-    ------
-    JaxmeterError
-        If the file cannot be read, was not saved by numpy or contains Python objects, if an array
-        has another size than its header gives, or if the arrays take more than 8 GiB.
     """
     import numpy as np
 
     advice = "give a file that np.savez(file, x, name=y) wrote, of at most 8 GiB"
     with _errors("--npz", file, advice):
         check_file(file, FILE_BYTES)
-        for name, size in _unpacked_bytes(file):
-            if size > FILE_BYTES:
-                raise ValueError(
-                    f"the arrays up to and including {name} take {size / 2**30:,.2f} GiB in total, "
-                    "above the limit of 8 GiB"
-                )
+        # numpy does not read more of an array than its header says, so it does not notice every
+        # damaged header.
+        with zipfile.ZipFile(file) as archive:
+            if damaged := archive.testzip():
+                raise ValueError(f"the checksum of {damaged} is wrong")
         with np.load(file) as data:
             arrays = dict(data)
+        for name, array in arrays.items():
+            if not isinstance(array, np.ndarray):  # numpy returns any other content as bytes
+                raise ValueError(f"{name} is not an array")
     args = []
     while (name := f"arr_{len(args)}") in arrays:
         args.append(arrays.pop(name))
     return tuple(args), arrays
 
 
-def _unpacked_bytes(file: str) -> Iterator[tuple[str, int]]:
-    """Yield the name of each array, and the running total of unpacked bytes up to this array.
-
-    No array is read. Raise a ValueError if an array does not have the size that its header gives.
-    """
-    from numpy.lib import format as npy
-
-    total = 0
-    with zipfile.ZipFile(file) as archive:
-        for member in archive.infolist():
-            total += member.file_size
-            yield member.filename, total
-            if not member.filename.endswith(".npy"):
-                continue
-            with archive.open(member) as stream:
-                version = npy.read_magic(stream)
-                read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-                shape, _, dtype = read(stream)
-                said = math.prod(shape) * dtype.itemsize
-                held = member.file_size - stream.tell()
-                if not dtype.hasobject and said != held:
-                    raise ValueError(
-                        f"{member.filename} holds {held} bytes, but its header gives {said}"
-                    )
-
-
 def arguments_of_pickle(file: str) -> Call:
-    """Return the arguments that a pickle contains. Reading a pickle can run code from the file.
-
-    Raises
-    ------
-    JaxmeterError
-        If the file cannot be read or unpickled, or does not contain a tuple.
-    """
+    """Return the arguments that a pickle contains. Reading a pickle can run code from the file."""
     advice = (
         "give a file that pickle.dump((args, kwargs), file) wrote, with classes that can be "
         "imported here"
