@@ -23,6 +23,7 @@ _TARGET = "jaxmeter_notebook_cell"
 
 def register(shell: Any) -> None:
     """Add the cell magic ``%%jaxmeter`` to an IPython shell."""
+    answers = {"audit": _audit, "measure": _measure, "watch": _watch}
 
     def jaxmeter_magic(line: str, cell: str) -> Any:
         """Audit, measure or watch a cell: %%jaxmeter audit, %%jaxmeter measure, %%jaxmeter watch.
@@ -35,10 +36,10 @@ def register(shell: Any) -> None:
         values of the notebook that the cell uses, if they can be copied. watch runs the cell and
         lists the functions that JAX traced or compiled.
         """
-        answer = _ANSWERS.get(line.strip())
+        answer = answers.get(line.strip())
         if answer is None:
             raise JaxmeterError(
-                f"%%jaxmeter: got {line.strip()!r}; give one of {', '.join(_ANSWERS)}"
+                f"%%jaxmeter: got {line.strip()!r}; give one of {', '.join(answers)}"
             )
         return answer(shell, shell.transform_cell(cell))
 
@@ -70,13 +71,11 @@ def _measure(shell: Any, source: str) -> jaxmeter.Record:
 def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str = "") -> None:
     """Write a module that defines the notebook's names that a cell uses, and ends with ``text``.
 
-    ``tree`` is the syntax tree of the cell, and ``names`` maps the notebook's names to their
-    values. The module imports the modules that the cell uses, contains the source of the notebook's
-    functions and classes, and loads all other values from a pickle. JAX's option for 64-bit numbers
-    is set as in the notebook. A function or class of the notebook is left out if its source is not
-    known, or if the source defines another name, as for ``fast = jax.jit(step)``. Any other value
-    is left out if it cannot be pickled, or if its pickle needs a class or function of the notebook.
-    If the module needs a name that was left out, it raises a NameError.
+    JAX's option for 64-bit numbers is set as in the notebook. A function or class of the notebook
+    is left out if its source is not known, or if the source defines another name, as for
+    ``fast = jax.jit(step)``. Any other value is left out if it cannot be pickled, or if its pickle
+    needs a class or function of the notebook. If the module needs a name that was left out, it
+    raises a NameError.
     """
     sources: list[str] = []
     values: dict[str, Any] = {}
@@ -123,11 +122,6 @@ def _watch(shell: Any, source: str) -> jaxmeter.Watched:
     return watched.report
 
 
-_ANSWERS: dict[str, Callable[[Any, str], Any]] = {
-    "audit": _audit,
-    "measure": _measure,
-    "watch": _watch,
-}
 _X64 = "import jax as _jax\n_jax.config.update('jax_enable_x64', {is_on})"
 _VALUES = """
 import pickle
@@ -148,17 +142,14 @@ def {case}_of_cell():
 
 
 def case_of_call(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Case:
-    """Return a case with the function and arguments of a call.
-
-    The last expression of a cell is replaced by a call of this function.
-    """
+    """Return a case. A call of this function replaces the last expression of a cell."""
     return Case(fn, args, kwargs)
 
 
 def _divided(command: str, source: str) -> tuple[list[ast.stmt], ast.Call]:
-    """Return the statements of a cell before its last expression, and this expression as a call.
+    """Return the statements of a cell before its last expression, and a call that makes a case.
 
-    For the expression ``step(x)``, the returned call makes ``Case(step, (x,))``.
+    For the expression ``step(x)``, the call makes ``Case(step, (x,))``.
     """
     body = ast.parse(source).body
     end = body[-1] if body else None

@@ -14,7 +14,7 @@ import pytest
 
 from jaxmeter import Audit, Case, JaxmeterError
 from jaxmeter.__main__ import main
-from jaxmeter._cli.arguments import _with_static, calls_from_options, parse_arguments
+from jaxmeter._cli.arguments import calls_from_options, parse_arguments, static_options
 from jaxmeter._measure.targets import resolve
 
 HOOK = """
@@ -135,8 +135,8 @@ def test_a_dictionary_with_an_unhashable_key_is_refused():
 
 def test_static_names_of_a_case_are_kept():
     case = Case(lambda x, mode, n: x, (1.0,), jit_options={"static_argnames": "mode"})
-    assert _with_static(case, ["n"])["static_argnames"] == ("mode", "n")
-    assert _with_static(case, [])["static_argnames"] == "mode"
+    assert static_options(case.fn, ["n"], case.jit_options)["static_argnames"] == ("mode", "n")
+    assert static_options(case.fn, [], case.jit_options)["static_argnames"] == "mode"
 
 
 def test_64_bit_types_need_jax_to_have_them():

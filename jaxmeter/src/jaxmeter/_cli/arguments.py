@@ -11,7 +11,7 @@ import dataclasses
 import inspect
 import json
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from jaxmeter._cli.argument_files import arguments_of_npz, arguments_of_pickle
@@ -42,6 +42,7 @@ _ARGUMENT = re.compile(r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s"'])+""")
 _SHAPED = re.compile(r"(?P<dtype>\w+)\[(?P<shape>[\d, ]*)\]")
 _SHORT = re.compile(r"(bf|f|i|u|c)(\d+)")
 _LONG = {"bf": "bfloat", "f": "float", "i": "int", "u": "uint", "c": "complex"}
+_EXAMPLE = "give a type and shape such as f64[64,3]"
 _ALTERNATIVES = {
     "--arg": f"--npz, --pickle or {ARGUMENTS_HOOK}",
     "--call": f"{CALLS_HOOK}(name) in the module",
@@ -93,15 +94,14 @@ def case_from_options(command: str, target: str, options: argparse.Namespace | S
         )
     else:
         case = Case(fn, *sources[source]())
-    return dataclasses.replace(case, jit_options=_with_static(case, options.static))
+    jit_options = static_options(case.fn, options.static, case.jit_options)
+    return dataclasses.replace(case, jit_options=jit_options)
 
 
 def calls_from_options(target: str, texts: Sequence[str]) -> Any:
-    """Return the calls to make, from the options ``--call`` or else from the target's module.
+    """Return the calls from the options ``--call``, or else from ``jaxmeter_calls`` of the module.
 
-    If an option gives the type and shape of an array, the array is filled with ones. Without
-    ``--call``, the module's function ``jaxmeter_calls`` returns the calls. Return None if the
-    module does not define this function.
+    Return None without options if the module does not define ``jaxmeter_calls``.
     """
     if texts:
         return list(map(_parse_call, texts))
@@ -142,11 +142,6 @@ def parse_arguments(
 
     Examples of ``texts`` are ``f64[64,3]``, ``x=f32[]``, ``n=3``, ``true``, ``"fast"`` and
     ``(3, 4)``. A string for a static argument needs no quotation marks: ``mode=fast``.
-
-    Raises
-    ------
-    JaxmeterError
-        If a text cannot be used, or if a positional argument follows a named argument.
     """
     args, kwargs = [], {}
     for text in texts:
@@ -164,23 +159,21 @@ def parse_arguments(
     return tuple(args), kwargs
 
 
-def _with_static(case: Case, names: Sequence[str]) -> dict[str, Any]:
-    """Return the options of `jax.jit` of a case, with more static arguments."""
-    known = case.jit_options.get("static_argnames", ())
-    known = (known,) if isinstance(known, str) else tuple(known)
-    added = static_options(case.fn, names).get("static_argnames", ())
-    return {**case.jit_options, **({"static_argnames": (*known, *added)} if added else {})}
-
-
-def static_options(fn: Callable[..., Any], names: Sequence[str]) -> dict[str, Any]:
-    """Return the options of `jax.jit` that make the named arguments static."""
+def static_options(
+    fn: Callable[..., Any], names: Sequence[str], options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return options of `jax.jit`, with the named arguments as additional static arguments."""
     for name in names:
         if not takes(fn, name):
             raise JaxmeterError(
                 f"--static: got {name!r}, but {name_of(fn)} takes {taken(fn)}; give only names of "
                 "arguments that the function takes"
             )
-    return {"static_argnames": tuple(names)} if names else {}
+    if not names:
+        return dict(options)
+    known = options.get("static_argnames", ())
+    known = (known,) if isinstance(known, str) else known
+    return {**options, "static_argnames": (*known, *names)}
 
 
 def _parse_value(option: str, text: str, value: str, *, is_text: bool = False) -> Any:
@@ -194,9 +187,9 @@ def _parse_value(option: str, text: str, value: str, *, is_text: bool = False) -
             if is_text:
                 return value
         raise JaxmeterError(
-            f"{option}: got {text!r}; give a type and shape such as f64[64,3], a number, true or "
-            "false, a quoted string or a tuple. For a named argument, put NAME= in front; for "
-            f"anything else use {_ALTERNATIVES[option]}"
+            f"{option}: got {text!r}; {_EXAMPLE}, a number, true or false, a quoted string or a "
+            "tuple. For a named argument, put NAME= in front; for anything else use "
+            f"{_ALTERNATIVES[option]}"
         )
     short = _SHORT.fullmatch(shaped["dtype"])
     name = shaped["dtype"] if short is None else _LONG[short[1]] + short[2]
@@ -204,13 +197,10 @@ def _parse_value(option: str, text: str, value: str, *, is_text: bool = False) -
         dtype = jax.numpy.dtype(name)
         shape = tuple(int(n) for n in shaped["shape"].split(",") if n.strip())
     except (TypeError, ValueError) as error:
-        raise JaxmeterError(
-            f"{option}: got {text!r} ({error}); give a type and shape such as f64[64,3]"
-        ) from None
+        raise JaxmeterError(f"{option}: got {text!r} ({error}); {_EXAMPLE}") from None
     if dtype.kind not in "biufcV":  # V: types of ml_dtypes, such as bfloat16
         raise JaxmeterError(
-            f"{option}: got {text!r}, but JAX has no arrays of this type; give a type and shape "
-            "such as f64[64,3]"
+            f"{option}: got {text!r}, but JAX has no arrays of this type; {_EXAMPLE}"
         )
     if dtype.itemsize * (1 + (dtype.kind != "c")) > 8 and not jax.config.read("jax_enable_x64"):
         raise JaxmeterError(
@@ -267,7 +257,9 @@ def _from_module(
                 "argument, or a jaxmeter.Case"
             )
         return made
-    if _needs_arguments(fn, params):
+    try:
+        inspect.signature(fn).bind(**params)
+    except (TypeError, ValueError):
         got = f"no arguments for {target}"
     else:
         made = fn(**params)
@@ -284,11 +276,3 @@ def _from_module(
         f"{command}: got {got}; {options}define {ARGUMENTS_HOOK}(name) in {module_name}; or name a "
         "function that returns jaxmeter.Case(fn, args)"
     )
-
-
-def _needs_arguments(fn: Callable[..., Any], params: dict[str, Scalar]) -> bool:
-    try:
-        inspect.signature(fn).bind(**params)
-    except (TypeError, ValueError):
-        return True
-    return False

@@ -178,10 +178,8 @@ def _repeatable(parser: Any, *names: str, **details: str) -> None:
 
 @contextlib.contextmanager
 def using_case(command: str, target: str, options: argparse.Namespace, verb: str) -> Iterator[Case]:
-    """Yield the case of a target for a ``with`` block.
-
-    ``verb`` describes the block in the report of an exception, such as ``tracing``.
-    """
+    """Yield the case of a target. The report of an exception of the block says ``verb``, such as
+    ``tracing``."""
     with doing(f"preparing {target}"):
         case = case_from_options(command, target, options)
     with doing(f"{verb} {name_of(case.fn)}"):
@@ -189,18 +187,13 @@ def using_case(command: str, target: str, options: argparse.Namespace, verb: str
 
 
 class _Failed(Exception):
-    """An exception that reports what jaxmeter was doing when another exception was raised.
-
-    The other exception is the ``__cause__`` of this exception.
-    """
+    """Report what jaxmeter was doing when another exception, the ``__cause__``, was raised."""
 
 
 @contextlib.contextmanager
 def doing(what: str) -> Iterator[None]:
-    """Report what a ``with`` block was doing, such as ``tracing step``, if the block fails.
-
-    A `JaxmeterError` is raised unchanged.
-    """
+    """Report what a ``with`` block was doing, such as ``tracing step``, if it fails with an error
+    other than a `JaxmeterError`."""
     try:
         yield
     except JaxmeterError:
@@ -224,13 +217,8 @@ def _print_error(command: str, options: argparse.Namespace, error: BaseException
 def print_failure(command: str, record: Record) -> None:
     """Print the failure, if any, in the record of a worker process.
 
-    The traceback, or else the output of the worker, is printed first.
-
-    Raises
-    ------
-    JaxmeterError
-        If the worker process could not use its target or arguments. This is bad usage of the
-        command, not a failure of the function.
+    If the worker could not use its target or arguments, raise a `JaxmeterError`: this is bad usage
+    of the command, not a failure of the function.
     """
     failure = record.failure
     if failure is None:

@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> tuple[Retraces, bool]:
     with doing(f"preparing {options.target}"):
         fn = resolve(options.target, "retraces")
-        static = static_options(fn, options.static)
+        static = static_options(fn, options.static, {})
         calls = calls_from_options(options.target, options.call)
     if calls is None:
         raise JaxmeterError(
