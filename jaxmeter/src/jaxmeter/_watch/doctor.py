@@ -17,12 +17,7 @@ def diagnose_cache(command: Sequence[str], folder: Path) -> CacheDiagnosis:
     """Run a program twice with a new persistent cache, and return the times and the cache misses.
 
     The cache is set to keep every compiled program. If the first run fails, there is no second run.
-    `folder` must be empty. The cache and the events of both runs are written to `folder`.
-
-    Raises
-    ------
-    JaxmeterError
-        If the program cannot be run.
+    The cache and the events of both runs are written to ``folder``, which must be empty.
     """
     cache = folder / "cache"
     variables = {
@@ -34,9 +29,7 @@ def diagnose_cache(command: Sequence[str], folder: Path) -> CacheDiagnosis:
     }
     first = _watched(command, folder / "first", variables)
     sizes = [file.stat().st_size for file in cache.glob("*-cache")]
-    second = None
-    if first.exit_code == 0:
-        second = _watched(command, folder / "second", variables)
+    second = None if first.exit_code else _watched(command, folder / "second", variables)
     return CacheDiagnosis(
         command=first.command,
         exit_code=first.exit_code if second is None else second.exit_code,

@@ -29,22 +29,10 @@ def watch_program(
 ) -> WatchedRun:
     """Run a program to its end, and return the record of its compiles.
 
-    Parameters
-    ----------
-    command : sequence of str
-        The program and its arguments. ``-m module`` and ``script.py`` are run by this Python.
-        An executable script with a shebang line, such as ``./script.py``, is run directly.
-    folder : Path
-        An empty folder for the events.
-    variables : mapping
-        Variables to add to the environment of the program.
-    call : str
-        The command of jaxmeter to name in errors.
-
-    Raises
-    ------
-    JaxmeterError
-        If no program is given, or the program cannot be run.
+    ``-m module`` and ``script.py`` are run by this Python. An executable script with a shebang
+    line, such as ``./script.py``, is run directly. The events are written to ``folder``, which must
+    be empty. ``variables`` are added to the environment of the program. Errors name ``call``, a
+    command of jaxmeter.
     """
     argv = _argv(command, call)
     environment = {
@@ -101,8 +89,7 @@ def _has_shebang(script: str) -> bool:
 def _passing_signals_to(process: subprocess.Popen[bytes]) -> Iterator[None]:
     """Forward SIGINT, SIGTERM and SIGHUP from this process to the program.
 
-    An interrupt from a terminal is not forwarded, because the terminal sends the interrupt to both
-    processes.
+    An interrupt from a terminal is not forwarded, because the terminal sends it to both processes.
     """
 
     def pass_on(number: int, _: object) -> None:
@@ -119,13 +106,6 @@ def _passing_signals_to(process: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def _from_terminal() -> bool:
-    try:
-        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
-    except OSError:
-        return False
-    try:
-        return os.tcgetpgrp(terminal) == os.getpgrp()
-    except OSError:
-        return False
-    finally:
-        os.close(terminal)
+    with contextlib.suppress(OSError), open("/dev/tty", "rb", buffering=0) as terminal:
+        return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
+    return False

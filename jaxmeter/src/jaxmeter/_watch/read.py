@@ -1,11 +1,13 @@
-"""Read the events of all processes of a program, and combine the events of each compile."""
+"""Read the events of all processes of a program, and combine the events of each compile.
+
+Sum up the time that the program could save by compiling less.
+"""
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,22 +22,33 @@ from jaxmeter._records.run import (
     RunCompile,
     RunInterval,
     RunProcess,
+    Saving,
     WatchedRun,
 )
 from jaxmeter._render.units import place_text
 from jaxmeter._trace.intervals import innermost
-from jaxmeter._watch.savings import savings
 from jaxmeter.errors import FileError
 
 Event = dict[str, Any]
+Draft = list[Event]
+"""The events of one compile that have been read so far."""
+
+_JIT_SUGGESTION = (
+    "put the operations that run outside of jit into one jitted function; then only this function "
+    "is compiled"
+)
+_CACHE_SUGGESTION = (
+    "set JAX_COMPILATION_CACHE_DIR, and set JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS to less "
+    "than its default of 1; measure the saving with jaxmeter cache"
+)
 
 
 def read_run(
     folder: Path, command: Iterable[str], exit_code: int, began: float, ended: float
 ) -> WatchedRun:
-    """Return the record of a run from the events that its processes wrote into files in `folder`.
+    """Return the record of a run from the events that its processes wrote into files in ``folder``.
 
-    `began` and `ended` are the times of the program's start and end, in seconds since 1970.
+    ``began`` and ``ended`` are in seconds since 1970.
     """
     processes: list[RunProcess] = []
     compiles: list[RunCompile] = []
@@ -58,7 +71,7 @@ def read_run(
         seconds=ended - began - profiled,
         processes=tuple(processes),
         compiles=tuple(compiles),
-        savings=savings(compiles),
+        savings=_savings(compiles),
         profiles=tuple(profiles),
         busy_seconds=_busy_seconds(compiles),
     )
@@ -74,12 +87,9 @@ def _histories(folder: Path) -> Iterator[list[Event]]:
             text, problem = "", f"the events of a process cannot be read: {error}"
         for line in text.splitlines():
             try:
-                event = json.loads(line)
+                events.append(json.loads(line))
             except ValueError:
                 problem = "an event was cut off"
-                continue
-            if isinstance(event, dict) and {"event", "time"} <= event.keys():
-                events.append(event)
         if not events or events[0]["event"] != "start":
             continue
         if problem:
@@ -111,22 +121,15 @@ def _process(number: int, events: list[Event], began: float) -> RunProcess:
     )
 
 
-@dataclasses.dataclass
-class _Draft:
-    """The events of one compile that have been read so far."""
-
-    events: list[Event]
-    cleared: str
-
-    def takes(self, event: Event) -> bool:
-        """Return whether an event is a later stage of this compile."""
-        last = STAGES.index(self.events[-1]["event"])
-        return self.events[0]["name"] == event["name"] and last < STAGES.index(event["event"])
+def _continues(event: Event, draft: Draft) -> bool:
+    """Return whether an event is a later stage of the compile of a draft."""
+    is_later = STAGES.index(draft[-1]["event"]) < STAGES.index(event["event"])
+    return draft[0]["name"] == event["name"] and is_later
 
 
 def _compiles(process: int, events: list[Event], began: float) -> Iterator[RunCompile]:
     """Yield the compiles of a process, each combined from the events of its stages."""
-    drafts: list[_Draft] = []
+    drafts: list[Draft] = []
     known: dict[tuple[str, str], int] = {}  # number of clearings before a function's last compile
     clearings: list[str] = []
     for event in events:
@@ -136,34 +139,34 @@ def _compiles(process: int, events: list[Event], began: float) -> Iterator[RunCo
             continue
         draft = None
         if event["event"] != "trace":
-            same = (one for one in reversed(drafts) if one.events[0]["thread"] == event["thread"])
-            draft = next((one for one in same if one.takes(event)), None)
+            same = (one for one in reversed(drafts) if one[0]["thread"] == event["thread"])
+            draft = next((one for one in same if _continues(event, one)), None)
         if draft is None:
             key = event["name"], event["defined"]
-            cleared = clearings[-1] if known.get(key, len(clearings)) < len(clearings) else ""
+            was_cleared = known.get(key, len(clearings)) < len(clearings)
+            event["cleared"] = clearings[-1] if was_cleared else ""
             known[key] = len(clearings)
-            drafts.append(_Draft([event], cleared))
+            drafts.append([event])
         else:
-            draft.events.append(event)
+            draft.append(event)
     own = _own_seconds(drafts)
     counted: Counter[str] = Counter()
     for draft, seconds in zip(drafts, own, strict=True):
-        name = draft.events[0]["name"]
+        name = draft[0]["name"]
         counted[name] += 1
         yield _compile(draft, process, f"{name}#{counted[name]}", seconds, began)
 
 
-def _compile(draft: _Draft, process: int, id: str, own: float, began: float) -> RunCompile:
-    first = draft.events[0]
-    merged = {name: value for event in draft.events for name, value in event.items()}
+def _compile(draft: Draft, process: int, id: str, own: float, began: float) -> RunCompile:
+    first = draft[0]
+    merged = {name: value for event in draft for name, value in event.items()}
     cache = merged.get("cache", {})
-    causes = [Difference(*cause) for event in draft.events for cause in event["causes"]]
-    why: Any = next((e["why"] for e in draft.events if e["why"] != "not known"), "not known")
+    causes = [Difference(*cause) for event in draft for cause in event["causes"]]
+    why: Any = next((e["why"] for e in draft if e["why"] != "not known"), "not known")
     if causes:
         why = "again"  # compiled again without a trace, such as for other devices
     intervals = (
-        RunInterval(e["event"], e["time"] - e["seconds"] - began, e["time"] - began)
-        for e in draft.events
+        RunInterval(e["event"], e["time"] - e["seconds"] - began, e["time"] - began) for e in draft
     )
     return RunCompile(
         id=id if process == 1 else f"{id} of process {process}",
@@ -173,7 +176,7 @@ def _compile(draft: _Draft, process: int, id: str, own: float, began: float) -> 
         thread=first["thread"],
         why=why,
         causes=tuple(dict.fromkeys(causes)),
-        after_clearing=draft.cleared if why == "again" and not causes else "",
+        after_clearing=first["cleared"] if why == "again" and not causes else "",
         stack=tuple(Line(*line) for line in first["stack"]),
         intervals=tuple(intervals),
         own_seconds=own,
@@ -191,11 +194,11 @@ def _compile(draft: _Draft, process: int, id: str, own: float, began: float) -> 
     )
 
 
-def _own_seconds(drafts: list[_Draft]) -> list[float]:
+def _own_seconds(drafts: list[Draft]) -> list[float]:
     """Return the seconds of each compile, without other compiles that ran during this compile."""
     stages: dict[int, list[tuple[float, float, int]]] = defaultdict(list)
     for number, draft in enumerate(drafts):
-        for event in draft.events:
+        for event in draft:
             start = event["time"] - event["seconds"]
             stages[event["thread"]].append((start, event["time"], number))
     own = [0.0] * len(drafts)
@@ -216,3 +219,57 @@ def _busy_seconds(compiles: list[RunCompile]) -> float:
 
 def _line_of(stack: list[Any]) -> str:
     return place_text(f"{stack[0][0]}:{stack[0][1]}") if stack else "a line that is not known"
+
+
+def _savings(compiles: Sequence[RunCompile]) -> tuple[Saving, ...]:
+    """Return the changes that would save time, the largest saving first.
+
+    If the persistent cache can save time in later runs, this saving is the last entry. The other
+    entries are seconds of this run, and each compile counts in at most one of them.
+    """
+    again: dict[tuple[str, ...], list[RunCompile]] = defaultdict(list)
+    outside: dict[str, list[RunCompile]] = defaultdict(list)
+    for one in compiles:
+        if one.why == "again":
+            again[_kind(one)].append(one)
+        elif one.is_jax:
+            author = one.author
+            place = place_text(author.source) if author else "lines that are not known"
+            outside[place].append(one)
+    found = [
+        _saving("compiled again", f"{name}: {what}", group, suggestion)
+        for (name, _, what, suggestion), group in again.items()
+    ]
+    found += [
+        _saving("outside of jit", f"operations outside of jit at {place}", group, _JIT_SUGGESTION)
+        for place, group in outside.items()
+    ]
+    found.sort(key=lambda one: -one.seconds)
+    missed = [one for one in compiles if one.cache in ("off", "not written")]
+    if missed:
+        seconds = sum(one.stage_seconds("compile") for one in missed)
+        what = "compiles that a later run could read from the persistent cache"
+        found.append(Saving("persistent cache", what, seconds, len(missed), _CACHE_SUGGESTION))
+    return tuple(found)
+
+
+def _kind(one: RunCompile) -> tuple[str, ...]:
+    if one.after_clearing:
+        suggestion = "do not clear JAX's caches between calls of the same functions"
+        return "functions called again", "", one.reason, suggestion
+    if not one.causes:
+        suggestion = (
+            "look for caches that are cleared, and for static values that do not equal themselves"
+        )
+        return one.function, one.defined, one.reason, suggestion
+    cause = one.causes[0]
+    what = f"{cause.kind} of {cause.argument}" if cause.argument != one.function else cause.kind
+    if cause.kind == "option":
+        what = f"option {cause.argument}"
+    return one.function, one.defined, what, cause.suggestion
+
+
+def _saving(kind: Any, what: str, group: list[RunCompile], suggestion: str) -> Saving:
+    compiled = [one for one in group if one.cache]  # compiled, or a cache hit
+    seconds = sum(one.own_seconds for one in group)
+    return Saving(kind, what, seconds, len(compiled), suggestion)

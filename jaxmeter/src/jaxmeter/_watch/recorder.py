@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import dataclasses
 import functools
 import os
 import sys
@@ -14,8 +15,10 @@ from types import FrameType
 from typing import Any
 
 import jax
+import numpy as np
 
 from jaxmeter._capture.constants import captured_values, identity
+from jaxmeter._measure.case import Case
 from jaxmeter._measure.counts import Stage, listening
 from jaxmeter._program.jaxprs import equations_count
 from jaxmeter._program.places import owner, places_of_frame
@@ -37,8 +40,6 @@ def record(events: Any) -> None:
     _until_the_end.enter_context(listening(recorder))
     jax.clear_caches = recorder.noticing(jax.clear_caches)
     if count := int(os.environ.get("JAXMETER_WATCH_PROFILES", "0")):
-        from jaxmeter._watch.profiles import Slowest  # slow to import
-
         recorder.slowest = Slowest(count)
         os.register_at_fork(after_in_child=recorder.slowest.forget)
         atexit.register(recorder.profile)  # runs before JAX's own exit handler
@@ -46,10 +47,8 @@ def record(events: Any) -> None:
 
 
 class Recorder(Watch):
-    """A `Watch` that writes an event for each trace, lowering and compile.
-
-    An exception in the recorder is written as an event, and not raised in the program.
-    """
+    """Write an event for each stage. An exception in the recorder becomes an event, and is not
+    raised in the program."""
 
     def __init__(self, write: Callable[..., None]) -> None:
         super().__init__()
@@ -58,8 +57,8 @@ class Recorder(Watch):
         self.problems: set[str] = set()
         self.searched: set[Hashable] = set()
         self.spent_seconds = 0.0
-        self.slowest: Any = None
-        """`jaxmeter._watch.profiles.Slowest` if profiles are requested, else None."""
+        self.slowest: Slowest | None = None
+        """The functions to profile, or None if no profiles are requested."""
 
     def on_event(self, stage: Stage, fun_name: str, seconds: float, *, is_hit: bool) -> None:
         began = time.perf_counter()
@@ -84,10 +83,7 @@ class Recorder(Watch):
             defined=seen.group.defined,
             seconds=seen.seconds,
             why=seen.explanation.kind,
-            causes=[
-                [cause.kind, cause.argument, cause.before, cause.now]
-                for cause in seen.explanation.causes
-            ],
+            causes=[dataclasses.astuple(cause) for cause in seen.explanation.causes],
             stack=_stack(seen.frames[0]),
             recorder_seconds=self.spent_seconds,  # spent on earlier events, not on this event
             **details,
@@ -97,7 +93,8 @@ class Recorder(Watch):
     def profile(self) -> None:
         """Stop recording, and profile the slowest compiles."""
         _until_the_end.close()
-        self.slowest.profile(self.write)
+        if self.slowest is not None:
+            self.slowest.profile(self.write)
 
     def noticing(self, clear: Callable[[], None]) -> Callable[[], None]:
         """Wrap `jax.clear_caches` so that each call is also recorded as an event."""
@@ -134,6 +131,56 @@ class Recorder(Watch):
             self.write("problem", text=text)
 
 
+class Slowest:
+    """Keep the functions that took longest to compile, with types and shapes instead of arrays."""
+
+    def __init__(self, count: int) -> None:
+        # The profiler is slow to import. It is imported now, because some modules cannot be
+        # imported when the process ends.
+        from jaxmeter._compile.profile import compile_profile
+
+        self._compile_profile = compile_profile
+        self._count = count
+        self._kept: dict[tuple[str, str], tuple[float, Case]] = {}
+
+    def offer(self, seen: Seen) -> None:
+        """Keep a compile if it is not JAX's own, its arguments are known and it is slow enough."""
+        call = seen.call
+        if call is None or call.signature is None or seen.explanation.kind == "JAX's own":
+            return
+        key = seen.group.name, seen.group.defined
+        if key in self._kept and seen.seconds <= self._kept[key][0]:
+            return
+        args, kwargs = jax.tree.map(_without_values, (call.args, dict(call.kwargs)))
+        numbers, names = call.static
+        options = {"static_argnums": tuple(numbers), "static_argnames": tuple(names)}
+        options = {name: value for name, value in options.items() if value}
+        self._kept[key] = seen.seconds, Case(call.fn, args, kwargs, jit_options=options)
+        if len(self._kept) > self._count:
+            del self._kept[min(self._kept, key=lambda key: self._kept[key][0])]
+
+    def forget(self) -> None:
+        """Remove all functions. A forked child has no threads of XLA, so it cannot compile them."""
+        self._kept.clear()
+
+    def profile(self, write: Callable[..., None]) -> None:
+        """Profile the compile of each function that was kept, and write the profiles as events."""
+        began = time.perf_counter()
+        for (name, _), (_, case) in sorted(self._kept.items(), key=lambda item: -item[1][0]):
+            try:
+                write("profile", profile=self._compile_profile(case).to_json())
+            except Exception as error:
+                write("problem", text=f"{name} could not be profiled: {error!r:.200}")
+        self._kept.clear()
+        write("profiled", seconds=time.perf_counter() - began)
+
+
+def _without_values(leaf: Any) -> Any:
+    if isinstance(leaf, (jax.Array, np.ndarray)):
+        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype)
+    return leaf
+
+
 def _captured(call: Call | None, jaxpr: Any, values: dict[Hashable, Any]) -> list[dict[str, Any]]:
     """Return the largest captured arrays, each with its path and the first line that uses it."""
     from jaxmeter._capture.functions import named_arguments
@@ -168,11 +215,7 @@ def _captured(call: Call | None, jaxpr: Any, values: dict[Hashable, Any]) -> lis
 
 
 def _jaxpr_in(frames: list[FrameType]) -> Any:
-    """Return the jaxpr that JAX is lowering; None if it is not found.
-
-    The jaxpr is the variable ``closed_jaxpr`` of the innermost function of JAX that has such a
-    variable.
-    """
+    """Return ``closed_jaxpr`` of the innermost function of JAX with this variable, or None."""
     for frame in frames:
         code = frame.f_code
         if owner(code.co_filename) == "JAX" and "closed_jaxpr" in code.co_varnames:

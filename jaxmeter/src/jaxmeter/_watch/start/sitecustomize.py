@@ -27,8 +27,7 @@ class Events:
     The file also stays usable if the program closes unknown file descriptors.
     """
 
-    def __init__(self):
-        self.path = ""
+    path = ""
 
     def start(self, *, forked=False):
         """Begin a new event file for this process; `forked` is True in the child of a fork."""
