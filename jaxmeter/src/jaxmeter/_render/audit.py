@@ -12,32 +12,24 @@ from jaxmeter._records.audit import Audit, AuditedArray, Calibration, Use
 from jaxmeter._render.sheet import Code, Row, Sheet, Table, Text, row
 from jaxmeter._render.units import bytes_text, count_text, place_text, seconds_text, type_text
 
-_VARIABLES_COUNT = 5
 _ARRAYS_COUNT = 8
-_FOLDINGS_COUNT = 3
 _PATH_CHARACTERS = 40
 _INDEX = r"(?<=\[)\d+(?=\])"
 
 
 def audit_sheet(audit: Audit) -> Sheet:
-    """Describe an audit: the variables that hold captured arrays, the constant foldings, and the
-    arrays.
+    """Describe the variables that hold captured arrays, the constant foldings, and the arrays.
 
-    The variables with the most embedded bytes come first. Variables and foldings are shown with the
-    source lines that use the arrays. By default, a terminal shows only the first variables and
-    foldings, and leaves out a long table of arrays.
+    The variables with the most embedded bytes come first. By default, a terminal shows only the
+    first variables and foldings, and leaves out a long table of arrays.
     """
     groups: dict[str, list[AuditedArray]] = {}
     for number, array in enumerate(audit.arrays):
         # Each large array that belongs to no variable gets its own row.
         alone = f"{number}" if array.verdict == "large" else ""
         groups.setdefault(array.argument or alone, []).append(array)
-    variables = [
-        _variable(arrays)
-        for arrays in sorted(
-            groups.values(), key=lambda arrays: (-_embedded(arrays), -_bytes(arrays))
-        )
-    ]
+    by_size = sorted(groups.values(), key=lambda arrays: (-_embedded(arrays), -_bytes(arrays)))
+    variables = list(map(_variable, by_size))
     arrays = [_array(*family) for family in _families(audit.arrays)]
     if all(
         len(group) == 1 and _short(_holder(group[0])) == _holder(group[0])
@@ -59,17 +51,13 @@ def audit_sheet(audit: Audit) -> Sheet:
     columns = ("type", "bytes:", "in the program")
     tables = (
         Table(
-            ("verdict", "variable", *columns),
-            variables,
-            details="lines",
-            limit=_VARIABLES_COUNT,
-            details_limit=2,
+            ("verdict", "variable", *columns), variables, details="lines", limit=5, details_limit=2
         ),
         Table(
             ("verdict", "constant folding", "of", "time, roughly:"),
             foldings,
             details="lines",
-            limit=_FOLDINGS_COUNT,
+            limit=3,
             details_limit=1,
         ),
         Table(("array", *columns), arrays, "the arrays", "lines", limit, 0, hidden),
@@ -97,7 +85,7 @@ def _variable(arrays: list[AuditedArray]) -> Row:
 def _families(arrays: Iterable[AuditedArray]) -> list[tuple[str, list[AuditedArray]]]:
     """Group similar arrays with paths that differ only in one index that counts up: ``W[0..59]``.
 
-    Return each group with its common path. Every other array is a group of its own.
+    Return each group with its path. Every other array is a group of its own.
     """
     alike: dict[Any, list[AuditedArray]] = {}
     for array in arrays:

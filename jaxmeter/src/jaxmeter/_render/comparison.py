@@ -59,11 +59,10 @@ def _notes(comparison: Comparison, names: tuple[str, str]) -> list[str]:
     notes += _not_finite(comparison, names)
     if comparison.timings:
         count = len(comparison.processes)
-        processes = "1 process" if count == 1 else f"{count} processes"
         notes.append(
-            f"times are from {processes}, each with interleaved calls of both functions; "
-            f"times of {names[1]} are computed as times of {names[0]} multiplied by the ratio; "
-            "p and intervals are corrected for multiple comparisons"
+            f"times are from {count_text(count, 'process')}, each with interleaved calls of both "
+            f"functions; times of {names[1]} are computed as times of {names[0]} multiplied by "
+            "the ratio; p and intervals are corrected for multiple comparisons"
         )
         if count < MIN_PROCESSES_COUNT:
             notes.append(
@@ -125,8 +124,7 @@ def _timing(comparison: Comparison, one: Timing) -> Row:
 
 
 def _seconds(comparison: Comparison, quantity: str) -> float | None:
-    """Return the time of the first function in seconds: the median over processes of the median in
-    each process.
+    """Return the median over processes of the first function's median in each process.
 
     Return None if no process measured this time.
     """

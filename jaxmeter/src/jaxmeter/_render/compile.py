@@ -10,7 +10,6 @@ from jaxmeter._render.sheet import Code, Row, Sheet, Table, row
 from jaxmeter._render.units import count_text, place_text, seconds_text
 
 _LINES_COUNT = 10
-_KERNELS_COUNT = 8
 _OPERATIONS_COUNT = 4
 _LEAST_SHARE = 5e-4
 _BASES = {"measured": "measured", "unattributed": "not attributed"}
@@ -36,17 +35,12 @@ def compile_sheet(profile: CompileProfile) -> Sheet:
     lines.insert(at, row("(unattributed)", *numbers))
     tables = (
         Table(("stage", "time:", "share:", "known by"), _stages(profile)),
-        Table(
-            ("line", "time:", "share:", *columns),
-            lines,
-            details="code",
-            limit=_LINES_COUNT,
-        ),
+        Table(("line", "time:", "share:", *columns), lines, details="code", limit=_LINES_COUNT),
         Table(
             ("kernel", "time:", "emit:", "LLVM:", "primitive", "scope", "line"),
             [_kernel(kernel) for kernel in profile.kernels],
             details="operations",
-            limit=_KERNELS_COUNT,
+            limit=8,
             details_limit=1,
         ),
     )

@@ -9,7 +9,7 @@ import re
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from itertools import chain, groupby
 
 from jaxmeter._records.compile import CompileProfile, CompileRow
 from jaxmeter._render.units import place_text, seconds_text
@@ -42,44 +42,29 @@ to see its name and time.</p>
 """
 
 
-@dataclass
-class _Box:
-    seconds: float = 0.0
-    inside: dict[str, _Box] = field(default_factory=dict)
-
-
 def flame_graph(profile: CompileProfile) -> str:
     """Return a flame graph of a compile profile: an HTML page without references to other files."""
-    root = _Box()
-    for frames, seconds in stacked(profile).items():
-        box = root
-        box.seconds += seconds
-        for frame in frames:
-            box = box.inside.setdefault(frame, _Box())
-            box.seconds += seconds
-    depth, boxes = _drawn(root)
+    stacks = stacked(profile)
+    levels = [_boxes(stacks, level) for level in range(max(map(len, stacks), default=0))]
+    boxes = "\n".join(chain.from_iterable(levels))
     title = html.escape(f"Compile profile of {profile.name}")
     headline = html.escape(
         f"Trace {seconds_text(profile.trace_seconds)}, lower "
         f"{seconds_text(profile.lower_seconds)}, compile {seconds_text(profile.compile_seconds)}, "
         f"JAX {profile.jax} on {profile.backend}."
     )
-    height = depth * _ROW_PIXELS + 4
-    return _PAGE.format(title=title, headline=headline, boxes="\n".join(boxes), height=height)
+    height = sum(map(bool, levels)) * _ROW_PIXELS + 4  # the lowest levels may have no box
+    return _PAGE.format(title=title, headline=headline, boxes=boxes, height=height)
 
 
 def speedscope(profile: CompileProfile) -> str:
-    """Return a compile profile as JSON that speedscope and Perfetto can open.
-
-    The format is https://www.speedscope.app/file-format-schema.json.
-    """
-    numbers: dict[str, int] = {}
-    samples, weights = [], []
-    for frames, seconds in stacked(profile).items():
-        samples.append([numbers.setdefault(frame, len(numbers)) for frame in frames])
-        weights.append(seconds)
+    """Return a compile profile as JSON that speedscope and Perfetto can open."""
+    stacks = stacked(profile)
+    names = dict.fromkeys(chain.from_iterable(stacks))
+    numbers = {name: number for number, name in enumerate(names)}
+    weights = list(stacks.values())
     frames = []
-    for name in numbers:
+    for name in names:
         found = re.search(r"(\S+):(\d+)$", name)
         place = {"file": found[1], "line": int(found[2])} if found else {}
         frames.append({"name": name, **place})
@@ -95,7 +80,7 @@ def speedscope(profile: CompileProfile) -> str:
                 "unit": "seconds",
                 "startValue": 0,
                 "endValue": sum(weights),
-                "samples": samples,
+                "samples": [[numbers[name] for name in stack] for stack in stacks],
                 "weights": weights,
             }
         ],
@@ -104,7 +89,7 @@ def speedscope(profile: CompileProfile) -> str:
 
 
 def stacked(profile: CompileProfile) -> dict[tuple[str, ...], float]:
-    """Return the seconds of each stack of frames.
+    """Return the seconds of each stack of frames, sorted so that equal frames are neighbours.
 
     The frames are stage, calls, source line, named scopes, primitive and kernel.
     """
@@ -112,7 +97,6 @@ def stacked(profile: CompileProfile) -> dict[tuple[str, ...], float]:
     for row in profile.rows:
         if row.seconds > 0:
             found[tuple(_frames(profile, row))] += row.seconds
-    # Sort by frames, so that equal frames are neighbours.
     return dict(sorted(found.items()))
 
 
@@ -126,32 +110,29 @@ def _frames(profile: CompileProfile, row: CompileRow) -> Iterator[str]:
     yield from filter(None, (row.primitive, row.kernel))
 
 
-def _drawn(root: _Box) -> tuple[int, list[str]]:
-    """Return the number of levels, and an SVG box for each part that is wide enough to be seen."""
-    boxes: list[str] = []
-    depth = 0
-    waiting = [(root, 0.0, 0, "")]
-    while waiting:
-        box, left, level, stage = waiting.pop()
-        for name, part in box.inside.items():
-            share = part.seconds / root.seconds
-            if share >= _LEAST_SHARE:
-                hue_of = name if name in _HUES else stage
-                boxes.append(_rectangle(name, part.seconds, left, share, level, hue_of))
-                waiting.append((part, left, level + 1, hue_of))
-                depth = max(depth, level + 1)
-            left += share
-    return depth, boxes
+def _boxes(stacks: dict[tuple[str, ...], float], level: int) -> list[str]:
+    """Return an SVG box for each part of a level that is wide enough to be seen."""
+    total = sum(stacks.values())
+    boxes, left = [], 0.0
+    for frames, group in groupby(stacks.items(), lambda item: item[0][: level + 1]):
+        seconds = sum(spent for _, spent in group)
+        share = seconds / total
+        if len(frames) > level and share >= _LEAST_SHARE:
+            boxes.append(_rectangle(frames, seconds, left, share))
+        left += share
+    return boxes
 
 
-def _rectangle(name: str, seconds: float, left: float, share: float, level: int, stage: str) -> str:
-    at = f'x="{100 * left:.3f}%" y="{level * _ROW_PIXELS}"'
+def _rectangle(frames: tuple[str, ...], seconds: float, left: float, share: float) -> str:
+    name, top = frames[-1], (len(frames) - 1) * _ROW_PIXELS
+    at = f'x="{100 * left:.3f}%" y="{top}"'
+    stage = next((frame for frame in reversed(frames) if frame in _HUES), "")
     hue = (_HUES.get(stage, 120) + zlib.crc32(name.encode()) % 15) % 360
     shown = os.path.basename(name) if name.startswith("/") else name.rpartition("/")[2]
     room = int(share / _CHARACTER_SHARE)
     label = html.escape(shown if len(shown) <= room else f"{shown[: room - 2]}.." * (room > 4))
     full = html.escape(f"{_readable(name)}: {seconds_text(seconds)}, {100 * share:.1f} %")
-    text = f'<text x="{100 * left + 0.15:.3f}%" y="{level * _ROW_PIXELS + 13}">{label}</text>'
+    text = f'<text x="{100 * left + 0.15:.3f}%" y="{top + 13}">{label}</text>'
     return (
         f'<g><title>{full}</title><rect {at} width="{100 * share:.3f}%" height="{_ROW_PIXELS}" '
         f'fill="hsl({hue} 75% 72%)"/>{text if label else ""}</g>'

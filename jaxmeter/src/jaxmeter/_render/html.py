@@ -12,17 +12,15 @@ _NUMBER = "text-align:right;vertical-align:top;white-space:nowrap"
 
 
 def sheet_html(sheet: Sheet) -> str:
-    """Return a sheet as HTML.
-
-    Rows, details and suggestions that a terminal would leave out are in collapsed sections.
-    """
+    """Return a sheet as HTML, with collapsed sections for what a terminal leaves out."""
     parts = [f"<strong>{escape(sheet.headline)}</strong>"]
     for table in sheet.tables:
         if table.rows:
             parts += _table(table)
     parts += [f"<p><em>{escape(note)}</em></p>" for note in sheet.notes]
     if sheet.suggestions:
-        shown, rest = _split(sheet.suggestions, sheet.suggestions_limit)
+        limit = sheet.suggestions_limit
+        shown, rest = sheet.suggestions[:limit], sheet.suggestions[limit:]
         parts += ["suggestions:", _list(shown), *_folded(len(rest), _list(rest))]
     if sheet.block:
         parts.append(f"<pre>{escape(sheet.block)}</pre>")
@@ -32,7 +30,7 @@ def sheet_html(sheet: Sheet) -> str:
 def _table(table: Table) -> Iterable[str]:
     if table.title:
         yield f"<p>{escape(table.title)}</p>"
-    shown, rest = _split(table.rows, table.limit)
+    shown, rest = table.rows[: table.limit], table.rows[table.limit :]
     if shown:
         yield _rows(table, shown)
     yield from _folded(len(rest), _rows(table, rest))
@@ -55,17 +53,13 @@ def _rows(table: Table, rows: Sequence[Row]) -> str:
 
 
 def _details(table: Table, row: Row) -> str:
-    shown, rest = _split(row.details, table.details_limit)
-    first, more = ("<br>".join(map(_text, lines)) for lines in (shown, rest))
-    return first + "".join(_folded(len(rest), more))
+    lines, limit = list(map(_text, row.details)), table.details_limit
+    rest = lines[limit:]
+    return "<br>".join(lines[:limit]) + "".join(_folded(len(rest), "<br>".join(rest)))
 
 
 def _folded(count: int, content: str) -> list[str]:
     return [f"<details><summary>{count} more</summary>{content}</details>"] if count else []
-
-
-def _split(items: Sequence, limit: int) -> tuple[Sequence, Sequence]:
-    return items[:limit], items[limit:]
 
 
 def _list(items: Iterable[str]) -> str:

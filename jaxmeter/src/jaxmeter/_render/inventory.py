@@ -81,13 +81,10 @@ def _headline(diff: ProgramDiff) -> str:
         False: "different programs",
         None: "the known quantities differ" if changes else "no known difference",
     }[diff.same]
-    if diff.values is False:
-        is_alone = not diff.fusions and not changes
-        verdict = (
-            "the same except for captured values"
-            if is_alone
-            else f"{verdict}, with different captured values"
-        )
+    if diff.values is False and not diff.fusions and not changes:
+        verdict = "the same except for captured values"
+    elif diff.values is False:
+        verdict += ", with different captured values"
     if diff.versions is not None:
         verdict += f", with JAX {diff.versions[0]} and {diff.versions[1]}"
     return f"{diff.before} -> {diff.now}: {verdict}"

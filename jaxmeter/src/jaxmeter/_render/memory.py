@@ -8,7 +8,6 @@ from jaxmeter._records.memory import Allocator, MemoryUse, Tradeoff
 from jaxmeter._render.sheet import Code, Sheet, Table, quantities, row
 from jaxmeter._render.units import bytes_text, devices_notes, seconds_text
 
-_BUFFERS_SHOWN_COUNT = 10
 _TITLES = {
     "assignment": "largest buffers",
     "instructions": "largest results of instructions (the compiler reports no buffers)",
@@ -37,14 +36,10 @@ def memory_sheet(use: MemoryUse) -> Sheet:
         )
         for buffer in use.buffers
     ]
+    columns = ("bytes:", "kind", "type", "operation", "from")
     tables = (
         Table(("quantity", "memory:"), list(quantities(memory, _SIZES))),
-        Table(
-            ("bytes:", "kind", "type", "operation", "from"),
-            buffers,
-            _TITLES[use.source],
-            limit=_BUFFERS_SHOWN_COUNT,
-        ),
+        Table(columns, buffers, _TITLES[use.source], limit=10),
     )
     notes = (*devices_notes(memory.devices_count), allocator_text(use.allocator, use.backend))
     return Sheet(use.name, tables=tables, notes=notes)

@@ -34,10 +34,7 @@ _SIZES = {
 
 
 def record_sheet(record: Record) -> Sheet:
-    """Describe the main quantities of a record. Quantities that are not known are left out.
-
-    The steady-state runs are summarised by their median, minimum and maximum.
-    """
+    """Describe the main quantities of a record. Quantities that are not known are left out."""
     message = "" if record.failure is None else record.failure.message
     details_limit = max(_ARRAYS_COUNT, len(message.splitlines()))
     rows = list(_rows(record))

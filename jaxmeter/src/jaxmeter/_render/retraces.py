@@ -8,10 +8,7 @@ from jaxmeter._render.units import count_text, place_text, seconds_text
 
 
 def retraces_sheet(retraces: Retraces) -> Sheet:
-    """Describe each call with the causes of its retrace.
-
-    Calls that traced or compiled come before the other calls.
-    """
+    """Describe each call and the causes of its retrace, first the calls that traced or compiled."""
     rows = [
         row(
             str(call.number),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -32,10 +33,9 @@ def row(*cells: Text, details: Iterable[Text] = ()) -> Row:
 
 
 def quantities(result: Any, fields: Mapping[str, str]) -> Iterator[Row]:
-    """Yield a row for each field in ``fields`` that is not None in a result.
+    """Yield a row for each field of a result that is not None.
 
-    ``fields`` maps the name shown in the row to the path of the field, such as
-    ``memory.temp_bytes``.
+    ``fields`` maps the name shown in a row to the path of a field, such as ``memory.temp_bytes``.
     """
     for name, field in fields.items():
         value = operator.attrgetter(field)(result)
@@ -88,14 +88,10 @@ def without_limits(sheet: Sheet) -> Sheet:
     """Return a sheet with its limits raised, so that a terminal shows every row, detail and
     suggestion."""
     tables = tuple(
-        dataclasses.replace(
-            table,
-            limit=len(table.rows),
-            details_limit=max((len(row.details) for row in table.rows), default=0),
-        )
+        dataclasses.replace(table, limit=sys.maxsize, details_limit=sys.maxsize)
         for table in sheet.tables
     )
-    return dataclasses.replace(sheet, tables=tables, suggestions_limit=len(sheet.suggestions))
+    return dataclasses.replace(sheet, tables=tables, suggestions_limit=sys.maxsize)
 
 
 def sheet_markdown(sheet: Sheet) -> str:
@@ -137,13 +133,7 @@ def sheet_text(sheet: Sheet) -> str:
 
 
 def sheet_rich(sheet: Sheet) -> Any:
-    """Return a sheet as an object that rich prints.
-
-    Raises
-    ------
-    ImportError
-        If rich is not installed.
-    """
+    """Return a sheet as an object that rich prints."""
     from rich import box
     from rich.console import Group
     from rich.table import Table as RichTable
@@ -232,10 +222,7 @@ def _more(count: int, what: str = "") -> list[str]:
 
 
 def pieces(text: Text) -> list[str]:
-    """Return the strings of a text that are not empty.
-
-    Spaces replace line breaks, because line breaks would break a table.
-    """
+    """Return the strings of a text that are not empty, without line breaks, which break a table."""
     parts = (text,) if isinstance(text, str) else text
     return [type(part)(" ".join(part.splitlines())) for part in parts if part]
 

@@ -86,22 +86,15 @@ def html(result: Any) -> str:
 def show(result: Any, *, every: bool = False) -> None:
     """Print a result: with the library rich in a terminal, otherwise as plain text without colours.
 
-    If `every` is true, print every row, detail and suggestion.
-
-    Raises
-    ------
-    JaxmeterError
-        If `result` is not a result of jaxmeter.
+    If ``every`` is true, print every row, detail and suggestion.
     """
     sheet = _sheet("show", result, every=every)
     if sys.stdout.isatty():
-        # If jaxmeter was installed without its dependencies, rich is missing: print plain text.
-        with contextlib.suppress(ImportError):
-            from rich.console import Console
+        from rich.console import Console
 
-            Console(highlight=False).print(sheet_rich(sheet))
-            return
-    print(sheet_text(sheet))
+        Console(highlight=False).print(sheet_rich(sheet))
+    else:
+        print(sheet_text(sheet))
 
 
 @contextlib.contextmanager

@@ -37,15 +37,13 @@ def bytes_text(size: float | None) -> str:
 
 
 def count_text(count: int, what: str) -> str:
-    """Return a count with its noun: ``1 array``, ``2 arrays``."""
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+    """Return a count with its noun: ``1 array``, ``2 arrays``, ``2 processes``."""
+    plural = f"{what}es" if what.endswith("s") else f"{what}s"
+    return f"{count} {what if count == 1 else plural}"
 
 
 def quantity_text(quantity: str, value: float) -> str:
-    """Return a value as text with its unit, which is taken from the end of the quantity's name.
-
-    If the name ends in neither ``seconds`` nor ``bytes``, the value has no unit.
-    """
+    """Return a value as text, with a unit if the quantity's name ends in seconds or bytes."""
     if quantity.endswith("seconds"):
         return seconds_text(value)
     return bytes_text(value) if quantity.endswith("bytes") else f"{value:,.0f}"

@@ -9,8 +9,6 @@ from jaxmeter._records.run import STAGES, RunCompile, WatchedRun
 from jaxmeter._render.sheet import Code, Row, Sheet, Table, row
 from jaxmeter._render.units import bytes_text, count_text, place_text, seconds_text, type_text
 
-_COMPILES_COUNT = 10
-_SAVINGS_COUNT = 8
 _OVERLAP_RATIO = 1.05
 
 
@@ -23,8 +21,8 @@ def run_sheet(run: WatchedRun) -> Sheet:
     slowest = sorted(run.compiles, key=lambda one: -one.own_seconds)
     columns = ("compile", "line", "trace:", "lower:", "compile:", "cause")
     tables = (
-        Table(("avoidable time", "cause", "compiles:", "time:"), savings, limit=_SAVINGS_COUNT),
-        Table(columns, list(map(_compile, slowest)), "the slowest", limit=_COMPILES_COUNT),
+        Table(("avoidable time", "cause", "compiles:", "time:"), savings, limit=8),
+        Table(columns, list(map(_compile, slowest)), "the slowest", limit=10),
     )
     suggestions = tuple(dict.fromkeys(one.suggestion for one in run.savings))
     return Sheet(headline(run), None, tables, tuple(notes(run)), suggestions)
@@ -33,10 +31,7 @@ def run_sheet(run: WatchedRun) -> Sheet:
 def headline(run: WatchedRun) -> str:
     """Return the result of a watched run as one sentence."""
     if not any(process.jax for process in run.processes):
-        count = len(run.processes)
-        return (
-            f"no process imported JAX ({count} Python {'process' if count == 1 else 'processes'})"
-        )
+        return f"no process imported JAX ({count_text(len(run.processes), 'Python process')})"
     text = (
         f"this run took {seconds_text(run.seconds)} and spent "
         f"{seconds_text(run.busy_seconds)} of this time on tracing, lowering and compiling: "
