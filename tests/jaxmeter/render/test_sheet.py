@@ -17,10 +17,10 @@ from jaxmeter._render.memory import tradeoff_sheet
 from jaxmeter._render.sheet import Code, Row, Sheet, Table, sheet_markdown, sheet_rich, sheet_text
 
 ROWS = (
-    Row(("same", "1"), (Code("a | b"),)),
-    Row(("different", "1,000"), (Code("one"), ("two:", Code("`three`")))),
-    Row(("", "")),
-    Row(("", "2"), ("x", "y", Code("z\nz"))),
+    Row("same", "1", details=[Code("a | b")]),
+    Row("different", "1,000", details=[Code("one"), ("two:", Code("`three`"))]),
+    Row("", ""),
+    Row("", "2", details=["x", "y", Code("z\nz")]),
 )
 SHEET = Sheet(
     "step: good",
@@ -28,7 +28,7 @@ SHEET = Sheet(
     (
         Table(("verdict", "bytes:"), ROWS, "largest", "lines", limit=3),
         Table(("empty",), ()),
-        Table(("hidden",), (Row(("row",)),), "only a title", limit=0),
+        Table(("hidden",), (Row("row"),), "only a title", limit=0),
     ),
     ("on cpu",),
     ("pass x as an argument",),
@@ -75,7 +75,7 @@ def test_text_is_aligned_cut_short_and_without_colours():
 
 
 def test_html_folds_rows_that_a_terminal_leaves_out_escapes_text_and_sets_no_colour():
-    rows = (Row(("<b>&", "1"), (Code("a < b"),)), Row(("", "2")))
+    rows = (Row("<b>&", "1", details=[Code("a < b")]), Row("", "2"))
     sheet = Sheet("x < y", tables=(Table(("name", "n:"), rows, "<t>", limit=1),), notes=("a & b",))
     text = sheet_html(dataclasses.replace(sheet, suggestions=("<s>",), block="<block>"))
     assert "<strong>x &lt; y</strong>" in text and "<p>&lt;t&gt;</p>" in text

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from jaxmeter._records.audit import Audit, AuditedArray, Calibration, Use
-from jaxmeter._render.sheet import Code, Row, Sheet, Table, Text, row
+from jaxmeter._render.sheet import Code, Row, Sheet, Table, Text
 from jaxmeter._render.units import bytes_text, count_text, place_text, seconds_text, type_text
 
 _ARRAYS_COUNT = 8
@@ -37,7 +37,7 @@ def audit_sheet(audit: Audit) -> Sheet:
     ):
         arrays = []  # the table of variables already has a row for each array
     foldings = [
-        row(
+        Row(
             "slow",
             folding.operation,
             Code(folding.shape),
@@ -79,7 +79,7 @@ def _variable(arrays: list[AuditedArray]) -> Row:
         hidden = sum(array.hidden_count for array in arrays)
         if hidden:
             fate = f"passed as {count_text(hidden, 'hidden argument')}"
-    return row(verdict, *named, f"{_bytes(arrays):,}", fate, details=map(_use, uses))
+    return Row(verdict, *named, f"{_bytes(arrays):,}", fate, details=map(_use, uses))
 
 
 def _families(arrays: Iterable[AuditedArray]) -> list[tuple[str, list[AuditedArray]]]:
@@ -112,7 +112,7 @@ def _array(path: str, family: list[AuditedArray]) -> Row:
     kind = type_text(first) if count == 1 else f"{count} x {type_text(first)}"
     fate = _fate(first) if count == 1 else f"each {_fate(first)}"
     path = _holder(dataclasses.replace(first, path=path))
-    return row(Code(path), Code(kind), f"{_bytes(family):,}", fate, details=map(_use, first.uses))
+    return Row(Code(path), Code(kind), f"{_bytes(family):,}", fate, details=map(_use, first.uses))
 
 
 def _bytes(arrays: list[AuditedArray]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jaxmeter._records.cache import CacheDiagnosis
-from jaxmeter._render.sheet import Code, Sheet, Table, row
+from jaxmeter._render.sheet import Code, Row, Sheet, Table
 from jaxmeter._render.units import bytes_text, count_text, place_text, seconds_text
 
 _THRESHOLDS_SECONDS = (1.0, 0.3, 0.1, 0.0)
@@ -26,14 +26,14 @@ def cache_sheet(found: CacheDiagnosis) -> Sheet:
     thresholds, chosen = [], 0.0
     for least in _THRESHOLDS_SECONDS:
         kept = [value for value in seconds.values() if value >= least]
-        thresholds.append(row(f"{least:g}", str(len(kept)), seconds_text(sum(kept) or None)))
+        thresholds.append(Row(f"{least:g}", str(len(kept)), seconds_text(sum(kept) or None)))
         # In another run, a compile may take half the time. Count only compiles that take at least
         # twice the minimum.
         sure = sum(value for value in kept if value >= 2 * least)
         if not chosen and sure >= _ENOUGH_SHARE * sum(seconds.values()):
             chosen = least
     missed = [
-        row(Code(one.id), Code(place_text(one.line)), seconds_text(one.again_seconds), one.reason)
+        Row(Code(one.id), Code(place_text(one.line)), seconds_text(one.again_seconds), one.reason)
         for one in found.programs
         if not one.is_hit
     ]

@@ -7,7 +7,7 @@ import statistics
 
 from jaxmeter._records.comparison import Comparison, Exact, Timing
 from jaxmeter._records.record import Scalar
-from jaxmeter._render.sheet import Row, Sheet, Table, row
+from jaxmeter._render.sheet import Row, Sheet, Table
 from jaxmeter._render.units import count_text, quantity_text, seconds_text
 
 MIN_PROCESSES_COUNT = 4
@@ -34,7 +34,7 @@ def comparison_sheet(comparison: Comparison) -> Sheet:
     if comparison.failures:
         return _failed(comparison, f"{a} -> {b}")
     exact = [
-        row(_name(one), _values(one, one.a), _values(one, one.b), one.verdict, one.reason)
+        Row(_name(one), _values(one, one.a), _values(one, one.b), one.verdict, one.reason)
         for one in comparison.exact
         if one.verdict != "same"
     ]
@@ -92,7 +92,7 @@ def _not_finite(comparison: Comparison, names: tuple[str, str]) -> list[str]:
 
 def _failed(comparison: Comparison, headline: str) -> Sheet:
     rows = [
-        row(record.name, record.status, failure.phase, f"{failure.kind}: {failure.message}")
+        Row(record.name, record.status, failure.phase, f"{failure.kind}: {failure.message}")
         for record in comparison.failures
         if (failure := record.failure) is not None
     ]
@@ -120,7 +120,7 @@ def _timing(comparison: Comparison, one: Timing) -> Row:
     other = None if seconds is None else seconds * one.ratio
     interval = f"{_end(one, one.low)} to {_end(one, one.high)}"
     numbers = seconds_text(seconds), seconds_text(other), _change(one.ratio), interval
-    return row(_name(one), *numbers, f"{one.p_value:.2g}", one.verdict, one.reason)
+    return Row(_name(one), *numbers, f"{one.p_value:.2g}", one.verdict, one.reason)
 
 
 def _seconds(comparison: Comparison, quantity: str) -> float | None:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import get_args
 
 from jaxmeter._records.compile import CompiledKernel, CompiledLine, CompileProfile, Stage
-from jaxmeter._render.sheet import Code, Row, Sheet, Table, row
+from jaxmeter._render.sheet import Code, Row, Sheet, Table
 from jaxmeter._render.units import count_text, place_text, seconds_text
 
 _LINES_COUNT = 10
@@ -32,7 +32,7 @@ def compile_sheet(profile: CompileProfile) -> Sheet:
     # rows that a terminal shows.
     at = min(sum(line.seconds >= rest for line in profile.lines), _LINES_COUNT - 1)
     numbers = seconds_text(rest), _share(rest, profile.seconds), *("" for _ in columns)
-    lines.insert(at, row("(unattributed)", *numbers))
+    lines.insert(at, Row("(unattributed)", *numbers))
     tables = (
         Table(("stage", "time:", "share:", "known by"), _stages(profile)),
         Table(("line", "time:", "share:", *columns), lines, details="code", limit=_LINES_COUNT),
@@ -73,12 +73,12 @@ def _stages(profile: CompileProfile) -> list[Row]:
                 basis if len(spent) == 1 else f"{basis} {_share(part, seconds)}"
                 for basis, part in sorted(spent.items(), key=lambda item: -item[1])
             )
-            rows.append(row(stage, seconds_text(seconds), _share(seconds, profile.seconds), bases))
+            rows.append(Row(stage, seconds_text(seconds), _share(seconds, profile.seconds), bases))
     return rows
 
 
 def _line(line: CompiledLine, total: float) -> Row:
-    return row(
+    return Row(
         Code(place_text(line.source)),
         seconds_text(line.seconds),
         _share(line.seconds, total),
@@ -95,7 +95,7 @@ def _kernel(kernel: CompiledKernel) -> Row:
     most = list(kernel.operations.items())[:_OPERATIONS_COUNT]
     named = ", ".join(code if count == 1 else f"{count} {code}" for code, count in most)
     more = ", ..." if len(kernel.operations) > len(most) else ""
-    return row(
+    return Row(
         Code(kernel.name),
         seconds_text(kernel.seconds),
         seconds_text(kernel.emit_seconds),

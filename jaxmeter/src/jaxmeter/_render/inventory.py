@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from jaxmeter._records.inventory import Change, Fusion, Inventory, ProgramDiff
-from jaxmeter._render.sheet import Code, Sheet, Table, quantities, row
+from jaxmeter._render.sheet import Code, Row, Sheet, Table, quantities
 from jaxmeter._render.units import bytes_text, devices_notes, quantity_text
 
 _OPERATIONS_SHOWN_COUNT = 8
@@ -22,12 +22,12 @@ _SIZES = {
 def diff_sheet(diff: ProgramDiff) -> Sheet:
     """Describe the numbers, source lines and fusions that differ between two programs."""
     numbers = [
-        row((f"{prefix}:", Code(change.name)) if prefix else change.name, *_change(change))
+        Row((f"{prefix}:", Code(change.name)) if prefix else change.name, *_change(change))
         for prefix, changes in _sections(diff)
         for change in changes
     ]
     fusions = [
-        row(
+        Row(
             change.kind,
             details=(
                 *(("-", Code(_fusion(fusion))) for fusion in change.before),
@@ -37,7 +37,7 @@ def diff_sheet(diff: ProgramDiff) -> Sheet:
         for change in diff.fusions
     ]
     lines = [
-        row(
+        Row(
             Code(f"{change.line.file}:{change.line.line} {change.line.function}"),
             f"{change.equations_change:+}",
             f"{'+-'[change.bytes_change < 0]}{bytes_text(abs(change.bytes_change))}",
@@ -66,8 +66,8 @@ def inventory_sheet(inventory: Inventory) -> Sheet:
     for name, counts in counted.items():
         if counts:
             ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-            rows.append(row(name, ", ".join(f"{kind} {count}" for kind, count in ordered)))
-    rows += [row("fusion", Code(_fusion(fusion))) for fusion in inventory.fusions or ()]
+            rows.append(Row(name, ", ".join(f"{kind} {count}" for kind, count in ordered)))
+    rows += [Row("fusion", Code(_fusion(fusion))) for fusion in inventory.fusions or ()]
     table = Table(("quantity", "value"), rows, limit=1000)
     return Sheet(
         inventory.name, tables=(table,), notes=devices_notes(inventory.memory.devices_count)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jaxmeter._records.lock import LockChange, LockCheck
-from jaxmeter._render.sheet import Code, Row, Sheet, Table, row
+from jaxmeter._render.sheet import Code, Row, Sheet, Table
 from jaxmeter._render.units import count_text
 
 
@@ -48,7 +48,7 @@ def _row(change: LockChange) -> Row:
     share = ""
     if locked is not None and now is not None:
         share = f"{100 * (now / locked - 1):+.3g} %" if locked else f"{now - locked:+,}"
-    return row(
+    return Row(
         Code(change.function),
         change.quantity,
         "" if locked is None else f"{locked:,}",

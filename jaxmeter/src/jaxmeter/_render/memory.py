@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from jaxmeter._records.memory import Allocator, MemoryUse, Tradeoff
-from jaxmeter._render.sheet import Code, Sheet, Table, quantities, row
+from jaxmeter._render.sheet import Code, Row, Sheet, Table, quantities
 from jaxmeter._render.units import bytes_text, devices_notes, seconds_text
 
 _TITLES = {
@@ -27,7 +27,7 @@ def memory_sheet(use: MemoryUse) -> Sheet:
     JAX's allocator."""
     memory = dataclasses.replace(use.memory, alias_bytes=use.memory.alias_bytes or None)
     buffers = [
-        row(
+        Row(
             f"{buffer.bytes:,}",
             buffer.kind,
             Code(buffer.shape),
@@ -48,7 +48,7 @@ def memory_sheet(use: MemoryUse) -> Sheet:
 def tradeoff_sheet(tradeoff: Tradeoff) -> Sheet:
     """Describe the time and temporaries of each choice of parameters, the fastest first."""
     rows = [
-        row(
+        Row(
             "yes" if point.is_best else "",
             Code(", ".join(f"{name}={value}" for name, value in point.params.items())),
             seconds_text(point.seconds),

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterator
 
 from jaxmeter._records.record import Record
-from jaxmeter._render.sheet import Row, Sheet, Table, quantities, row
+from jaxmeter._render.sheet import Row, Sheet, Table, quantities
 from jaxmeter._render.units import bytes_text, count_text, devices_notes, seconds_text, type_text
 
 _PHASES = {
@@ -44,25 +44,25 @@ def record_sheet(record: Record) -> Sheet:
 
 
 def _rows(record: Record) -> Iterator[Row]:
-    yield row("status", record.status)
+    yield Row("status", record.status)
     if (failure := record.failure) is not None:
         lines = failure.message.splitlines()
-        yield row("failure", f"{failure.kind} in {failure.phase}", details=lines)
+        yield Row("failure", f"{failure.kind} in {failure.phase}", details=lines)
     yield from quantities(record, _PHASES)
     again = [one.compile_seconds for one in record.recompiles if one.compile_seconds is not None]
     if again:
-        yield row("compile again", ", ".join(map(seconds_text, again)))
+        yield Row("compile again", ", ".join(map(seconds_text, again)))
     if samples := record.samples_seconds:
         median, low, high = (seconds_text(of(samples)) for of in (statistics.median, min, max))
-        yield row("steady-state run", f"{median} median of {len(samples)}, {low} to {high}")
+        yield Row("steady-state run", f"{median} median of {len(samples)}, {low} to {high}")
     for name, field in _CONSTANTS.items():
         size, count = (getattr(record.constants, f"{field}_{unit}") for unit in ("bytes", "count"))
         if size is not None:
             text = f"{bytes_text(size)} in {count_text(count or 0, 'array')}"
-            yield row(name, text, details=_arrays(record) if field == "captured" else ())
+            yield Row(name, text, details=_arrays(record) if field == "captured" else ())
     yield from quantities(record, _SIZES)
     for name, value in (*record.checks.items(), *record.extras.items()):
-        yield row(name, f"{value:.6g}")
+        yield Row(name, f"{value:.6g}")
 
 
 def _arrays(record: Record) -> Iterator[str]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from jaxmeter._records.retraces import Place, Retraces, TracedCall, Watched, WatchedFunction
-from jaxmeter._render.sheet import Code, Sheet, Table, Text, row
+from jaxmeter._render.sheet import Code, Row, Sheet, Table, Text
 from jaxmeter._render.units import count_text, place_text, seconds_text
 
 
 def retraces_sheet(retraces: Retraces) -> Sheet:
     """Describe each call and the causes of its retrace, first the calls that traced or compiled."""
     rows = [
-        row(
+        Row(
             str(call.number),
             _action(call),
             seconds_text(call.seconds),
@@ -41,7 +41,7 @@ def watched_sheet(watched: Watched) -> Sheet:
 
 def _functions(functions: list[WatchedFunction], title: str = "", limit: int = 20) -> Table:
     rows = [
-        row(
+        Row(
             Code(function.name),
             Code(place_text(function.defined) if function.defined else ""),
             str(function.traces_count),

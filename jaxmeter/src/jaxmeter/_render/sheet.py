@@ -7,7 +7,7 @@ import operator
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from jaxmeter._render.units import quantity_text
 
@@ -20,16 +20,12 @@ Text = str | tuple[str, ...]
 """A string, or a tuple of strings that are shown with spaces between them."""
 
 
-class Row(NamedTuple):
+class Row:
     """A row of a table, and the lines that belong to this row."""
 
-    cells: tuple[Text, ...]
-    details: tuple[Text, ...] = ()
-
-
-def row(*cells: Text, details: Iterable[Text] = ()) -> Row:
-    """Return a row with the given cells and details."""
-    return Row(cells, tuple(details))
+    def __init__(self, *cells: Text, details: Iterable[Text] = ()) -> None:
+        self.cells = cells
+        self.details = tuple(details)
 
 
 def quantities(result: Any, fields: Mapping[str, str]) -> Iterator[Row]:
@@ -40,7 +36,7 @@ def quantities(result: Any, fields: Mapping[str, str]) -> Iterator[Row]:
     for name, field in fields.items():
         value = operator.attrgetter(field)(result)
         if value is not None:
-            yield row(name, quantity_text(field, value))
+            yield Row(name, quantity_text(field, value))
 
 
 @dataclass(frozen=True)
@@ -190,7 +186,7 @@ def _table_lines(table: Table) -> Iterable[str]:
     names = [name.rstrip(":") for name in table.columns]
     grid = [names, *(list(map(_plain, row.cells)) for row in shown)]
     widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
-    for cells, row in zip(grid, (Row(()), *shown), strict=True):
+    for cells, row in zip(grid, (Row(), *shown), strict=True):
         aligned = (
             cell.rjust(width) if name.endswith(":") else cell.ljust(width)
             for cell, width, name in zip(cells, widths, table.columns, strict=True)

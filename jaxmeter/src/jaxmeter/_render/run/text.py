@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from jaxmeter._records.run import STAGES, RunCompile, WatchedRun
-from jaxmeter._render.sheet import Code, Row, Sheet, Table, row
+from jaxmeter._render.sheet import Code, Row, Sheet, Table
 from jaxmeter._render.units import bytes_text, count_text, place_text, seconds_text, type_text
 
 _OVERLAP_RATIO = 1.05
@@ -15,7 +15,7 @@ _OVERLAP_RATIO = 1.05
 def run_sheet(run: WatchedRun) -> Sheet:
     """Describe the changes that would save time, and the slowest compiles."""
     savings = [
-        row(one.kind, one.what, str(one.compiles_count), seconds_text(one.seconds))
+        Row(one.kind, one.what, str(one.compiles_count), seconds_text(one.seconds))
         for one in run.savings
     ]
     slowest = sorted(run.compiles, key=lambda one: -one.own_seconds)
@@ -103,7 +103,7 @@ def _compile(one: RunCompile) -> Row:
     author = one.author
     stages = (seconds_text(one.stage_seconds(s) or None) for s in STAGES)
     captured = captured_text(one)
-    return row(
+    return Row(
         Code(one.id),
         Code("" if author is None else place_text(author.source)),
         *stages,
