@@ -46,7 +46,7 @@ class Metered:
         self._earlier = [self._signature(case.args, case.kwargs)]
         self._causes: dict[str, None] = {}
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Quantity:
         if name in QUANTITIES:
             return self.quantity(name)
         known = vars(type(self)).get(name)
