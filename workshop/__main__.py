@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import re
 import shlex
 import sys
 import warnings
@@ -10,8 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from workshop.course import EXERCISES, SOLUTIONS, all_exercises, explained
-from workshop.lessons import lesson_files, run_lesson
 
+LESSONS = Path(__file__).resolve().parents[1] / "docs" / "workshop"
+CELL = re.compile(r"^```\{code-cell\} python\n((?::.*\n)*)(.*?)^```", re.MULTILINE | re.DOTALL)
 DESCRIPTION = """Check the exercises in order, and show the first that is not solved.
 
   python -m workshop             show the next exercise
@@ -104,6 +107,29 @@ def _lesson(number: int | None) -> int:
         return 2
     run_lesson(lessons[number - 1])
     return 0
+
+
+def lesson_files() -> list[Path]:
+    """Return the files of the lessons in their order."""
+    return sorted(LESSONS.glob("[0-9]-*.md"))
+
+
+def source_of(lesson: Path) -> str:
+    """Return the code of all cells, with the same line numbers as in the lesson."""
+    text = lesson.read_text()
+    lines = [""] * text.count("\n")
+    for cell in CELL.finditer(text):
+        first = text.count("\n", 0, cell.start(2))
+        code = cell[2].splitlines()
+        lines[first : first + len(code)] = code
+    return "\n".join(lines)
+
+
+def run_lesson(lesson: Path) -> None:
+    """Run a lesson in its folder, as the site does. A traceback names the lesson and the line."""
+    with contextlib.chdir(LESSONS):
+        code = compile(source_of(lesson), str(lesson), "exec")
+        exec(code, {"__name__": "__main__", "__file__": str(lesson)})
 
 
 def _shown(file: Path) -> str:

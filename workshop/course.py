@@ -37,31 +37,26 @@ def expect(condition: bool, message: str, *, hint: int = 0) -> None:
 
 @dataclass(frozen=True)
 class Exercise:
-    """An exercise of the workshop.
-
-    Parameters
-    ----------
-    name : str
-        Folder and file name without the ending, such as ``1_tracing/1_side_effects``.
-    check : callable
-        A function that takes the loaded file as a module. It raises `Unsolved` if the exercise is
-        not solved. It may also raise an error of the file's code.
-    hints : tuple of str
-        Hints. `Unsolved.hint` is an index of this tuple.
-    """
+    """An exercise of the workshop."""
 
     name: str
+    """Folder and file name without the ending, such as ``1_tracing/1_side_effects``."""
     check: Callable[[ModuleType], None]
+    """Raise `Unsolved`, or an error of the file's code, if the loaded file is no solution."""
     hints: tuple[str, ...]
+    """`Unsolved.hint` is an index of this tuple."""
 
     def file(self, folder: Path = EXERCISES) -> Path:
         """Return the path of the exercise in a folder, `EXERCISES` or `SOLUTIONS`."""
         return folder / f"{self.name}.py"
 
     def task(self) -> str:
-        """Return the task, which is the text at the top of the file."""
-        # The solution has the same text; a participant may delete the text of the exercise.
-        return self.file(SOLUTIONS).read_text().split('"""')[1].strip()
+        """Return the task, which is the text at the top of the exercise."""
+        text = self.file().read_text() if self.file().exists() else ""
+        if not text.startswith('"""'):
+            file = f"{EXERCISES.name}/{self.name}.py"
+            return f"The text of this task was deleted. To show it: git show HEAD:workshop/{file}"
+        return text.split('"""')[1].strip()
 
     def problem(self, folder: Path = EXERCISES) -> Exception | None:
         """Return the error that shows that the exercise is not solved; None if it is solved."""

@@ -80,10 +80,7 @@ def versions() -> list[tuple[str, str]]:
 def make_repository(folder: Path) -> list[str]:
     """Make a git repository with a commit for each version; return its commits, the oldest first.
 
-    Parameters
-    ----------
-    folder : Path
-        Empty or new folder for the repository.
+    `folder` is empty or does not exist.
     """
 
     def git(*arguments: str) -> str:

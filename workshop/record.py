@@ -24,11 +24,6 @@ def measured(name: str, *, repeat: int = 30, **params: bool) -> jaxmeter.Record:
     """Measure `repeat` calls of `selu` or `selu_and_more` in a fresh process; return the record.
 
     `params` are the arguments of `workshop.programs.activation`, which chooses the function.
-
-    Raises
-    ------
-    RuntimeError
-        If the process fails.
     """
     target = "workshop.programs:activation"
     case = jaxmeter.BenchmarkCase(name, target, {**params}, repeat=repeat, path=(str(ROOT),))
@@ -41,18 +36,15 @@ def measured(name: str, *, repeat: int = 30, **params: bool) -> jaxmeter.Record:
     return record
 
 
-def environment_of(record: jaxmeter.Record) -> dict[str, str | None]:
-    """Return the version of JAX, the processor and the start time of a record."""
-    found = record.environment
-    assert found is not None
-    return {"jax": found.jax, "cpu": found.cpu_model, "from": found.started_utc}
-
-
-def write(name: str, environment: dict[str, str | None], samples: list[list[float]]) -> None:
+def write(name: str, record: jaxmeter.Record, samples: list[list[float]]) -> None:
     """Write lists of seconds to a JSON file, each list on its own line.
 
-    The seconds are rounded to four significant digits.
+    The seconds are rounded to four significant digits. The file names the version of JAX, the
+    processor and the start time of `record`.
     """
+    where = record.environment
+    assert where is not None
+    environment = {"jax": where.jax, "cpu": where.cpu_model, "from": where.started_utc}
     lines = ",\n  ".join(json.dumps([float(f"{s:.4g}") for s in row]) for row in samples)
     text = f'{{"environment": {json.dumps(environment)},\n "seconds": [\n  {lines}\n ]}}\n'
     (FOLDER / name).write_text(text)
@@ -69,13 +61,13 @@ def history() -> None:
     ]
     commits = zip(*rounds, strict=True)
     medians = [[statistics.median(r.samples_seconds) for r in commit] for commit in commits]
-    write("history.json", environment_of(rounds[0][0]), medians)
+    write("history.json", rounds[0][0], medians)
 
 
 def identical() -> None:
     """Measure `selu` in several processes, and write the times of all calls."""
     records = [measured("identical processes") for _ in range(PROCESSES)]
-    write("identical.json", environment_of(records[0]), [list(r.samples_seconds) for r in records])
+    write("identical.json", records[0], [list(r.samples_seconds) for r in records])
 
 
 def comparisons() -> None:

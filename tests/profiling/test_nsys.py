@@ -5,7 +5,7 @@ import shutil
 import pandas as pd
 import pytest
 
-from workshop import nsys_rows as rows
+from tests.jaxmeter.tables import nsys_rows as rows
 
 
 def test_a_capture_becomes_tables_with_a_warning_if_it_has_no_ranges(nsys, tmp_path, capsys):

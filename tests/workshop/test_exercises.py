@@ -87,6 +87,13 @@ def test_the_next_exercise_is_shown_with_its_problem_and_hints_on_request(
     assert "six times seven" in capsys.readouterr().out
 
 
+def test_a_task_that_the_participant_deleted_is_shown_by_a_command(tmp_path, monkeypatch, capsys):
+    exercise_in(tmp_path, monkeypatch, "ANSWER = 41\n")
+    command.main([])
+    shown = capsys.readouterr().out
+    assert "git show HEAD:workshop/exercises/" in shown and "Not yet: ANSWER is 41" in shown
+
+
 def test_printed_commands_are_quoted_for_a_shell(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "executable", "/a folder/python")
     exercise_in(tmp_path, monkeypatch, '"""Find the answer."""\nANSWER = 41\n')

@@ -4,15 +4,18 @@
 """
 
 import ast
+import contextlib
 import itertools
 import json
+import sqlite3
 
 import pytest
 
 import jaxmeter
+from tests.jaxmeter.tables.nsys_rows import write_loop
 from workshop import record
+from workshop.__main__ import lesson_files, source_of
 from workshop.history import versions
-from workshop.lessons import FOLDER, lesson_files, source_of
 
 LESSONS = {lesson.stem: lesson for lesson in lesson_files()}
 TREES = {name: ast.parse(source_of(lesson)) for name, lesson in LESSONS.items()}
@@ -109,14 +112,21 @@ def test_the_versions_of_the_prepared_repository_differ_and_are_python():
 
 
 def test_the_recorded_measurements_name_their_machine_and_version():
-    folder = FOLDER.parents[1] / "workshop" / "recorded"
     for name in ("identical", "history"):
-        recorded = json.loads((folder / f"{name}.json").read_text())
+        recorded = json.loads((record.FOLDER / f"{name}.json").read_text())
         assert {"jax", "cpu", "from"} <= set(recorded["environment"])
         assert all(s > 0 for row in recorded["seconds"] for s in row)
     for name in ("equal", "slower"):
-        comparison = jaxmeter.Comparison.from_json((folder / f"comparison_{name}.json").read_text())
+        text = (record.FOLDER / f"comparison_{name}.json").read_text()
+        comparison = jaxmeter.Comparison.from_json(text)
         assert len(comparison.processes) == 6
+
+
+def test_the_capture_of_lesson_5_is_the_one_that_the_tests_write(tmp_path):
+    with contextlib.closing(sqlite3.connect(":memory:")) as recorded:
+        recorded.executescript((record.FOLDER / "loop.sql").read_text())
+        with contextlib.closing(sqlite3.connect(write_loop(tmp_path / "loop.sqlite"))) as written:
+            assert list(recorded.iterdump()) == list(written.iterdump())
 
 
 def test_the_help_of_the_recording_command_measures_nothing(monkeypatch, capsys):

@@ -8,7 +8,7 @@ import pytest
 
 from jaxmeter import JaxmeterError
 from jaxmeter._trace import xspace
-from workshop import nsys_rows as rows
+from tests.jaxmeter.tables import nsys_rows as rows
 
 jt = pytest.importorskip("jaxmeter.tables", reason="needs pandas and pyarrow")
 

@@ -8,7 +8,7 @@ import pytest
 
 from jaxmeter import JaxmeterError
 from jaxmeter import tables as jt
-from workshop import nsys_rows as rows
+from tests.jaxmeter.tables import nsys_rows as rows
 
 MODULE = "XlaModule:#hlo_module=jit_f,program_id=3#"
 HLO = (

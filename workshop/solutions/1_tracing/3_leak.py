@@ -1,9 +1,3 @@
-"""Look into a jitted function.
-
-`report` should return y and the largest value of y. At present the largest value leaks out of the
-trace.
-"""
-
 import jax
 import jax.numpy as jnp
 

@@ -1,10 +1,3 @@
-"""Measure the steady state.
-
-`call_seconds` should return a list of five times in seconds: one for each of five complete
-steady-state calls of a jitted function. `clock()` returns the current time in seconds.
-"""
-
-
 def call_seconds(function, x, clock):
     function(x).block_until_ready()
     seconds = []

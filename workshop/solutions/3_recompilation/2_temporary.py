@@ -1,9 +1,3 @@
-"""Use one function for all rates.
-
-`descend` minimises |x|^2 by gradient descent, with one step for each rate. JAX compiles in each
-step, and again in the next call. Make one compile serve all steps and all calls.
-"""
-
 import jax
 import jax.numpy as jnp
 

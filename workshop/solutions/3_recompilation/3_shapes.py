@@ -1,9 +1,3 @@
-"""Use few shapes for many lengths.
-
-`spread` returns the variance of a series of any length up to LIMIT. JAX compiles a program for each
-length. Make one program serve all lengths.
-"""
-
 import jax
 import jax.numpy as jnp
 import numpy as np

@@ -1,13 +1,3 @@
-"""Pass the captured array as an argument.
-
-`transform` multiplies x by the matrix of the cosine transform. The matrix is captured. Make it the
-first argument.
-
-To see the captured matrix, run this command before you change the file. FILE is its path:
-
-    .venv/bin/jaxmeter audit FILE:transform --arg 'f32[600]'
-"""
-
 import jax
 import jax.numpy as jnp
 

@@ -1,9 +1,3 @@
-"""Pass the arrays of an object as arguments.
-
-The method `image` captures the arrays of its telescope, because `self` is static. Make Telescope a
-pytree, so that the arrays are arguments and two telescopes share a program.
-"""
-
 from dataclasses import dataclass
 
 import jax

@@ -1,13 +1,3 @@
-"""Compute the same answer with fewer equations.
-
-`smoothed` smooths u on a grid, in a number of rounds. The program contains the operations of every
-round. Make the program contain only one round, for any number of rounds.
-
-To see the cost of the compile, run this command, with the path of this file as FILE:
-
-    .venv/bin/jaxmeter compile FILE:smoothed --arg 'f32[64,64]' --arg rounds=10
-"""
-
 import jax
 import jax.numpy as jnp
 

@@ -1,4 +1,4 @@
-"""Write SQLite files in the layout of nsys exports, without a capture, for tests and lesson 5.
+"""Write SQLite files in the layout of nsys exports, without a capture.
 
 Tables and columns follow the "SQLite Schema Reference" of Nsight Systems. The test
 `test_a_real_capture_has_this_layout` reads some of the columns from a real capture. Exports of nsys
@@ -120,7 +120,8 @@ def write_loop(path: Path) -> Path:
     """Write the capture of lesson 5: `RUNS` runs of a loop with one kernel in each round.
 
     The times are made up: the host takes 7 us to launch a kernel, and the GPU 2 us to run it.
-    The array is copied to the GPU once, and to the host after each run.
+    The array is copied to the GPU once, and to the host after each run. The lesson reads the same
+    content from workshop/recorded/loop.sql.
     """
     module = "XlaModule:#hlo_module=jit_smoothed_in_loop,program_id=1#"
     thunk = "Thunk:#name=jit(smoothed_in_loop)/while/body/smoothing/add,hlo_op=loop_add_fusion#"
