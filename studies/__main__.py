@@ -29,7 +29,6 @@ STUDIES = {
     "compile": ("compile.study", "slow lines that a compile profile finds; profiles of vcjax"),
     "compare": ("compare.study", "times of vcjax and the C++ package, cold and in steady state"),
     "accuracy": ("accuracy.study", "errors and error estimates, by shape and digits"),
-    "patches": ("accuracy.patches", "errors off the surface without patches, by distance"),
     "fleet": ("fleet.study", "size and cost of a fleet of a million records"),
     "chunks": ("chunks.study", "the best tile sizes on this machine"),
     "docs": ("docs", "rewrite the tables of docs/ from the committed rows"),

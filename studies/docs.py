@@ -4,31 +4,22 @@ from __future__ import annotations
 
 import argparse
 
-from studies.accuracy import page as accuracy
-from studies.accuracy import patches
+from studies.accuracy import study as accuracy
 from studies.chunks import tables as chunks
 from studies.closure import study as closure
 from studies.compare import tables as compare
 from studies.compile import tables as compile_tables
-from studies.detection import edits, timed
-from studies.detection import findings as detection
+from studies.detection import edits, findings, timed
 from studies.fleet import study as fleet
 from studies.harness import ROOT, with_tables
 from studies.trust import page as trust
 
-TABLES = {
-    **accuracy.TABLES,
-    **patches.TABLES,
-    **trust.TABLES,
-    **detection.TABLES,
-    **edits.TABLES,
-    **timed.TABLES,
-    **fleet.TABLES,
-    **chunks.TABLES,
-    **closure.TABLES,
-    **compare.TABLES,
-    **compile_tables.TABLES,
-}
+MODULES = (
+    *(accuracy, trust, findings, edits, timed),
+    *(fleet, chunks, closure, compare, compile_tables),
+)
+TABLES = {name: make for module in MODULES for name, make in module.TABLES.items()}
+"""For each table of docs/, the function that makes it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

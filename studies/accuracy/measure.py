@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
-from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any
 
 import jax
 import numpy as np
@@ -29,7 +28,7 @@ gives further points.
 """
 _FINE = (300, 384)
 """Size of the grid in which the points that face the currents are found."""
-EXTRA_DIGITS = {"field": 2, "off": 2, "gradient": 4, "off gradient": 4}
+EXTRA_DIGITS, EXTRA_DIGITS_OF_GRADIENTS = 2, 4
 """Digits that the grid of B resolves in addition to the requested digits."""
 _FINEST = 1e-15
 """The grid of B may always miss this part of max |B|, about the size of rounding errors of B."""
@@ -37,65 +36,35 @@ _ROUNDING = 2e-16
 """Amplitude of rounding errors in a mode of B, divided by the largest amplitude."""
 
 
-class Data(NamedTuple):
-    """The input of a user: the surface, the field on a grid, and the symmetry."""
-
-    X: np.ndarray
-    B: np.ndarray
-    symmetry: dict[str, Any]
-
-
-def shape_rows(
-    shape: str, fields: Sequence[str], digits: Sequence[int], quantity: str, code: str
-) -> Iterator[Row]:
-    """Yield the rows of a quantity on a shape, for all given fields and digits.
-
-    If vcjax raises a `VcjaxError`, the row has its message. `code` identifies the measured code.
-    """
-    jax.config.update("jax_enable_x64", True)
-    found = shapes()[shape]
-    for d in digits:
-        for field in fields:
-            fixed = dict(shape=shape, field=field, quantity=quantity, digits=d, code=code)
-            before = time.process_time()
-            try:
-                rows = [*MEASURES[quantity](found, field, d)]
-            except vcjax.VcjaxError as error:
-                rows = [dict(refused=str(error))]
-            for row in rows:
-                yield fixed | row | dict(cpu_seconds=round(time.process_time() - before, 1))
-        jax.clear_caches()
-
-
-def _on_surface(shape: Shape, field: str, digits: int, gradient: bool = False) -> Iterator[Row]:
-    extra = EXTRA_DIGITS["gradient" if gradient else "field"]
-    data, outside, inside = data_of(shape, field, digits + extra)
+def on_surface(shape: Shape, field: str, digits: int, gradient: bool = False) -> Iterator[Row]:
+    """Yield the row of a field on the surface, or of its gradient."""
+    X, symmetry = shape.points(), symmetry_of(shape)
+    B, outside, inside = data_of(shape, field, digits, gradient)
     size = targets_of(shape)
     grid: dict[str, Any] = dict(trg_nphi=shape.rows(size[0]), trg_ntheta=size[1])
-    rule = vcjax.choose(data.X, data.B, digits, **data.symmetry, **grid, gradient=gradient)
+    rule = vcjax.choose(X, B, digits, **symmetry, **grid, gradient=gradient)
     targets = _grid_points(shape, size)
     if gradient:
-        casing = vcjax.prepare_gradient(rule, data.X)
-        known = problems.magnetic_field_gradient
-        truth = known(outside, targets)
-        error = np.abs(np.asarray(vcjax.external_gradient(casing, data.B)) - truth).max()
-        error /= _steepest(shape, data.B, (outside, inside))
+        casing = vcjax.prepare_gradient(rule, X)
+        truth = problems.magnetic_field_gradient(outside, targets)
+        error = np.abs(np.asarray(vcjax.external_gradient(casing, B)) - truth).max()
+        error /= _steepest(shape, B, (outside, inside))
     else:
-        casing = vcjax.prepare(rule, data.X)
+        casing = vcjax.prepare(rule, X)
         truth = problems.magnetic_field(outside, targets)
-        size = np.linalg.norm(np.asarray(vcjax.external_field(casing, data.B)) - truth, axis=-1)
-        error = size.max() / np.linalg.norm(data.B, axis=-1).max()
-    yield _row(error, vcjax.error_estimate(casing, data.B), digits) | _sizes(rule, data)
+        errors = np.linalg.norm(np.asarray(vcjax.external_field(casing, B)) - truth, axis=-1)
+        error = errors.max() / np.linalg.norm(B, axis=-1).max()
+    yield _row(error, vcjax.error_estimate(casing, B), digits) | _sizes(rule, B)
 
 
-def _off_surface(shape: Shape, field: str, digits: int, gradient: bool = False) -> Iterator[Row]:
-    extra = EXTRA_DIGITS["off gradient" if gradient else "off"]
-    data, outside, inside = data_of(shape, field, digits + extra)
-    rule = vcjax.choose_off_surface(data.X, data.B, digits, **data.symmetry, gradient=gradient)
-    casing = vcjax.prepare_off_surface(rule, data.X)
-    currents = outside, inside
+def off_surface(shape: Shape, field: str, digits: int, gradient: bool = False) -> Iterator[Row]:
+    """Yield a row for each distance from the surface and each side of the surface."""
+    X = shape.points()
+    B, *currents = data_of(shape, field, digits, gradient)
+    rule = vcjax.choose_off_surface(X, B, digits, **symmetry_of(shape), gradient=gradient)
+    casing = vcjax.prepare_off_surface(rule, X)
     points, distances, is_inside = points_off(shape, DISTANCES, facing(shape, currents))
-    errors, estimates = errors_off_surface(shape, casing, data.B, points, is_inside, currents)
+    errors, estimates = errors_off_surface(shape, casing, B, points, is_inside, currents)
     for distance in DISTANCES:
         for side in ("inside", "outside"):
             here = (distances == distance) & (is_inside == (side == "inside"))
@@ -104,20 +73,15 @@ def _off_surface(shape: Shape, field: str, digits: int, gradient: bool = False) 
                 row = _row(worst, float(estimates[here].max()), digits)
                 least = (estimates[here] / np.maximum(errors[here], 1e-300)).min()
                 row |= dict(least_ratio=float(least), distance=distance, side=side)
-                yield row | _sizes(rule, data)
+                yield row | _sizes(rule, B)
 
 
 def errors_off_surface(shape: Shape, casing, B, points, is_inside, currents):
     """Return the errors at n points and the estimates of these errors, shape (n,) each.
 
     Errors of fields are relative to max |B|, and errors of gradients to max |grad B|. An error is
-    the norm over all components.
-
-    Parameters
-    ----------
-    casing : casing for points off the surface. Its rule says whether gradients are evaluated.
-    is_inside : (n,) whether a point is inside the surface.
-    currents : pair of the currents outside and inside the surface.
+    the norm over all components. The rule of `casing` says whether gradients are evaluated.
+    `currents` are the currents outside and the currents inside the surface.
     """
     gradient = casing.rule.gradient
     at = vcjax.gradient_at if gradient else vcjax.field_at
@@ -141,19 +105,11 @@ def _steepest(shape: Shape, B, currents) -> float:
 
     B has the shape (nphi, ntheta, 3).
     """
-    options: dict[str, Any] = _symmetry(shape) | dict(nphi=B.shape[0], ntheta=B.shape[1])
+    options: dict[str, Any] = symmetry_of(shape) | dict(nphi=B.shape[0], ntheta=B.shape[1])
     on_grid = vcjax.surface_points(shape.points(), **options)
     points = np.concatenate([x.reshape(-1, 3) for x in (on_grid, _grid_points(shape))])
     total = sum(problems.magnetic_field_gradient(some, points) for some in currents)
     return float(np.abs(total).max())
-
-
-MEASURES = {
-    "field": _on_surface,
-    "gradient": partial(_on_surface, gradient=True),
-    "off": _off_surface,
-    "off gradient": partial(_off_surface, gradient=True),
-}
 
 
 def _row(error: float, estimate: float, digits: int) -> Row:
@@ -161,38 +117,40 @@ def _row(error: float, estimate: float, digits: int) -> Row:
     return dict(error=error, estimate=estimate, over=error * 10.0**digits, ratio=ratio)
 
 
-def _sizes(rule, data: Data) -> Row:
+def _sizes(rule, B) -> Row:
     return dict(
         quad=[rule.quad_nphi, rule.quad_ntheta],
         patch=[rule.patch_phi, rule.patch_theta],
         angular=rule.angular_count,
-        src=list(data.B.shape[:2]),
+        src=list(B.shape[:2]),
     )
 
 
-def _symmetry(shape: Shape) -> dict[str, Any]:
+def symmetry_of(shape: Shape) -> dict[str, Any]:
+    """Return the symmetry of a shape, as the arguments of calls of vcjax."""
     return dict(nfp=shape.surface.nfp, half_period=shape.symmetric)
 
 
 def _grid_points(shape: Shape, grid: Sequence[int] = _GRID):
     """Return the surface points of a grid with `grid` points (nphi, ntheta) in a whole period."""
-    options: dict[str, Any] = _symmetry(shape) | dict(nphi=shape.rows(grid[0]), ntheta=grid[1])
+    options: dict[str, Any] = symmetry_of(shape) | dict(nphi=shape.rows(grid[0]), ntheta=grid[1])
     return vcjax.surface_points(shape.points(), **options)
 
 
-def data_of(shape: Shape, field: str, digits: int):
-    """Return a user's data, the currents outside the surface, and the currents inside.
+def data_of(shape: Shape, field: str, digits: int, gradient: bool):
+    """Return B on a user's grid, the currents outside the surface, and the currents inside.
 
-    B is given on a grid that resolves B to `digits` digits.
+    The grid resolves B to more digits than the requested `digits`.
     """
     outside, inside = shape.currents(field)
-    tolerance = max(10.0**-digits, _FINEST)
+    extra = EXTRA_DIGITS_OF_GRADIENTS if gradient else EXTRA_DIGITS
+    tolerance = max(10.0 ** -(digits + extra), _FINEST)
     tails = _spectrum(shape.name, field)
     needed = [int(np.argmax(np.append(tail, 0.0) <= tolerance)) for tail in tails]
     # Only mode numbers below `needed` matter.
     nodes = _grid_points(shape, (max(3, 2 * needed[0]), max(8, 2 * needed[1])))
     B = problems.magnetic_field((*outside, *inside), nodes)
-    return Data(shape.points(), B, _symmetry(shape)), outside, inside
+    return B, outside, inside
 
 
 @lru_cache
@@ -270,20 +228,14 @@ def facing(shape: Shape, currents) -> list[tuple[int, int]]:
 
 @lru_cache
 def frame(name: str, grid: tuple[int, int] = (4, 24), places=tuple(PLACES)):
-    """Return points of a surface, their outward unit normals, and lengths of tangents.
+    """Return points of a surface (n, 3), their outward unit normals, and lengths of tangents.
 
-    Parameters
-    ----------
-    grid : size of a grid over half a period if the surface is symmetric, else over a whole period.
-    places : indices of the points in this grid.
-
-    Returns
-    -------
-    points, normals : (n, 3) each.
-    lengths : (2, n) lengths of dX/dphi and dX/dtheta.
+    The lengths of dX/dphi and dX/dtheta have the shape (2, n). `grid` is the size of a grid over
+    half a period if the surface is symmetric, else over a whole period. `places` are the indices of
+    the points in this grid.
     """
     shape = shapes()[name]
-    options: dict[str, Any] = dict(nphi=grid[0], ntheta=grid[1], **_symmetry(shape))
+    options: dict[str, Any] = dict(nphi=grid[0], ntheta=grid[1], **symmetry_of(shape))
     x = vcjax.surface_points(shape.points(), **options)
     along = vcjax.surface_tangents(shape.points(), **options)
     normal = np.cross(*along)
@@ -296,19 +248,12 @@ def frame(name: str, grid: tuple[int, int] = (4, 24), places=tuple(PLACES)):
 def points_off(shape: Shape, distances: Sequence[float | np.ndarray], also=()):
     """Return points on the normals of the surface, on both sides of each point of `frame`.
 
-    Points near the z axis are left out: in a torus with a narrow hole, currents flow there.
+    Points near the z axis are left out: in a torus with a narrow hole, currents flow there. Each of
+    `distances`, in minor radii, is a number for all points of `frame`, or an array with a number
+    for each point. `also` has further points of the surface, from `facing`.
 
-    Parameters
-    ----------
-    distances : distances in minor radii. Each distance is a number for all points of `frame`, or an
-        array with a number for each point.
-    also : further points of the surface, from `facing`.
-
-    Returns
-    -------
-    points : (n, 3).
-    distances : (n,) the distance of each point from its surface point, in minor radii.
-    is_inside : (n,) whether a point is inside the surface.
+    Return the n points (n, 3), their distances from their surface points in minor radii, and
+    whether each point is inside the surface.
     """
     x, normal, _ = frame(shape.name)
     if also:
@@ -326,12 +271,8 @@ def is_inside_of(shape: Shape, points, placed_inside, distances) -> np.ndarray:
     """Return whether each point is inside the surface, shape (n,).
 
     Points next to the surface are on the side where they were placed. Other points are inside if
-    the cross-section winds around them.
-
-    Parameters
-    ----------
-    distances : (n,) distances from the surface points at which the points were placed, in minor
-        radii.
+    the cross-section winds around them. `distances` are the distances at which the points were
+    placed, in minor radii.
     """
     inside = placed_inside.copy()
     for k in np.flatnonzero(distances > 0.02):

@@ -32,20 +32,14 @@ _LOOP_MODES = 8
 
 @dataclass(frozen=True)
 class Shape:
-    """A surface of the study.
-
-    Attributes
-    ----------
-    name : unique name.
-    surface : the surface as a formula.
-    grid : size (nphi, ntheta) of the points X over a whole field period.
-    symmetric : whether the surface is stellarator-symmetric; X then covers only half a period.
-    """
+    """A surface of the study, with a unique name."""
 
     name: str
     surface: Surface
     grid: tuple[int, int]
+    """Size (nphi, ntheta) of the points X over a whole field period."""
     symmetric: bool = True
+    """Whether the surface is stellarator-symmetric; X then covers only half a period."""
 
     def rows(self, whole: int) -> int:
         """Return how many rows a user's grid has if a whole field period has `whole` rows."""

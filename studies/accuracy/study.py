@@ -3,6 +3,7 @@
     python -m studies accuracy                      # measure everything, in hours; rerun to resume
     python -m studies accuracy --digits 3 6 9       # 3, 6 and 9 digits, in an hour on two cores
     python -m studies accuracy --shapes QA --quantities field     # measure one shape and quantity
+    python -m studies accuracy --digits 3 6 --quantities "off without patches"
     python -m studies accuracy --save               # replace committed rows by measured rows
 
 The exact results are Biot-Savart fields of known currents, and their gradients. The grid of B
@@ -15,28 +16,69 @@ takes most of the time and changes results only by rounding.
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import jax
+import pandas as pd
+
+import vcjax
 from benchmarks.measuring.checkout import code_version
-from studies.accuracy import measure
-from studies.accuracy.page import in_order, kept_rows
+from studies.accuracy import measure, patches
 from studies.accuracy.shapes import FIELDS, shapes
-from studies.harness import RESULTS, Row, StudyError, in_worker, measured, read_rows, write_rows
+from studies.harness import (
+    RESULTS,
+    Row,
+    StudyError,
+    in_worker,
+    measured,
+    read_rows,
+    table,
+    write_rows,
+)
 
 DIGITS = tuple(range(2, 13))
+QUANTITIES: dict[str, Callable[..., Iterator[Row]]] = {
+    "field": measure.on_surface,
+    "off": measure.off_surface,
+    "gradient": partial(measure.on_surface, gradient=True),
+    "off gradient": partial(measure.off_surface, gradient=True),
+    "off without patches": patches.without_patches,
+    "off gradient without patches": partial(patches.without_patches, gradient=True),
+}
+"""For each quantity, the function that yields its rows."""
+TITLES = {
+    "field": "field",
+    "off": "field off the surface",
+    "gradient": "gradient",
+    "off gradient": "gradient off the surface",
+}
+"""For each quantity with error estimates, its name in the tables."""
+COLUMNS = (
+    *("shape", "field", "quantity", "digits", "distance", "side"),
+    *("error", "estimate", "over", "ratio", "least_ratio"),
+    *("quad_nphi", "quad_ntheta", "src_nphi", "src_ntheta", "refused", "code"),
+)
+MEANINGFUL = 1e-3
+"""Least error, in units of 10^-digits, for which the estimate matters.
+
+Smaller errors are negligible.
+"""
 ENVIRONMENT = {"XLA_FLAGS": "--xla_backend_optimization_level=0", "JAX_PLATFORMS": "cpu"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
     parser.add_argument("--shapes", nargs="+", choices=tuple(shapes()), default=tuple(shapes()))
-    parser.add_argument("--fields", nargs="+", choices=FIELDS, default=FIELDS)
     parser.add_argument("--digits", nargs="+", type=int, default=DIGITS)
-    kinds = tuple(measure.MEASURES)
-    parser.add_argument("--quantities", nargs="+", choices=kinds, default=kinds)
+    about = "default: all with error estimates"
+    names = tuple(TITLES)
+    parser.add_argument("--quantities", nargs="+", choices=QUANTITIES, default=names, help=about)
     text = "replace the committed rows by the rows in --out"
     parser.add_argument("--save", action="store_true", help=text)
     parser.add_argument("--out", type=Path, default=RESULTS / "accuracy" / "rows.jsonl")
@@ -48,8 +90,7 @@ def run(options: argparse.Namespace) -> int:
     With ``--save`` replace committed rows by measured rows instead.
     """
     if options.save:
-        file = measured("accuracy", "rows.csv")
-        write_rows(file, in_order(replaced_rows(file, kept_rows(read_rows(options.out)), _key)))
+        save(options.out, measured("accuracy", "rows.csv"))
         return 0
     code, failures = code_version(), 0
     done = {_key(row) for row in read_rows(options.out) if row["code"] == code}
@@ -58,30 +99,145 @@ def run(options: argparse.Namespace) -> int:
             missing = [
                 d
                 for d in options.digits
-                if any((shape, field, quantity, str(d)) not in done for field in options.fields)
+                if any((shape, field, quantity, str(d)) not in done for field in FIELDS)
             ]
             if not missing:
                 continue
             print(f"{shape}, {quantity}, {missing} digits", flush=True)
-            wanted = dict(shape=shape, fields=options.fields, digits=missing, code=code)
+            given = dict(shape=shape, quantity=quantity, digits=missing, code=code)
             try:
-                given = wanted | dict(quantity=quantity)
-                in_worker(measure.shape_rows, options.out, given, env=ENVIRONMENT)
+                in_worker(shape_rows, options.out, given, env=ENVIRONMENT)
             except StudyError as error:
                 print(error, file=sys.stderr)
                 failures += 1
     return 1 if failures else 0
 
 
-def replaced_rows(file: Path, rows: list[Row], key: Callable[[Row], Any]) -> list[Row]:
-    """Return the rows of a file, in which new rows replace all rows with the same key.
+def save(new: Path, committed: Path) -> None:
+    """Replace rows of the committed file by new rows of the same shape, field, quantity and digits.
 
     New rows that were measured with other code than the last new row of their key are left out.
     """
-    newest = {key(row): row["code"] for row in rows}
-    kept = [row for row in read_rows(file) if key(row) not in newest]
-    return [*kept, *(row for row in rows if row["code"] == newest[key(row)])]
+    rows = kept_rows(read_rows(new))
+    newest = {_key(row): row["code"] for row in rows}
+    kept = [row for row in read_rows(committed) if _key(row) not in newest]
+    kept += [row for row in rows if row["code"] == newest[_key(row)]]
+    write_rows(committed, in_order(kept))
+
+
+def shape_rows(shape: str, quantity: str, digits: Sequence[int], code: str) -> Iterator[Row]:
+    """Yield the rows of a quantity on a shape, for all fields and the given digits.
+
+    If vcjax raises a `VcjaxError`, the row has its message. `code` identifies the measured code.
+    """
+    jax.config.update("jax_enable_x64", True)
+    found = shapes()[shape]
+    for d in digits:
+        for field in FIELDS:
+            fixed = dict(shape=shape, field=field, quantity=quantity, digits=d, code=code)
+            before = time.process_time()
+            try:
+                rows = [*QUANTITIES[quantity](found, field, d)]
+            except vcjax.VcjaxError as error:
+                rows = [dict(refused=str(error))]
+            for row in rows:
+                yield fixed | row | dict(cpu_seconds=round(time.process_time() - before, 1))
+        jax.clear_caches()
 
 
 def _key(row: Row) -> tuple[str, ...]:
     return tuple(str(row[name]) for name in ("shape", "field", "quantity", "digits"))
+
+
+def kept_rows(rows: list[Row]) -> list[Row]:
+    """Return rows of the study with the committed columns, rounded to three significant digits."""
+    kept = []
+    for row in rows:
+        for grid in ("quad", "src"):
+            row[f"{grid}_nphi"], row[f"{grid}_ntheta"] = row.get(grid, ("", ""))
+        kept.append({name: _short(row.get(name, "")) for name in COLUMNS})
+    return kept
+
+
+def in_order(rows: list[Row]) -> list[Row]:
+    """Return rows sorted by shape, field, quantity, digits, distance and side, all as text."""
+    return sorted(rows, key=lambda row: [str(row[name]) for name in COLUMNS[:6]])
+
+
+def _short(value: Any) -> Any:
+    return float(f"{value:.3g}") if isinstance(value, float) else value
+
+
+def _rows() -> Any:
+    return pd.read_csv(measured("accuracy", "rows.csv"))
+
+
+def worst_errors(quantity: str) -> str:
+    """Return a table of the largest error in units of 10^-digits, by shape and digits."""
+    worst = _worst(quantity, "shape").reindex(_rows()["shape"].unique(), fill_value="")
+    return table(("shape", *worst), worst.itertuples())
+
+
+def by_distance(quantity: str) -> str:
+    """Return a table of the largest error off the surface in units of 10^-digits, by distance."""
+    worst = _worst(quantity, ["distance", "side"]).sort_index(ascending=[False, True])
+    lines = [(f"{distance:g}", side, *line) for (distance, side), *line in worst.itertuples()]
+    return table(("distance, minor radii", "side", *worst), lines, left=2)
+
+
+def _worst(quantity: str, keys: str | list[str]) -> Any:
+    """Return the largest errors as text, by `keys`, with a column for each number of digits."""
+    rows = _rows()
+    worst = rows[rows["quantity"] == quantity].pivot_table("over", keys, "digits", "max")
+    return worst.map(_number).rename(columns="d = {}".format)
+
+
+def estimates() -> str:
+    """Return a table of the ratios of estimate to error, by quantity and digits."""
+    rows = _rows()
+    lines = []
+    for quantity, name in TITLES.items():
+        some = rows[rows["quantity"] == quantity]
+        for digits in sorted(some["digits"].unique()):
+            every = some[some["digits"] == digits]
+            matter = every[every["over"] > MEANINGFUL]
+            ratios = matter["ratio"]
+            lines.append(
+                (
+                    name,
+                    digits,
+                    len(every),
+                    _number(every[["ratio", "least_ratio"]].min(axis=1).min()),
+                    _number(ratios.quantile(0.5)),
+                    _number(ratios.max()),
+                    f"{(ratios > 300).sum()} of {len(matter)}",
+                )
+            )
+    header = ("quantity", "d", "results", "least", "median", "largest", "above 300")
+    return table(header, lines)
+
+
+def errors_without_patches() -> str:
+    """Return a table of the largest error in units of 10^-digits, by the range of distances."""
+    names = {"off without patches": "field", "off gradient without patches": "gradient"}
+    rows = _rows().assign(quantity=lambda rows: rows["quantity"].map(names))
+    worst = rows.pivot_table("over", ["quantity", "digits"], "distance", "max", 0.0)
+    lines = [(*case, *map(_number, errors)) for case, *errors in worst.itertuples()]
+    header = [f"{first:g} to {last:g}" for first, last in itertools.pairwise(patches.EDGES)]
+    return table(("quantity", "digits", *header), lines)
+
+
+def _number(value: Any) -> str:
+    return "" if pd.isna(value) else f"{value:.2g}"
+
+
+TABLES = {
+    "accuracy field": partial(worst_errors, "field"),
+    "accuracy gradient": partial(worst_errors, "gradient"),
+    "accuracy off": partial(worst_errors, "off"),
+    "accuracy off gradient": partial(worst_errors, "off gradient"),
+    "accuracy distance": partial(by_distance, "off"),
+    "accuracy distance gradient": partial(by_distance, "off gradient"),
+    "accuracy estimates": estimates,
+    "accuracy patches": errors_without_patches,
+}

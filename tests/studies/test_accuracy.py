@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from studies.__main__ import main
-from studies.accuracy import measure, patches
+from studies.accuracy import measure, study
 from studies.accuracy.shapes import FIELDS, shapes
 from studies.harness import append_row, measured, read_rows, write_rows
 from vcjax.problems import CentralConductor, PoloidalCoil
@@ -56,14 +56,20 @@ def test_each_committed_result_has_one_row():
 
 
 def test_saved_rows_replace_rows_of_their_shape_and_leave_out_older_code(tmp_path, monkeypatch):
-    committed, out = tmp_path / "patches.csv", tmp_path / "patches.jsonl"
-    monkeypatch.setattr(patches, "measured", lambda study, name: committed)
-    fixed = dict(field="near", quantity="off", digits=3, from_share=1.0, over=0.1)
-    write_rows(committed, [dict(shape=shape, **fixed, code="first") for shape in ("QA", "QH")])
+    committed, out = tmp_path / "rows.csv", tmp_path / "rows.jsonl"
+    monkeypatch.setattr(study, "measured", lambda study, name: committed)
+    fixed = dict(field="near", quantity="off without patches", digits=3, distance=1.0, over=0.1)
+    before = [dict(shape=shape, **fixed, code="first") for shape in ("QA", "QH")]
+    write_rows(committed, study.kept_rows(before))
     for code in ("second", "third"):
         append_row(out, dict(shape="QA", **fixed, code=code))
-    assert main(["patches", "--save", "--out", str(out)]) == 0
+    assert main(["accuracy", "--save", "--out", str(out)]) == 0
     assert [(row["shape"], row["code"]) for row in read_rows(committed)] == [
-        ("QH", "first"),
         ("QA", "third"),
+        ("QH", "first"),
     ]
+
+
+def test_every_quantity_has_committed_rows():
+    rows = read_rows(measured("accuracy", "rows.csv"))
+    assert {row["quantity"] for row in rows} == set(study.QUANTITIES)
