@@ -6,6 +6,7 @@ import dataclasses
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,19 +66,16 @@ def process_rows(
 
 
 def _evaluation(operator: str, problem: Problem) -> Case:
-    """Return the case of an operator. The function of the case also takes the two tile sizes."""
+    """Return the case of an operator. Its function also takes the two tile sizes, by keyword."""
     if operator == "BOFF":
         return _off_surface(problem)
     quantity = GRADIENT if operator == "GRADB" else FIELD
     casing = quantity.prepare(preparing.choose(problem, quantity), jnp.asarray(problem.X))
 
-    def function(casing, B, sources, targets):
-        return quantity.evaluate(casing, B, chunk_size=sources, target_chunk_size=targets)
-
     def check(result):
         return {"error": quantity.error(problem, result)}
 
-    return Case(function, (casing, jnp.asarray(problem.B)), check=check)
+    return Case(quantity.evaluate, (casing, jnp.asarray(problem.B)), check=check)
 
 
 def _off_surface(problem: Problem) -> Case:
@@ -89,18 +87,15 @@ def _off_surface(problem: Problem) -> Case:
     shares = np.linspace(0.5, 1.5, POINTS_COUNT)
     points = middle + shares[:, None] * (np.resize(surface, (POINTS_COUNT, 3)) - middle)
 
-    def function(casing, B, points, sources, targets):
-        return vcjax.field_at(casing, B, points, chunk_size=sources, target_chunk_size=targets)
-
     def check(result):
         return {"error": float(jnp.max(result.error))}
 
-    return Case(function, (casing, jnp.asarray(problem.B), jnp.asarray(points)), check=check)
+    return Case(vcjax.field_at, (casing, jnp.asarray(problem.B), jnp.asarray(points)), check=check)
 
 
 def _described(evaluation: Case, pair: tuple[int, ...], traced: bool):
     """Return the jitted function for a tile size, and the numbers of its program and of a run."""
-    run = jax.jit(lambda *inputs: evaluation.fn(*inputs, *pair))
+    run = jax.jit(partial(evaluation.fn, chunk_size=pair[0], target_chunk_size=pair[1]))
     record = jaxmeter.measure(dataclasses.replace(evaluation, fn=run), repeat=1)
     jaxmeter.reset_peak_rss()
     before = jaxmeter.rss_bytes()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -24,43 +24,18 @@ NAMES = {
     "GRADB": "The gradient",
 }
 
-COLUMNS = {
-    "operator": "`B`, `BOFF` (off the surface) or `GRADB`, as in the names VCJAX_CHUNK_*",
-    "chunk_size": "sources in a tile",
-    "target_chunk_size": "targets in a tile",
-    "is_auto": 'whether "auto" is this size on this machine',
-    "processes_count": "number of measured processes",
-    "seconds": "time of a call, seconds: median in each process, then median over the processes",
-    "ratio_to_auto": 'time over the time of "auto" in the same process, median over the processes',
-    "ratio_to_best": "ratio_to_auto divided by the least ratio_to_auto of the operator",
-    "least_ratio": "least ratio_to_auto in any process",
-    "largest_ratio": "largest ratio_to_auto in any process",
-    "flops_per_byte": "arithmetic intensity, flops over accessed_bytes",
-    "is_recommended": "whether this size is recommended: of the sizes within 3 % of the fastest "
-    "size, it has the fewest bytes of temporaries",
-    "temp_bytes": "temporaries of the program, as the compiler reports them, bytes",
-    "largest_temp_bytes": "largest temporary, bytes",
-    "run_peak_bytes": "peak memory during a call, minus the memory before the call, bytes",
-    "flops": "floating-point operations of about one tile: XLA counts a loop's body once",
-    "accessed_bytes": "bytes read and written for about one tile: XLA counts a loop's body once",
-    "instructions_count": "instructions of the optimised program",
-    "fusions_count": "fusions of the optimised program",
-    "far_fraction": "share of the scope far_field or far_gradient in the self time of a trace",
-    "kernels_count": "kernels launched in the trace of far_fraction; 0 on a CPU",
-    "error_relative": "error over the largest component of the total field, or of its gradient for "
-    "GRADB; for BOFF the largest error estimate",
-}
-ADVICE_COLUMNS = {
-    "operator": "`B`, `BOFF`, `GRADB`",
-    "chunk_size": "recommended sources in a tile",
-    "target_chunk_size": "recommended targets in a tile",
-    "ratio_to_best": "time of the recommended size over the time of the fastest size",
-    "held_out_ratio_to_best": "ratio_to_best in one half of the processes, for the size that was "
-    "chosen from the other half",
-    "auto_ratio_to_best": 'time of "auto" over the time of the fastest size',
-    "temp_bytes": "temporaries of the recommended size, bytes",
-    "auto_temp_bytes": 'temporaries of "auto", bytes',
-}
+COLUMNS = (
+    *("operator", *SIZE, "is_auto", "processes_count"),
+    *("seconds", "ratio_to_auto", "ratio_to_best", "least_ratio", "largest_ratio"),
+    *("flops_per_byte", "is_recommended", "temp_bytes", "largest_temp_bytes", "run_peak_bytes"),
+    *("flops", "accessed_bytes", "instructions_count", "fusions_count"),
+    *("far_fraction", "kernels_count", "error_relative"),
+)
+ADVICE_COLUMNS = (
+    *("operator", *SIZE, "ratio_to_best", "held_out_ratio_to_best", "auto_ratio_to_best"),
+    *("temp_bytes", "auto_temp_bytes"),
+)
+"""Columns of the two tables; docs/chunks.md says what they mean."""
 
 
 def study_tables(processes: Sequence[Row]) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -106,9 +81,7 @@ def _sizes(found: Any) -> Any:
 def _chosen(ratios: Any, temp_bytes: Any) -> tuple[int, int]:
     """Return the size with the fewest bytes of temporaries of all sizes within 3 % of the best.
 
-    Parameters
-    ----------
-    ratios : the time of each size, divided by the time of "auto".
+    `ratios` has the time of each size, divided by the time of "auto".
     """
     sizes: Any = pd.DataFrame({"temp_bytes": temp_bytes, "ratio": ratios})
     good = sizes[ratios <= ratios.min() * (1 + WITHIN)]
@@ -202,11 +175,6 @@ def map_table(sizes: pd.DataFrame, operator: str) -> str:
     return table(("", *grid), grid.fillna("").itertuples())
 
 
-def _columns(columns: Mapping[str, str]) -> str:
-    lines = [(f"`{name}`", text) for name, text in columns.items()]
-    return table(("column", "meaning"), lines, left=2)
-
-
 def _committed_map(operator: str) -> str:
     return map_table(pd.read_csv(measured("chunks", "sizes.csv")), operator)
 
@@ -214,6 +182,4 @@ def _committed_map(operator: str) -> str:
 TABLES = {
     "chunks advice": lambda: advice_table(pd.read_csv(measured("chunks", "advice.csv"))),
     **{f"chunks map {operator}": partial(_committed_map, operator) for operator in NAMES},
-    "chunks columns": partial(_columns, COLUMNS),
-    "chunks advice columns": partial(_columns, ADVICE_COLUMNS),
 }

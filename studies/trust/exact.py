@@ -26,6 +26,8 @@ from studies.trust.kinds import KINDS, plain
 from studies.trust.measure import compared
 
 EFFORT = Effort(turns=1, turn_seconds=1e-6, steady_seconds=1e-6, compiles=0)
+PAIRS = 100
+"""Number of pairs for each change."""
 Made = tuple[Case, tuple[Any, ...]]
 
 
@@ -104,13 +106,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
     about = "file for the rows; default results/trust/exact.csv"
     parser.add_argument("--out", type=Path, default=RESULTS / "trust" / "exact.csv", help=about)
-    parser.add_argument("--pairs", type=int, default=100, help="pairs for each change; default 100")
 
 
 def run(options: argparse.Namespace) -> int:
     """Measure the pairs that the file does not contain yet, and print the table."""
     done = {(row["change"], int(row["number"])) for row in read_rows(options.out)}
-    wanted = itertools.product(CHANGES, range(options.pairs))
+    wanted = itertools.product(CHANGES, range(PAIRS))
     missing = [one for one in wanted if one not in done]
     if missing:
         in_worker(rows, options.out, {"pairs": missing})

@@ -27,7 +27,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
     about = "file for the rows; default results/trust/hoisting.csv"
     parser.add_argument("--out", type=Path, default=RESULTS / "trust" / "hoisting.csv", help=about)
-    parser.add_argument("--processes", type=int, default=6, help="processes for each comparison")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -37,7 +36,6 @@ def run(options: argparse.Namespace) -> int:
         comparison = jaxmeter.compare(
             f"{__name__}:{other}",
             f"{__name__}:hoisted",
-            processes=options.processes,
             effort=Effort(turns=1, compiles=compiles, compile_seconds=60.0),
             env={"JAX_ENABLE_COMPILATION_CACHE": "false"},
             on_process=lambda number, other=other: print(f"{other}, process {number}", flush=True),

@@ -1,11 +1,8 @@
-"""Make functions of seven kinds, in three forms: plain, as a loop, and unrolled.
+"""Make functions of seven kinds, in two forms: plain, and as a loop.
 
-A plain function is ordinary user code. A loop repeats a loop body. An unrolled program has a copy
-of the loop body for each iteration.
-
-The length of a loop is an argument. Therefore loops of 100 and of 110 iterations have the same
-program, and differ only in their work. An unrolled program takes longer to compile if it has more
-loop bodies.
+A plain function is ordinary user code. A loop repeats a loop body. The length of a loop is an
+argument. Therefore loops of 100 and of 110 iterations have the same program, and differ only in
+their work.
 """
 
 from __future__ import annotations
@@ -31,10 +28,6 @@ class Kind:
     body_shape: tuple[int, ...]
     length: int
     """Number of iterations of the original loop, with which other loops are compared."""
-
-
-UNROLLED_COUNT = 20
-"""Number of bodies in the original unrolled program, with which longer programs are compared."""
 
 
 def _matmul(x: Any) -> Any:
@@ -88,9 +81,8 @@ def plain(kind: str, seed: int) -> Case:
 def loop(kind: str, seed: int, more: float = 0.0) -> Case:
     """Return a case with a new function that runs the body of a kind in a loop.
 
-    The loop has 1 + `more` times as many iterations as the kind's original loop; `more` may be
-    negative. The number of iterations is an argument of the function, so loops of all lengths have
-    the same program.
+    The loop has 1 + `more` times as many iterations as the kind's original loop. The number of
+    iterations is an argument of the function, so loops of all lengths have the same program.
     """
     made = KINDS[kind]
     length = round(made.length * (1 + more))
@@ -101,20 +93,7 @@ def loop(kind: str, seed: int, more: float = 0.0) -> Case:
     return Case(function, (_numbers(made.body_shape, seed), jnp.asarray(length)))
 
 
-def unrolled(kind: str, seed: int, more: float = 0.0) -> Case:
-    """Return a case with a kind's unrolled loop; `more` is the share of additional bodies."""
-    made = KINDS[kind]
-    count = round(UNROLLED_COUNT * (1 + more))
-
-    def function(x: Any) -> Any:
-        for number in range(count):
-            x = made.body(x) + number  # so that the compiler cannot merge equal bodies
-        return x
-
-    return Case(function, (_numbers(made.body_shape, seed),))
-
-
-FORMS = {"plain": plain, "loop": loop, "unrolled": unrolled}
+FORMS = {"plain": plain, "loop": loop}
 
 
 def _numbers(shape: tuple[int, ...], seed: int) -> Any:

@@ -8,9 +8,8 @@
 Each process measures thirty pairs with the code of `jaxmeter.compare`. Each pair has its own
 functions, programs and arrays.
 
-An effect is injected by changing the length of a loop or a program. Not all of the time grows with
-the length, because each call and each compile has a fixed cost. ``shares`` measures the share of
-the time that grows.
+An effect is injected by making a loop longer. Not all of the time grows with the length of the
+loop, because each call has a fixed cost. ``shares`` measures the share of the time that grows.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ import itertools
 import json
 import math
 import random
+import statistics
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,84 +38,58 @@ from jaxmeter import (
     measure_pair,
 )
 from studies.harness import RESULTS, Row, append_row, in_worker, measured, read_rows, replace_file
-from studies.trust.growth import Shares, growing_shares, injected_effects
-from studies.trust.kinds import FORMS, KINDS
+from studies.trust.kinds import FORMS, KINDS, loop
 
 EQUAL = "A/A"
-SECOND_SEED = 100
-"""The first seed of the second plan, so that no pair is measured twice."""
 CHUNK = 30
 """Number of pairs that a process measures."""
+PROCESSES_COUNT = 8
+"""Number of processes that measure each pair."""
+CHECKED_EFFECT = 0.10
+TURNS = 20
+"""Number of times that a longer loop and its original are measured, one after the other."""
+Shares = Mapping[str, Mapping[str, float]]
+"""For each form, which is "loop", and each kind: the share of the time that grows."""
 FILES = {"shares": "shares.json", "measure": "pairs.jsonl", "check": "check.jsonl"}
 
 
-@dataclass(frozen=True)
-class Pair:
-    """Two functions to compare.
+def planned_pairs() -> list[Row]:
+    """Return the pairs to measure: the most important pairs, shuffled, then the others.
 
-    In ``A/A`` pairs both functions are equal. In ``injected`` pairs the second loop takes longer,
-    or shorter, by a known share of the first loop's time. In ``compile`` pairs the second program
-    has more of the same operations, so it takes longer to trace, lower and compile.
+    Each pair is two functions. In ``A/A`` pairs both functions are equal. In ``injected`` pairs the
+    second loop takes longer, by a known share of the first loop's time.
     """
-
-    study: str
-    kind: str
-    form: str
-    effect: float
-    """How much longer the second function takes, as a share of the first function's time.
-
-    In ``compile`` pairs, the time is the compile time.
-    """
-    seed: int
-    compiles: int = 0
-    """Number of timed recompilations of each function."""
-
-    @property
-    def key(self) -> str:
-        """The name of the pair in rows; no two pairs of the plans have the same name."""
-        return f"{self.study}-{self.form}-{self.kind}-{self.effect:g}-{self.seed}"
-
-
-def first_plan() -> list[Pair]:
-    """Return the pairs of the first plan: the most important pairs, shuffled, then the others."""
-    both = _pairs(EQUAL, ["plain"], range(20), compiles=2) + _pairs(EQUAL, ["loop"], range(10))
-    both += _pairs("injected", ["loop"], range(15), [0.10])
-    others = _pairs("injected", ["loop"], range(5), [0.03, 0.05, 0.20])
+    both = _pairs(EQUAL, "plain", range(20), compiles=2) + _pairs(EQUAL, "loop", range(10))
+    both += _pairs("injected", "loop", range(15), [0.10])
+    others = _pairs("injected", "loop", range(5), [0.03, 0.05, 0.20])
     random.Random(1).shuffle(both)
     random.Random(2).shuffle(others)
     return both + others
 
 
-def second_plan() -> list[Pair]:
-    """Return the pairs of the second plan, none of which is in the first plan.
-
-    The plan has three groups: A/A pairs of plain functions and of loops, with as many compiles as
-    `jaxmeter.compare` makes; pairs with a shorter steady-state time; and pairs with a longer
-    compile time.
-    """
-    seeds = range(SECOND_SEED, SECOND_SEED + 6)
-    equal = _pairs(EQUAL, ["plain", "loop"], seeds, compiles=3)
-    injected = _pairs("injected", ["loop"], seeds[:5], [-0.10])
-    injected += _pairs("compile", ["unrolled"], seeds[:5], [0.20, 0.50], compiles=3)
-    random.Random(3).shuffle(equal)
-    random.Random(4).shuffle(injected)
-    return equal + injected
-
-
 def _pairs(
     study: str,
-    forms: Iterable[str],
+    form: str,
     seeds: Iterable[int],
     effects: Iterable[float] = (0.0,),
     compiles: int = 0,
-) -> list[Pair]:
+) -> list[Row]:
+    """Return pairs of all kinds. Each pair has a key of its own.
+
+    `effects` are the shares by which the second function takes longer. `compiles` is the number of
+    timed recompilations of each function.
+    """
+    fixed = {"study": study, "form": form, "compiles": compiles}
     return [
-        Pair(study, kind, form, effect, seed, compiles)
-        for seed, form, effect, kind in itertools.product(seeds, forms, effects, KINDS)
+        {
+            "key": f"{study}-{form}-{kind}-{effect:g}-{seed}",
+            **fixed,
+            "kind": kind,
+            "effect": effect,
+            "seed": seed,
+        }
+        for seed, effect, kind in itertools.product(seeds, effects, KINDS)
     ]
-
-
-PLANS = {"first": first_plan, "second": second_plan}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -126,9 +99,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, help="file for the results; default: a file in results/trust")
     about = "file of shares from the step 'shares'; default: the committed file"
     add("--shares", type=Path, default=measured("trust", "shares.json"), help=about)
-    add("--plan", choices=PLANS, default="first", help="the pairs to measure")
-    add("--pairs", type=int, help="measure only this many pairs, from the start of the plan")
-    add("--processes", type=int, default=8, help="number of processes for each pair")
     about = "start no process after this many minutes"
     add("--minutes", type=float, default=math.inf, help=about)
 
@@ -137,18 +107,18 @@ def run(options: argparse.Namespace) -> int:
     """Run a step of the study: measure the shares, measure the pairs, or check the effects."""
     out = options.out or RESULTS / "trust" / FILES[options.step]
     if options.step == "shares":
-        replace_file(out, json.dumps(growing_shares(), indent=2) + "\n")
+        shares = {"loop": growing_shares()}
+        replace_file(out, json.dumps(shares, indent=2) + "\n")
         return 0
     shares = json.loads(options.shares.read_text())
     if options.step == "check":
-        append_row(out, injected_effects(shares))
+        append_row(out, {f"loop {CHECKED_EFFECT:+g}": injected_effects(shares)})
     else:
-        pairs = PLANS[options.plan]()[: options.pairs]
-        measure(pairs, out, shares, options.processes, options.minutes)
+        measure(planned_pairs(), out, shares, options.minutes)
     return 0
 
 
-def measure(pairs: list[Pair], out: Path, shares: Shares, processes: int, minutes: float) -> None:
+def measure(pairs: list[Row], out: Path, shares: Shares, minutes: float) -> None:
     """Measure the rows that the file does not contain yet, with `CHUNK` pairs in each process.
 
     Start no process after `minutes`.
@@ -156,10 +126,10 @@ def measure(pairs: list[Pair], out: Path, shares: Shares, processes: int, minute
     deadline = time.monotonic() + 60 * minutes
     chunks = [pairs[start : start + CHUNK] for start in range(0, len(pairs), CHUNK)]
     # First measure, for all pairs, the six processes that `jaxmeter.compare` uses.
-    for numbers in (range(min(6, processes)), range(6, processes)):
+    for numbers in (range(6), range(6, PROCESSES_COUNT)):
         for chunk, number in itertools.product(chunks, numbers):
             done = {(row["key"], row["process"]) for row in read_rows(out)}
-            missing = [asdict(pair) for pair in chunk if (pair.key, number) not in done]
+            missing = [pair for pair in chunk if (pair["key"], number) not in done]
             if missing and time.monotonic() < deadline:
                 arguments = {"pairs": missing, "process": number, "shares": shares}
                 in_worker(process_rows, out, arguments)
@@ -168,22 +138,21 @@ def measure(pairs: list[Pair], out: Path, shares: Shares, processes: int, minute
 def process_rows(pairs: list[Row], process: int, shares: Shares) -> Iterator[Row]:
     """Measure pairs in this process and yield a row for each pair."""
     random.Random(process).shuffle(pairs)  # so that no pair always follows the same other pair
-    for fields in pairs:
-        yield pair_row(Pair(**fields), process, shares)
+    for pair in pairs:
+        yield pair_row(pair, process, shares)
 
 
-def pair_row(pair: Pair, process: int, shares: Shares) -> Row:
+def pair_row(pair: Row, process: int, shares: Shares) -> Row:
     """Measure a pair in this process and return its row."""
     start = time.perf_counter()
-    make = FORMS[pair.form]
-    more = (pair.effect / shares[pair.form][pair.kind],) if pair.effect else ()
-    cases = make(pair.kind, pair.seed), make(pair.kind, pair.seed, *more)
-    effort = Effort(steady_seconds=0.25, compiles=pair.compiles)
+    form, kind, seed, effect = (pair[name] for name in ("form", "kind", "seed", "effect"))
+    more = (effect / shares[form][kind],) if effect else ()
+    cases = FORMS[form](kind, seed), FORMS[form](kind, seed, *more)
+    effort = Effort(steady_seconds=0.25, compiles=pair["compiles"])
     taken, exact = compared(cases, effort, swapped=process % 2 == 1)
     return {
-        "key": pair.key,
         "process": process,
-        **asdict(pair),
+        **pair,
         "a": [float(f"{seconds:.4g}") for seconds in taken.a.samples_seconds],
         "b": [float(f"{seconds:.4g}") for seconds in taken.b.samples_seconds],
         "compiles": [
@@ -204,3 +173,45 @@ def compared(
     process = measure_pair(cases[0], cases[1], effort, swapped=swapped, calls=calls)
     jax.clear_caches()
     return process, {one.quantity: one for one in compare_processes([process]).exact}
+
+
+def growing_shares() -> dict[str, float]:
+    """Return, for each kind, the share of a loop's time that grows with the length of the loop.
+
+    The share is measured by doubling the length.
+    """
+    return {kind: round(ratio - 1, 3) for kind, ratio in ratios(dict.fromkeys(KINDS, 1.0)).items()}
+
+
+def injected_effects(shares: Shares) -> dict[str, float]:
+    """Return, for each kind, the measured ratio of times of the effect `CHECKED_EFFECT`."""
+    return ratios({kind: CHECKED_EFFECT / share for kind, share in shares["loop"].items()})
+
+
+def ratios(more: Mapping[str, float]) -> dict[str, float]:
+    """Return the ratio of steady-state times, longer over original loop, for each kind.
+
+    The times are measured without jaxmeter. `more` gives, for each kind, the added length of the
+    loop as a share of its length.
+    """
+    found = {}
+    for kind, share in more.items():
+        once, longer = loop(kind, 0), loop(kind, 0, share)
+        turns = [steady_seconds(longer) / steady_seconds(once) for _ in range(TURNS + 1)]
+        found[kind] = round(statistics.median(turns[1:]), 4)  # the first turn is cold
+        print(f"{kind}: a loop longer by {share:.1%} takes {found[kind]} times as long", flush=True)
+    return found
+
+
+def steady_seconds(case: Case) -> float:
+    """Return the median time of a call in a block of calls, in seconds.
+
+    The block is long enough that the initial contents of the processor's caches do not matter.
+    """
+    call = jax.jit(case.fn)
+    taken: list[float] = []
+    while sum(taken) < 0.05 or len(taken) < 10:
+        start = time.perf_counter()
+        jax.block_until_ready(call(*case.args))
+        taken.append(time.perf_counter() - start)
+    return statistics.median(taken[3:])

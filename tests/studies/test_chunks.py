@@ -1,5 +1,6 @@
 """The tile size study: the recommended size, the time of "auto", and the variables to set."""
 
+import re
 import subprocess
 
 import jax
@@ -9,7 +10,7 @@ import pytest
 from jaxmeter import host_environment
 from studies.__main__ import main
 from studies.chunks import cases, study, tables
-from studies.harness import StudyError, append_row
+from studies.harness import ROOT, StudyError, append_row
 from vcjax._options import _AUTO
 
 SIZES = {(256, 80): (1.02, 10), (1024, 80): (1.0, 50), (4096, 320): (2.0, 5)}
@@ -47,6 +48,12 @@ def test_a_lucky_choice_shows_in_the_held_out_ratio():
     lucky = {**SIZES, (4096, 320): (0.5, 5)}
     _, advice = tables.study_tables([process(times=lucky), process()])
     np.testing.assert_allclose(advice["held_out_ratio_to_best"], [2.0])
+
+
+def test_the_docs_explain_every_column():
+    sections = (ROOT / "docs" / "chunks.md").read_text().split("| column | meaning |")
+    for names, section in zip((tables.COLUMNS, tables.ADVICE_COLUMNS), sections[1:], strict=True):
+        assert tuple(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)) == names
 
 
 def test_a_shell_reads_the_variables(tmp_path):
