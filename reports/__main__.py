@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jaxmeter import JaxmeterError
+
 from .errors import ReportError
 from .units import counted
 
@@ -28,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     try:
         return options.answer(options)
-    except (ReportError, OSError) as error:
+    except (ReportError, JaxmeterError, OSError) as error:
         print(f"reports {options.command}: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     except Exception:
@@ -121,8 +123,6 @@ def review(options: argparse.Namespace) -> int:
     because the commits were measured on different machines or with different versions of JAX. With
     --gate-times, the exit code is also 2 if there is no verdict on times.
     """
-    from jaxmeter import JaxmeterError
-
     from .commits import known_commits
     from .review import (
         Policy,
@@ -150,12 +150,9 @@ def review(options: argparse.Namespace) -> int:
     hashes = [side.commit.partition("+")[0] for side in (commits.base, commits.head)]
     known = {one.hash: one for one in known_commits(options.repository, hashes)}
     commits = replace(commits, about=known)
-    try:
-        given = {k: getattr(options, k) for k in ("minimum_effect", "significance")}
-        criteria = replace(Policy.criteria, **{k: v for k, v in given.items() if v is not None})
-        made = make_review(commits, Policy(criteria, options.gate_times))
-    except JaxmeterError as error:
-        raise ReportError(f"review: {error}") from error
+    given = {name: getattr(options, name) for name in ("minimum_effect", "significance")}
+    policy = Policy(replace(Policy.criteria, **given), options.gate_times)
+    made = make_review(commits, policy)
     page = write_review(made, options.out)
     lines = [*map(str, judgements(made)), made.verdict]
     print(review_markdown(made) if options.markdown else "\n".join(lines))
@@ -229,14 +226,10 @@ def _parser() -> argparse.ArgumentParser:
         "closure", closure, "write the report of the closure study", "results/closure/report"
     )
     option("--study", type=Path, default=Path("results/closure"), help="folder of the study")
-    option(
-        "--casing-store",
-        help="folder of records with variants of the virtual casing (default: STUDY/casing)",
-    )
-    option(
-        "--environment",
-        help="beginning of an environment key (default: the environment with the most processes)",
-    )
+    about = "folder of records with variants of the virtual casing (default: STUDY/casing)"
+    option("--casing-store", help=about)
+    about = "beginning of an environment key (default: the environment with the most processes)"
+    option("--environment", help=about)
     about = (
         'beginning of an environment key; write its rows of the table "versions" to '
         "studies/closure/measured"
@@ -260,12 +253,9 @@ def _parser() -> argparse.ArgumentParser:
     about = "also fail the review if a compile or steady-state time regressed"
     option("--gate-times", action="store_true", help=about)
     about = "smallest relative change of a time that counts (default: 0.05)"
-    option("--minimum-effect", type=float, help=about)
-    option(
-        "--significance",
-        type=float,
-        help="accepted share of reviews with a false alarm (default: 0.01)",
-    )
+    option("--minimum-effect", type=float, default=0.05, help=about)
+    about = "accepted share of reviews with a false alarm (default: 0.01)"
+    option("--significance", type=float, default=0.01, help=about)
     option("--markdown", action="store_true", help="print the review as Markdown, with its tables")
 
     option = command("merge", merge, "copy the stores of several machines into one")

@@ -1,8 +1,4 @@
-"""Write pages into folders.
-
-A file is never half written: it is written as a draft, or into a new folder, and then moved into
-place.
-"""
+"""Write pages into folders; files are moved into place only when they are complete."""
 
 import os
 import shutil
@@ -11,8 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from jaxmeter import write_file
+
 from ..errors import ReportError
-from ..whole_files import draft_of, is_draft
 from .html import asset, html_page, is_page
 from .markdown import markdown_page
 from .section import Document
@@ -21,12 +18,7 @@ from .section import Document
 def write_document(document: Document, tables: Mapping[str, pd.DataFrame], out: str | Path) -> Path:
     """Write index.html, report.md, tables/ and figures/ below `out`; return the page's path.
 
-    Everything is written to a new folder next to `out`. The new folder then replaces `out`.
-
-    Raises
-    ------
-    ReportError
-        If `out` exists, but is neither an empty folder nor a folder with an earlier page.
+    Everything is written to a new folder next to `out`, which then replaces `out`.
     """
     out = Path(out)
     if out.exists() and not _is_earlier_report(out):
@@ -78,24 +70,15 @@ def write_whole(
     """Write each file atomically into the folder `out`; `texts` maps file names to contents.
 
     A folder that contains the first file of `texts` is treated as an earlier page of this kind,
-    unless its index.html was made by another program. An interrupted run can leave some of the
-    files and a draft. The next run replaces the files and ignores the draft.
-
-    Parameters
-    ----------
-    kind : str
-        The kind of page, for the error message.
-    beside : sequence of str
-        Other names that the folder may contain.
-
-    Raises
-    ------
-    ReportError
-        If `out` contains other files and is not an earlier page.
+    unless its index.html was made by another program. The folder may also contain the names
+    `beside`. An interrupted run can leave some of the files and a draft. The next run replaces the
+    files and ignores the draft.
     """
     out = Path(out)
+    beginnings = tuple(f"{name}." for name in texts)
     held = {path.name for path in out.iterdir()} if out.exists() else set()
-    others = {name for name in held if not is_draft(name, texts)} - set(beside)
+    drafts = {name for name in held if name.endswith(".tmp") and name.startswith(beginnings)}
+    others = held - drafts - set(beside)
     is_foreign = "index.html" in others and not is_page(out / "index.html")
     if is_foreign or (others and next(iter(texts)) not in others):
         raise ReportError(
@@ -104,6 +87,4 @@ def write_whole(
         )
     out.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
-        with draft_of(out / name) as draft:
-            draft.write_text(text, encoding="utf-8")
-            draft.replace(out / name)
+        write_file(out / name, text)

@@ -5,12 +5,12 @@ that reads, compares and draws the records, or the version of Python or pandas. 
 from the records, because a review shows arrays that the history's table does not contain.
 """
 
+import contextlib
 import functools
 import hashlib
-import os
 import re
+import stat
 import sys
-from collections.abc import Container
 from pathlib import Path
 
 import pandas as pd
@@ -19,7 +19,6 @@ import jaxmeter
 
 from ..errors import ReportError
 from ..review import make_review, read_commits, write_review
-from ..store.load import walk
 from .series import Environment, History
 
 FOLDER = "reviews"
@@ -34,29 +33,27 @@ def write_reviews(history: History, store: str | Path, out: str | Path) -> Revie
     """Write the missing or outdated reviews of commits with a change point to `out`/reviews.
 
     In each environment, only the `MOST` newest pairs of commits get a review. Pairs that cannot be
-    compared get no review.
-
-    Returns
-    -------
-    dict
-        Address of each review, relative to `out`, by (environment, base, head).
+    compared get no review. Return the address of each review, relative to `out`.
     """
     addresses: Reviews = {}
     code = _digest_of_code()
-    records = functools.cache(lambda commit: _digest_of_files(Path(store) / commit))
+    records = functools.cache(lambda commit: _digest(_files(Path(store) / commit)))
     for environment in history.environments:
         for before, after in sorted(stepped(environment), key=lambda pair: -pair[1])[:MOST]:
             base, head = (history.commits[i].hash for i in (before, after))
             key = environment.name, base, head
             address = f"{FOLDER}/{_folder(*key)}"
             made_of = _digest(*key, records(base), records(head), code)
-            if _is_new(Path(out) / address, made_of):
+            page, sign = (Path(out) / address / name for name in ("index.html", MADE_OF))
+            is_made = page.exists() and sign.exists() and sign.read_text("utf-8") == made_of
+            if not is_made:
+                sign.unlink(missing_ok=True)
                 try:
                     commits = read_commits(Path(store), base, head, environment=environment.name)
                 except ReportError:
                     continue  # the commits cannot be compared, so the page has no link
                 write_review(make_review(commits), Path(out) / address)
-                (Path(out) / address / MADE_OF).write_text(made_of, encoding="utf-8")
+                sign.write_text(made_of, encoding="utf-8")
             addresses[key] = f"{address}/index.html"
     return addresses
 
@@ -76,46 +73,26 @@ def _folder(environment: str, base: str, head: str) -> str:
     return "-".join([*names, _digest(environment, base, head)[:8]])
 
 
-def _is_new(folder: Path, made_of: str) -> bool:
-    """Return whether a review of these inputs is missing; if so, delete the old review's digest."""
-    sign = folder / MADE_OF
-    if (folder / "index.html").exists() and sign.exists() and sign.read_bytes() == made_of.encode():
-        return False
-    sign.unlink(missing_ok=True)
-    return True
-
-
-def _digest_of_files(folder: Path, suffixes: Container[str] | None = None) -> str:
-    """Return the digest of the names and contents of the files below a folder.
-
-    If `suffixes` are given, files with other endings are ignored.
-    """
-    paths = (Path(place, name) for place, names in walk(folder) for name in names or ())
-    files = (path for path in sorted(paths) if path.is_file())
-    wanted = [path for path in files if suffixes is None or path.suffix in suffixes]
-    return _digest(*(x for path in wanted for x in (path.relative_to(folder), _content(path))))
-
-
-def _content(path: Path) -> bytes:
-    """Return the content of a file or, if it cannot be read, the reason."""
-    try:
-        return jaxmeter.read_file(path)
-    except (OSError, jaxmeter.FileError) as error:
-        return str(error).encode()
-
-
 def _digest_of_code() -> str:
-    """Return the digest of the code of the reports and jaxmeter.
-
-    The versions of Python and pandas are included.
-    """
+    """Return the digest of the code of the reports and jaxmeter, and of some versions."""
     roots = (Path(__file__).parents[1], Path(jaxmeter.__file__).parent)
-    sources = (_digest_of_files(root, CODE) for root in roots)
-    return _digest(str(sys.version_info[:2]), pd.__version__, *sources)
+    sources = (_files(root, CODE) for root in roots)
+    return _digest(sys.version_info[:2], pd.__version__, *sources)
 
 
-def _digest(*parts: str | bytes | Path) -> str:
-    digest = hashlib.blake2b(digest_size=16)
-    for part in parts:
-        digest.update(hashlib.blake2b(os.fsencode(part), digest_size=16).digest())
-    return digest.hexdigest()
+def _files(folder: Path, endings: tuple[str, ...] = ("",)) -> list[tuple[str, int, int]]:
+    """Return name, size and time of change of each file below a folder.
+
+    A changed record has another time, because jaxmeter replaces a file by renaming a new one.
+    """
+    found = []
+    for path in sorted(folder.rglob("*")):
+        with contextlib.suppress(FileNotFoundError):  # deleted after it was listed
+            about = path.lstat()
+            if stat.S_ISREG(about.st_mode) and path.name.endswith(endings):
+                found.append((str(path.relative_to(folder)), about.st_size, about.st_mtime_ns))
+    return found
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()

@@ -17,7 +17,7 @@ import os
 import re
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,10 +28,9 @@ from jaxmeter import Record, RecordError, read_file
 
 from ..errors import ReportError
 from ..quantities import KNOWN, Row, measurement_row
-from ..whole_files import draft_of
 from .load import SkippedFile, Store, StoredRecord, printable_text, read_store
-from .machines import environment_names
-from .merge import Merged, read_source, with_machines
+from .machines import environment_names, machine_names
+from .merge import Merged, draft_of, read_source
 
 FILE = "records.parquet"
 PARTITIONS = ("project=", "environment=", "month=")
@@ -58,25 +57,10 @@ SCATTER = """
 def compact(
     sources: Sequence[str | Path], into: str | Path, *, project: str, remove: bool = False
 ) -> Merged:
-    """Add the records of stores to a fleet; return how many were new, and the refused files.
+    """Add the records of stores or measured pairs to the fleet `into`, as records of `project`.
 
-    Parameters
-    ----------
-    sources : sequence of path
-        Stores or measured pairs, as for `merge_stores`.
-    into : path
-        Folder of the fleet.
-    project : str
-        Name of the project of all these records: letters, digits and ``._-``.
-    remove : bool
-        Whether to delete the files of records once the fleet has them.
-
-    Raises
-    ------
-    ReportError
-        If a source is not a folder, contains no record files or contains `into`. Also if
-        `project` is empty or contains any other character, DuckDB is missing, or DuckDB cannot read
-        or write a file of the fleet.
+    Return how many records were new, and the refused files. `remove` deletes the files of records
+    once the fleet has them.
     """
     if not re.fullmatch(r"[\w.-]+", project):
         raise ReportError(
@@ -112,12 +96,9 @@ def compact(
 
 def _rows(found: Sequence[StoredRecord]) -> Iterator[tuple[Path, Row]]:
     """Yield each record as a row, with the folder of its environment and month."""
-    for name, (stored, machine) in zip(environment_names(found), with_machines(found), strict=True):
-        measured = measurement_row(stored)
-        if stored.record.failure is None:
-            text = _text(stored)
-        else:  # the texts of the failure were cut to the lengths that tables allow
-            text = stored.record.to_json()
+    named = zip(environment_names(found), machine_names(found), found, strict=True)
+    for name, machine, stored in named:
+        measured, text = measurement_row(stored), _text(stored)
         content = (stored.commit, stored.environment_key, stored.case, text)
         started = str(measured["started_utc"] or "")
         row = {one: measured.get(one) for one in (*TEXTS, "round_index", *NUMBERS)}
@@ -174,12 +155,6 @@ def read_any(root: str | Path) -> Store:
 
     In a fleet, all records of a machine are skipped if its A/A runs differ too much.
     `Store.skipped` names these machines.
-
-    Raises
-    ------
-    ReportError
-        If a store cannot be read or has no record. Also if a fleet has several projects or cannot
-        be read, or if DuckDB is missing.
     """
     root = Path(root)
     if not is_fleet(root):
@@ -207,7 +182,15 @@ def read_any(root: str | Path) -> Store:
             f"read_any: {root} cannot be read as a fleet: {error}; if a file is damaged, restore "
             "it, or delete it and add its records again with python -m reports compact"
         ) from error
-    records, skipped = [], list(_skipped(loud))
+    skipped = [
+        SkippedFile(
+            Path(machine),
+            f"skipped machine: a quarter of its {pairs} A/A pairs of steady-state times differ by "
+            f"more than {100 * scatter:.0f}%; the limit is {100 * MOST_SCATTER:.0f}%",
+        )
+        for machine, scatter, pairs in loud
+    ]
+    records = []
     for commit, key, case, number, text in rows:
         path = Path(commit, key, case, f"{number}.json")
         try:
@@ -217,15 +200,6 @@ def read_any(root: str | Path) -> Store:
         else:
             records.append(StoredRecord(commit, key, case, number, root / path, record))
     return Store(root, tuple(records), tuple(skipped))
-
-
-def _skipped(machines: Iterable[tuple]) -> Iterator[SkippedFile]:
-    for machine, scatter, pairs in machines:
-        yield SkippedFile(
-            Path(machine),
-            f"skipped machine: a quarter of its {pairs} A/A pairs of steady-state times differ by "
-            f"more than {100 * scatter:.0f}%; the limit is {100 * MOST_SCATTER:.0f}%",
-        )
 
 
 @contextmanager

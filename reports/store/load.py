@@ -35,8 +35,6 @@ RENAMED = {
 # A younger file may still be growing, for example while it is copied from another machine.
 GROWING_SECONDS = 60.0
 
-DEEPEST_FOLDERS = 32  # levels of folders that are read in a store
-LONGEST_FAILURE = {"kind": 200, "message": 2000, "traceback": 20_000, "output": 20_000}
 LONGEST_REASON = 500  # characters; names and numbers in a hostile file may have any length
 
 WHOLE = ("_bytes", "_count", "cpus_available")
@@ -73,6 +71,7 @@ class _Usable(msgspec.Struct):
     checks: _Named
     extras: _Named
     environment: _Values
+    failure: dict[str, Annotated[str, msgspec.Meta(max_length=20_000)]]
     phases: dict[str, _Seconds | None]
     samples_seconds: Annotated[tuple[_Seconds, ...], _MostSamples]
     setup_seconds: _Seconds | None
@@ -167,7 +166,7 @@ def scan(root: Path, within: str = "") -> tuple[list[StoredRecord], list[Skipped
     """Read every record below the folder `within` of `root`, without renaming any file."""
     records: list[StoredRecord] = []
     skipped: list[SkippedFile] = []
-    for name in sorted(_names(root, within, skipped)):
+    for name in sorted(_names(root, within)):
         reason = RENAMED.get(os.path.splitext(name)[1])
         if reason is not None:
             skipped.append(SkippedFile(_printable(Path(name)), reason))
@@ -181,35 +180,16 @@ def scan(root: Path, within: str = "") -> tuple[list[StoredRecord], list[Skipped
     return records, skipped
 
 
-def _names(root: Path, within: str, skipped: list[SkippedFile]) -> Iterator[str]:
+def _names(root: Path, within: str) -> Iterator[str]:
     """Yield the paths, relative to `root`, of all files and folders that end like a record's file.
 
-    A renamed file of a record counts too. Folders that are too deep are added to `skipped`.
+    A renamed file of a record counts too. Links to folders are not followed.
     """
     start = len(str(root)) + 1
-    for folder, names in walk(root / within):
-        if names is None:
-            reason = f"more than {DEEPEST_FOLDERS} folders deep"
-            skipped.append(SkippedFile(_printable(Path(folder[start:])), reason))
-            continue
-        for name in names:
+    for folder, folders, files in os.walk(root / within):
+        for name in (*folders, *files):
             if os.path.splitext(name)[1] in (".json", *RENAMED):
                 yield os.path.join(folder, name)[start:]
-
-
-def walk(root: Path) -> Iterator[tuple[str, list[str] | None]]:
-    """Yield `root` and each folder below it, with the names in the folder.
-
-    A folder that is too deep is yielded with None instead of the names. Links to folders are not
-    followed.
-    """
-    start = len(str(root)) + 1
-    for folder, folders, files in os.walk(root):
-        if folder[start:].count(os.sep) >= DEEPEST_FOLDERS:
-            folders.clear()
-            yield folder, None
-        else:
-            yield folder, [*folders, *files]
 
 
 def _stored_record(root: Path, within: Path) -> StoredRecord:
@@ -227,11 +207,6 @@ def _stored_record(root: Path, within: Path) -> StoredRecord:
             raise ValueError(f"the file belongs to another store, in the folder {store}")
     record = Record.from_json(printable_text(read_file(root / within)))
     _check_usable(record)
-    if record.failure is not None:
-        texts = {
-            name: getattr(record.failure, name)[:most] for name, most in LONGEST_FAILURE.items()
-        }
-        record = replace(record, failure=replace(record.failure, **texts))
     place = (commit, environment_key, "/".join(case), int(within.stem))
     return StoredRecord(*place, root / within, record)
 
@@ -250,6 +225,7 @@ def _check_usable(record: Record) -> None:
         "parameters": record.params,
         "arrays": record.constants.arrays,
         "environment": vars(record.environment) if record.environment else {},
+        "failure": vars(record.failure) if record.failure else {},
         "profile": tuple(map(vars, parts)),
         "profile_seconds": tuple(part.seconds for part in parts),
     }

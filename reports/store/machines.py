@@ -9,7 +9,7 @@ import functools
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from jaxmeter import Environment
@@ -105,35 +105,57 @@ def environment_names(records: Sequence[StoredRecord]) -> list[str]:
     If several environments remain, the name is "unknown". Pass the records of all commits at once,
     because a record of one commit may take its environment from the records of another commit.
     """
+    found = ({other.environment for other in alike} for alike in _alike(_processes(records)))
+    return [names.pop() if len(names) == 1 else UNKNOWN for names in found]
+
+
+def machine_names(records: Sequence[StoredRecord]) -> list[str]:
+    """Return the name of each record's machine.
+
+    A process that did not record its machine takes the machine of other processes in its folder, by
+    the rules of `environment_names`. If they name several machines, the name is "unknown".
+    """
     processes = _processes(records)
+    found = ({other.machine for other in alike} for alike in _alike(processes))
+    return [
+        process.machine or (names.pop() if len(names) == 1 else None) or UNKNOWN
+        for process, names in zip(processes, found, strict=True)
+    ]
+
+
+def _alike(processes: Sequence[_Process]) -> Iterator[list[_Process]]:
+    """Yield, for each process, the processes from which it may take its environment.
+
+    The list of a process that started JAX has only this process. So has the list of a process that
+    recorded its version of JAX and fits no process of its folder.
+    """
     folders: dict[str, list[_Process]] = defaultdict(list)
     for process in dict.fromkeys(processes):
         if process.device is not None:
             folders[process.environment_key].append(process)
-    name = functools.cache(lambda process: _named(process, folders))
-    return list(map(name, processes))
-
-
-def _named(process: _Process, folders: Mapping[str, Sequence[_Process]]) -> str:
-    """Return the name of a process's environment, from the process or from others in its folder."""
-    if process.device is not None:
-        return process.environment
-    folder = folders.get(process.environment_key, ())
-    fitting = [other for other in folder if process.may_be(other)]
-    if not fitting:
-        return UNKNOWN if process.jax is None else process.environment
-    machines = {other.machine for other in fitting if other.commit == process.commit}
-    preferred: tuple[Callable[[_Process], bool], ...] = (
-        lambda other: other.machine in machines,
-        lambda other: other.case == process.case,
-        lambda other: other.flags == process.flags,
-        lambda other: other.cpus == process.cpus,
-        lambda other: other.commit == process.commit,
+    preferred = functools.cache(
+        lambda process: _preferred(process, folders.get(process.environment_key, ()))
     )
-    for is_preferred in preferred:
-        fitting = [other for other in fitting if is_preferred(other)] or fitting
-    names = {other.environment for other in fitting}
-    return names.pop() if len(names) == 1 else UNKNOWN
+    return map(preferred, processes)
+
+
+def _preferred(process: _Process, folder: Sequence[_Process]) -> list[_Process]:
+    fitting = [other for other in folder if process.may_be(other)]
+    if process.device is not None or (process.jax is not None and not fitting):
+        return [process]
+    machines = {other.machine for other in fitting if other.commit == process.commit}
+
+    def rank(other: _Process) -> tuple[bool, ...]:
+        return (
+            other.machine in machines,
+            other.case == process.case,
+            other.flags == process.flags,
+            other.cpus == process.cpus,
+            other.commit == process.commit,
+        )
+
+    best = max(map(rank, fitting), default=())
+    return [other for other in fitting if rank(other) == best]
 
 
 def _processes(records: Sequence[StoredRecord]) -> list[_Process]:

@@ -3,7 +3,8 @@
 import contextlib
 import errno
 import os
-from collections import Counter, defaultdict
+import secrets
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,9 +12,8 @@ from pathlib import Path
 from jaxmeter import FileError, read_file
 
 from ..errors import ReportError
-from ..whole_files import draft_of
 from .load import SkippedFile, StoredRecord, is_commit, scan
-from .machines import UNKNOWN, machine_name
+from .machines import machine_names
 
 COPIED, SAME = "copied", "same"
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
@@ -25,7 +25,7 @@ class Merged:
 
     A record is known if the store or fleet has an equal record already. A file is refused if it is
     not a record, or is not in the folder of a commit hash. `merge_stores` also refuses a record
-    that it cannot copy, for example because another record or a link is at its destination.
+    that it cannot copy, for example because another record is at its destination.
     """
 
     added_count: int
@@ -37,17 +37,12 @@ def merge_stores(sources: Sequence[str | Path], into: str | Path) -> Merged:
     """Copy the records of `sources` to `<commit>/<environment-key>@<machine>/<case>/<round>.json`.
 
     A source is a store, or a folder in which ``benchmarks.measuring.pair`` wrote two stores: the
-    folders ``base`` and ``head``, either in the source or in its folder ``pair``.
+    folders ``base`` and ``head``, either in the source or in its folder ``pair``. All sources are
+    read before anything is copied.
 
-    `with_machines` names the machine of each record. Nothing is overwritten. If the destination has
-    a record already, a new record with equal content is skipped, and any other new record is
-    refused. A merge may therefore be repeated, interrupted, or done by two processes at once.
-
-    Raises
-    ------
-    ReportError
-        If a source is not a folder, has no record files or contains `into`. Nothing is copied in
-        these cases. Also if `into` is read-only or has no space left.
+    Nothing is overwritten. A record with the content of the record at its destination is skipped,
+    and any other record with an occupied destination is refused. A merge may therefore be repeated,
+    interrupted, or done by two processes at once.
     """
     into = Path(into)
     read = [(source, *read_source("merge_stores", source, into)) for source in map(Path, sources)]
@@ -55,7 +50,7 @@ def merge_stores(sources: Sequence[str | Path], into: str | Path) -> Merged:
     refused: list[SkippedFile] = []
     for source, found, unread in read:
         refused += unread
-        for stored, machine in with_machines(found):
+        for stored, machine in zip(found, machine_names(found), strict=True):
             outcome = _outcome(stored, into, _place(stored, machine))
             outcomes[outcome] += 1
             if outcome not in (COPIED, SAME):
@@ -66,13 +61,7 @@ def merge_stores(sources: Sequence[str | Path], into: str | Path) -> Merged:
 def read_source(
     call: str, source: Path, into: Path
 ) -> tuple[list[StoredRecord], list[SkippedFile]]:
-    """Return the records and the refused files of a source; `call` begins the error messages.
-
-    Raises
-    ------
-    ReportError
-        If the source is not a folder, contains no record files or contains `into`.
-    """
+    """Return the records and the refused files of a source; `call` begins the error messages."""
     if not source.is_dir():
         raise ReportError(f"{call}: {source} is not a folder; name folders of records")
     if into.resolve().is_relative_to(source.resolve()):
@@ -109,27 +98,6 @@ def _stores(source: Path) -> list[Path]:
     return [source]
 
 
-def with_machines(found: Sequence[StoredRecord]) -> Iterator[tuple[StoredRecord, str]]:
-    """Yield each record with the name of its machine.
-
-    A record without a machine takes the machine of the other records in its environment folder, if
-    they name exactly one machine. If records at the same commit name a machine, only these records
-    are used; otherwise the records at all commits are used.
-    """
-    known: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
-    for stored in found:
-        for folder in _folders(stored):
-            known[folder] |= {machine_name(stored.record.environment)} - {UNKNOWN}
-    for stored in found:
-        machine = machine_name(stored.record.environment)
-        near = next((known[folder] for folder in _folders(stored) if known[folder]), set())
-        yield stored, next(iter(near)) if machine == UNKNOWN and len(near) == 1 else machine
-
-
-def _folders(stored: StoredRecord) -> tuple[tuple[str, ...], ...]:
-    return (stored.commit, stored.environment_key), (stored.environment_key,)
-
-
 def _place(stored: StoredRecord, machine: str) -> Path:
     own = stored.environment_key.rsplit("@", 1)[0]  # without the machine of an earlier merge
     return Path(stored.commit, f"{own}@{machine}", stored.case, stored.path.name)
@@ -137,9 +105,6 @@ def _place(stored: StoredRecord, machine: str) -> Path:
 
 def _outcome(stored: StoredRecord, into: Path, place: Path) -> str:
     """Copy a record; return `COPIED`, `SAME`, or the reason why it was refused."""
-    folders = [into / parent for parent in list(place.parents)[:-1]]
-    if any(folder.is_symlink() for folder in folders):
-        return f"its destination in {into.name} is a link, which may point to another folder"
     try:
         return _put(read_file(stored.path), into / place)
     except FileError as error:
@@ -160,7 +125,19 @@ def _put(content: bytes, path: Path) -> str:
         draft.write_bytes(content)
         os.link(draft, path)  # unlike a rename, this fails if the file exists
         return COPIED
-    if path.is_symlink():
-        return f"its destination is a link: {path.name}"
     is_same = read_file(path) == content
     return SAME if is_same else "another record is at its destination"
+
+
+@contextlib.contextmanager
+def draft_of(path: Path) -> Iterator[Path]:
+    """Yield an unused path next to `path` for a draft, and delete the draft if it remains.
+
+    The caller writes the draft, then moves or links it to `path`. `tempfile` is not used, because
+    it makes files that only their owner can read.
+    """
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(6)}.tmp")
+    try:
+        yield draft
+    finally:
+        draft.unlink(missing_ok=True)

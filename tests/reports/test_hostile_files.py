@@ -117,16 +117,6 @@ def test_merging_keeps_any_file_at_the_destination_of_a_record(kind, tmp_path):
     assert os.lstat(place).st_ino == before.st_ino
 
 
-def test_merging_follows_no_link_out_of_its_destination(tmp_path):
-    made_up.write(tmp_path / "a", made_up.casing_case("closure", 3))
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "all").mkdir()
-    (tmp_path / "all" / made_up.COMMIT).symlink_to(tmp_path / "elsewhere")
-    merged = merge_stores([tmp_path / "a"], tmp_path / "all")
-    assert merged.added_count == 0 and "destination in" in merged.refused[0].reason
-    assert list((tmp_path / "elsewhere").iterdir()) == []
-
-
 def test_a_full_destination_is_an_error_and_leaves_no_partial_file(tmp_path, monkeypatch):
     made_up.write(tmp_path / "a", made_up.casing_case("closure", 3))
 
