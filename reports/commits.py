@@ -36,17 +36,10 @@ class Commit:
 def ordered_commits(
     first_measured: Mapping[str, Any], repository: Path | None
 ) -> tuple[Commit, ...]:
-    """Return the commits from the oldest to the newest.
+    """Return the commits from the oldest to the newest, in git's topological order.
 
-    The order is git's topological order, with parents before children. A commit that the repository
-    lacks is placed by the time of its first measurement.
-
-    Parameters
-    ----------
-    first_measured : mapping
-        Time stamp of the first measurement of each commit, by commit hash; NaT if unknown.
-    repository : Path or None
-        A git clone. If it is None, git is not used.
+    A commit that `repository` lacks is placed by the time of its first measurement, which is NaT if
+    it is unknown. If `repository` is None, git is not used.
     """
     commits = [] if repository is None else known_commits(repository, first_measured)
     when = {
@@ -74,13 +67,7 @@ def known_commits(repository: Path, hashes: Iterable[str]) -> list[Commit]:
 
 
 def revisions(repository: Path, since: str) -> set[str]:
-    """Return the hashes of HEAD and its ancestors, without `since` and the ancestors of `since`.
-
-    Raises
-    ------
-    ReportError
-        If git finds no commit `since`, or cannot be run.
-    """
+    """Return the hashes of HEAD and its ancestors, without `since` and the ancestors of `since`."""
     found = _git(repository, "rev-list", "--end-of-options", f"{since}..HEAD")
     if found is None:
         raise ReportError(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from jaxmeter import CompileSummary
 
-from .units import counted, seconds
+from .units import counted, difference, seconds
 
 MOST_LINES = 4
 # Smaller changes of a line are left out. Both limits are shares of the longer of the two compile
@@ -33,35 +33,21 @@ class CompileLines:
 
 @dataclass(frozen=True)
 class CompileLineChange:
-    """A source line at two commits, BASE and HEAD.
+    """A source line at two commits, BASE and HEAD."""
 
-    Attributes
-    ----------
-    source, text : str
-        The place and the code of the line. The place is from HEAD if the profile at HEAD lists the
-        line.
-    base_seconds, head_seconds : float
-        Compile time of the line at each commit; 0 if the profile does not list the line.
-    counts : tuple of str
-        The changed numbers of equations, kernels and instructions; empty if none changed.
-    kernel : str
-        The slowest kernel of the line, with its seconds, at the commit where the line is slower.
-    """
-
-    source: str
-    text: str
-    base_seconds: float
+    source: str  # the place; from HEAD if the profile at HEAD lists the line
+    text: str  # the code
+    base_seconds: float  # compile time of the line; 0 if the profile does not list the line
     head_seconds: float
-    counts: tuple[str, ...] = ()
-    kernel: str = ""
+    counts: tuple[str, ...] = ()  # changed numbers of equations, kernels and instructions
+    kernel: str = ""  # the slowest kernel and its seconds, at the commit where the line is slower
 
     @property
     def change_seconds(self) -> float:
         return self.head_seconds - self.base_seconds
 
     def __str__(self) -> str:
-        sign = "+" if self.change_seconds > 0 else "−"
-        change = f"{sign}{seconds(abs(self.change_seconds))}"
+        change = difference(self.base_seconds, self.head_seconds, "seconds")
         times = f"{seconds(self.base_seconds)} to {seconds(self.head_seconds)}"
         kernel = [f"slowest kernel {self.kernel}"] if self.kernel else []
         return "; ".join([f"{change} at {self.source} ({times})", *self.counts, *kernel])
@@ -73,8 +59,7 @@ def line_changes(base: CompileLines, head: CompileLines) -> tuple[CompileLineCha
     Lines are matched by file, function and text, because an edit elsewhere in a file changes the
     line numbers. Lines with a changed number of equations, kernels or instructions are preferred,
     because these numbers are exact. If no such line changed enough, the result has the lines whose
-    time changed by at least `NOISY_SHARE` in the same direction as the total time. Changes in the
-    direction of the total time come first.
+    time changed by at least `NOISY_SHARE` in the same direction as the total time.
     """
     before, after = _by_line(base), _by_line(head)
     changes = []

@@ -110,7 +110,6 @@ def assembled(
         tuple(section for section in sections if section is not None),
         footer=(f"Environment key {place[1]}, commit {place[0]}.", INTERVALS),
         files=tuple(everything),
-        has_contents=True,
     )
     succeeded = list(here["measurements"]["status"]).count("ok")
     return Report(document, *place, everything, succeeded)
@@ -130,22 +129,11 @@ def write_report(report: Report, out: str | Path) -> Path:
 def chosen_place(
     environments: pd.DataFrame, commit: str | None, environment: str | None, by: str
 ) -> tuple[str, str]:
-    """Return the commit that was measured last, and one of its environments, as a pair of names.
+    """Return a commit and one of its environments: of the matching rows, the commit measured last.
 
-    Parameters
-    ----------
-    environments : table
-        A row for each commit and environment, from `tables.environments`.
-    commit, environment : str or None
-        Beginnings of the names to consider; None considers all names.
-    by : str
-        A column of `environments`. The environment with the largest value in this column is
-        returned.
-
-    Raises
-    ------
-    ReportError
-        If no commit and environment match.
+    `environments` is from `tables.environments`. `commit` and `environment` are beginnings of
+    names; None matches every name. Of the commit's environments, the one with the largest value in
+    the column `by` is returned.
     """
     chosen = environments
     for name, start in (("commit", commit), ("environment_key", environment)):

@@ -1,9 +1,8 @@
 """Summarise processes: medians with their intervals, maxima, and ratios paired by round.
 
-Each process gives one number for each quantity. A time is summarised by the median over processes.
-Columns with the endings `_low_seconds` and `_high_seconds` are the ends of the median's interval,
-from `jaxmeter.median_interval`. A number of bytes is summarised by the maximum over processes. A
-ratio compares two processes of the same round. Commits and environments are never pooled.
+Each process gives one number for each quantity. The columns `_low_seconds` and `_high_seconds` are
+the ends of the interval of a median, from `jaxmeter.median_interval`. A number of bytes is
+summarised by the maximum. Commits and environments are never pooled.
 """
 
 import math
@@ -90,8 +89,7 @@ def paired_columns(
 ) -> dict[str, float]:
     """Return the ratio of a quantity between two cases, `mine` / `other`, as columns of a row.
 
-    The processes of the cases are paired by round. The names of the columns begin with `stem`. If
-    the cases have no round in common, the ratio is NaN.
+    The processes of the cases are paired by round. Without a common round, the ratio is NaN.
     """
     return ratio_columns(stem, paired_ratio(by_round(mine, quantity), by_round(other, quantity)))
 
@@ -104,8 +102,7 @@ def magnitude(ratio: float) -> float:
 def is_busy(load: Any, cpus: Any) -> bool:
     """Return whether a load means that other programs ran; False if a number is missing.
 
-    XLA uses at most one thread for each CPU, so only other programs raise the load above the number
-    of CPUs.
+    XLA uses at most one thread for each CPU, so only other programs raise the load above that.
     """
     return not (pd.isna(load) or pd.isna(cpus)) and load > cpus
 

@@ -15,7 +15,7 @@ from .history.steps import Step
 from .review.causes import PROGRAM
 from .review.findings import GATED, small_change
 from .stats import magnitude
-from .units import counted
+from .units import change, counted
 
 MAX_CHANGES = 3  # changes shown for a commit, the largest first
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -35,30 +35,22 @@ class Change:
         return magnitude(self.step.ratio)
 
     def __str__(self) -> str:
-        ratio = self.step.ratio
-        if 0.9 < ratio < 1.1:  # a small change as a percentage, because 1.00× would hide it
-            how = f"{100 * (ratio - 1):+.2g}%"
-        elif 0 < ratio < math.inf:
-            how = f"{ratio:.3g}×"
-        else:
-            how = f"{self.step.before:g} → {self.step.after:g}"
-        return f"{self.series.metric.title} {how} in {self.series.case}"
+        before, after, metric = self.step.before, self.step.after, self.series.metric
+        how = change(before, after, metric.unit, is_exact=metric.kind == "exact")
+        if math.isnan(before) or math.isnan(after):
+            how = f"{before:g} → {after:g}"
+        return f"{metric.title} {how} in {self.series.case}"
 
 
 def triage(history: History, since: str, repository: Path) -> str:
     """Return the digest of the commits authored since a date, or after a git revision.
 
-    The digest lists regressions and improvements of errors, of noisy metrics (times and resident
-    memory), and of the exact metrics that can fail a review. A change of a noisy metric is listed
-    only if it reaches the threshold of its series. Such a change is listed as unexplained if no
-    number of the case's program changed at the same commit. Changes that were found only by the
-    package ruptures, and exact changes that are too small to fail a review, are left out. The
-    digest also lists the cases without a successful process at one of these commits.
-
-    Raises
-    ------
-    ReportError
-        If git finds no commit `since` or cannot be run, or if no commit after `since` was measured.
+    The digest lists regressions and improvements of errors, of times and resident memory that reach
+    the threshold of their series, and of exact metrics that can fail a review. A change of a time
+    or of resident memory is unexplained if no number of the case's program changed at the same
+    commit. Changes that were found only by the package ruptures, and exact changes that are too
+    small to fail a review, are left out. The digest also lists the cases without a successful
+    process.
     """
     wanted = _wanted(history.commits, since, repository)
     if not wanted:
@@ -121,10 +113,10 @@ def _environment(
 def _changes(series: Iterable[Series]) -> Iterable[Change]:
     for one in series:
         for step in one.steps:
-            change = Change(one, step, one.commits[step.index - 1], one.commits[step.index])
-            is_small = one.metric.kind == "noisy" and math.expm1(change.magnitude) < one.threshold
+            found = Change(one, step, one.commits[step.index - 1], one.commits[step.index])
+            is_small = one.metric.kind == "noisy" and math.expm1(found.magnitude) < one.threshold
             if step.found_by != "ruptures" and not is_small:
-                yield change
+                yield found
 
 
 def _by_commit(found: Sequence[Change], commits: Sequence[Commit]) -> Iterable[str]:

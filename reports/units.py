@@ -108,6 +108,17 @@ def difference(before: float, after: float, unit: str) -> str:
     return f"{'+' if after > before else '−'}{FORMATS[unit](abs(after - before))}"
 
 
+def change(before: float, after: float, unit: str, *, is_exact: bool) -> str:
+    """Return a change as the ratio after/before, or as a difference.
+
+    The difference replaces the ratio if `before` is 0, or if the ratio of an exact metric rounds to
+    one. `unit` is a key of `FORMATS`.
+    """
+    if before and not (is_exact and abs(after / before - 1) < 0.005):
+        return f"{significant(after / before)}×"
+    return difference(before, after, unit)
+
+
 def counted(count: int, noun: str) -> str:
     """Return a number with its noun, which is in the plural unless the number is 1: `2 cases`."""
     plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"

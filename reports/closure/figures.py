@@ -7,28 +7,15 @@ from typing import Any
 
 import pandas as pd
 
-from jaxmeter import FileError, read_file
-
+from ..document import svg
 from ..document.section import Figure
-from ..document.svg import (
-    BOTTOM,
-    MARKS,
-    TOP,
-    Axis,
-    Drawing,
-    Scale,
-    decades,
-    linear_ticks,
-    plot,
-    strip,
-)
+from ..document.svg import MARKS, Axis, Drawing, Scale, decades, linear_ticks
 from ..document.table import problem_name
 from ..quantities import COMPILED
 from ..tables import groups, rows
 from ..units import BYTES, SECONDS, Unit, bytes_, seconds, unit_for
 from .summaries import OPERATIONS, PROBLEM, variant_name, variant_order
 
-PICTURE_BYTES = 2**22
 ROW = 50.0
 # The theme draws the first series (argument) in blue and the second (closure) in orange.
 SERIES = ("argument", "closure", "simplified", "cached", "hoisted", "static_callable")
@@ -80,8 +67,8 @@ def _bars(
 ) -> Drawing:
     """Draw horizontal bars from zero, and dots for the values of processes.
 
-    `bars` maps each variant to its bars, a dictionary from a bar's label to its value. `dots` maps
-    each variant to the values of its processes.
+    `bars` maps each variant to the values of its bars, by label. `dots` maps each variant to the
+    values of its processes.
     """
     words = bytes_ if units is BYTES else seconds
     dots = {variant: [v for v in group if not pd.isna(v)] for variant, group in dots.items()}
@@ -94,16 +81,16 @@ def _bars(
         variant: [f"{words(value)} {word}".rstrip() for word, value in group.items()]
         for variant, group in bars.items()
     }
-    panel, x = strip(
+    panel, x = svg.strip(
         heading,
         "; ".join(f"{variant}: {', '.join(found)}" for variant, found in labels.items()),
         Axis(ticks, lambda tick: f"{tick / unit.factor:g}", unit.name),
-        height=TOP + ROW * len(bars) + BOTTOM,
+        height=svg.TOP + ROW * len(bars) + svg.BOTTOM,
         left=left,
         right=right,
     )
     for index, (variant, group) in enumerate(bars.items()):
-        middle = TOP + ROW * (index + 0.5)
+        middle = svg.TOP + ROW * (index + 0.5)
         panel.text(left - 8, middle + 4, variant_name(variant), "label", anchor="end")
         thick, small = (18.0, "") if len(group) == 1 else (12.0, " small")
         y = middle - 0.5 * len(group) * (thick + 1)
@@ -196,7 +183,7 @@ def break_even(curve: pd.DataFrame) -> Figure:
     shown = curve.loc[curve["extra_median_seconds"] > 0].sort_values("array_bytes")
     sizes, extra = curve["array_bytes"], list(shown["extra_median_seconds"])
     levels = decades(min(extra), max(extra)) if extra else [1e-3, 1.0]
-    panel, x, y = plot(
+    panel, x, y = svg.plot(
         "Cost of closing over one array",
         f"{len(shown)} sizes and operations",
         Axis(decades(min(sizes), max(sizes)), bytes_, "bytes of the array", is_log=True, every=2),
@@ -225,21 +212,12 @@ def break_even(curve: pd.DataFrame) -> Figure:
 
 def picture(path: Path) -> Figure:
     """Return a figure of the simulated frame, with the picture embedded in the page."""
-    try:
-        content = read_file(path, PICTURE_BYTES)
-        if not content.startswith(b"\x89PNG"):
-            raise FileError(
-                f"got {str(path)!r}, which is not a PNG picture; delete it, then run make closure"
-            )
-    except (OSError, FileError) as error:
-        panel = Drawing("A simulated frame", f"The picture cannot be read: {error}", 40)
-    else:
-        data = base64.b64encode(content).decode("ascii")
-        described = "A ring of dust, three planets, and the residual light of the star"
-        panel = Drawing("A simulated frame", described, 400)
-        panel.parts.append(
-            f'<image x="0" y="0" width="400" height="400" href="data:image/png;base64,{data}"/>'
-        )
+    data = base64.b64encode(path.read_bytes()).decode("ascii")
+    described = "A ring of dust, three planets, and the residual light of the star"
+    panel = Drawing("A simulated frame", described, 400)
+    panel.parts.append(
+        f'<image x="0" y="0" width="400" height="400" href="data:image/png;base64,{data}"/>'
+    )
     return Figure(
         "closure_picture",
         "The simulated frame",
@@ -258,7 +236,7 @@ def _linear_plot(
     """
     across = Axis(linear_ticks(last), lambda tick: f"{tick:g}", axis)
     up = Axis(linear_ticks(top), lambda tick: f"{tick:g} {unit}")
-    return plot(heading, f"{axis} against {unit}", across, up)
+    return svg.plot(heading, f"{axis} against {unit}", across, up)
 
 
 def _look(variant: str) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from ..tables import groups, rows
 from ..units import bytes_, counted, seconds, significant
 from ..units import ratio as ratio_text
 from . import figures
-from .summaries import ARGUMENT, LARGE_BYTES, OPERATIONS, row_of, slope
+from .summaries import ARGUMENT, OPERATIONS, row_of, slope
 from .variants import HEAD
 
 NOTHING = "This was not measured."
@@ -29,9 +29,8 @@ LEAST_AUDITED_BYTES = 1000
 def spread(cases: pd.DataFrame, runs: pd.DataFrame, script: pd.DataFrame) -> Section:
     """Return the section on the reasons why standard deviations differ.
 
-    `cases` is from `summaries.variants`, and `script` is from `summaries.script_calls`. `runs` has
-    the seconds of every recorded run in the processes that computed frames. Run 0 is the first call
-    after compiling.
+    `cases` is from `summaries.variants`, `runs` from `page`, and `script` from
+    `summaries.script_calls`.
     """
     runs, script = (_at_largest_size(found) for found in (runs, script))
     drawn = () if runs.empty else (figures.runs_in_order(runs),)
@@ -44,11 +43,9 @@ def spread(cases: pd.DataFrame, runs: pd.DataFrame, script: pd.DataFrame) -> Sec
         tuple(_script_sentences(script)),
         (
             "If n runs are equal, except that one takes d longer, the standard deviation is about "
-            "d / √n. For twenty runs and 28 ms this is about 6.3 ms, and the median is unchanged. "
-            "The value published for the closure is 6.2 ms. The first call after compiling can be "
-            "such a slow run: JAX sets up its fast path during this call, and uses the memory of "
-            "the results for the first time. The standard deviation of the steady state excludes "
-            "this call. The figures show whether this call took longer.",
+            "d / √n. For twenty runs and 28 ms this is about 6.3 ms; the value published for the "
+            "closure is 6.2 ms. The first call after compiling can be such a slow run "
+            "(docs/closure.md). The standard deviation of the steady state excludes this call.",
         ),
         drawn,
     )
@@ -128,11 +125,9 @@ def change(cases: pd.DataFrame) -> Section | None:
         "When an array changes",
         f"After the cube of images has changed, {'; '.join(parts)}.",
         paragraphs=(
-            "The cube of images makes up nearly all bytes of the system. It is replaced by a cube "
-            "that is twice as bright. If the cube is an argument, the program is called with the "
-            "new cube. A program that captures the cube returns the old frame, without an error, "
-            "until the function is created again. The cached variant also returns the old frame, "
-            "until its maps are computed again.",
+            "The cube is replaced by a cube that is twice as bright. A program that captures the "
+            "cube returns the old frame, without an error, until the function is created again. "
+            "The cached variant returns the old frame until its maps are computed again.",
         ),
         tables=(made,),
     )
@@ -157,9 +152,7 @@ def break_even(curve: pd.DataFrame, cases: pd.DataFrame) -> Section | None:
         time("Extra", "extra", "Compile time minus the time as an argument, paired by round"),
         size("Embedded", "embedded_bytes"),
         time("Steady-state run", "steady"),
-        ratio(
-            "Steady / argument", "steady_to_argument", "Less than 1 if constant folding saves time"
-        ),
+        ratio("Steady / argument", "steady_to_argument", "Below 1 if folding saves time"),
     )
     made = table(
         curve, columns, "capture_size", "Cost of capture by array size", group_by=("operation",)
@@ -168,11 +161,13 @@ def break_even(curve: pd.DataFrame, cases: pd.DataFrame) -> Section | None:
         "break_even",
         "When capture is fine",
         _break_even_lead(curve, cases),
-        tuple(_break_even_sentences(curve)),
+        tuple(too_few(curve)),
         (
-            "The measured program is small. It multiplies the array, or the result of an operation "
-            "on the array, by a number and sums the products. The compiler may apply constant "
-            "folding to the operation.",
+            "The measured program multiplies the array, or the result of an operation on it, by a "
+            "number and sums the products. The compiler may fold the operation.",
+            "Embed an array only if its size costs little by the numbers below. Never embed an "
+            "array that changes. Do not embed an array if the program computes something from this "
+            "array alone, because the compiler then does this computation in every compile.",
         ),
         (figures.break_even(curve),),
         (made,),
@@ -196,34 +191,6 @@ def _break_even_lead(curve: pd.DataFrame, cases: pd.DataFrame) -> str:
         f"{said}. Compiling the smallest frame takes {seconds(typical)}. The compile takes a tenth "
         f"longer with {bytes_(NOTICED * typical / cost * 1e6)} captured. Closing over fewer bytes "
         "is fine if the array never changes."
-    )
-
-
-def _break_even_sentences(curve: pd.DataFrame) -> Iterator[str]:
-    """Yield sentences on the compile time that a captured array costs, for each operation on it."""
-    for operation, name in OPERATIONS.items():
-        found = curve.loc[curve["operation"] == operation].dropna(subset="extra_median_seconds")
-        if found.empty:
-            continue
-        sizes, costs = list(found["array_bytes"]), list(found["extra_median_seconds"])
-        most = seconds(max(costs[-1], 0.0))
-        said = f"The {name}: {most} of extra compile time at {bytes_(sizes[-1])}"
-        noticed = [n for i, n in enumerate(sizes) if min(costs[i:]) > NOTICED]
-        if noticed:
-            said += f"; more than a tenth of a second for {bytes_(noticed[0])} or more"
-        cost = _slope(curve, operation)
-        if operation != "none" and cost > 0:
-            said += (
-                f"; {significant(1e3 * cost)} ms for each megabyte of arrays of "
-                f"{bytes_(LARGE_BYTES)} or more"
-            )
-        yield f"{said}."
-    yield from too_few(curve)
-    yield (
-        "Three rules follow. Embed an array only if its size costs little by the numbers above. "
-        "Never embed an array that changes. Do not embed an array if the program computes "
-        "something from this array alone, because the compiler then does this computation in "
-        "every compile."
     )
 
 
@@ -268,19 +235,15 @@ def audited(path: Path) -> Section | None:
         "although the system is passed as an argument: jaxmeter.audit finds "
         f"{counted(len(found), 'array')} of at least a kilobyte.",
         paragraphs=(
-            "JAX warns about captured arrays only if they have 2 GB or more. A static "
-            "callable is a function in the metadata of an argument. The simulator of "
-            "the published table had two arrays behind static callables, although its captured "
-            "bytes were given as zero.",
+            "A static callable is a function in the metadata of an argument. The simulator of the "
+            "published table had two arrays behind static callables, although its captured bytes "
+            "were given as zero. JAX warns about captured arrays only if they have 2 GB or more.",
         ),
         tables=(made,),
     )
 
 
 def _short(file: str) -> str:
-    """Return the part of a path that begins with ``benchmarks``, or else only the file's name.
-
-    The page does not show other folders of the machine.
-    """
+    """Return the path below the machine's own folders: from ``benchmarks``, or only the name."""
     _, folder, within = f"/{file}".rpartition("/benchmarks/")
     return f"benchmarks/{within}" if folder else Path(file).name

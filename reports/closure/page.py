@@ -14,22 +14,14 @@ from . import further, summaries, variants, versions
 
 FRAMES_LESSON = (
     *variants.LESSON,
-    "All variants compute the same frame of the same system. The cached variant closes over the "
-    "rate maps of star and disk on purpose, because they stay the same. The hoisted variant is the "
-    "closure after jaxmeter.hoist has turned its arrays into arguments. The static-callable "
-    "variant takes the system as an argument, but the metadata of this argument has callables that "
-    "capture two tables of the system. Each process compares its frame with a frame that another "
-    "process computed from the same arrays, passed as arguments.",
-    "docs/closure.md explains the published numbers. They were measured with another program, the "
-    "simulator coronagraphoto, on another machine. Therefore, compare each closure only with its "
-    "own argument variant.",
+    "All variants compute the same frame of the same system. docs/closure.md explains the variants "
+    "and the published numbers, which were measured with another program on another machine. "
+    "Therefore, compare each closure only with its own argument variant.",
 )
 CASING_LESSON = (
     *variants.LESSON,
-    "The cached variant closes over the interpolation matrices of the casing, which are small. It "
-    "takes the other arrays as arguments. The hoisted variant is the closure after "
-    "jaxmeter.hoist. The static-callable variant takes an argument with a callable in its "
-    "metadata, and this callable captures the casing.",
+    "The cached variant closes over the small matrices of the casing that interpolate a field, and "
+    "takes the other arrays as arguments. docs/closure.md explains the other variants.",
 )
 
 
@@ -41,27 +33,13 @@ def make_closure_report(
     environment: str | None = None,
     kept_versions: Path = versions.KEPT,
 ) -> Report:
-    """Return the tables and the page of the closure study.
+    """Return the tables and the page of the closure study in the folder `study`.
 
-    Parameters
-    ----------
-    study : Path
-        Folder of the study. The records are at cases/<commit>/<environment-key>/<case>/
-        <round>.json. The folder may have audits, at audits/<commit>/<environment-key>.json, and
-        a file picture.png.
-    casing_store : path, optional
-        Folder of the records with variants of the virtual casing; by default `study`/casing. If it
-        has no records, the page has no section on the virtual casing.
-    commit, environment : str, optional
-        Beginnings of a commit hash and of an environment key. The default is the commit that was
-        measured last, in its environment with the most processes.
-    kept_versions : Path
-        Folder with the rows of other versions of JAX; see `versions`.
-
-    Raises
-    ------
-    ReportError
-        If no record can be read, a file of kept rows is damaged, or no measurement matches.
+    The records are in the store cases. The folder may have audits, at
+    audits/<commit>/<environment-key>.json, and a file picture.png. `casing_store` has the variants
+    of the virtual casing, by default `study`/casing; without records there, the page has no section
+    on them. `commit` and `environment` are beginnings of names. The default is the commit that was
+    measured last, in its environment with the most processes.
     """
     everything = common_tables(read_store(study / "cases"))
     measured = everything["measurements"]

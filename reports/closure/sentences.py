@@ -9,7 +9,7 @@ import pandas as pd
 from ..document.table import problem_name
 from ..document.words import ratio_range, ratio_words, too_few
 from ..quantities import Row
-from ..tables import groups, row_of_largest, rows
+from ..tables import groups, rows
 from ..units import bytes_, counted, scientific, seconds, significant
 from .summaries import (
     ARGUMENT,
@@ -49,8 +49,8 @@ def lead(cases: pd.DataFrame) -> str:
 
 
 def sentences(cases: pd.DataFrame) -> list[str]:
-    """Return sentences on captured bytes, times, cost per megabyte, memory and results."""
-    kinds = (_exactness, _ratios, _slope, _simplified, _memory, _equality)
+    """Return sentences on captured bytes, times, cost per megabyte and different results."""
+    kinds = (_captured, _ratios, _slope, _differences)
     return [sentence for kind in kinds for sentence in kind(cases)] + too_few(cases)
 
 
@@ -68,43 +68,41 @@ def _same_problem(cases: pd.DataFrame, row: Row) -> pd.DataFrame:
     return cases.loc[[problem_name(other) == problem_name(row) for other in rows(cases)]]
 
 
-def _exactness(cases: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence that compares each closure's captured bytes with its workload's arrays."""
-    parts = []
+def _captured(cases: pd.DataFrame) -> Iterator[str]:
+    """Compare the captured bytes of each closure with its workload's arrays.
+
+    Yield a sentence for each closure that captures other bytes, or one sentence if no closure does.
+    Bytes that the argument variant captures too are allowed.
+    """
+    are_exact = []
     for row in rows(cases.loc[cases["variant"] == "closure"]):
         arrays = _number(row, "casing_bytes", _number(row, "system_bytes", math.nan))
-        captured = _number(row, "captured_bytes", math.nan)
-        if math.isnan(captured - arrays):
-            continue
+        more = _number(row, "captured_bytes", math.nan) - arrays
         argument = row_of(_same_problem(cases, row), ARGUMENT)
-        more = int(captured - arrays)
-        tail = f"{bytes_(abs(more))} {'more' if more > 0 else 'less'} than its workload's arrays"
-        if more == 0:
-            tail = "exactly its workload's arrays"
-        elif argument is not None and more == _number(argument, "captured_bytes", 0.0):
-            tail = (
-                f"exactly its workload's arrays and {more} bytes that the argument variant "
-                "captures too"
+        allowed = 0.0 if argument is None else _number(argument, "captured_bytes", 0.0)
+        if math.isnan(more):
+            continue
+        are_exact.append(more in (0.0, allowed))
+        if not are_exact[-1]:
+            yield (
+                f"At {problem_name(row)} the closure captures {bytes_(abs(more))} "
+                f"{'more' if more > 0 else 'less'} than its workload's arrays."
             )
-        parts.append(f"{int(captured):,} bytes at {problem_name(row)} ({tail})")
-    if parts:
-        yield f"The closure captures {'; '.join(parts)}."
+    if are_exact and all(are_exact):
+        yield "Each closure captures exactly the bytes of its workload's arrays."
 
 
 def _ratios(cases: pd.DataFrame) -> Iterator[str]:
     """Yield sentences for each problem that compare its variants with the argument variant."""
     for key, problem in groups(cases, PROBLEM):
         others = rows(problem.loc[problem["variant"] != ARGUMENT])
-        argument = row_of(problem, ARGUMENT)
-        if argument is None or not others:
+        if row_of(problem, ARGUMENT) is None or not others:
             continue
         said = f"{problem_name(key)}, compile time against the argument variant: "
         said += f"{_ratios_of(others, COMPILING)}."
         different = [row for row in others if _is_steady_different(row)]
         if different:
             said += f" The steady-state run differs: {_ratios_of(different, STEADY)}."
-            programs = [_program(row) for row in (argument, *different)]
-            said += f" Programs: {'; '.join(filter(None, programs))}." if any(programs) else ""
         yield said
 
 
@@ -115,14 +113,6 @@ def _ratios_of(others: list[Row], stem: str) -> str:
 def _is_steady_different(row: Row) -> bool:
     low, high = (row[f"{STEADY}_{end}_ratio"] for end in ("low", "high"))
     return row[f"{STEADY}_pairs_count"] > 1 and not low <= 1 <= high
-
-
-def _program(row: Row) -> str:
-    instructions = _number(row, "hlo_instructions_count", math.nan)
-    if math.isnan(instructions):
-        return ""
-    name, fusions = variant_name(row["variant"]), row["fusions_count"]
-    return f"{name} {instructions:.0f} instructions in {fusions} fusions"
 
 
 def _slope(cases: pd.DataFrame) -> Iterator[str]:
@@ -139,42 +129,21 @@ def _slope(cases: pd.DataFrame) -> Iterator[str]:
         )
 
 
-def _simplified(cases: pd.DataFrame) -> Iterator[str]:
-    row = row_of_largest(cases.loc[cases["variant"] == "simplified"], "captured_bytes")
-    if row is not None:
+def _differences(cases: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence on the largest differences between variants in rate maps and in counts."""
+    measured = [row for row in rows(cases) if not math.isnan(_difference(row))]
+    if measured:
+        difference = max(map(_difference, measured))
+        pixels = max(row["differing_pixels_count"] / row["size"] ** 2 for row in measured)
         yield (
-            "The same closure with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1 passes "
-            f"{_bytes(row, 'hidden_argument_bytes')} as hidden arguments and embeds "
-            f"{_bytes(row, 'embedded_bytes')} ({problem_name(row)})."
+            f"Rate maps of all variants agree within {scientific(difference)} of their maximum (a "
+            f"case above 1e−5 fails), and at most {100 * pixels:.2g} % of the counts drawn from "
+            "them differ."
         )
 
 
-def _memory(cases: pd.DataFrame) -> Iterator[str]:
-    row = row_of_largest(cases, "peak_rss_bytes")
-    if row is not None:
-        yield (
-            f"Peak memory is highest for {variant_name(row['variant'])} at "
-            f"{problem_name(row)}: {_bytes(row, 'peak_rss_bytes')}, with "
-            f"{_bytes(row, 'captured_bytes')} captured."
-        )
-
-
-def _equality(cases: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence on the largest differences between variants in rate maps and in counts.
-
-    The counts are random draws from the rate maps.
-    """
-    row = row_of_largest(cases, "rate_difference_relative")
-    if row is None:
-        return
-    pixels = (cases["differing_pixels_count"] / cases["size"] ** 2).max()
-    yield (
-        f"Rate maps of all variants agree within {scientific(row['rate_difference_relative'])} of "
-        f"their maximum (largest difference: {row['variant']}, {problem_name(row)}; a case above "
-        "1e−5 fails). The counts are drawn from these maps with the same key. At most "
-        f"{100 * pixels:.2g} % of the counts differ, because a change in the last digit of a rate "
-        "may change a random draw."
-    )
+def _difference(row: Any) -> float:
+    return _number(row, "rate_difference_relative", math.nan)
 
 
 def _number(row: Any, name: str, otherwise: float) -> float:

@@ -95,9 +95,8 @@ def script_calls(measured: pd.DataFrame) -> pd.DataFrame:
 def curve(measured: pd.DataFrame) -> pd.DataFrame:
     """Return the cost of closing over one array, by commit, environment, operation and size.
 
-    The columns ``extra_*`` give the extra compile time: the compile time of the program that closes
-    over the array, minus the compile time of the same program with the array as an argument. Both
-    times are from the same round.
+    The columns ``extra_*`` are the compile time of the program that closes over the array, minus
+    the compile time of the program with the array as an argument, in the same round.
     """
     found = []
     where = [*PLACE, "operation", "array_bytes"]
@@ -136,7 +135,7 @@ def slope(size_bytes: Any, seconds: Any) -> float:
     """Return seconds per megabyte, from a line through the origin that fits seconds against bytes.
 
     In the least-squares fit, each point has the weight 1 / bytes, so that the largest point does
-    not dominate. Points below `LARGE_BYTES` are left out; if no points remain, the result is NaN.
+    not dominate. Points below `LARGE_BYTES` are left out; without points, the result is NaN.
     """
     large = (size_bytes >= LARGE_BYTES) & seconds.notna()
     return float(seconds[large].sum() / size_bytes[large].sum() * 1e6) if large.any() else math.nan

@@ -47,10 +47,9 @@ COLUMNS = (
 
 
 def rows_by_version(cases: pd.DataFrame, environments: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows for the table of versions.
+    """Return the rows for the table of versions, with columns of both tables.
 
-    `cases` is the result of `summaries.variants`. `environments` is the result of
-    `tables.environments`. Each row has columns of both tables.
+    `cases` is from `summaries.variants`, and `environments` is from `tables.environments`.
     """
     if cases.empty:
         return pd.DataFrame(columns=pd.Index(COLUMNS))
@@ -61,24 +60,15 @@ def rows_by_version(cases: pd.DataFrame, environments: pd.DataFrame) -> pd.DataF
 def keep(found: pd.DataFrame, environment: str, folder: Path = KEPT) -> Path:
     """Write the rows of one commit and environment to a file, and return the file's path.
 
-    `found` is the result of `rows_by_version` for one commit. `environment` is the beginning of
-    exactly one environment key. The file of this environment is replaced if it exists.
-
-    Raises
-    ------
-    ReportError
-        If no environment key begins with `environment`, or several do.
+    `found` is from `rows_by_version`. `environment` is the beginning of exactly one environment
+    key.
     """
     keys = sorted(set(found["environment_key"]))
     fitting = [key for key in keys if key.startswith(environment)]
     if len(fitting) != 1:
-        advice = (
-            f"give the beginning of exactly one of these keys: {', '.join(keys)}"
-            if keys
-            else "no variants are measured yet, so run make closure first"
-        )
         raise ReportError(
-            f"keep: {len(fitting)} environment keys begin with {environment!r}; {advice}"
+            f"keep: {len(fitting)} environment keys begin with {environment!r}; give the beginning "
+            f"of exactly one of these keys: {', '.join(keys) or '(none: run make closure first)'}"
         )
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{fitting[0]}.csv"
@@ -88,22 +78,8 @@ def keep(found: pd.DataFrame, environment: str, folder: Path = KEPT) -> Path:
 
 
 def kept(folder: Path = KEPT) -> pd.DataFrame:
-    """Return all rows that are kept in `folder`.
-
-    Raises
-    ------
-    ReportError
-        If a file cannot be read or lacks a column.
-    """
-    found = []
-    for path in sorted(folder.glob("*.csv")):
-        try:
-            found.append(pd.read_csv(path)[list(COLUMNS)])
-        except (OSError, ValueError, KeyError) as error:
-            raise ReportError(
-                f"kept: cannot read {path}: {error}; restore the file from git, or delete it and "
-                "run python -m reports closure --keep ENVIRONMENT"
-            ) from error
+    """Return the rows that are kept in `folder`."""
+    found = [pd.read_csv(path, usecols=list(COLUMNS)) for path in sorted(folder.glob("*.csv"))]
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=pd.Index(COLUMNS))
 
 
@@ -138,11 +114,7 @@ def section(cases: pd.DataFrame) -> Section:
         ratio("Steady / argument", "steady_to_argument", "Ratio within this version"),
         size("Captured", "captured_bytes"),
         size("Embedded", "embedded_bytes"),
-        text(
-            "Measured",
-            "measured",
-            "In this study (here), or the date and machine of an earlier study",
-        ),
+        text("Measured", "measured", "Here, or the date and machine of an earlier study"),
     )
     made = table(
         joined,

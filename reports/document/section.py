@@ -70,27 +70,14 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Document:
-    """A whole page.
-
-    Attributes
-    ----------
-    judgements : tuple of Judgement
-        Lines below the title.
-    verdict : str
-        The sentence below the judgements.
-    footer : tuple of str
-        Paragraphs at the end of the page.
-    files : tuple of str
-        Names of tables. The footer links the CSV file of each table, in `tables` next to the page.
-    has_contents : bool
-        Whether the head lists the sections and their leads.
-    """
+    """A whole page; `judgements` and the sentence `verdict` are shown below the title."""
 
     title: str
     facts: tuple[Fact, ...]
     sections: tuple[Section, ...]
-    footer: tuple[str, ...] = ()
+    footer: tuple[str, ...] = ()  # paragraphs at the end of the page
+    # Names of tables in the folder `tables` next to the page. A page that has tables links their
+    # CSV files, and its head lists the sections and their leads.
     files: tuple[str, ...] = ()
     judgements: tuple[Judgement, ...] = ()
     verdict: str = ""
-    has_contents: bool = False

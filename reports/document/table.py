@@ -7,48 +7,24 @@ from typing import Any
 
 import pandas as pd
 
+from .. import units
 from ..quantities import Row
 from ..tables import rows
-from ..units import (
-    BYTES,
-    MISSING,
-    RATIOS,
-    SECONDS,
-    Unit,
-    in_unit,
-    own_unit,
-    scientific,
-    significant,
-    unit_for,
-)
+from ..units import BYTES, MISSING, RATIOS, SECONDS, Unit
 
 NO_BREAK = "\u00a0"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """The text of one cell.
+    """The text of one cell."""
 
-    Attributes
-    ----------
-    text, unit : str
-        The number and its unit, or any text and no unit.
-    note : str
-        Small print below the text, such as an interval or the problem of a row.
-    exact : str
-        The value with more digits, shown when the pointer is on the cell.
-    order : float or str
-        The value that the column is sorted by.
-    tone : str
-        The colour: the name of a variant, "good" or "bad"; empty for no colour.
-    """
-
-    text: str
+    text: str  # a number, or any text without a unit
     unit: str = ""
-    note: str = ""
-    exact: str = ""
-    order: float | str = ""
-    tone: str = ""
+    note: str = ""  # small print below the text, such as an interval or the problem of a row
+    exact: str = ""  # the value with more digits, shown when the pointer is on the cell
+    order: float | str = ""  # the value that the column is sorted by
+    tone: str = ""  # the colour: the name of a variant, "good" or "bad"; empty for no colour
 
 
 ABSENT = Cell(MISSING, order=-math.inf)
@@ -181,23 +157,23 @@ def ratio(title: str, stem: str, meaning: str = "", *, interval: bool = True) ->
     return _quantity(title, meaning, RATIOS, f"{stem}_ratio", *ends)
 
 
-def _quantity(title: str, meaning: str, units: tuple[Unit, ...], name: str, *ends: str) -> Column:
+def _quantity(title: str, meaning: str, choices: tuple[Unit, ...], name: str, *ends: str) -> Column:
     """Make a column with units from `own_unit`, and intervals from the columns `ends` as notes."""
-    base = next((unit.name for unit in units if unit.factor == 1.0), "")
+    base = next((unit.name for unit in choices if unit.factor == 1.0), "")
 
     def cell(row: Row, shared: Unit) -> Cell:
         if pd.isna(row.get(name, math.nan)):
             return ABSENT
         value = float(row[name])
-        unit = own_unit(value, shared, units)
+        unit = units.own_unit(value, shared, choices)
         interval = dict.fromkeys(float(row[end]) / unit.factor for end in ends)
-        note = "–".join(map(significant, interval)) if len(interval) > 1 else ""
+        note = "–".join(map(units.significant, interval)) if len(interval) > 1 else ""
         exact = f"{value:.10g} {base}".rstrip()
-        return Cell(in_unit(value, unit), unit.name, note, exact=exact, order=value)
+        return Cell(units.in_unit(value, unit), unit.name, note, exact=exact, order=value)
 
     def cells(found: Sequence[Row]) -> list[Cell]:
         values = (float(row[name]) for row in found if not pd.isna(row.get(name, math.nan)))
-        shared = unit_for(values, units)
+        shared = units.unit_for(values, choices)
         return [cell(row, shared) for row in found]
 
     return Column(title, cells, meaning)
@@ -216,7 +192,8 @@ def error(title: str, name: str, meaning: str = "", *, within: str | None = None
             return ABSENT
         tone = "" if within is None else ("good" if row[within] else "bad")
         order = math.inf if pd.isna(value) else float(value)
-        return Cell(scientific(float(value)), exact=repr(float(value)), order=order, tone=tone)
+        text = units.scientific(float(value))
+        return Cell(text, exact=repr(float(value)), order=order, tone=tone)
 
     return Column(title, lambda found: [cell(row) for row in found], meaning)
 

@@ -20,12 +20,8 @@ FEWEST_DIFFERENCES = 8
 def noise_threshold(values: Sequence[float], stepped: Collection[int] = ()) -> float:
     """Return the threshold of a noisy series, as a relative change.
 
-    Parameters
-    ----------
-    values : sequence of float, shape (n,)
-        One value for each commit, oldest first.
-    stepped : collection of int
-        Indices of the first points of new levels. Differences at these points are not noise.
+    `values` has one number for each commit, oldest first. Differences at the indices `stepped`, the
+    first points of new levels, are not noise.
     """
     differences = [
         abs(math.log(after / before))

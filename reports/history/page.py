@@ -18,17 +18,7 @@ DIGITS = 5  # digits of a noisy number in the data; the page shows three
 def write_history(history: History, out: str | Path, *, reviews: Reviews | None = None) -> Path:
     """Write the page `out`/index.html atomically, and return its path.
 
-    Parameters
-    ----------
-    out : path
-        Folder of the page.
-    reviews : dict from (environment, base, head) to str, optional
-        Addresses of the reviews of change points, relative to the page.
-
-    Raises
-    ------
-    ReportError
-        If `out` contains other files and is not the folder of an earlier page.
+    `reviews` has the addresses of the reviews of change points, relative to the page.
     """
     texts = {"index.html": history_page(history, reviews or {})}
     write_whole(out, texts, kind="history", beside=[FOLDER])

@@ -38,30 +38,18 @@ class Failed:
 
 @dataclass(frozen=True)
 class Series:
-    """One metric of one case over commits.
-
-    Attributes
-    ----------
-    commits : tuple of int, shape (n,)
-        Positions of the commits in the history, in increasing order.
-    values : tuple of float, shape (n,)
-        Each value is the median over the processes of a commit. For metrics that are not noisy,
-        it is the maximum.
-    samples : tuple of tuple of float, shape (n, processes)
-        The values of the processes of each commit. Empty if the metric is exact and the processes
-        of each commit agree.
-    lines : dict of int to str
-        For series of compile times: a description of source lines, by the index of a value. The
-        description names the lines that explain a change point, or else the slowest lines. Only the
-        values of profiled commits have a description.
-    """
+    """One metric of one case over commits."""
 
     case: str
     metric: Metric
-    commits: tuple[int, ...]
+    commits: tuple[int, ...]  # positions in the history, in increasing order
+    # One value for each commit: the median over processes of a noisy metric, else the maximum.
     values: tuple[float, ...]
+    # The values of the processes of each commit. Empty if the metric is exact and they agree.
     samples: tuple[tuple[float, ...], ...]
     steps: tuple[Step, ...]
+    # For compile times, by the index of the value of a profiled commit: the source lines that
+    # explain a change point, or else the slowest lines.
     lines: Mapping[int, str] = field(default_factory=dict)
 
     @property
@@ -76,18 +64,11 @@ class Series:
 
 @dataclass(frozen=True)
 class Environment:
-    """All series of one environment: a machine with a device, versions and flags.
-
-    Attributes
-    ----------
-    conditions : dict of int to str
-        Versions of Python and NumPy, load and time of the measurements at each commit, by position.
-    failed : tuple of Failed
-        The cases and commits without a value, because no process succeeded.
-    """
+    """All series of one environment: a machine with a device, versions and flags."""
 
     name: str
     series: tuple[Series, ...]
+    # Versions of Python and NumPy, load and time of the measurements, by position of the commit.
     conditions: dict[int, str]
     failed: tuple[Failed, ...] = ()
 
@@ -104,20 +85,9 @@ class History:
 def make_history(store: Store, *, repository: Path | None = None) -> History:
     """Return every series of a store with its change points.
 
-    The environments are sorted by their number of commits, largest first. Environments without a
-    series come last.
-
-    Parameters
-    ----------
-    store : Store
-        From `read_store` or `read_any`.
-    repository : Path, optional
-        A git clone, from which the order, dates and subjects of the commits are read.
-
-    Raises
-    ------
-    ReportError
-        If no process succeeded, or asv is needed for a noisy series and cannot be imported.
+    The order, dates and subjects of the commits are from the git clone `repository`, if it is
+    given. The environments are sorted by their number of commits, largest first. Environments
+    without a series come last.
     """
     measured = tables.measurements(store)
     if "ok" not in set(measured["status"]):

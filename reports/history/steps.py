@@ -56,19 +56,9 @@ class Step:
 
 
 def find_steps(values: Sequence[float], kind: Kind) -> tuple[Step, ...]:
-    """Return the change points of one series, in order.
+    """Return the change points of a series that has one number for each commit, oldest first.
 
-    Parameters
-    ----------
-    values : sequence of float, shape (n,)
-        One number for each commit, oldest first; no number may be missing.
-    kind : {"exact", "noisy", "error"}
-        The kind of the metric; see `reports.quantities`.
-
-    Raises
-    ------
-    ReportError
-        If asv is needed for a noisy series and cannot be imported.
+    A noisy series of at least `FEWEST_POINTS` finite numbers needs asv.
     """
     if kind == "exact":
         return _changes(values, lambda a, b: a != b)

@@ -99,8 +99,8 @@ def changed_lines(
 ) -> dict[str, tuple[CompileLineChange, ...]]:
     """Return the source lines whose compile time changed most, by case.
 
-    The result has the cases with a reported change of compile time or program and with a compile
-    profile at both commits. Cases without a line that changed enough are left out.
+    The result has cases with a reported change of compile time or program, a compile profile at
+    both commits, and a line that changed enough.
     """
     names = (*COMPILING, *PROGRAM)
     changed = (f for f in findings if f.verdict in REPORTED and f.metric.name in names)

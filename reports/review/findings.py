@@ -53,40 +53,25 @@ ERROR_CHANGE = 1e-3  # smaller relative changes of an error are not reported
 class Finding:
     """The comparison of one metric of one case, or of a pooled time, between BASE and HEAD.
 
-    Attributes
-    ----------
-    base, head : float
-        The maximum over processes of an exact metric or an error. For a noisy metric, `base` is the
-        median over processes. If the metric was tested, `head` is `base` times the ratio of the
-        test; otherwise, `head` is also the median. For pooled times, `base` is the sum of the
-        medians of the cases. If `only_at` is set, both numbers are maxima; a number is NaN if no
-        process has it.
-    note : str
-        The reason for the verdict.
-    low, high : float
-        Interval of head/base if the time was tested; otherwise NaN.
-    is_gated : bool
-        Whether a regression fails the review.
-    only_at : str
-        The commit that has the number, "BASE" or "HEAD", if processes of the other commit lack it;
-        otherwise "".
-    pooled : tuple of str
-        The cases of a pooled time. `case` is then a title with the number of these cases, and
-        `rounds_count` is the number of rounds of all of them.
+    `base` and `head` are the maxima over processes of an exact metric or an error. For a noisy
+    metric, `base` is the median over processes; for pooled times, it is the sum of the medians of
+    the cases. `head` is the median too or, if the time was tested, `base` times the tested ratio.
     """
 
-    case: str
+    case: str  # for pooled times a title with the number of cases
     metric: Metric
     base: float
     head: float
     verdict: Verdict
-    note: str = ""
-    low: float = math.nan
+    note: str = ""  # the reason for the verdict
+    low: float = math.nan  # interval of head/base; NaN if the time was not tested
     high: float = math.nan
     rounds_count: int = 1
-    is_gated: bool = False
+    is_gated: bool = False  # whether a regression fails the review
+    # The commit that has the number, if processes of the other commit lack it. `base` and `head`
+    # are then maxima, and NaN if no process has the number.
     only_at: Literal["", "BASE", "HEAD"] = ""
-    pooled: tuple[str, ...] = ()
+    pooled: tuple[str, ...] = ()  # the cases of a pooled time
 
     @property
     def is_primary(self) -> bool:
@@ -127,9 +112,8 @@ def _missing_number(
 ) -> Finding | None:
     """Return a finding if the number is missing at one of the commits, else None.
 
-    An exact number or error that all processes of BASE have is missing at HEAD if any process of
-    HEAD lacks it. A time is missing only if all processes lack it, because rounds that have the
-    time can still be compared.
+    If all processes of BASE have an exact number or error, HEAD must have it in all processes. A
+    time is missing only if all processes lack it, because the other rounds can still be compared.
     """
     base, head = (list(side.values(metric).values()) for side in pair)
     lacking = len(pair[1].good) - len(head)
@@ -165,9 +149,9 @@ def _largest(values: list[float]) -> float:
 def _exact(metric: Metric, base: list[float], head: list[float]) -> tuple[Verdict, str]:
     """Compare the largest values of both commits, and return the verdict and its reason.
 
-    The verdict is inconclusive in two cases. First: the values of BASE vary from process to
-    process, the ranges of BASE and HEAD overlap, and the values differ between BASE and HEAD.
-    Second: the largest values agree, but some processes of HEAD have a smaller value.
+    The verdict is inconclusive if the values of BASE vary, its range overlaps the range of HEAD,
+    and the values differ between both. It is also inconclusive if the largest values agree, but
+    some processes of HEAD have a smaller value.
     """
     low, high = max(base), max(head)
     if min(base) < low and min(base) <= high and min(head) <= low:
@@ -228,18 +212,9 @@ def compare_times_of(
 ) -> Iterator[Finding]:
     """Yield the findings on the times of many cases; the times are tested together.
 
-    Each time in `PRIMARY` is also pooled over all tested cases and tested. The finding on a pooled
-    time is left out if the time of any single case is different.
-
-    Parameters
-    ----------
-    family : sequence of (case, Metric)
-        The times, or other noisy metrics. A time with fewer than `jaxmeter.MIN_ROUNDS_COUNT` rounds
-        is not tested.
-    criteria : Criteria
-        The criteria for a difference between times.
-    is_gated : bool
-        Whether a regression fails the review.
+    A time with fewer than `jaxmeter.MIN_ROUNDS_COUNT` rounds is not tested. Each time in `PRIMARY`
+    is also pooled over all tested cases and tested. The finding on a pooled time is left out if the
+    time of any single case is different.
     """
     adjacent = {name: rounds_of(*commits.case(name)) for name, _ in family}
     values = {

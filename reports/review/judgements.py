@@ -75,7 +75,8 @@ def _why_not(review: Review) -> str:
     if not review.untested:
         return "no case was timed"
     if any(f.verdict == "unpaired" for f in review.untested):
-        return f"{busy}the rounds of the commits were not interleaved"
+        advice = "interleave them with python -m benchmarks.measuring.pair"
+        return f"{busy}the rounds of the commits were not interleaved; {advice}"
     rounds = max(f.rounds_count for f in review.untested)
     return f"{busy}at most {counted(rounds, 'round')} per case; {MIN_ROUNDS_COUNT} are needed"
 

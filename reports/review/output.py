@@ -32,15 +32,7 @@ FOOTER = (
 
 
 def write_review(review: Review, out: str | Path) -> Path:
-    """Write index.html, review.md and review.json below `out`; return the path of the page.
-
-    Each file is written atomically.
-
-    Raises
-    ------
-    ReportError
-        If `out` contains other files and is not the folder of an earlier review.
-    """
+    """Write index.html, review.md and review.json below `out`; return the path of the page."""
     texts = {
         "review.json": review_json(review),
         "review.md": review_markdown(review),
@@ -114,7 +106,7 @@ def _finding(finding: Finding, cause: str) -> dict[str, Any]:
 def review_markdown(review: Review) -> str:
     """Return the review as Markdown for a pull request, without the section of all numbers.
 
-    Parts that do not fit into a comment are left out, and the text says that the page has them.
+    Parts that do not fit into a comment are left out and counted.
     """
     lines = [f"### {escaped(title(review))}", ""]
     for one in judgements(review):

@@ -12,44 +12,27 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from jaxmeter import FileError, read_file
-
 from ..commits import Commit, commit_named
 from ..compile_lines import CompileLines, compile_lines
 from ..errors import ReportError
 from ..quantities import Metric, Row, measurement_row
 from ..store.load import SkippedFile, Store, StoredRecord, read_store
 from ..store.machines import UNKNOWN, environment_names
-from ..units import listed
+from ..units import counted, listed
 
-PROGRAM_BYTES = 2**20  # limit for a file that describes how two programs differ
 MOST_NAMES = 6  # commits that an error lists
 
 
 @dataclass(frozen=True)
 class CaseResults:
-    """All processes of one case at one commit.
+    """All processes of one case at one commit; rows are from `measurement_row`."""
 
-    Attributes
-    ----------
-    good : dict from int to dict
-        Measurements of each successful process by round, from `measurement_row`.
-    failed : tuple of dict
-        Measurements of the other processes.
-    definition : tuple
-        Target and parameters; equal for both commits if both measured the same function.
-    arrays : tuple of tuple
-        The arrays of the process that captured the most bytes, each as (dtype and shape, bytes,
-        where).
-    compile_lines : CompileLines or None
-        Compile time by source line; None if no successful process was profiled.
-    """
-
-    good: dict[int, Row]
+    good: dict[int, Row]  # the successful processes, by round
     failed: tuple[Row, ...] = ()
-    definition: tuple[Any, ...] = ()
+    definition: tuple[Any, ...] = ()  # target and parameters; equal for equal functions
+    # Of the process that captured the most bytes: (dtype and shape, bytes, where) of each array.
     arrays: tuple[tuple[str, int, str], ...] = ()
-    compile_lines: CompileLines | None = None
+    compile_lines: CompileLines | None = None  # None if no successful process was profiled
 
     @property
     def broken(self) -> tuple[Row, ...]:
@@ -116,25 +99,11 @@ def read_commits(
     repository: Path | None = None,
     environment: str | None = None,
 ) -> CommitPair:
-    """Return the results of two commits of one store, in an environment that both have.
+    """Return the results of two commits of the store `root`, in an environment that both have.
 
-    Parameters
-    ----------
-    root : path
-        Folder of the store.
-    base, head : str
-        The beginning of a commit hash, or a git revision.
-    repository : path, optional
-        A git clone in which names of commits are looked up.
-    environment : str, optional
-        The beginning of an environment's name; required if the commits have several in common.
-
-    Raises
-    ------
-    ReportError
-        If `root` is not a folder, a name does not match exactly one commit of the store, or a
-        commit has no record that can be read. Also if both names stand for the same commit, or if
-        `environment` does not select exactly one environment that both commits have.
+    `base` and `head` are beginnings of commit hashes, or git revisions of the clone `repository`.
+    `environment` is the beginning of an environment's name. It is required if the commits have
+    several environments in common.
     """
     if not root.is_dir():
         raise ReportError(
@@ -154,11 +123,7 @@ def read_commits(
 def read_pair(folder: Path, *, environment: str | None = None) -> CommitPair:
     """Return the results of two interleaved commits, from `folder`/base and `folder`/head.
 
-    Raises
-    ------
-    ReportError
-        If a folder is missing or does not contain exactly one commit, or if no common environment
-        can be chosen.
+    Each of both folders must contain exactly one commit.
     """
     for name in ("base", "head"):
         if not (folder / name).is_dir():
@@ -169,18 +134,10 @@ def read_pair(folder: Path, *, environment: str | None = None) -> CommitPair:
     stores = read_store(folder / "base"), read_store(folder / "head")
     programs = folder / "programs"
     texts = {
-        path.relative_to(programs).with_suffix("").as_posix(): _text(path)
+        path.relative_to(programs).with_suffix("").as_posix(): path.read_text("utf-8", "replace")
         for path in sorted(programs.rglob("*.txt"))
     }
     return replace(_in_one_environment(stores, environment), programs=texts)
-
-
-def _text(path: Path) -> str:
-    """Return the text of a file or, if it cannot be read, the reason."""
-    try:
-        return read_file(path, PROGRAM_BYTES).decode("utf-8", "replace")
-    except (OSError, FileError) as error:
-        return f"{path.name} cannot be read: {type(error).__name__}: {error}"
 
 
 def _commit_named(root: Path, name: str, repository: Path | None) -> str:
@@ -263,15 +220,11 @@ def _chosen_environment(found: Sequence[Mapping[str, Any]], asked: str | None) -
         return asked
     if len(chosen) == 1:
         return chosen[0]
-    if len(common) > 1:
+    if common:
         raise ReportError(
-            f"review: both commits were measured in {len(common)} environments "
-            f"({'; '.join(common)}); give --environment the beginning of exactly one of these names"
-        )
-    if asked and common:
-        raise ReportError(
-            f"review: no environment of both commits begins with {asked!r}; leave out "
-            f"--environment, because the commits have only {common[0]} in common"
+            f"review: both commits were measured in {counted(len(common), 'environment')} "
+            f"({'; '.join(common)}), and {len(chosen)} of them begin with {asked or ''!r}; give "
+            "--environment the beginning of exactly one of these names"
         )
     base, head = ("; ".join(sorted(one)) for one in found)
     raise ReportError(
@@ -284,8 +237,8 @@ def _chosen_environment(found: Sequence[Mapping[str, Any]], asked: str | None) -
 def _environment_folders(folders: Sequence[Mapping[str, list[StoredRecord]]]) -> list[str]:
     """Return the name of the environment folder that is compared, for each commit.
 
-    A folder name that both commits have is preferred. Among several folders, the folder with the
-    most successful processes is compared.
+    A folder name that both commits have is preferred, then the folder with the most successful
+    processes.
     """
     counts = [
         {key: sum(one.record.status == "ok" for one in found) for key, found in side.items()}

@@ -3,13 +3,13 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from jaxmeter import MIN_ROUNDS_COUNT, Criteria
+from jaxmeter import Criteria
 
 from ..compile_lines import CompileLineChange
 from ..document.section import Fact, Figure, Section
 from ..document.svg import BOTTOM, TOP, Drawing, linear_scale
 from ..document.table import Cell, Column, Table
-from ..units import FORMATS, MISSING, counted, difference, seconds, significant
+from ..units import FORMATS, MISSING, change, counted, difference, seconds, significant
 from .causes import Cause, changed_lines
 from .findings import Finding
 from .verdict import Review
@@ -90,8 +90,7 @@ def sections(review: Review) -> Iterator[Section]:
         figures = (times_figure(tested, review.policy.criteria),) if tested else ()
         lead = f"{len(tested)} tested, {len(review.slower)} longer, {len(review.faster)} shorter."
         table = _findings_table(primary, "times", "Compile and steady-state times of every case")
-        notes = _untested(review)
-        yield Section("times", "Times", lead, notes, figures=figures, tables=(table,))
+        yield Section("times", "Times", lead, figures=figures, tables=(table,))
     if review.inconclusive:
         lead = "These numbers vary between the processes of a commit, or are NaN at both commits."
         caption = "Exact metrics and errors without a verdict"
@@ -130,24 +129,6 @@ def _program_diffs(review: Review, cause: Cause) -> tuple[tuple[str, str], ...]:
     return tuple((f"Differences between the programs of {case}", known[case]) for case in cases)
 
 
-def _untested(review: Review) -> tuple[str, ...]:
-    unpaired = sum(finding.verdict == "unpaired" for finding in review.untested)
-    few = len(review.untested) - unpaired
-    notes = []
-    if unpaired:
-        notes.append(
-            f"{counted(unpaired, 'time')} could not be tested: the rounds of BASE and HEAD were "
-            "not interleaved, so machine noise may explain any difference. To interleave them, run "
-            "python -m benchmarks.measuring.pair."
-        )
-    if few:
-        notes.append(
-            f"{counted(few, 'time')} could not be tested, with fewer than {MIN_ROUNDS_COUNT} "
-            "paired rounds."
-        )
-    return tuple(notes)
-
-
 def cause_name(index: int, cause: Cause) -> str:
     return f"{cause.kind}-{index}"
 
@@ -173,14 +154,14 @@ def _lost_table(review: Review, *, is_regression: bool) -> Table:
 
 
 def _line_row(case: str, line: CompileLineChange) -> tuple[Cell, ...]:
-    change = line.change_seconds
-    sign, tone = ("+", "bad") if change > 0 else ("−", "good")
+    more_seconds = line.change_seconds
+    words = difference(line.base_seconds, line.head_seconds, "seconds")
     return (
         _text(case),
         Cell(line.source, note=line.text, order=line.source),
         Cell(seconds(line.base_seconds), order=line.base_seconds),
         Cell(seconds(line.head_seconds), order=line.head_seconds),
-        Cell(f"{sign}{seconds(abs(change))}", order=change, tone=tone),
+        Cell(words, order=more_seconds, tone="bad" if more_seconds > 0 else "good"),
         Cell("; ".join(line.counts), order=len(line.counts)),
         _text(line.kernel),
     )
@@ -224,12 +205,8 @@ def _number(finding: Finding, value: float) -> Cell:
 
 
 def change_words(finding: Finding) -> str:
-    """Return the change in words, such as the ratio head over base, or the difference.
-
-    The difference replaces the ratio if `base` is 0, or if the ratio of an exact metric rounds to
-    one.
-    """
-    base, head = finding.base, finding.head
+    """Return the change in words, such as the ratio head over base, or the difference."""
+    base, head, metric = finding.base, finding.head, finding.metric
     if finding.only_at:
         return f"only at {finding.only_at}"
     if math.isnan(head):
@@ -238,9 +215,7 @@ def change_words(finding: Finding) -> str:
         return "not a number at BASE"
     if head == base:
         return "="
-    if base and (finding.metric.kind != "exact" or abs(finding.ratio - 1) >= 0.005):
-        return f"{significant(finding.ratio)}×"
-    return difference(base, head, finding.metric.unit)
+    return change(base, head, metric.unit, is_exact=metric.kind == "exact")
 
 
 def times_figure(findings: Sequence[Finding], criteria: Criteria) -> Figure:

@@ -29,8 +29,8 @@ MAX_REACH = 0.2  # an inconclusive time is not judged if it may have changed by 
 class Policy:
     """The criteria for a difference of times, and whether longer times fail a review.
 
-    The history always uses the default criteria. The command line uses them unless options change
-    them. The detection rates in docs/detection.md were measured with the default criteria.
+    The history uses the default criteria. The detection rates in docs/detection.md were measured
+    with them.
     """
 
     criteria: Criteria = Criteria(minimum_effect=0.05, significance=0.01, trimmed_share=0.125)
@@ -83,9 +83,9 @@ class Review:
 
         A gated regression or a broken case fails the review.
 
-        If times are gated, the code is also 2 in two cases: no time was tested, or an inconclusive
-        time may have changed by more than `MAX_REACH`. Single times without a test are allowed,
-        because a case that is measured only once, for its exact metrics, has times too.
+        If times are gated, the code is also 2 if no time was tested, or if an inconclusive time may
+        have changed by more than `MAX_REACH`. Single times without a test are allowed, because a
+        case that is measured only once, for its exact metrics, has times too.
         """
         if self.failing or self.broken:
             return REGRESSION

@@ -1,7 +1,6 @@
 """Make the section on accuracy: the error of each method against the requested digits."""
 
 import math
-from typing import Any
 
 import pandas as pd
 
@@ -79,11 +78,7 @@ def section(errors: pd.DataFrame) -> Section:
 
 
 def lead(errors: pd.DataFrame) -> str:
-    """Return a sentence on how many problems are within the limit.
-
-    The sentence also names the problem with the largest ratio of error to limit or, if errors are
-    NaN, their problems.
-    """
+    """Return a sentence on how many problems are within the limit, and on the worst problem."""
     ours = errors.loc[errors["method"] == OURS]
     held = ours.groupby(list(PROBLEM), dropna=False)["is_within"].all()
     within, total = int(held.sum()), len(held)
@@ -98,17 +93,8 @@ def lead(errors: pd.DataFrame) -> str:
         return f"{sentence}; {named} is the closest to its limit, with an error of {found}."
     return (
         f"{sentence}; {named} exceeds its limit most, with an error of {found}, "
-        f"{significant(worst['error_to_limit_ratio'], 2)} times the limit"
-        f"{_reference_error(errors, worst)}."
+        f"{significant(worst['error_to_limit_ratio'], 2)} times the limit."
     )
-
-
-def _reference_error(errors: pd.DataFrame, worst: Any) -> str:
-    """Return the error of C++ on the problem of the row `worst`, in brackets, or ""."""
-    for row in rows(errors.loc[errors["method"] != OURS]):
-        if problem_name(row) == problem_name(worst):
-            return f" (the C++ reference: {scientific(row['error_worst_relative'])})"
-    return ""
 
 
 def figure(errors: pd.DataFrame) -> Figure:

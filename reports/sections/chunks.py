@@ -22,9 +22,7 @@ def summary(measured: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each problem and pair of chunk sizes.
 
     The column `is_fastest` marks the pair with the smallest steady-state median. The columns
-    `steady_to_fastest_*` have the ratio of a pair's time to the time of the fastest pair, and the
-    interval of this ratio. With at least six pairs of processes, the times differ significantly if
-    the interval does not contain 1.
+    `steady_to_fastest_*` have the ratio of a pair's time to the time of the fastest pair.
     """
     pair = ["chunk_size", "target_chunk_size"]
     found = []
@@ -58,9 +56,7 @@ def section(cases: pd.DataFrame) -> Section:
         text("target_chunk_size", "target_chunk_size"),
         count("Processes", "processes_count"),
         time("Steady-state run", "steady", "Median of process medians"),
-        ratio(
-            "Steady / fastest", "steady_to_fastest", "Ratio of steady-state times, paired by round"
-        ),
+        ratio("Steady / fastest", "steady_to_fastest", "Ratio of times, paired by round"),
         time(
             "Steady std", "steady_std", "Standard deviation within a process; median over processes"
         ),

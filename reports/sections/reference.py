@@ -78,13 +78,11 @@ def summary(measured: pd.DataFrame, *, gradient: bool = False) -> pd.DataFrame:
 
 
 def _evaluations_to_repay(row: Mapping[str, Any]) -> float:
-    """Return how many evaluations repay the compile time of vcjax.
-
-    Return NaN if no number does, or if a time is missing.
+    """Return how many evaluations repay the compile time of vcjax; NaN if no number does.
 
     The result is the smallest n with c + s_vcjax + (n - 1) e_vcjax <= s_reference + (n - 1)
     e_reference. Here c is the compile time, s is the time of a set-up including the first
-    evaluation, and e is the time of a further evaluation.
+    evaluation, and e is the time of a further evaluation. If a time is missing, the result is NaN.
     """
     saved_each = row["reference_evaluation_median_seconds"] - row["evaluation_median_seconds"]
     ours = row["all_compile_median_seconds"] + row["setup_median_seconds"]
@@ -104,14 +102,10 @@ def section(problems: pd.DataFrame, *, gradient: bool = False) -> Section:
         count("Processes", "processes_count"),
         time("Evaluation", "evaluation", f"A further {what} by vcjax"),
         time("C++ evaluation", "reference_evaluation", f"A further {what} by the reference"),
-        ratio("C++ / vcjax", "evaluation_speedup", "Ratio of evaluation times in the same process"),
+        ratio("C++ / vcjax", "evaluation_speedup", "Ratio of these times in the same process"),
         time("Set-up + evaluation", "setup", "Choose, tables, prepare, evaluate; no compiling"),
         time("C++ set-up + evaluation", "reference_setup", f"A new object and its first {what}"),
-        ratio(
-            "C++ / vcjax ",
-            "setup_speedup",
-            "Ratio of set-up + evaluation times in the same process",
-        ),
+        ratio("C++ / vcjax ", "setup_speedup", "Ratio of these times in the same process"),
         time("Compile", "all_compile", "Trace, lower and compile of prepare and evaluation"),
         count(
             "Repaid after",
@@ -134,12 +128,10 @@ def section(problems: pd.DataFrame, *, gradient: bool = False) -> Section:
         lead(problems, what),
         tuple(sentences(problems)),
         (
-            "Both packages ran interleaved in the same worker process, with one thread each, on "
-            "the same surface, field and targets. Set-up + evaluation is the time from a new "
-            f"surface to its first {what}. Evaluation is the time of a further {what} on the same "
-            "surface. Each ratio is the time of the reference over the time of vcjax in the same "
-            "process; the table shows the median and interval over processes. Each process "
-            "compiles once, and compile time has its own column.",
+            "Both packages ran interleaved in the same worker process, on the same surface, field "
+            f"and targets. Set-up + evaluation is the time from a new surface to its first {what}; "
+            f"evaluation is the time of a further {what} on the same surface. The table shows the "
+            "median and interval of each ratio over processes. Compile time has its own column.",
         ),
         (figure(problems, name),),
         (table(problems, columns, name, caption, group_by=("workload", "half_period")),),
@@ -166,17 +158,17 @@ def _span(problems: pd.DataFrame, which: str) -> str:
 
 
 def sentences(problems: pd.DataFrame) -> list[str]:
-    """Return sentences on the compile time, the evaluations that repay it, and the threads."""
+    """Return sentences on problems that never repay the compile time, and on the threads."""
     said = []
-    for row in rows(problems.dropna(subset="all_compile_median_seconds")):
-        repaid = row["evaluations_to_repay_compile_count"]
-        tail = ""  # a time of the reference may be missing
-        if not pd.isna(repaid):
-            tail = f", which is repaid after {counted(int(repaid), 'evaluation')}"
-        elif row["evaluation_median_seconds"] >= row["reference_evaluation_median_seconds"]:
-            tail = ", which is never repaid, because evaluation is no faster"
-        compiled = seconds(row["all_compile_median_seconds"])
-        said.append(f"{problem_name(row)}: the compile time is {compiled}{tail}.")
+    never = [
+        problem_name(row)
+        for row in rows(problems)
+        if pd.isna(row["evaluations_to_repay_compile_count"])
+        and row["evaluation_median_seconds"] >= row["reference_evaluation_median_seconds"]
+    ]
+    if never:
+        names = ", ".join(never)
+        said.append(f"At {names} compiling is never repaid, because evaluation is no faster.")
     # Add a sentence if a package used more or less than one processor.
     highest = problems[[f"{load}_highest_ratio" for load in LOADS]].max(axis=None)
     lowest = problems[[f"{load}_lowest_ratio" for load in LOADS]].min(axis=None)

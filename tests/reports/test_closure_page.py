@@ -159,9 +159,7 @@ def test_the_published_rows_are_above_the_measured_rows(made):
 @pytest.mark.parametrize(
     "said",
     [
-        "277,000,160 bytes at N = 64 (exactly its workload's arrays and 160 bytes that the "
-        "argument variant captures too)",
-        "Peak memory is highest for closure",
+        "Each closure captures exactly the bytes of its workload's arrays",
         "Rate maps of all variants agree within 5.0e−7",
         # Made-up lowering adds one millisecond a megabyte, and compiling wobbles about 1.005.
         f"Each embedded megabyte adds {1.005 * MILLISECONDS_PER_MEGABYTE + 1:.1f} ms",
@@ -169,7 +167,8 @@ def test_the_published_rows_are_above_the_measured_rows(made):
     ],
 )
 def test_the_sentences_on_frames_follow_from_the_records(made, said):
-    assert said in " ".join(section(made, "closure").findings).replace("\u00a0", " ")
+    findings = " ".join(section(made, "closure").findings).replace("\u00a0", " ")
+    assert said in findings
 
 
 def test_the_naive_spread_includes_the_first_call(made):
@@ -250,13 +249,6 @@ def test_an_ambiguous_environment_is_not_kept(made, tmp_path, beginning, count):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("text", ["", "size,variant\n64,closure\n", "\x00"])
-def test_a_garbled_file_of_kept_rows_is_named(tmp_path, text):
-    (tmp_path / "py3.csv").write_text(text)
-    with pytest.raises(ReportError, match="py3.csv"):
-        versions.kept(tmp_path)
-
-
 def test_what_is_kept_in_the_repository_can_be_shown():
     rows = versions.kept()
     assert set(rows["variant"]) <= set(versions.VARIANTS)
@@ -269,10 +261,6 @@ def test_the_rules_on_capture_have_their_numbers(made):
     assert "megabyte of a captured array adds 10.1 ms to every compile" in even.lead
     # A tenth of 3 s and of the trace and lower times, at 10 ms for each megabyte.
     assert "takes a tenth longer with 33" in even.lead
-    assert any(
-        said.startswith("The array's exp: 8.04 s of extra compile time at 100 MB")
-        for said in even.findings
-    )
 
 
 def test_hidden_arrays_are_named_with_path_and_line(made):

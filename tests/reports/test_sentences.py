@@ -82,21 +82,17 @@ def test_the_cost_per_embedded_megabyte_is_the_difference_over_the_bytes(tmp_pat
 
 def test_simplified_constants_are_compared_with_the_argument_variant(full_store):
     said = sentences.sentences(closures(full_store))
-    (sentence,) = (s for s in said if "SIMPLIFIED" in s)
-    assert "163 MB as hidden arguments" in sentence and "embeds 0 B" in sentence
     (ratios,) = (s for s in said if s.startswith("w7x half period, d\u00a0=\u00a012"))
     assert "argument variant: closure 1.56×" in ratios and "simplified 1.0" in ratios
 
 
-@pytest.mark.parametrize(
-    "more, said",
-    [(0, "exactly its workload's arrays"), (96_000, "96.0 kB more than its workload's arrays")],
-)
-def test_the_captured_bytes_are_compared_with_the_workloads_arrays(tmp_path, more, said):
+@pytest.mark.parametrize("more, said", [(0, ""), (96_000, "more"), (-96_000, "less")])
+def test_captured_bytes_are_compared_with_the_workloads_arrays(tmp_path, more, said):
     captured = made_up.CASING_BYTES[6] + more
     made_up.write(tmp_path, made_up.casing_case("closure", 6, captured_bytes=captured))
     found = " ".join(sentences.sentences(closures(tmp_path)))
-    assert f"captures {captured:,} bytes" in found and said in found
+    assert (f"captures 96.0 kB {said} than its workload's arrays" in found) == bool(said)
+    assert ("captures exactly the bytes of its workload's arrays" in found) == (not said)
 
 
 def chunk_sentences(root):
@@ -126,14 +122,13 @@ def accuracy_lead(root):
     return accuracy.lead(accuracy.summary(tables.measurements(read_store(root))))
 
 
-def test_the_problem_furthest_from_its_limit_is_named_with_the_references_error(full_store):
+def test_the_problem_furthest_from_its_limit_is_named(full_store):
     lead = accuracy_lead(full_store)
     assert lead.startswith("Within the limit 10⁻ᵈ: 3 of 4 problems")
     assert (
         "d\u00a0=\u00a012 exceeds its limit most, with an error of 1.3e−11, 13 times the limit"
         in lead
     )
-    assert "the C++ reference: 1.4e−11" in lead
 
 
 @pytest.mark.parametrize(
@@ -153,11 +148,9 @@ def references(root):
     return reference.summary(tables.measurements(read_store(root)))
 
 
-def test_speed_ups_and_compile_time_are_given_together(full_store):
+def test_speed_ups_are_without_compile_time(full_store):
     lead = reference.lead(references(full_store))
     assert "without compile time" in lead and "3 problems, 6 processes each" in lead
-    said = reference.sentences(references(full_store))
-    assert len(said) == 3 and all("the compile time is" in s for s in said)
 
 
 @pytest.mark.parametrize(

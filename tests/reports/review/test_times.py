@@ -103,7 +103,7 @@ def test_times_measured_on_two_days_are_not_tested(pair):
     review = reviewed(root)
     assert review.exit_code == 0 and regressions(review) == set()
     assert {f.verdict for f in review.untested} == {"unpaired"} and len(review.untested) == 4
-    assert "the rounds of BASE and HEAD were not interleaved" in review_markdown(review)
+    assert "the rounds of the commits were not interleaved; interleave" in review_markdown(review)
 
 
 def test_commits_measured_one_after_the_other_are_unpaired_however_short_they_are(pair):
@@ -136,7 +136,7 @@ def test_fewer_than_three_rounds_are_not_tested(pair):
     )
     assert (review.exit_code, review.verdict) == (0, f"Passes: {expected}")
     assert {f.verdict for f in review.untested} == {"inconclusive"}
-    assert "could not be tested, with fewer than 3 paired rounds" in review_markdown(review)
+    assert "at most 2 rounds per case; 3 are needed" in review_markdown(review)
     gated = reviewed(root, gate_times=True)
     assert gated.exit_code == 2
     assert gated.verdict == f"No verdict on times: {expected}"
