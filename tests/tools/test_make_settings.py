@@ -21,14 +21,9 @@ HOSTILE = (
     "--output=canary",
     "$(error stop)",
 )
-TARGETS = {
-    "BASE": "review",
-    "HEAD": "review",
-    "JAX": "review",
-    "COMMITS": "commits",
-    "GRID": "bench",
-    "EXTRAS": "env-test",
-}
+# The targets whose recipes read the settings.
+TARGETS = ("review", "bisect", "commits", "bench", "env-test")
+OPTIONS = {"JAX": "--jax=", "COMMITS": "--commits=", "GRID": "--grid=", "EXTRAS": "--also="}
 # Variables that are not settings, and a name that nothing uses; make exports these too.
 OTHERS = ("RUN", "STORE", "SETTINGS", "as_text", "name", "MAKEFILE_LIST", "ANYTHING")
 
@@ -60,24 +55,28 @@ def make(checkout, *arguments, **variables):
 
 
 @pytest.mark.parametrize("value", HOSTILE)
-@pytest.mark.parametrize("name", TARGETS)
-def test_a_setting_arrives_as_one_argument_from_both_ways_of_giving_it(checkout, name, value):
-    for arguments, variables in (([f"{name}={value}"], {}), ([], {name: value})):
-        done, passed = make(checkout, TARGETS[name], *arguments, **variables)
+def test_each_setting_arrives_as_one_argument_from_both_ways_of_giving_it(checkout, value):
+    given = {name: f"{value} {name}" for name in ("METRIC", "CASE", "BASE", "HEAD", *OPTIONS)}
+    arguments = [f"{name}={text}" for name, text in given.items()]
+    for arguments, variables in ((arguments, {}), ([], given)):
+        done, passed = make(checkout, *TARGETS, *arguments, **variables)
         assert done.returncode == 0, done.stderr
         assert not (checkout / CANARY).exists()
-        options = {"JAX": "--jax=", "COMMITS": "--commits=", "GRID": "--grid=", "EXTRAS": "--also="}
-        assert options.get(name, "") + value in passed
-        if name in ("BASE", "HEAD"):
-            assert passed.index("--") < passed.index(value)
+        options = {text for text in passed if text.startswith(tuple(OPTIONS.values()))}
+        assert options == {option + given[name] for name, option in OPTIONS.items()}
+        commits = passed.index("tools.review") + 1
+        assert passed[commits : commits + 3] == ["--", given["BASE"], given["HEAD"]]
+        change = passed.index("benchmarks.measuring.bisect") + 1
+        assert passed[change : change + 3] == ["--", given["METRIC"], given["CASE"]]
+        (checkout / "arguments").unlink()
 
 
 @pytest.mark.parametrize("value", HOSTILE)
 def test_other_variables_and_the_interpreter_run_nothing_either(checkout, value):
-    for target in ("help", "page", "commits"):
-        done, passed = make(checkout, target, *(f"{name}={value}" for name in OTHERS))
-        assert done.returncode == 0, done.stderr
-        assert not (checkout / CANARY).exists() and not any(CANARY in text for text in passed)
+    others = [f"{name}={value}" for name in OTHERS]
+    done, passed = make(checkout, "help", "page", "commits", *others)
+    assert done.returncode == 0, done.stderr
+    assert not (checkout / CANARY).exists() and not any(CANARY in text for text in passed)
     done, _ = make(checkout, "review", f"PYTHON={value}")
     assert done.returncode != 0 and not (checkout / CANARY).exists()
 
