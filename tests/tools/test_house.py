@@ -1,4 +1,4 @@
-"""The README's first lines, the list of targets, and who may import whom among the scripts."""
+"""README and docs, the list of targets, and who may import whom among the scripts."""
 
 import ast
 import os
@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+DOCS = CHECKOUT / "docs"
+PAGES = {str(page.relative_to(DOCS).with_suffix("")): page for page in DOCS.rglob("*.md")}
 
 
 def test_the_lines_of_the_readme_compute_a_field_to_six_digits(tmp_path):
@@ -22,6 +24,31 @@ def test_the_lines_of_the_readme_compute_a_field_to_six_digits(tmp_path):
     assert done.returncode == 0, done.stderr
     error, estimate = map(float, done.stdout.split())
     assert 0 < error < 1e-6 and error <= estimate < 1e-5
+
+
+def listed(name):
+    """Return the pages in the contents of a page."""
+    blocks = re.findall(r"^```\{toctree\}\n(.*?)^```", PAGES[name].read_text(), re.M | re.S)
+    lines = [line for block in blocks for line in block.splitlines()]
+    folder = Path(name).parent
+    return {str(folder / line) for line in lines if line and not line.startswith(":")}
+
+
+def test_every_page_is_listed_in_the_contents_of_another_once():
+    found = [page for name in PAGES for page in listed(name)]
+    assert sorted(found) == sorted(set(PAGES) - {"index"})
+
+
+def test_pages_of_the_readmes_first_screen_exist():
+    readme = (CHECKOUT / "README.md").read_text()
+    assert len(readme.splitlines()) <= 50, "the README is one screen; the rest is in docs/"
+    for target in re.findall(r"\]\(([^)#:]+)\)", readme):
+        assert (CHECKOUT / target).exists(), target
+
+
+def test_each_option_of_a_card_has_its_own_line():
+    lines = [line for page in PAGES.values() for line in page.read_text().splitlines()]
+    assert not [line for line in lines if re.search(r"\S\s+:link-type:", line)]
 
 
 def test_make_lists_its_targets_when_called_without_one():
