@@ -57,8 +57,8 @@ def make(checkout, *arguments, **variables):
 @pytest.mark.parametrize("value", HOSTILE)
 def test_each_setting_arrives_as_one_argument_from_both_ways_of_giving_it(checkout, value):
     given = {name: f"{value} {name}" for name in ("METRIC", "CASE", "BASE", "HEAD", *OPTIONS)}
-    arguments = [f"{name}={text}" for name, text in given.items()]
-    for arguments, variables in ((arguments, {}), ([], given)):
+    assignments = [f"{name}={text}" for name, text in given.items()]
+    for arguments, variables in ((assignments, {}), ([], given)):
         done, passed = make(checkout, *TARGETS, *arguments, **variables)
         assert done.returncode == 0, done.stderr
         assert not (checkout / CANARY).exists()

@@ -43,15 +43,11 @@ MAY_WRITE = {"comment": {"pull-requests"}, "pages": {"pages", "id-token"}}
 @pytest.mark.parametrize("name", LOADED)
 def test_only_the_comment_and_the_site_may_write(name):
     workflow = LOADED[name]
-    granted = [
-        workflow["permissions"],
-        *(j.get("permissions", {}) for j in workflow["jobs"].values()),
-    ]
+    granted = [workflow["permissions"]]
+    granted += [job.get("permissions", {}) for job in workflow["jobs"].values()]
     assert all(isinstance(permissions, dict) for permissions in granted)
-    writes = {
-        scope for permissions in granted for scope, right in permissions.items() if right == "write"
-    }
-    assert writes == MAY_WRITE.get(name, set())
+    rights = [right for permissions in granted for right in permissions.items()]
+    assert {scope for scope, right in rights if right == "write"} == MAY_WRITE.get(name, set())
     assert "pull_request_target" not in triggers(workflow)
 
 
@@ -73,7 +69,6 @@ def test_the_job_that_publishes_the_site_runs_no_code_and_only_after_a_push():
 
 @pytest.mark.parametrize("name", LOADED)
 def test_checkouts_keep_no_credentials(name):
-    checkouts = [
-        s for s in steps(LOADED[name]) if s.get("uses", "").startswith("actions/checkout@")
-    ]
+    used = [step for step in steps(LOADED[name]) if "uses" in step]
+    checkouts = [step for step in used if step["uses"].startswith("actions/checkout@")]
     assert checkouts and not any(step["with"]["persist-credentials"] for step in checkouts)
