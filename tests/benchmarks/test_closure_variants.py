@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::vcjax.UnresolvedWarning")
 SIZE = 16
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def handed_on(tmp_path_factory):
     """Store the results of a preparation where the cases of the tests read them."""
     with pytest.MonkeyPatch.context() as patch:
@@ -36,7 +36,7 @@ def handed_on(tmp_path_factory):
         yield
 
 
-def test_the_audit_names_both_hidden_tables_with_path_and_line():
+def test_the_audit_names_both_hidden_tables_with_path_and_line(handed_on):
     audit = jaxmeter.audit(closure.frame_to_audit(SIZE))
     found = {array.shape: array for array in audit.arrays}
     table, kepler = found[(324, SIZE, SIZE)], found[(2, 513, 2049)]
@@ -55,7 +55,7 @@ def test_the_audit_names_both_hidden_tables_with_path_and_line():
 
 
 @pytest.mark.parametrize("variant", sorted(set(VARIANTS) - {"simplified"}))
-def test_each_variant_captures_the_arrays_that_its_name_says(variant):
+def test_each_variant_captures_the_arrays_that_its_name_says(handed_on, variant):
     case = closure.frame(size=SIZE, variant=variant)
     arrays = count_constants(jax.jit(case.fn).trace(*case.args).jaxpr).arrays
     # JAX's random numbers have tables of ten numbers (binomial) and, in JAX 0.7, of four.
@@ -71,7 +71,9 @@ def test_each_variant_captures_the_arrays_that_its_name_says(variant):
     assert captured == expected[variant]
 
 
-def test_a_change_of_the_cube_recompiles_the_closure_and_not_the_argument_variant(monkeypatch):
+def test_a_change_of_the_cube_recompiles_the_closure_and_not_the_argument_variant(
+    handed_on, monkeypatch
+):
     monkeypatch.setattr(closure, "PUBLISHED", ())  # scripts have a test of their own
     results = {}
     for variant in ("closure", "argument"):
@@ -99,7 +101,7 @@ def test_a_script_compiles_in_its_first_call_and_reports_every_later_call():
         assert min(seconds.values()) > 0 and len(traced) == times
 
 
-def test_a_frame_that_differs_is_refused():
+def test_a_frame_that_differs_is_refused(handed_on):
     case = closure.frame(size=SIZE, variant="argument")
     assert case.check is not None
     counts, rate = jnp.ones((SIZE, SIZE), jnp.int32), jnp.ones((SIZE, SIZE))
@@ -113,9 +115,8 @@ def test_each_variant_of_the_casing_captures_its_arrays_and_gives_the_same_field
     fields, captured = {}, {}
     small = 0.0
     for variant in ("argument", "cached", "hoisted", "static_callable"):
-        case = field.external_field(
-            workload="case_vc", digits=5, half_period=False, variant=variant
-        )
+        options = {"workload": "case_vc", "digits": 3, "half_period": False}
+        case = field.external_field(**options, variant=variant)
         jitted = jax.jit(case.fn)
         arrays = count_constants(jitted.trace(*case.args).jaxpr).arrays
         captured[variant] = sum(array.bytes for array in arrays)
