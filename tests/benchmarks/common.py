@@ -42,16 +42,19 @@ def write_record(store, case, number=0, status: Status = "ok", **fields):
 
 
 class Worker:
-    """Stand in for jaxmeter.run_case: collect its calls; fail or be interrupted on request."""
+    """Stand in for jaxmeter.run_case: collect its calls; fail or be interrupted on request.
 
-    def __init__(self, *, status: Status = "ok", interrupt_at=None):
-        self.calls, self.interrupt_at = [], interrupt_at
+    `see` returns the entry of a case in `calls`.
+    """
+
+    def __init__(self, *, see=lambda case: case.name, status: Status = "ok", interrupt_at=None):
+        self.calls, self.see, self.interrupt_at = [], see, interrupt_at
         self.status: Status = status
 
     def __call__(self, case):
         if len(self.calls) == self.interrupt_at:
             raise KeyboardInterrupt
-        self.calls.append(self.seen(case))
+        self.calls.append(self.see(case))
         status = self.status_of(case)
         return Record(
             name=case.name,
@@ -60,10 +63,6 @@ class Worker:
             params=case.params,
             failure=None if status == "ok" else TOO_SLOW,
         )
-
-    def seen(self, case):
-        """Return the entry of a case in `calls`."""
-        return case.name
 
     def status_of(self, case) -> Status:
         return self.status

@@ -53,28 +53,23 @@ def test_a_wrong_answer_is_a_value_and_a_missing_function_is_none():
         assert bisect.value_in(failed, "temp_bytes") == value
 
 
-def test_a_record_that_is_kept_is_not_measured_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(bisect, "STORE", tmp_path)
-    monkeypatch.setattr(bisect, "unpacked_package", None)
-    case = planned("operations/a")
-    record = Record(case.name, "ok", target=case.target)
-    RecordStore(tmp_path / "c" / bisect.environment_name()).write(case, 0, record)
-    assert bisect.measured("c", case.name) == record
-
-
-@pytest.mark.parametrize("kind, repeated", [("Timeout", True), ("WrongAnswer", False)])
-def test_a_failed_measurement_is_repeated_unless_the_failure_is_a_value(
-    kind, repeated, tmp_path, monkeypatch
+@pytest.mark.parametrize(
+    ("kind", "is_repeated"), [(None, False), ("WrongAnswer", False), ("Timeout", True)]
+)
+def test_a_kept_record_is_measured_again_only_if_its_failure_is_no_value(
+    kind, is_repeated, tmp_path, monkeypatch
 ):
-    case = planned("suite/a")
+    case, worker = planned("suite/a"), Worker()
     monkeypatch.setattr(bisect, "STORE", tmp_path)
     monkeypatch.setattr(bisect, "unpacked_package", unpacked)
     monkeypatch.setattr(bisect, "planned_cases", lambda grid: {case.name: case})
-    monkeypatch.setattr(bisect.jaxmeter, "run_case", Worker())
-    failure = Failure("run", kind, "")
+    monkeypatch.setattr(bisect.jaxmeter, "run_case", worker)
     store = RecordStore(tmp_path / "c" / bisect.environment_name())
-    write_record(store, case, status="failed", failure=failure)
-    assert bisect.measured("c", case.name).status == ("ok" if repeated else "failed")
+    failure = None if kind is None else Failure("run", kind, "")
+    write_record(store, case, status="failed" if failure else "ok", failure=failure)
+    found = bisect.measured("c", case.name)
+    assert len(worker.calls) == is_repeated
+    assert found.status == ("failed" if kind == "WrongAnswer" else "ok")
 
 
 @pytest.mark.parametrize("metric", ["peak_rss_bytes", "prepare_compile_seconds"])

@@ -53,9 +53,3 @@ def test_the_package_of_a_commit_is_unpacked_with_its_data_and_nothing_else(tmp_
     found = {str(p.relative_to(package.parent)) for p in package.rglob("*") if p.is_file()}
     assert found == set(listed)
     assert [p.name for p in package.parent.iterdir()] == ["vcjax"]
-
-
-@needs_git
-def test_an_unknown_commit_is_refused_by_name():
-    with pytest.raises(CheckoutError, match="no-such-commit.*git clone"):
-        commit_named("no-such-commit")

@@ -5,17 +5,9 @@ import itertools
 import pytest
 
 import jaxmeter
-from benchmarks.measuring import pair, program_diff
+from benchmarks.measuring import pair, program_diff, rounds
 from benchmarks.measuring.checkout import CheckoutError
 from benchmarks.measuring.pair import chosen_cases, sides
-from benchmarks.measuring.rounds import (
-    affordable,
-    measure_first_round,
-    measure_interleaved,
-    round_order,
-    round_seconds,
-    seconds_to_test,
-)
 from jaxmeter import Inventory, Program, Record
 from tests.benchmarks.common import Worker, commit_of, planned, side_in, unpacked, write_record
 
@@ -23,16 +15,10 @@ CASES = [planned("suite/a", 3), planned("suite/b", 1)]
 COMMITS = ("b" * 40, "d" * 40)
 
 
-class SideWorker(Worker):
-    """A worker that collects the first letter of the commit, and the name, of each case."""
-
-    def seen(self, case):
-        return commit_of(case)[0], case.name
-
-
 @pytest.fixture
 def worker():
-    return SideWorker()
+    """Return a worker that collects the first letter of the commit, and the name, of each case."""
+    return Worker(see=lambda case: (commit_of(case)[0], case.name))
 
 
 @pytest.fixture
@@ -42,8 +28,8 @@ def measure(worker, tmp_path, monkeypatch):
         with sides(
             COMMITS, tmp_path / "out", regressions=injected or [pair.NOT_INJECTED], run_case=worker
         ) as both:
-            costs = measure_first_round(CASES, both, clock)
-            measure_interleaved(CASES, both, costs, budget_seconds=budget, clock=clock)
+            costs = rounds.measure_first_round(CASES, both, clock)
+            rounds.measure_interleaved(CASES, both, costs, budget_seconds=budget, clock=clock)
         return worker.calls
 
     return run
@@ -78,31 +64,28 @@ def test_failed_rounds_are_measured_again(measure, worker):
     assert len(measure()) == 16
 
 
-def test_after_the_budget_only_the_first_rounds_are_measured(measure):
-    ticks = itertools.count()
-    assert len(measure(budget=0.5, clock=lambda: float(next(ticks)))) == 4
-
-
 def test_enough_rounds_compile_first_and_the_rest_is_spread_among_cheaper_ones():
-    assert round_order([planned("suite/a", 10, builds=5)]) == [1, 2, 5, 6, 3, 7, 8, 4, 9]
-    assert round_order([planned("suite/a", 5, builds=2)]) == [1, 2, 3, 4]
-    assert round_order([planned("suite/a", 3), planned("suite/b", 2)]) == [1, 2]
+    assert rounds.round_order([planned("suite/a", 10, builds=5)]) == [1, 2, 5, 6, 3, 7, 8, 4, 9]
+    assert rounds.round_order([planned("suite/a", 5, builds=2)]) == [1, 2, 3, 4]
+    assert rounds.round_order([planned("suite/a", 3), planned("suite/b", 2)]) == [1, 2]
 
 
 def test_cases_are_kept_while_the_time_is_enough_for_three_rounds_of_each():
     for builds, seconds in ((4, 20.0), (1, 10.0)):
         case = planned("suite/a", 12, builds=builds)
-        assert seconds_to_test(case, {case.name: 10.0}) == seconds
+        assert rounds.seconds_to_test(case, {case.name: 10.0}) == seconds
     needed = dict.fromkeys("abc", 20.0)
-    assert [len(affordable(needed, left)) for left in (-5, 0, 39, 40, 60)] == [1, 1, 1, 2, 3]
-    assert len(affordable(dict.fromkeys("abc", 0.0), -5)) == 3
+    assert [len(rounds.affordable(needed, left)) for left in (-5, 0, 39, 40, 60)] == [1, 1, 1, 2, 3]
+    assert len(rounds.affordable(dict.fromkeys("abc", 0.0), -5)) == 3
 
 
 def test_a_budget_that_is_too_small_is_reported_with_the_needed_time(measure, capsys, monkeypatch):
     monkeypatch.setitem(globals(), "CASES", [planned("suite/a", 3), planned("suite/b", 3)])
     ticks = itertools.count(step=10)
-    measure(budget=20, clock=lambda: float(next(ticks)))
+    calls = measure(budget=20, clock=lambda: float(next(ticks)))
+    assert len(calls) == 6, "the first rounds, and another of suite/a"
     out = capsys.readouterr().out
+    assert "the budget of 20 s is spent" in out
     assert "3 rounds of every case take about 40 s more, but 20 s are left" in out
     assert "The times of suite/b will not be judged; increase --budget by 40 s" in out
 
@@ -111,19 +94,23 @@ def test_a_round_costs_what_its_processes_took_on_both_sides(tmp_path):
     case = planned("suite/a", 3)
     both = [side_in(tmp_path, name) for name in "bh"]
     write_record(both[0].store, case, wall_seconds=2.0)
-    assert round_seconds(case, both) is None
+    assert rounds.round_seconds(case, both) is None
     write_record(both[1].store, case, wall_seconds=3.0)
-    assert round_seconds(case, both) == 5.0
+    assert rounds.round_seconds(case, both) == 5.0
 
 
 def test_a_busy_machine_gets_one_round_and_its_load_is_named(worker, tmp_path, capsys):
     both = [side_in(tmp_path, name, worker) for name in ("base", "head")]
     worker.measure = lambda case, number: Record(case.name, "ok", target=case.target)
-    costs = measure_first_round(CASES, both, lambda: 0.0)
-    measure_interleaved(CASES, both, costs, budget_seconds=1e9, max_load=4.0, load=lambda: 7.8)
+    costs = rounds.measure_first_round(CASES, both, lambda: 0.0)
+    rounds.measure_interleaved(
+        CASES, both, costs, budget_seconds=1e9, max_load=4.0, load=lambda: 7.8
+    )
     assert "times are not judged: the load 7.8 is above 4.0" in capsys.readouterr().out
     assert len(list(tmp_path.rglob("*.json"))) == 4
-    measure_interleaved(CASES, both, costs, budget_seconds=1e9, max_load=4.0, load=lambda: 3.9)
+    rounds.measure_interleaved(
+        CASES, both, costs, budget_seconds=1e9, max_load=4.0, load=lambda: 3.9
+    )
     assert len(list(tmp_path.rglob("*.json"))) == 8
 
 
@@ -217,4 +204,5 @@ def test_a_regression_without_a_file_is_refused_with_the_known_names(injected, t
 
 def test_an_unknown_commit_ends_the_command_with_its_name(capsys):
     assert pair.main(["no-such-commit", "HEAD"]) == 2
-    assert "no-such-commit" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "no-such-commit" in error and "git clone" in error

@@ -22,11 +22,7 @@ def checkout(tmp_path, monkeypatch):
 
 
 class CommitWorker(Worker):
-    """A worker that checks the package of each case, and fails the cases named gradient."""
-
-    def seen(self, case):
-        assert commit_of(case) == COMMIT
-        return case.name
+    """A worker that fails the cases named gradient."""
 
     def status_of(self, case):
         return "timeout" if "gradient" in case.name else "ok"
@@ -34,7 +30,7 @@ class CommitWorker(Worker):
 
 @pytest.fixture
 def worker():
-    return CommitWorker()
+    return CommitWorker(see=lambda case: (commit_of(case), case.name))
 
 
 def test_the_package_of_the_commit_is_measured_into_its_own_store(checkout, worker, capsys):
@@ -43,6 +39,7 @@ def test_the_package_of_the_commit_is_measured_into_its_own_store(checkout, work
     (environment,) = commit.iterdir()
     assert (commit.name, environment.name) == (COMMIT, environment_name())
     assert len(list(environment.rglob("*.json"))) == len(worker.calls)
+    assert {commit for commit, _ in worker.calls} == {COMMIT}
     out = capsys.readouterr().out
     assert out.startswith(f"measuring vcjax at commit {COMMIT[:10]} in {environment.name}, small")
     assert "uncommitted changes of vcjax are not measured" in out
@@ -53,7 +50,7 @@ def test_a_second_run_measures_only_what_failed(checkout, worker):
     run.measure_head("small", worker)
     worker.calls.clear()
     run.measure_head("small", worker)
-    assert {name for name in worker.calls if "preparation" not in name} == {
+    assert {name for _, name in worker.calls if "preparation" not in name} == {
         "memory_sweep/gradient-cauto-tauto"
     }
 

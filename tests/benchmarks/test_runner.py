@@ -25,19 +25,20 @@ def measure(store):
     return lambda worker, **options: measure_plan(CASES, store, run_case=worker, **options)
 
 
-def test_every_round_of_every_case_is_measured_once(measure):
-    worker = Worker()
+def test_every_round_is_measured_once_and_kept_unless_a_run_does_not_resume(measure):
+    worker, lines = Worker(), []
     records = measure(worker)
     assert worker.calls == ["suite/a", "suite/b", "suite/b", "suite/a"]
     assert [record.status for record in records["suite/a"]] == ["ok", "ok"]
+    measure(worker, progress=Progress(4, lines.append))
+    assert [line.endswith("kept") for line in lines] == [*[True] * 4, False]
+    assert len(worker.calls) == 4
+    measure(worker, resume=False)
+    assert len(worker.calls) == 8
 
 
 def test_only_the_first_round_of_a_case_that_asks_for_it_is_profiled(store):
-    class Seeing(Worker):
-        def seen(self, case):
-            return case.name, case.profile_compile
-
-    worker = Seeing()
+    worker = Worker(see=lambda case: (case.name, case.profile_compile))
     cases = [dataclasses.replace(CASES[0], profile_compile=True), CASES[1]]
     measure_plan(cases, store, run_case=worker)
     assert [is_profiled for name, is_profiled in worker.calls if name == "suite/a"] == [True, False]
@@ -67,13 +68,6 @@ def test_beyond_the_budget_only_first_rounds_start(measure):
     records = measure(worker, budget_seconds=50.0, clock=lambda: next(seconds))
     assert worker.calls == ["suite/a", "suite/b"]
     assert len(records["suite/b"]) == 1
-
-
-def test_each_round_is_noted_when_it_ends_and_also_when_it_is_kept(measure):
-    lines = []
-    for _ in range(2):
-        measure(Worker(), progress=Progress(4, lines.append))
-    assert [line.endswith("kept") for line in lines] == [*[False] * 5, *[True] * 4, False]
 
 
 def test_workers_can_import_the_suites_and_nothing_else_of_the_checkout(store, tmp_path):
@@ -136,29 +130,24 @@ def test_a_failed_preparation_fails_the_cases_that_need_it_with_its_reason(store
     assert failures == {TOO_SLOW}
 
 
-def test_each_round_is_a_line_with_its_count_and_a_plan_fills_up_to_its_total(capsys):
-    progress = Progress(4)
+def test_each_round_is_a_line_with_its_count_and_only_failed_ones_are_collected(capsys):
+    progress = Progress(5)
     progress.end("s/a", 0, "ok")
     progress.end("s/b", 1, "kept")
+    progress.end("s/c", 0, "timeout", "too slow")
     progress.end_plan(1, 61.2)
-    progress.end("t/a", 0, "ok")
-    assert progress.done == progress.total == 4
-    assert capsys.readouterr().out.splitlines() == [
-        "[1/4] s/a, process 1: ok",
-        "[2/4] s/b, process 2: kept",
-        "[3/4] measured in 61 s; 1 rounds left out to stay within the time budget",
-        "[4/4] t/a, process 1: ok",
-    ]
-
-
-def test_failed_rounds_are_collected_with_their_reason_and_skipped_ones_are_not():
-    lines = []
-    progress = Progress(2, lines.append)
-    progress.end("s/a", 0, "timeout", "too slow")
-    progress.end("s/b", 0, "skipped", "no such package")
+    progress.end("t/a", 0, "skipped", "no such package")
     progress.end_plan(0, 1.0)
-    assert progress.failures == ["s/a: timeout: too slow"]
-    assert lines[-1] == "[2/2] measured in 1 s; 1 failed"
+    assert progress.done == progress.total == 5
+    assert progress.failures == ["s/c: timeout: too slow"]
+    assert capsys.readouterr().out.splitlines() == [
+        "[1/5] s/a, process 1: ok",
+        "[2/5] s/b, process 2: kept",
+        "[3/5] s/c, process 1: timeout: too slow",
+        "[4/5] measured in 61 s; 1 rounds left out to stay within the time budget; 1 failed",
+        "[5/5] t/a, process 1: skipped: no such package",
+        "[5/5] measured in 1 s; 1 failed",
+    ]
 
 
 def test_rounds_after_the_builds_take_the_program_from_the_cache_and_keep_steady_times(tmp_path):
@@ -179,10 +168,3 @@ def test_rounds_after_the_builds_take_the_program_from_the_cache_and_keep_steady
     assert [r.status for r in records] == ["ok"] * 3
     assert [r.phases.compile_seconds for r in records] == [0.1, None, None]
     assert records[2].samples_seconds == (1.0,)
-
-
-def test_a_run_that_does_not_resume_measures_every_round_again(measure):
-    worker = Worker()
-    measure(worker)
-    measure(worker, resume=False)
-    assert len(worker.calls) == 8
