@@ -95,13 +95,9 @@ def measuring(tmp_path, monkeypatch):
     return run
 
 
-def test_a_later_review_of_the_same_code_measures_nothing(measuring, tmp_path):
+def test_a_later_review_measures_again_only_if_the_code_has_changed(measuring, tmp_path):
     assert [measuring("a"), measuring("b"), measuring("a")] == [1, 1, 1]
     assert (tmp_path / "details" / "b" / "field.json").read_text() == "1"
-
-
-def test_records_of_older_code_are_measured_again(measuring, tmp_path):
-    measuring("a")
     written(tmp_path / "benchmarks", "2")
     assert [measuring("a"), measuring("b")] == [2, 2]
     assert (tmp_path / "details" / "b" / "field.json").read_text() == "2"
