@@ -28,6 +28,8 @@ SCALAR = jnp.asarray(3.25, jnp.float64)
 MASK = jnp.asarray(np.arange(12) % 3 == 0)
 KEY = jax.random.key(7)
 X = jnp.ones(3)
+MESH = jax.make_mesh((1,), ("rows",), axis_types=(jax.sharding.AxisType.Auto,))
+ROWS = jax.sharding.PartitionSpec("rows")
 
 BYTES = {"CUBE": 64 * 3 * 8, "HOST": 64 * 3 * 8, "OTHER": 7 * 3 * 8, "SMALL": 5 * 8, "EQUAL": 240}
 BYTES |= {"partial argument cube": 64 * 3 * 8, "SCALAR": 8, "MASK": 12, "KEY": 8, "": 24}
@@ -86,6 +88,11 @@ def _scan(x):
     return jax.lax.scan(lambda c, _: (c + CUBE.sum(0) * x, None), jnp.zeros(3), length=2)  # <- CUBE
 
 
+def _in_shard_map(x):
+    product = lambda y: CUBE @ y  # <- CUBE  # noqa: E731
+    return jax.shard_map(product, mesh=MESH, in_specs=ROWS, out_specs=ROWS)(x)
+
+
 def _returned(x):  # <- CUBE
     return CUBE, x
 
@@ -122,9 +129,6 @@ SITUATIONS = {
         match="view",
     ),
     "nested_jit": captures(lambda x: 2.0 * jax.jit(lambda y: CUBE @ y)(x)),  # <- CUBE
-    "jit_in_jit_in_jit": captures(
-        lambda x: jax.jit(lambda z: 2.0 * jax.jit(lambda y: CUBE @ y)(z))(x),  # <- CUBE
-    ),
     "directly_and_in_nested_jit": captures(
         lambda x: jax.jit(lambda y: CUBE @ y)(x) + CUBE @ x,  # <- CUBE
         embedded=TWICE,
@@ -139,17 +143,6 @@ SITUATIONS = {
     "jit_in_scan": captures(_jit_in_scan),
     "cond_branches": captures(
         lambda x: jax.lax.cond(x[0] > 0, lambda y: CUBE @ y, lambda y: CUBE @ -y, x),  # <- CUBE
-    ),
-    "switch_branches": captures(
-        lambda x: jax.lax.switch(
-            x[0].astype(int),
-            [
-                lambda y: CUBE @ y,  # <- CUBE
-                lambda y: CUBE @ (y + 1.0),  # <- CUBE
-                lambda y: CUBE @ (2.0 * y),  # <- CUBE
-            ],
-            x,
-        ),
     ),
     "while_loop": captures(
         lambda x: jax.lax.while_loop(
@@ -172,16 +165,13 @@ SITUATIONS = {
     # JAX reports the equations of the backward rule at the line that calls the function.
     "grad_of_custom_vjp": captures(lambda x: jax.grad(_custom_vjp)(x)),  # <- CUBE
     "custom_jvp": captures(lambda x: _custom_jvp(x)),
-    "remat": captures(
-        lambda x: jax.checkpoint(lambda y: jnp.sin(CUBE @ y).sum())(x),  # <- CUBE
-    ),
+    "remat": captures(lambda x: jax.checkpoint(lambda y: jnp.sin(CUBE @ y).sum())(x)),  # <- CUBE
     "grad_of_remat": captures(
         lambda x: jax.grad(jax.checkpoint(lambda y: jnp.sin(CUBE @ y).sum()))(x),  # <- CUBE
     ),
-    "vmap": captures(
-        lambda x: jax.vmap(lambda s: CUBE @ (s * jnp.ones(3)))(x),  # <- CUBE
-    ),
+    "vmap": captures(lambda x: jax.vmap(lambda s: CUBE @ (s * jnp.ones(3)))(x)),  # <- CUBE
     "vmap_of_scan": captures(lambda x: jax.vmap(_scan)(x)),
+    "in_shard_map": captures(_in_shard_map),
     "small_array": captures(lambda x: SMALL[:3] * x, ("SMALL",)),  # <- SMALL
     "made_from_a_list": captures(
         lambda x: jnp.array([1.0, 2.0, 3.0]) * x,  # <- made here
@@ -203,9 +193,6 @@ SITUATIONS = {
         embedded=(8, 16, 16) if jax.default_backend() == "cpu" else (8,),
     ),
     "returned": captures(_returned),
-    "returned_by_nested_jit": captures(
-        lambda x: jax.jit(lambda y: (CUBE, y))(x),  # <- CUBE
-    ),
     "used_for_nothing": captures(lambda x: (CUBE * 2.0, x)[1], embedded=()),  # <- CUBE
     "partial": captures(
         functools.partial(lambda cube, x: cube @ x, CUBE),  # <- partial argument cube

@@ -1,8 +1,6 @@
 """Functions that hold their captured array in different ways, each with the path to the array.
 
-A mark at the end of a line, ``# <- bound_method``, says that the line uses the array in the
-situation of this name. Each function captures one array of `CUBE_BYTES`, and has one argument like
-`X`.
+Each function captures one array of `CUBE_BYTES`, and has one argument like `X`.
 """
 
 import collections
@@ -12,7 +10,7 @@ import functools
 import sys
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -27,8 +25,7 @@ def cube():
     return jnp.asarray(HOST)
 
 
-@dataclasses.dataclass(frozen=True)
-class Held:
+class Held(NamedTuple):
     """A function, and the path to its captured array."""
 
     fn: Callable[..., Any]
@@ -39,13 +36,8 @@ class Held:
 
 
 @dataclasses.dataclass(frozen=True)
-class Coronagraph:
-    cube: jax.Array
-
-
-@dataclasses.dataclass(frozen=True)
 class OpticalPath:
-    coronagraph: Coronagraph
+    coronagraph: Any
     names: tuple[str, ...] = ("lyot", "mask")
 
 
@@ -56,23 +48,23 @@ class Model:
         self.weights = weights
 
     def apply(self, x):
-        return self.weights[0] @ x  # <- bound_method, jitted_bound_method, object_in_a_closure
+        return self.weights[0] @ x
 
     def apply_through_another(self, x):
         return self._first(x)
 
     def _first(self, x):
-        return self.weights[0] @ x  # <- method_through_another
+        return self.weights[0] @ x
 
     @classmethod
     def of_no_object(cls, x):
-        return cls.table["deep"] @ x  # <- class_method, class_method_inherited
+        return cls.table["deep"] @ x
 
     def of_the_class(self, x):
-        return self.table["deep"] @ x  # <- class_attribute
+        return self.table["deep"] @ x
 
     def __call__(self, x):
-        return self.weights[0] @ x  # <- object_that_is_called
+        return self.weights[0] @ x
 
 
 class Submodel(Model):
@@ -84,6 +76,21 @@ class Slotted:
 
     def __init__(self, cube):
         self.cube = cube
+
+
+class Exploding:
+    """An object with one readable member."""
+
+    def __init__(self, weights):
+        self.weights = weights
+
+    def __getattr__(self, name):
+        raise ValueError(f"no {name} here")
+
+
+class ExplodingMapping(dict):
+    def __getitem__(self, key):
+        raise ValueError("no items here")
 
 
 Pair = collections.namedtuple("Pair", "first second")
@@ -99,57 +106,57 @@ HELD = {
     "class_attribute": Held(Model([]).of_the_class, *CLASS),
     "class_method": Held(Model.of_no_object, *CLASS),
     "class_method_inherited": Held(Submodel.of_no_object, *CLASS),
-    "class_in_a_function": Held(
-        lambda x: Model.table["deep"] @ x,  # <- class_in_a_function
-        *CLASS,
-    ),
+    "class_in_a_function": Held(lambda x: Model.table["deep"] @ x, *CLASS),
 }
 
 
 def closures():
     """Return functions that hold the array in a variable of this function."""
-    optical_path, model = OpticalPath(Coronagraph(cube())), Model((cube(),))
+    optical_path, model = OpticalPath(types.SimpleNamespace(cube=cube())), Model((cube(),))
     settings = {"masks": {"lyot": [None, cube()]}}
     pair, slotted = Pair(1, cube()), Slotted(cube())
+    hidden, shown, numbers = ExplodingMapping(a=cube()), Exploding(cube()), list(range(10**6))
     return {
         "members_of_dataclasses": Held(
-            lambda x: optical_path.coronagraph.cube @ x,  # <- members_of_dataclasses
+            lambda x: optical_path.coronagraph.cube @ x,
             "optical_path.coronagraph.cube",
             "optical_path",
         ),
         "object_in_a_closure": Held(lambda x: model.apply(x), "model.weights[0]", "model"),
         "containers_in_containers": Held(
-            lambda x: settings["masks"]["lyot"][1] @ x,  # <- containers_in_containers
+            lambda x: settings["masks"]["lyot"][1] @ x,
             "settings['masks']['lyot'][1]",
             "settings",
         ),
-        "named_tuple": Held(lambda x: pair.second @ x, "pair.second", "pair"),  # <- named_tuple
-        "slots": Held(lambda x: slotted.cube @ x, "slotted.cube", "slotted"),  # <- slots
+        "named_tuple": Held(lambda x: pair.second @ x, "pair.second", "pair"),
+        "slots": Held(lambda x: slotted.cube @ x, "slotted.cube", "slotted"),
+        "objects_that_cannot_be_inspected": Held(
+            lambda x: shown.weights @ x + len(hidden) + numbers[3], "shown.weights", "shown"
+        ),
     }
 
 
 def defaults_and_partials():
     """Return functions that hold the array as the default or the partial value of an argument."""
 
-    def with_a_keyword(x, *, scale={"a": cube()}):  # noqa: B006, B008
-        return scale["a"] @ x  # <- default_of_a_keyword
+    def with_a_default(x, scale=cube()):  # noqa: B008
+        return scale @ x
 
-    product = lambda x, *, scale: scale @ x  # <- partial_of_a_keyword  # noqa: E731
-    inner = functools.partial(lambda a, b, x: a * (b @ x), 2.0)  # <- partial_of_a_partial
-    stage = functools.partial(lambda scale, x: scale @ x, cube())  # <- partial_in_a_closure
+    def with_a_keyword(x, *, scale={"a": cube()}):  # noqa: B006, B008
+        return scale["a"] @ x
+
+    product = lambda x, *, scale: scale @ x  # noqa: E731
+    inner = functools.partial(lambda a, b, x: a * (b @ x), 2.0)
+    stage = functools.partial(lambda scale, x: scale @ x, cube())
     return {
-        "default": Held(
-            lambda x, scale=cube(): scale @ x,  # <- default  # noqa: B008
-            "default of scale",
-            "scale",
-        ),
+        "default": Held(with_a_default, "default of scale", "scale"),
         "default_of_a_keyword": Held(with_a_keyword, "default of scale['a']", "scale"),
         "partial_of_a_keyword": Held(
             functools.partial(product, scale=cube()), "partial argument scale", "scale"
         ),
         "partial_of_a_partial": Held(functools.partial(inner, cube()), "partial argument b", "b"),
         "partial_of_jax": Held(
-            jax.tree_util.Partial(lambda scale, x: scale[0] @ x, [cube()]),  # <- partial_of_jax
+            jax.tree_util.Partial(lambda scale, x: scale[0] @ x, [cube()]),
             "partial argument scale[0]",
             "scale",
         ),
@@ -161,18 +168,15 @@ def functions_in_closures(matrix):
     """Return functions with the array in their closure, or in the closure of a called function."""
 
     def apply(x):
-        return matrix @ x  # <- function_in_a_closure
+        return matrix @ x
 
     def doubled(fn):
         return functools.wraps(fn)(lambda x: 2.0 * fn(x))
 
-    stages = {"last": lambda x: matrix @ x}  # <- function_in_a_container
-    function = lambda x: matrix @ x  # <- static_callable  # noqa: E731
+    stages = {"last": lambda x: matrix @ x}
+    function = lambda x: matrix @ x  # noqa: E731
     run = jax.jit(lambda f, x: f(x), static_argnums=0)
-    gradient = jax.grad(lambda s: (matrix @ (s * jnp.ones(3))).sum())  # <- jit_of_vmap_of_grad
-    rows = jax.sharding.PartitionSpec("rows")
-    mesh = jax.make_mesh((1,), ("rows",), axis_types=(jax.sharding.AxisType.Auto,))
-    over_rows = functools.partial(jax.shard_map, mesh=mesh, in_specs=rows, out_specs=rows)
+    gradient = jax.grad(lambda s: (matrix @ (s * jnp.ones(3))).sum())
     held = {
         "function_in_a_closure": ("closure of apply: matrix", lambda x: 2.0 * apply(x)),
         "function_in_a_container": (
@@ -180,9 +184,8 @@ def functions_in_closures(matrix):
             lambda x: stages["last"](x),
         ),
         "static_callable": ("closure of function: matrix", lambda x: run(function, x)),
-        "decorated": ("matrix", doubled(lambda x: matrix @ x)),  # <- decorated
+        "decorated": ("matrix", doubled(lambda x: matrix @ x)),
         "jit_of_vmap_of_grad": ("matrix", jax.jit(jax.vmap(gradient))),
-        "shard_map": ("matrix", over_rows(lambda x: matrix @ x)),  # <- shard_map
     }
     return {name: Held(fn, path, "matrix") for name, (path, fn) in held.items()}
 
@@ -190,39 +193,29 @@ def functions_in_closures(matrix):
 def changed_while_traced(matrix, transposed):
     """Return functions that make their captured array from another array during the trace."""
     return {
-        "copied_while_traced": Held(
-            lambda x: matrix.copy() @ x,  # <- copied_while_traced
-            *("matrix", "matrix", "equal"),
-        ),
-        "made_while_traced": Held(
-            lambda x: (matrix + 1.0) @ x,  # <- made_while_traced
-            *("", "", "unknown"),
-        ),
+        "copied_while_traced": Held(lambda x: matrix.copy() @ x, "matrix", "matrix", "equal"),
+        "made_while_traced": Held(lambda x: (matrix + 1.0) @ x, "", "", "unknown"),
         "transposed_while_traced": Held(
-            lambda x: transposed.T @ x,  # <- transposed_while_traced
-            *("transposed", "transposed", "view"),
+            lambda x: transposed.T @ x, "transposed", "transposed", "view"
         ),
     }
 
 
-_module = types.ModuleType("module_of_tables")
-_module.CUBE = cube()  # pyright: ignore[reportAttributeAccessIssue]
-sys.modules["module_of_tables"] = _module
+MODULE: Any = types.ModuleType("module_of_tables")
+MODULE.CUBE = cube()
+sys.modules["module_of_tables"] = MODULE
 
 
 def import_in_the_body(x):
     import module_of_tables  # pyright: ignore
 
-    return module_of_tables.CUBE @ x  # <- module_imported_in_the_body
+    return module_of_tables.CUBE @ x
 
 
 HELD |= closures() | defaults_and_partials() | functions_in_closures(cube())
 HELD |= changed_while_traced(np.array(HOST), np.array(HOST.T))
 HELD |= {
-    "attribute_of_a_module": Held(
-        lambda x: _module.CUBE @ x,  # <- attribute_of_a_module  # pyright: ignore
-        *("_module.CUBE", "CUBE"),
-    ),
+    "attribute_of_a_module": Held(lambda x: MODULE.CUBE @ x, "MODULE.CUBE", "CUBE"),
     "module_imported_in_the_body": Held(import_in_the_body, "module_of_tables.CUBE", "CUBE"),
 }
 
@@ -234,7 +227,7 @@ with contextlib.suppress(ImportError):
         name: str = eqx.field(static=True, default="layer")
 
         def __call__(self, x):
-            return self.weight @ x  # <- equinox
+            return self.weight @ x
 
     def equinox_situations(layer, layers):
         return {
@@ -249,7 +242,3 @@ with contextlib.suppress(ImportError):
         }
 
     HELD |= equinox_situations(Layer(cube()), [Layer(cube())])
-
-    def equinox_jit_of_a_module():
-        """Return a function that passes the module's arrays as arguments."""
-        return eqx.filter_jit(Layer(cube()))

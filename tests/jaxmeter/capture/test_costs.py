@@ -2,8 +2,6 @@
 
 import dataclasses
 import itertools
-import subprocess
-import sys
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxmeter
-from jaxmeter import Audit, Calibration
+from jaxmeter import Audit
 from jaxmeter._capture import calibration
 
 DRAW = np.random.default_rng(0).normal
@@ -101,14 +99,14 @@ def clock(steps):
 @pytest.fixture
 def tiny(monkeypatch):
     """Make calibrating short."""
-    monkeypatch.setattr(calibration, "_MEGABYTES", 1)
+    monkeypatch.setattr(calibration, "_MEGABYTES", 2)
     monkeypatch.setattr(calibration, "_ROUNDS", 3)
 
 
 def calibrated():
     # The first compile does not count. Then the program with the array and the program without
-    # it alternate. The median of their differences is 0.64 s.
-    return jaxmeter.calibrate(clock=clock([9.0, 0.8, 0.2, 0.74, 0.1, 5.0, 0.1]))
+    # it alternate. The median of their differences is 1.28 s. A negative difference counts as 0.
+    return jaxmeter.calibrate(clock=clock([9.0, 0.1, 0.2, 1.38, 0.1, 9.9, 0.1]))
 
 
 def test_a_calibration_is_the_median_difference_for_each_megabyte_and_changes_no_option(tiny):
@@ -116,14 +114,9 @@ def test_a_calibration_is_the_median_difference_for_each_megabyte_and_changes_no
     made = calibrated()
     assert getattr(jax.config, "jax_enable_compilation_cache") == before  # noqa: B009
     assert made.seconds_per_megabyte == pytest.approx(0.64)
-    assert made.samples_seconds_per_megabyte == pytest.approx((0.6, 0.64, 4.9))
+    assert made.samples_seconds_per_megabyte == pytest.approx((0.0, 0.64, 4.9))
     assert made.seconds(5e6) == pytest.approx(3.2)
     assert (made.jax, made.backend) == (jax.__version__, jax.default_backend())
-
-
-def test_a_calibration_is_zero_if_embedding_takes_no_time(tiny):
-    made = jaxmeter.calibrate(clock=clock([1.0] * 6 + [2.0]))
-    assert made.seconds_per_megabyte == 0.0
 
 
 def test_a_calibration_is_kept_for_this_machine_and_jax(tiny):
@@ -173,16 +166,3 @@ def test_an_audit_shows_the_cost_if_there_is_a_calibration(tiny):
     assert "in 1 constant, about 920 ms of every compile (large" in jaxmeter.table(audited)
     assert Audit.from_json(audited.to_json()) == audited
     assert "of every compile" not in jaxmeter.table(jaxmeter.audit(lambda x: x, X))
-
-
-def test_a_real_calibration_is_of_the_right_order(tmp_path):
-    # A separate process, because large arrays would raise the memory peaks of later tests.
-    file = tmp_path / "made.json"
-    code = (
-        "from jaxmeter import __main__ as command\n"
-        "from jaxmeter._capture import calibration\n"
-        "calibration._MEGABYTES, calibration._ROUNDS = 8, 3\n"
-        f"command.main(['calibrate', '--json', {str(file)!r}])\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=100)
-    assert 1e-5 < Calibration.from_json(file.read_text()).seconds_per_megabyte < 1.0
