@@ -1,12 +1,14 @@
 """Fixtures of cases, modules and failures."""
 
 import itertools
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from jaxmeter import BenchmarkCase, Record
+from jaxmeter._workers.worker import work
 from tests.jaxmeter.compare.draws import draw
 
 HERE = str(Path(__file__).parent)
@@ -28,6 +30,13 @@ def case():
         return BenchmarkCase(f"tests/{function}", f"{module}:{function}", **fields)
 
     return make
+
+
+@pytest.fixture
+def worked(case, monkeypatch):
+    """Return a function that measures a case in this process, as a worker does."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    return lambda function, **fields: work(case(function, **fields))
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 import math
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +11,7 @@ import jax
 import pytest
 
 import jaxmeter
-from jaxmeter import Record, run_case
-from jaxmeter._workers.processes import in_worker
+from jaxmeter import host_environment, run_case
 
 TARGETS = str(Path(__file__).parents[1])
 
@@ -44,19 +44,6 @@ def test_a_worker_profiles_a_compile_if_asked_and_names_files_by_their_path(clos
     assert seconds == sorted(seconds, reverse=True)
     assert 0 < sum(seconds) <= profile.seconds
     assert {line.source.rpartition(":")[0] for line in profile.lines} == {"meter_targets.py"}
-
-
-@pytest.mark.skipif(
-    jax.__version_info__ < (0, 8), reason="JAX 0.7 fails to lower in simplified mode"
-)
-def test_simplified_constants_show_as_hidden_arguments(case):
-    env = {"JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS": "1"}
-    record = run_case(case("matrix", params={"size": 40}, env=env))
-    assert record.status == "ok"
-    assert record.constants.captured_bytes == record.constants.hidden_argument_bytes == 12800
-    assert record.constants.embedded_bytes == 0
-    assert record.environment is not None
-    assert record.environment.jax_options["jax_use_simplified_jaxpr_constants"] is True
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system binds no process")
@@ -102,16 +89,9 @@ def test_a_persistent_cache_hit_is_rejected_and_the_program_is_the_same_in_every
     assert (second.counts.compiles_count, second.counts.cache_hits_count) == (0, 1)
 
 
-def test_a_function_that_was_compiled_before_is_rejected(case, failure_of):
-    failure = failure_of(run_case(case("called_before_measured")), "rejected")
+def test_a_function_that_was_compiled_before_is_rejected(worked, failure_of):
+    failure = failure_of(worked("called_before_measured"), "rejected")
     assert (failure.phase, failure.kind) == ("compile", "AlreadyCompiled")
-
-
-def test_a_worker_that_cannot_read_its_case_sends_no_record():
-    task = Record("no case", "ok")
-    ended = in_worker("jaxmeter._workers.worker", task, {}, 100.0)
-    assert (ended.exit_code, ended.answer) == (1, None)
-    assert "BenchmarkCase.from_json: " in ended.printed
 
 
 def test_a_file_that_measures_itself_without_a_guard_is_refused(tmp_path):
@@ -124,3 +104,14 @@ def test_a_file_that_measures_itself_without_a_guard_is_refused(tmp_path):
     )
     done = subprocess.run([sys.executable, file], capture_output=True, text=True, timeout=60)
     assert "put this call below `if __name__" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("variable", "name"),
+    [(" ci-runner ", "ci-runner"), *((empty, platform.node()) for empty in (None, "", "  "))],
+)
+def test_the_host_has_the_name_in_the_variable_or_of_the_system(variable, name, monkeypatch):
+    monkeypatch.delenv("JAXMETER_HOST", raising=False)
+    if variable is not None:
+        monkeypatch.setenv("JAXMETER_HOST", variable)
+    assert host_environment().machine == name
