@@ -63,6 +63,7 @@ def test_rows_sum_to_the_elapsed_time_and_most_have_a_line(profile):
     assert known == pytest.approx(profile.attributed_share * total, rel=1e-6)
     assert 0 < profile.measured_share < profile.attributed_share <= 1
     assert any(not row.source and row.basis == "unattributed" for row in profile.rows)
+    assert CompileProfile.from_json(profile.to_json()) == profile
 
 
 class RecordingSampler(Sampler):
@@ -98,7 +99,7 @@ def test_a_program_that_handles_the_signal_keeps_its_handler_and_gets_no_samples
 
     before = signal.signal(signal.SIGURG, handler)
     try:
-        assert not sampled(RecordingSampler())
+        assert not sampled(RecordingSampler(), traces=5)
         assert signal.getsignal(signal.SIGURG) is handler
     finally:
         signal.signal(signal.SIGURG, before)
@@ -107,7 +108,7 @@ def test_a_program_that_handles_the_signal_keeps_its_handler_and_gets_no_samples
 def test_an_event_loop_that_waits_for_signals_is_not_woken():
     async def traced():
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: None)
-        return sampled(RecordingSampler())
+        return sampled(RecordingSampler(), traces=5)
 
     assert not asyncio.run(traced())
 
@@ -154,10 +155,6 @@ def test_constant_folding_has_its_line(profile):
     assert profile.passes["constant_folding"] == pytest.approx(
         profile.stage_seconds("constant folding")
     )
-
-
-def test_a_profile_round_trips_through_json(profile):
-    assert CompileProfile.from_json(profile.to_json()) == profile
 
 
 @pytest.mark.cpu
@@ -211,8 +208,7 @@ def test_jitted_functions_cases_and_shapes_are_profiled():
 def test_the_persistent_cache_is_not_used_and_stays_enabled(tmp_path):
     jax.config.update("jax_compilation_cache_dir", str(tmp_path))
     try:
-        for _ in range(2):
-            assert profiled(lambda x: x + 1.0, X).kernels
+        assert profiled(lambda x: x + 1.0, X).kernels
         assert not list(tmp_path.iterdir())
         assert jax.config.jax_enable_compilation_cache  # type: ignore[attr-defined]
     finally:
