@@ -63,16 +63,18 @@ def measured(both, effort, swapped=False):
     return records, ComparedProcess(*records, swapped=swapped, **found)
 
 
-def test_both_are_measured_interleaved_in_one_process():
-    both, _ = pair(Case(lambda x: x + 1.0, (X,)), Case(lambda x: TABLE[:3] * x, (X,)))
+def test_both_are_measured_interleaved_in_one_process_and_further_calls_count_their_retraces():
+    calls = [((jnp.ones(n),), {}) for n in (3, 4, 4, 5)]
+    cases = Case(lambda x: TABLE[:3] * x, (X,)), Case(lambda x: x + 1.0, (X,))
+    both, _ = pair(*cases, calls=(calls[:1], calls))
     effort = Effort(turns=7, turn_seconds=3e-3, steady_seconds=100.0, compiles=2)
     (a, b), found = measured(both, effort)
     compiles = found.a_compiles, found.b_compiles
     assert len(a.samples_seconds) == len(b.samples_seconds) == 7
     assert [len(side) for side in compiles] == [2, 2]
     assert all(one.compile_seconds == pytest.approx(1e-3) for side in compiles for one in side)
-    assert (a.constants.captured_bytes, b.constants.captured_bytes) == (0, 56)
-    assert a.counts.traces_count == b.counts.traces_count == 1
+    assert (a.constants.captured_bytes, b.constants.captured_bytes) == (56, 0)
+    assert (a.counts.traces_count, b.counts.traces_count) == (1, 3)  # with the further calls
     assert a.phases.first_call_seconds is not None and b.memory.peak_rss_bytes is not None
 
 
@@ -90,13 +92,6 @@ def test_turns_end_in_time_but_at_least_five_are_taken():
     both, _ = pair(Case(lambda x: x + 1.0, (X,)), Case(lambda x: x + 2.0, (X,)))
     (a, _), found = measured(both, Effort(turns=99, steady_seconds=1e-9, compiles=0))
     assert len(a.samples_seconds) == 5 and found.a_compiles == found.b_compiles == ()
-
-
-def test_further_calls_count_their_retraces():
-    calls = [((jnp.ones(n),), {}) for n in (3, 4, 4, 5)]
-    both, _ = pair(*(Case(lambda x: x + 1.0, (X,)) for _ in "ab"), calls=(calls[:1], calls))
-    (a, b), _ = measured(both, QUICK)
-    assert (a.counts.traces_count, b.counts.traces_count) == (1, 3)
 
 
 @pytest.mark.parametrize("swapped", [False, True])
@@ -129,18 +124,16 @@ def test_functions_that_captured_other_values_differ():
     assert found.answers.max_difference == 1.0
 
 
-def test_answers_of_functions_with_different_programs_are_compared():
-    both, _ = pair(Case(lambda x: x * 2.0, (X,)), Case(lambda x: x + x, (X,)))
-    _, found = measured(both, QUICK)
+@pytest.mark.parametrize("swapped", [False, True])
+def test_donated_arguments_are_there_in_every_call_and_answers_of_other_programs_are_compared(
+    swapped,
+):
+    donating = Case(lambda x: x * 2.0, (X + 0.0,), jit_options={"donate_argnums": 0})
+    both, _ = pair(donating, Case(lambda x: x + x, (X,)))
+    (a, _), found = measured(both, QUICK, swapped)
+    assert len(a.samples_seconds) == 5
     assert found.answers is not None
     assert found.answers.a_fingerprint == found.answers.b_fingerprint
-
-
-def test_donated_arguments_are_there_in_every_call():
-    donating = Case(lambda x: x + 1.0, (X + 0.0,), jit_options={"donate_argnums": 0})
-    both, _ = pair(donating, Case(lambda x: x + 1.0, (X,)))
-    (a, _), _ = measured(both, QUICK)
-    assert len(a.samples_seconds) == 5
 
 
 def test_a_retrace_in_a_steady_state_call_is_an_error_of_its_function(never_the_same):
@@ -170,23 +163,16 @@ def test_a_function_of_the_running_script_is_named_by_its_file(tmp_path, monkeyp
     assert again is not step and again(2.0) == 5.0
 
 
-@pytest.fixture(scope="module")
-def differing(tmp_path_factory):
-    """Compare two very different functions; return exit code, comparison and Markdown file."""
-    folder = tmp_path_factory.mktemp("compared")
-    files = ["--json", str(folder / "c.json"), "--markdown", str(folder / "c.md")]
+def test_fresh_processes_find_every_difference_and_keep_samples_and_environment(
+    tmp_path, monkeypatch
+):
+    monkeypatch.syspath_prepend(HERE)
+    monkeypatch.chdir(tmp_path)
     targets = ["compared_targets:step", "compared_targets:more", "-a", "f32[4000]"]
-    sys.path.insert(0, HERE)
-    try:
-        code = main(["compare", *targets, "--processes", "2", *files])
-    finally:
-        sys.path.remove(HERE)
-    return code, Comparison.from_json((folder / "c.json").read_bytes()), (folder / "c.md")
-
-
-def test_fresh_processes_find_every_difference(differing):
-    code, found, written = differing
-    assert code == 1 and found.verdict == "different"
+    files = ["--json", "c.json", "--markdown", "c.md"]
+    assert main(["compare", *targets, "--processes", "2", *files]) == 1
+    found = Comparison.from_json((tmp_path / "c.json").read_bytes())
+    assert found.verdict == "different"
     differences = {one.quantity for one in found.differences}
     assert {"constants.captured_bytes", "counts.traces_count", "program.hlo_fingerprint"} <= (
         differences
@@ -195,17 +181,15 @@ def test_fresh_processes_find_every_difference(differing):
     assert exact["constants.captured_bytes"] == ((0,), (4096,))
     assert exact["counts.traces_count"] == ((2,), (3,))
     assert {"constants.captured_fingerprint", "answers.bits"} <= differences
-    assert written.read_text().startswith("### step -> more: different in ")
-
-
-def test_each_process_keeps_its_samples_and_its_environment(differing):
-    _, found, _ = differing
+    written = (tmp_path / "c.md").read_text()
+    assert written.startswith("### step -> more: different in ")
     assert [process.swapped for process in found.processes] == [False, True]
     for process in found.processes:
         assert len(process.a.samples_seconds) == len(process.b.samples_seconds) >= 5
         assert len(process.a_compiles) == len(process.b_compiles) >= 1
-        assert process.b.environment.jax == jax.__version__
-        assert process.b.environment.jax_options["jax_enable_compilation_cache"] is False
+        environment = process.b.environment
+        assert environment is not None and environment.jax == jax.__version__
+        assert environment.jax_options["jax_enable_compilation_cache"] is False
     assert {one.quantity for one in found.timings} == {
         *("steady_seconds", "trace_seconds", "lower_seconds", "compile_seconds")
     }
@@ -216,8 +200,6 @@ def test_each_process_keeps_its_samples_and_its_environment(differing):
     ("target", "kind", "phase", "status"),
     [
         ("compared_targets:broken", "ZeroDivisionError", "trace", "failed"),
-        ("compared_targets:leaves", "Exit", "trace", "failed"),
-        ("broken_target:any", "ModuleNotFoundError", "import", "failed"),
         ("hanging_target:any", "Timeout", "import", "timeout"),
     ],
 )
@@ -225,7 +207,7 @@ def test_a_failure_is_recorded_with_its_phase(target, kind, phase, status, failu
     # The failing function goes first, so that the other function is not measured.
     sides = (Side(target, arg=("f32[3]",)), Side("compared_targets:step", arg=("f32[3]",)))
     env = {"METER_TEST_PIDS": str(tmp_path / "pids")}
-    seconds = 9.0 if status == "timeout" else 100.0
+    seconds = 7.0 if status == "timeout" else 100.0
     found = compare(*sides, path=PATH, env=env, timeout_seconds=seconds)
     assert found.verdict == "failed" and len(found.processes) == 1
     assert Comparison.from_json(found.to_json()) == found

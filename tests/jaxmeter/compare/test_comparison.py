@@ -10,7 +10,6 @@ from jaxmeter import (
     Comparison,
     Constants,
     Criteria,
-    Environment,
     Failure,
     JaxmeterError,
     Memory,
@@ -20,6 +19,7 @@ from jaxmeter import (
     compare_processes,
     compare_records,
     compare_times,
+    host_environment,
     markdown,
     seconds_text,
     table,
@@ -32,11 +32,6 @@ from tests.jaxmeter.compare.draws import draw, rounds
 pytestmark = pytest.mark.usefixtures("same_draws")
 
 
-ENVIRONMENT = Environment(
-    *("3.11", "0.10.2", None, None, "0", "", "", None, None, None, "cpu", "cpu", 1, "", "")
-)
-
-
 def record(seconds=1.0, *, name="step", jax="0.10.2", fingerprint="f", captured=0, temp=8):
     return Record(
         name,
@@ -46,7 +41,7 @@ def record(seconds=1.0, *, name="step", jax="0.10.2", fingerprint="f", captured=
         constants=Constants(captured_bytes=captured),
         program=Program(flops=2.0, hlo_fingerprint=fingerprint),
         memory=Memory(temp_bytes=temp, peak_rss_bytes=int(draw.integers(10**9))),
-        environment=dataclasses.replace(ENVIRONMENT, jax=jax),
+        environment=dataclasses.replace(host_environment(), jax=jax),
     )
 
 
@@ -71,26 +66,22 @@ def test_programs_of_two_versions_of_jax_are_not_compared():
     assert exact == () and timings
 
 
-def test_a_quantity_that_varies_between_processes_is_inconclusive():
-    varying = [record(fingerprint=text) for text in "fgf"]
-    found = {one.quantity: one for one in compare_exact(varying, [record(fingerprint="g")] * 3)}
-    assert found["program.hlo_fingerprint"].verdict == "inconclusive"
-    assert found["program.hlo_fingerprint"].a == ("f", "g")
-    (other,) = (
-        one
-        for one in compare_exact(varying, [record(fingerprint="h")] * 3)
-        if one.verdict == "different"
-    )
-    assert "is never the same" in other.reason
-
-
-def test_a_quantity_that_never_repeats_does_not_differ_from_itself():
-    a, b = ([record(fingerprint=text) for text in texts] for texts in ("fgh", "ijk"))
-    (found,) = (one for one in compare_exact(a, b) if one.quantity.endswith("hlo_fingerprint"))
-    assert found.verdict == "inconclusive"
-    (same,) = (one for one in compare_exact(a, a) if one.quantity.endswith("hlo_fingerprint"))
-    reason = "equal in each process, but varies from process to process"
-    assert (same.verdict, same.reason) == ("same", reason)
+@pytest.mark.parametrize(
+    ("a", "b", "verdict", "reason"),
+    [
+        ("fgf", "ggg", "inconclusive", "varies from process to process"),
+        ("fgf", "hhh", "different", "is never the same"),
+        ("fgh", "ijk", "inconclusive", "varies from process to process"),
+        ("fgh", "fgh", "same", "equal in each process, but varies from process to process"),
+    ],
+)
+def test_a_quantity_that_varies_between_processes_differs_only_if_it_is_never_the_same(
+    a, b, verdict, reason
+):
+    sides = ([record(fingerprint=text) for text in texts] for texts in (a, b))
+    (found,) = (one for one in compare_exact(*sides) if one.quantity.endswith("hlo_fingerprint"))
+    assert found.verdict == verdict and reason in found.reason
+    assert found.a == tuple(dict.fromkeys(a))
 
 
 def test_quantities_that_one_function_lacks_are_left_out():

@@ -88,14 +88,6 @@ def test_a_quarter_can_be_trimmed_of_any_number_of_rounds(processes):
     assert 0 < timing.low < timing.ratio < timing.high < math.inf
 
 
-def test_differences_below_the_minimum_effect_are_not_reported():
-    def small():
-        return draw.normal(math.log1p(0.02), 0.001, 6)
-
-    assert different_count(200, small) == 0
-    assert different_count(200, small, minimum_effect=0.01) == 200
-
-
 @pytest.mark.parametrize("effect", [0.1, -0.1])
 def test_ten_percent_are_found_through_two_percent_of_noise(effect):
     assert different_count(300, lambda: draw.normal(math.log1p(effect), 0.02, 6)) > 0.95 * 300
