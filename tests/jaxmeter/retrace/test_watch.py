@@ -2,7 +2,6 @@
 
 import functools
 import os
-import sys
 import threading
 
 import jax
@@ -13,10 +12,6 @@ import jaxmeter
 from jaxmeter import Watched
 
 X = jnp.ones(3)
-
-
-def line():
-    return sys._getframe(1).f_lineno
 
 
 def own(watched):
@@ -90,15 +85,14 @@ def test_calls_of_one_function_have_causes_and_lines():
     with jaxmeter.watch() as watched:
         jitted(X, n=2)
         for n in (2, 3, 2):
-            at = line() + 1
             jitted(X, n=n)
         jitted(jnp.ones(4), n=3)
     seen = own(watched)["squared"]
     assert (seen.traces_count, seen.compiles_count, seen.objects_count) == (3, 3, 1)
     assert texts(seen) == ["static value of n: 2 -> 3", "shape of x: (3,) -> (4,)"]
-    (place,) = (place for place in seen.places if place.line == at)
+    # The text comes from the file, at the line of the place.
+    (place,) = (place for place in seen.places if place.text == "jitted(X, n=n)")
     assert (place.file, place.traces_count, place.compiles_count) == (__file__, 1, 1)
-    assert place.text == "jitted(X, n=n)"
     assert seen.trace_seconds > 0 and seen.compile_seconds > 0
 
 
@@ -128,17 +122,6 @@ def test_another_transformation_of_a_function_is_not_the_function_made_again():
         jax.jit(jax.grad(added))(1.0)
     seen = own(watched)["added"]
     assert (seen.traces_count, seen.objects_count, seen.causes) == (3, 3, ())
-
-
-def test_only_the_changed_static_value_of_equinox_is_named():
-    eqx = pytest.importorskip("equinox")
-    scaled = eqx.filter_jit(lambda x, factor, other: x * factor + other)
-    with jaxmeter.watch() as watched:
-        scaled(X, 2.0, 1.0)
-        scaled(X, 3.0, 1.0)
-    (cause,) = own(watched)["<lambda>"].causes
-    assert (cause.kind, cause.before, cause.now) == ("static number", "2.0", "3.0")
-    assert cause.suggestion.startswith("pass factor as an array, jnp.asarray(factor)")
 
 
 def test_threads_are_watched_too():
