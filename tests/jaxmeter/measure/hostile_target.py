@@ -224,6 +224,15 @@ def forks_and_the_parent_leaves():
     time.sleep(600)
 
 
+@attack("Exit", "code 0")
+def forks_and_leaves_after_its_child():
+    """Let the child go on; it raises `GaveUp`, but must not report this."""
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        os._exit(0)
+
+
 @attack()
 def leaves_processes_of_every_kind():
     leave_child(FLOOD)

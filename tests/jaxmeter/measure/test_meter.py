@@ -94,8 +94,7 @@ def test_seconds_spent_running_land_in_the_runs_alone():
 
 
 @pytest.mark.parametrize(
-    ("max_seconds", "taken"),
-    [(None, 10), (100.0, 10), (6.0, 7), (5.5, 6), (0.001, 3)],
+    ("max_seconds", "taken"), [(None, 10), (100.0, 10), (6.0, 7), (5.5, 6), (0.001, 3)]
 )
 def test_sampling_stops_when_the_time_is_spent_but_not_before_three(max_seconds, taken):
     now = [0.0]
@@ -117,16 +116,19 @@ def test_no_garbage_is_collected_within_a_sample_and_collection_comes_back():
     assert gc.isenabled()
 
 
-def test_making_the_arguments_is_not_timed_and_only_one_answer_is_alive():
+def test_waiting_is_timed_but_making_arguments_is_not_and_only_one_answer_is_alive():
     now, living, noted = [0.0], set(), []
     numbers = itertools.count()
 
     class Answer:
         def __init__(self):
-            now[0] += 3.0
+            now[0] += 1.0
             self.number = next(numbers)
             living.add(self.number)
             assert len(living) == 1
+
+        def block_until_ready(self):
+            now[0] += 2.0
 
         def __del__(self):
             living.discard(self.number)
