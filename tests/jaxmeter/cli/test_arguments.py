@@ -42,8 +42,6 @@ def test_shapes_on_the_command_line_are_arguments(module, capsys):
     arguments = ["audit", f"{name}:step", "-a", "f64[10]", "-a", "scale=3.0"]
     assert main([*arguments, "--threshold", "100"]) == 1
     printed = capsys.readouterr().out
-    row = next(line for line in printed.splitlines() if line.startswith("  large "))
-    assert row.split()[1:] == ["weights", "float64[20,", "10]", "1,600", "embedded", "once"]
     assert f"{name}.py:12 used in step: return scale * jnp.tanh(weights @ x)" in printed
     assert "give step an argument weights" in printed
     assert main(arguments) == 0
@@ -122,17 +120,6 @@ def test_texts_and_tuples_are_written_as_in_json_or_python():
         parse_arguments(["mode=fast"])
 
 
-@pytest.mark.parametrize("text", ["object[3]", "U10[3]"])
-def test_types_that_jax_lacks_are_refused(text):
-    with pytest.raises(JaxmeterError, match="JAX has no arrays of this type"):
-        parse_arguments([text])
-
-
-def test_a_dictionary_with_an_unhashable_key_is_refused():
-    with pytest.raises(JaxmeterError, match="give a type and shape"):
-        parse_arguments(["n={[]: 1}"])
-
-
 def test_static_names_of_a_case_are_kept():
     case = Case(lambda x, mode, n: x, (1.0,), jit_options={"static_argnames": "mode"})
     assert static_options(case.fn, ["n"], case.jit_options)["static_argnames"] == ("mode", "n")
@@ -187,7 +174,6 @@ def test_a_file_in_any_folder_can_be_a_target_and_is_run_once(module, audited, t
     [
         # The target.
         ("audit {}", "give 'package.module:function' or 'file.py:function'"),
-        ("retraces {}", "retraces: got target="),
         ("diff {} {}:step -a f64[3]", "diff: got target="),
         ("compare {} {}:step", "compare: got target="),
         ("audit {}:absent -a 1.0", "has no absent; name a function of that module"),
@@ -195,10 +181,11 @@ def test_a_file_in_any_folder_can_be_a_target_and_is_run_once(module, audited, t
         ("diff absent.json {}:step -a f64[3]", "give a file that jaxmeter diff --save wrote"),
         # Its arguments.
         ("audit {}:step", "got no arguments for"),
-        ("diff {}:step {}:step", "diff: got no arguments for"),
-        ("memory {}:step", "memory: got no arguments for"),
         ("audit {}:alone", "which was called to make a case; give --arg f64[64,3]"),
         ("audit {}:step -a f99[3]", "give a type and shape such as f64[64,3]"),
+        ("audit {}:step -a object[3]", "JAX has no arrays of this type"),
+        ("audit {}:step -a U10[3]", "JAX has no arrays of this type"),
+        ("audit {}:step -a 'n={[]: 1}'", "give a type and shape"),
         ("audit {}:step -a some", "a number, true or false, a quoted string"),
         ("audit {}:step -a some", "for anything else use --npz, --pickle or jaxmeter_arguments"),
         ("audit {}:step -a x=f64[3] -a f64[3]", "give positional arguments first"),
@@ -209,28 +196,21 @@ def test_a_file_in_any_folder_can_be_a_target_and_is_run_once(module, audited, t
         ("audit {}:case -p sze=4", "got the parameter sze for {}:case, which takes size, factor"),
         ("audit {}:alone -p n=4", "got the parameter n for {}:alone, which takes no arguments"),
         ("audit {}:step -p n=3 -a f64[3]", "got --param n=3 and --arg; the two cannot"),
-        ("memory {}:case -p size=3 --no-args", "got --param size=3 and --no-args; the two cannot"),
         # Static arguments, calls.
         ("diff {}:step {}:step -a f64[] --static m", "got 'm', but step takes x, scale"),
         ("memory {}:jitted -a f64[] --static n", "already jitted; give them to"),
-        ("retraces {}:step -c f64[] --static m", "--static: got 'm', but step takes"),
         ("retraces {}:step", "got no calls for"),
         ("retraces {}:step -c some", "--call: got 'some'; give a type and shape"),
         ("retraces {}:step -c some", "for anything else use jaxmeter_calls(name)"),
         ('retraces {}:step -c "f64[3] \'n"', "close all quotation marks"),
         ("retraces {}:step -c 'n=1 f64[3]'", "--call: got 'f64[3]' after a named argument"),
         # Other options.
-        ("audit {}:step -a f64[10] --threshold -1", "got threshold_bytes=-1"),
         ("audit {}:step -a f64[10] --json - --markdown -", "give one of them a file"),
         ("audit {}:step -a f64[10] --json absent/a", "give a writable path"),
         ("diff {}:case {}:case --save absent/a", "give a writable path"),
         # Measuring, which needs no command.
         ("{}:case --repeat 0", "got repeat=0"),
-        ("{}:case -p size", "--param: got 'size'; give NAME=VALUE"),
         ("{}:case -p size=[1]", "got params"),
-        ("{}:case -p sze=4", "got the parameter sze for {}:case, which takes size, factor"),
-        ("{}:absent", "has no absent; name a function of that module"),
-        ("{}:case --json - --markdown -", "give one of them a file"),
         (
             "{}",
             "got target='{}'; give 'package.module:function' or 'file.py:function', or a command: ",
