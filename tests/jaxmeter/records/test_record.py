@@ -20,7 +20,9 @@ FULL = Record(
     failure=jaxmeter.Failure("compile", "Timeout", "was in compile\nafter 8 s", "trace", "µ out"),
     phases=jaxmeter.Phases(0.1, 1 / 3, 2.0, None),
     setup_seconds=0.25,
-    samples_seconds=(0.1, 1 / 3, 5e-324, 1.7976931348623157e308),
+    samples_seconds=(
+        *(0.1, 1 / 3, -0.0, 5e-324, 1e22, 123456789.123456789, math.pi, 1.7976931348623157e308),
+    ),
     constants=jaxmeter.Constants(
         captured_bytes=1536,
         captured_count=1,
@@ -55,13 +57,6 @@ def test_a_record_comes_back_from_json_equal(record, indent):
     assert Record.from_json(text) == record
     assert Record.from_json(text.encode()) == record
     assert Record.from_json(text).to_json(indent=indent) == text
-
-
-def test_every_float_comes_back_bit_for_bit():
-    values = (0.1, 1 / 3, -0.0, 5e-324, 1e22, 123456789.123456789, math.pi)
-    record = dataclasses.replace(FULL, samples_seconds=values)
-    back = Record.from_json(record.to_json()).samples_seconds
-    assert [value.hex() for value in back] == [value.hex() for value in values]
 
 
 def test_nan_and_infinities_come_back_and_the_text_is_strict_json():
