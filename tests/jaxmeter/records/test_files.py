@@ -3,8 +3,6 @@
 import errno
 import os
 import socket
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -87,46 +85,19 @@ def temporary(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_folders_of_killed_processes_are_cleared_and_those_of_others_kept(temporary):
-    code = (
-        "import os, signal, sys, tempfile\n"
-        "tempfile.tempdir = sys.argv[1]\n"
-        "from jaxmeter._records.files import temporary_folder\n"
-        "with temporary_folder() as folder:\n"
-        "    (folder / 'held').mkdir()\n"
-        "    print(folder, flush=True)\n"
-        "    if sys.argv[2] == 'dies': os.kill(os.getpid(), signal.SIGKILL)\n"
-        "    sys.stdin.read()\n"
-    )
-    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-
-    def process(what):
-        return subprocess.Popen(
-            [sys.executable, "-P", "-c", code, str(temporary), what],
-            env=env,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    for name in ("jaxmeter-of-an-older-version", "other-abc.held"):
-        (temporary / name).mkdir()
+def test_old_folders_that_nobody_holds_are_cleared_and_others_are_kept(temporary):
+    left = temporary / "jaxmeter-left.held"  # as a killed process leaves it
+    kept = {"jaxmeter-of-an-older-version", "jaxmeter-young.held", "other-abc.held"}
+    for path in (left, *(temporary / name for name in kept)):
+        path.mkdir()
     (temporary / "jaxmeter-file.held").touch()
     (temporary / "jaxmeter-link.held").symlink_to(temporary / "other-abc.held")
-    with process("lives") as alive:
-        assert alive.stdout and alive.stdin
-        held = Path(alive.stdout.readline().strip())
-        with process("dies") as dead:
-            assert dead.stdout
-            left = Path(dead.stdout.readline().strip())
-        assert held.is_dir() and left.is_dir()
+    with temporary_folder() as held:
         for folder in (held, left):  # folders younger than a minute are kept
             os.utime(folder, (0, 0))
         with temporary_folder() as mine:
             assert mine.is_dir() and held.is_dir() and not left.exists()
         assert not mine.exists()
-        alive.stdin.close()
-    kept = {"jaxmeter-of-an-older-version", "other-abc.held"}
     assert {path.name for path in temporary.iterdir()} == {
         *kept,
         "jaxmeter-file.held",
