@@ -19,6 +19,11 @@ def step(w, x):
         return jnp.exp(jnp.sin(w @ x) * 2.0)
 
 
+@pytest.fixture(scope="module")
+def added():
+    return jaxmeter.diff(step, lambda w, x: jnp.tanh(step(w, x)), W, X)
+
+
 def changed(changes):
     return {change.name: (change.before, change.now) for change in changes}
 
@@ -49,20 +54,19 @@ def test_an_operation_that_the_compiler_removes_changes_only_the_jaxpr():
 
 
 @pytest.mark.cpu
-def test_an_added_operation_changes_every_count():
-    found = jaxmeter.diff(step, lambda w, x: jnp.tanh(step(w, x)), W, X)
-    assert found.same is False
-    assert changed(found.primitives) == {"tanh": (0, 1)}
-    assert changed(found.opcodes) == {"tanh": (0, 1)}
-    (line,) = found.lines
+def test_an_added_operation_changes_every_count(added):
+    assert added.same is False
+    assert changed(added.primitives) == {"tanh": (0, 1)}
+    assert changed(added.opcodes) == {"tanh": (0, 1)}
+    (line,) = added.lines
     assert line.before is None and line.line.file == "test_diff.py"
-    assert line.line.text.startswith("found = jaxmeter.diff(step, lambda w, x: jnp.tanh")
+    assert line.line.text.startswith("return jaxmeter.diff(step, lambda w, x: jnp.tanh")
     assert (line.equations_change, line.bytes_change) == (1, X.nbytes)
-    sizes = changed(found.sizes)
+    sizes = changed(added.sizes)
     assert sizes["jaxpr equations"] == (4, 5)
     assert sizes["HLO instructions"][1] - sizes["HLO instructions"][0] == 1
     assert "output bytes" not in sizes and "captured bytes" not in sizes
-    (fusion,) = found.fusions
+    (fusion,) = added.fusions
     assert fusion.kind == "changed"
     before, now = fusion.before[0], fusion.now[0]
     assert before.operations == ("sine layer/sin", "multiply layer/mul", "exponential layer/exp")
@@ -147,14 +151,13 @@ def test_different_versions_of_jax_are_shown():
 
 
 @pytest.mark.cpu
-def test_a_diff_renders_and_survives_json():
-    found = jaxmeter.diff(step, lambda w, x: jnp.tanh(step(w, x)), W, X)
-    assert ProgramDiff.from_json(found.to_json()) == found
-    text = jaxmeter.table(found)
+def test_a_diff_renders_and_survives_json(added):
+    assert ProgramDiff.from_json(added.to_json()) == added
+    text = jaxmeter.table(added)
     assert text.startswith("step -> <lambda>: different programs\n  quantity ")
     assert "  HLO: tanh              0    1  appeared" in text
     assert "      + sine, multiply, exponential, tanh -> f64[64] in layer" in text
-    markdown = jaxmeter.markdown(found)
+    markdown = jaxmeter.markdown(added)
     assert "| jaxpr: `tanh` | 0 | 1 | appeared |" in markdown
     rows = [line for line in markdown.splitlines() if line.startswith("| changed")]
     assert rows == [

@@ -24,8 +24,12 @@ def step(w, x):
     return jnp.sort(y.T, axis=0).sum()
 
 
-def test_the_largest_buffers_have_operation_and_named_scope():
-    use = jaxmeter.memory(step, W, W)
+@pytest.fixture(scope="module")
+def use():
+    return jaxmeter.memory(step, W, W)
+
+
+def test_the_largest_buffers_have_operation_and_named_scope(use):
     assert use.source == "assignment"
     arguments = {(one.scope, one.bytes) for one in use.buffers if one.kind == "argument"}
     assert arguments == {("w", BYTES), ("x", BYTES)}
@@ -36,8 +40,7 @@ def test_the_largest_buffers_have_operation_and_named_scope():
     assert sizes == sorted(sizes, reverse=True)
 
 
-def test_buffers_add_up_to_the_compilers_account():
-    use = jaxmeter.memory(step, W, W)
+def test_buffers_add_up_to_the_compilers_account(use):
     ends = [one.offset_bytes + one.bytes for one in use.buffers if one.offset_bytes is not None]
     assert use.memory.temp_bytes is not None
     assert BYTES <= max(ends) <= use.memory.temp_bytes
@@ -45,19 +48,19 @@ def test_buffers_add_up_to_the_compilers_account():
     assert total == use.memory.argument_bytes == 2 * BYTES
 
 
-def test_a_function_given_shapes_is_not_run():
+def test_a_function_given_shapes_is_not_run(use):
     shape = jax.ShapeDtypeStruct((200, 200), "float64")
-    use = jaxmeter.memory(step, shape, shape)
-    assert not use.ran and use.memory.peak_rss_bytes is None
-    assert use.memory.argument_bytes == 2 * BYTES
+    described = jaxmeter.memory(step, shape, shape)
+    assert not described.ran and described.memory.peak_rss_bytes is None
+    assert described.memory.argument_bytes == 2 * BYTES
     assert not jaxmeter.memory(step, W, W, run=False).ran
-    assert jaxmeter.memory(step, W, W).ran
+    assert use.ran
 
 
 @pytest.mark.skipif(memory.rss_bytes() is None, reason="the system reports no resident set")
-def test_the_peak_of_the_process_includes_the_run():
+def test_the_peak_of_the_process_includes_the_run(use):
     # test_accounting.py checks how much of a run's memory the peak includes.
-    memory = jaxmeter.memory(step, W, W).memory
+    memory = use.memory
     assert memory.peak_rss_bytes is not None and memory.baseline_rss_bytes is not None
     assert memory.compile_peak_rss_bytes is not None
     assert memory.peak_rss_bytes >= 0.9 * memory.baseline_rss_bytes > 0
@@ -178,13 +181,8 @@ def test_the_front_has_the_choices_that_no_other_beats_in_time_and_memory(monkey
     assert [point.params["n"] for point in tradeoff.points] == [4, 6, 2, 3, 1, 5]
     assert [point.params["n"] for point in tradeoff.front] == [4, 6, 1]
     assert [point.seconds for point in tradeoff.front] == [1.0, 2.0, 4.0]
-    fits = {size: tradeoff.best(size) for size in (5, 10, 500, 1e9)}
-    assert {size: point and point.params["n"] for size, point in fits.items()} == {
-        5: None,
-        10: 1,
-        500: 6,
-        1e9: 4,
-    }
+    best = [tradeoff.best(size) for size in (5, 10, 500, 1e9)]
+    assert [point and point.params["n"] for point in best] == [None, 1, 6, 4]
     assert tradeoff.points[-1].failure == "MemoryError: too large"
     assert Tradeoff.from_json(tradeoff.to_json()) == tradeoff
     lines = jaxmeter.table(tradeoff).splitlines()
@@ -212,8 +210,7 @@ def test_real_choices_are_measured():
     assert few.is_best
 
 
-def test_a_report_renders_and_survives_json():
-    use = jaxmeter.memory(step, W, W)
+def test_a_report_renders_and_survives_json(use):
     assert MemoryUse.from_json(use.to_json()) == use
     text = jaxmeter.table(use)
     rows = [line.split() for line in text.splitlines()]
