@@ -10,7 +10,6 @@ from jaxmeter import tables as jt
 CASE = Case(lambda x: x + 1.0, (jnp.ones(3),))
 
 
-@pytest.mark.parametrize("value", [None, 3, [1], {"a": 1}, jnp.ones(2)])
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -41,9 +40,10 @@ CASE = Case(lambda x: x + 1.0, (jnp.ones(3),))
         (lambda value: jt.save(value, "folder"), r"save: got tables=.* Mapping"),  # type: ignore
     ],
 )
-def test_an_argument_of_a_wrong_type_is_named(call, message, value):
-    with pytest.raises(JaxmeterError, match=f"(?s)^{message}"):
-        call(value)
+def test_an_argument_of_a_wrong_type_is_named(call, message):
+    for value in (None, 3, [1], {"a": 1}, jnp.ones(2)):
+        with pytest.raises(JaxmeterError, match=f"(?s)^{message}"):
+            call(value)
 
 
 def test_other_types_that_can_be_used_are_taken(tmp_path):

@@ -1,5 +1,7 @@
 """The table of choices of parameters: medians over processes, peaks, the Pareto front."""
 
+import types
+
 import jax
 import pytest
 
@@ -53,17 +55,11 @@ def test_a_choice_with_unknown_memory_does_not_exclude_other_choices():
 def test_the_memory_that_an_allocator_reserved_is_in_the_table(monkeypatch):
     assert jt.allocator_checks() == {}  # a CPU
 
-    class Gpu:
-        platform = "gpu"
-
-        def memory_stats(self):
-            return {"bytes_limit": 800, "bytes_in_use": 10, "pool_bytes": 600}
-
-    monkeypatch.setattr(jax, "local_devices", lambda: [Gpu()])
+    stats = {"bytes_limit": 800, "bytes_in_use": 10, "pool_bytes": 600}
+    gpu = types.SimpleNamespace(platform="gpu", memory_stats=lambda: stats)
+    monkeypatch.setattr(jax, "local_devices", lambda: [gpu])
     monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-    checks = jt.allocator_checks()
-    (row,) = jt.memory_table([jt.Point({}, [record(1.0, temp=1, checks=checks)])]).to_dict(
-        "records"
-    )
+    point = jt.Point({}, [record(1.0, temp=1, checks=jt.allocator_checks())])
+    (row,) = jt.memory_table([point]).to_dict("records")
     assert (row["limit_bytes"], row["reserved_bytes"]) == (800, 600)
     assert not row["is_preallocated"]
