@@ -32,7 +32,6 @@ FILE = str(Path(__file__))
         ("memory", [TARGET, "--rounds", "0"], 2, "--rounds: got '0'; give a whole number"),
         ("memory", [TARGET, "--vary", "chunk=2,2"], 2, "and each value once"),
         ("memory", [TARGET, "--arg", "f64[3]"], 2, "name a function that makes a Case"),
-        ("memory", [TARGET, "--no-args"], 2, "name a function that makes a Case"),
     ],
 )
 def test_bad_usage_has_a_message_and_an_exit_code(

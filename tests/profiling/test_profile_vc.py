@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::vcjax.UnresolvedWarning")
 
 SCRIPT = Path(profile_vc.__file__)
 USUAL = [
-    *("--case", "case_vc", "--op", "B", "--jit", "--repeat", "3"),
+    *("--case", "case_vc", "--op", "B", "--digits", "3", "--jit", "--repeat", "3"),
     *("--chunk-size", "auto", "--target-chunk-size", "auto"),
 ]
 
@@ -51,8 +51,8 @@ def test_the_record_and_the_trace_are_written_to_the_given_paths(tmp_path, capsy
     ("op", "arguments"),
     [
         ("B", ["--chunk-size", "8", "--target-chunk-size", "4", "--far-dtype", "float32"]),
-        ("B_int", ["--near-weights", "streamed", "--near-block-size", "4", "--digits", "3"]),
-        ("GradB", ["--near-weights", "float32", "--near-block-size", "2", "--digits", "3"]),
+        ("B_int", ["--near-weights", "streamed", "--near-block-size", "4"]),
+        ("GradB", ["--near-weights", "float32", "--near-block-size", "2"]),
         ("BOFF", ["--points", "5", "--distance", "0.2", "--chunk-size", "8"]),
         ("GradBOFF", ["--points", "3", "--distance", "0.3"]),
         ("GradX", ["--chunk-size", "16", "--no-half-period"]),
@@ -61,7 +61,7 @@ def test_the_record_and_the_trace_are_written_to_the_given_paths(tmp_path, capsy
 def test_every_operation_runs_with_its_options_and_checks_its_result(
     op, arguments, tmp_path, capsys
 ):
-    record = profiled(tmp_path, "--op", op, "--repeat", "1", *arguments)
+    record = profiled(tmp_path, "--op", op, "--repeat", "1", "--digits", "3", *arguments)
     assert record.phases.compile_seconds is None and len(record.samples_seconds) == 1
     assert "lower" not in capsys.readouterr().out  # not jitted: there are no phases
     assert record.checks["modes_error_relative" if op == "GradX" else "error_relative"] < 1
@@ -87,10 +87,7 @@ def test_every_option_of_the_operations_in_vcjax_can_be_given():
     [
         (["--case", "case_cv"], "--case: invalid choice: 'case_cv' (choose from"),
         (["--op", "gradC"], "--op: invalid choice: 'gradC' (choose from"),
-        (
-            ["--op", "GradB", "--far-dtype", "auto"],
-            "--far-dtype: the operation GradB has no such option",
-        ),
+        (["--op", "GradB", "--far-dtype", "auto"], "--far-dtype: the operation GradB has no such"),
         (["--points", "3"], "--points: the operation B has no such option"),
         (["--chunk-size", "0"], 'give "auto" or a whole number, 1 or more'),
         (["--target-chunk-size", "some"], 'give "auto" or a whole number, 1 or more'),
@@ -107,12 +104,11 @@ def test_bad_usage_is_one_line_and_exit_code_2(arguments, message, capsys):
     printed = capsys.readouterr()
     assert printed.out == ""
     assert message in printed.err and printed.err.count("\n") == 1
-    assert "Traceback" not in printed.err
 
 
 @pytest.mark.cpu
 def test_the_script_runs_by_path_from_anywhere_on_several_devices(tmp_path):
-    options = ["--devices", "2", "--repeat", "1", "--json", "record.json"]
+    options = ["--devices", "2", "--digits", "3", "--repeat", "1", "--json", "record.json"]
     command = [sys.executable, str(SCRIPT), *options]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
