@@ -10,15 +10,7 @@ import pytest
 
 from workshop import __main__ as command
 from workshop import course
-from workshop.course import (
-    EXERCISES,
-    SOLUTIONS,
-    Exercise,
-    Unsolved,
-    all_exercises,
-    expect,
-    load,
-)
+from workshop.course import EXERCISES, SOLUTIONS, Exercise, Unsolved, all_exercises, expect, load
 
 ROOT = EXERCISES.parents[1]
 
@@ -59,9 +51,13 @@ def test_the_hint_for_a_program_that_still_captures_the_corners_is_about_capturi
     assert problem.value.hint == 0
 
 
-def exercise_in(folder, monkeypatch, code):
+def write_answer(folder, answer):
+    (folder / "only.py").write_text(f'"""Find the answer."""\nANSWER = {answer}\n')
+
+
+def exercise_in(folder, monkeypatch, answer):
     """Make a course of one exercise, solved if ANSWER is 42; return the list of checked modules."""
-    (folder / "only.py").write_text(code)
+    write_answer(folder, answer)
     checks = []
 
     def check(module):
@@ -78,7 +74,7 @@ def exercise_in(folder, monkeypatch, code):
 def test_the_next_exercise_is_shown_with_its_problem_and_hints_on_request(
     tmp_path, monkeypatch, capsys
 ):
-    exercise_in(tmp_path, monkeypatch, '"""Find the answer."""\nANSWER = 41\n')
+    exercise_in(tmp_path, monkeypatch, "41")
     assert command.main([]) == 0
     shown = capsys.readouterr().out
     assert "Find the answer." in shown and "Not yet: ANSWER is 41" in shown
@@ -88,7 +84,8 @@ def test_the_next_exercise_is_shown_with_its_problem_and_hints_on_request(
 
 
 def test_a_task_that_the_participant_deleted_is_shown_by_a_command(tmp_path, monkeypatch, capsys):
-    exercise_in(tmp_path, monkeypatch, "ANSWER = 41\n")
+    exercise_in(tmp_path, monkeypatch, "41")
+    (tmp_path / "only.py").write_text("ANSWER = 41\n")
     command.main([])
     shown = capsys.readouterr().out
     assert "git show HEAD:workshop/exercises/" in shown and "Not yet: ANSWER is 41" in shown
@@ -96,16 +93,16 @@ def test_a_task_that_the_participant_deleted_is_shown_by_a_command(tmp_path, mon
 
 def test_printed_commands_are_quoted_for_a_shell(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "executable", "/a folder/python")
-    exercise_in(tmp_path, monkeypatch, '"""Find the answer."""\nANSWER = 41\n')
+    exercise_in(tmp_path, monkeypatch, "41")
     command.main([])
     assert "For a hint: '/a folder/python' -m workshop hint 1\n" in capsys.readouterr().out
-    (tmp_path / "only.py").write_text('"""Find the answer."""\nANSWER = 42\n')
+    write_answer(tmp_path, "42")
     command.main([])
     assert "--arg 'f32[500]'\n" in capsys.readouterr().out
 
 
 def test_the_first_hint_concerns_the_failure(tmp_path, monkeypatch, capsys):
-    exercise_in(tmp_path, monkeypatch, '"""Find the answer."""\nANSWER = -42\n')
+    exercise_in(tmp_path, monkeypatch, "-42")
     command.main(["hint"])
     shown = capsys.readouterr().out
     assert "six times seven" in shown and "multiply" not in shown
@@ -114,13 +111,13 @@ def test_the_first_hint_concerns_the_failure(tmp_path, monkeypatch, capsys):
 
 
 def test_a_solved_file_is_checked_again_only_after_a_change(tmp_path, monkeypatch, capsys):
-    checks = exercise_in(tmp_path, monkeypatch, '"""Find the answer."""\nANSWER = 42\n')
+    checks = exercise_in(tmp_path, monkeypatch, "42")
     for _ in range(2):
         assert command.main([]) == 0
         shown = capsys.readouterr().out
         assert "All 1 exercises are solved" in shown and "jaxmeter audit" in shown
     assert len(checks) == 1
-    (tmp_path / "only.py").write_text('"""Find the answer."""\nANSWER = 41\n')
+    write_answer(tmp_path, "41")
     for _ in range(2):  # a failure is never remembered
         command.main(["list"])
         assert "0 of 1 solved" in capsys.readouterr().out
@@ -130,19 +127,19 @@ def test_a_solved_file_is_checked_again_only_after_a_change(tmp_path, monkeypatc
 
 
 def test_errors_of_the_participant_are_shown_with_their_line(tmp_path, monkeypatch, capsys):
-    for code, wanted in (
-        ("ANSWER = 1 / 0\n", "ZeroDivisionError in line 2: ANSWER = 1 / 0"),
-        ("ANSWER = = 1\n", "SyntaxError in line 2"),
+    for answer, wanted in (
+        ("1 / 0", "ZeroDivisionError in line 2: ANSWER = 1 / 0"),
+        ("= 1", "SyntaxError in line 2"),
     ):
-        exercise_in(tmp_path, monkeypatch, '"""Find the answer."""\n' + code)
+        exercise_in(tmp_path, monkeypatch, answer)
         assert command.main([]) == 0
         assert wanted in capsys.readouterr().out
 
 
 def test_verify_refuses_a_file_that_is_solved_or_fails_for_another_reason(tmp_path, monkeypatch):
     monkeypatch.setattr(course, "SOLUTIONS", tmp_path)
-    for code in ("ANSWER = 42\n", "import no_such_package\n"):
-        exercise_in(tmp_path, monkeypatch, code)
+    for answer in ("42", "__import__('no_such_package')"):
+        exercise_in(tmp_path, monkeypatch, answer)
         assert command.verify() == 1
 
 
