@@ -2,6 +2,8 @@
 
 import pytest
 
+from jaxmeter.__main__ import main
+
 MODULE = """
 import jax
 import jax.numpy as jnp
@@ -74,3 +76,14 @@ model = Model()
 def module(write_module):
     """Return a function that writes the module with added texts and returns its name."""
     return lambda *extra: write_module(MODULE, *extra)
+
+
+@pytest.fixture
+def printed_by(capsys):
+    """Return a function that runs a command, checks its exit code and returns what it printed."""
+
+    def run(*arguments, code=0):
+        assert main([*arguments]) == code
+        return capsys.readouterr()
+
+    return run

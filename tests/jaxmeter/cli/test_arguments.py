@@ -27,25 +27,18 @@ def jaxmeter_arguments(name, size=10):
 
 
 @pytest.fixture
-def audited(capsys):
+def audited(printed_by):
     """Return a function that runs ``jaxmeter audit`` and returns the audit."""
-
-    def run(*arguments):
-        assert main(["audit", *arguments, "--json", "-"]) == 0
-        return Audit.from_json(capsys.readouterr().out)
-
-    return run
+    return lambda *arguments: Audit.from_json(printed_by("audit", *arguments, "--json", "-").out)
 
 
-def test_shapes_on_the_command_line_are_arguments(module, capsys):
+def test_shapes_on_the_command_line_are_arguments(module, printed_by):
     name = module()
     arguments = ["audit", f"{name}:step", "-a", "f64[10]", "-a", "scale=3.0"]
-    assert main([*arguments, "--threshold", "100"]) == 1
-    printed = capsys.readouterr().out
+    printed = printed_by(*arguments, "--threshold", "100", code=1).out
     assert f"{name}.py:12 used in step: return scale * jnp.tanh(weights @ x)" in printed
     assert "give step an argument weights" in printed
-    assert main(arguments) == 0
-    assert "suggestions" not in capsys.readouterr().out
+    assert "suggestions" not in printed_by(*arguments).out
 
 
 def test_a_function_that_returns_a_case_is_called_with_parameters(module, audited):

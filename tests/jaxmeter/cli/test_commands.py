@@ -10,16 +10,7 @@ import sys
 import pytest
 
 import jaxmeter
-from jaxmeter import (
-    Audit,
-    Comparison,
-    CompileProfile,
-    Criteria,
-    Effort,
-    Failure,
-    Record,
-    Retraces,
-)
+from jaxmeter import Audit, Comparison, Criteria, Effort, Failure, Record, Retraces
 from jaxmeter.__main__ import main
 from jaxmeter._capture import calibration
 from jaxmeter._cli.command import COMMANDS, print_failure
@@ -45,8 +36,8 @@ def jaxmeter_arguments(name): return (1.0,)
 """
 
 
-def run_audit(name, *options):
-    return main(["audit", f"{name}:alone", "--no-args", "--threshold", "0", *options])
+def audit_of(name):
+    return ["audit", f"{name}:alone", "--no-args", "--threshold", "0"]
 
 
 def test_measuring_prints_and_writes_the_record(write_module, tmp_path, capsys):
@@ -62,111 +53,103 @@ def test_measuring_prints_and_writes_the_record(write_module, tmp_path, capsys):
     assert markdown.startswith(f"### {target}\n") and "| status | ok |" in markdown
 
 
-def test_retraces_takes_calls_from_the_command_line(module, capsys):
+def test_retraces_takes_calls_from_the_command_line(module, printed_by):
     target = ["retraces", f"{module()}:power", "--static", "n"]
     calls = ["-c", "f64[3] n=2", "-c", "f64[3] n=2", "-c", "f64[3] n=3", "-c", "f64[4] n=3"]
-    assert main([*target, *calls]) == 1
-    printed = capsys.readouterr().out
+    printed = printed_by(*target, *calls, code=1).out
     assert "power: 4 calls, 3 traces, 3 compiles" in printed
     assert "static value of n: 2 -> 3" in printed and "shape of x: (3,) -> (4,)" in printed
-    assert main([*target, *calls, "--traces", "3", "--json", "-"]) == 0
-    assert Retraces.from_json(capsys.readouterr().out).traces_count == 3
+    json_text = printed_by(*target, *calls, "--traces", "3", "--json", "-").out
+    assert Retraces.from_json(json_text).traces_count == 3
     assert main([*target, *calls[:4]]) == 0
 
 
-def test_retraces_takes_calls_from_the_module_and_a_jitted_function(module, capsys):
-    assert main(["retraces", f"{module(CALLS)}:jitted", "--json", "-"]) == 1
-    (again,) = Retraces.from_json(capsys.readouterr().out).retraces
+def test_retraces_takes_calls_from_the_module_and_a_jitted_function(module, printed_by):
+    printed = printed_by("retraces", f"{module(CALLS)}:jitted", "--json", "-", code=1)
+    (again,) = Retraces.from_json(printed.out).retraces
     assert str(again.causes[0]) == "form of n: left out -> by position"
 
 
-def test_diff_compares_two_functions_or_an_inventory_and_a_function(module, tmp_path, capsys):
+def test_diff_compares_two_functions_or_an_inventory_and_a_function(module, tmp_path, printed_by):
     name = module()
     argument = ["-a", "f64[10]"]
-    assert main(["diff", f"{name}:power", f"{name}:same_power", *argument]) == 0
-    assert "power -> same_power: the same optimised program" in capsys.readouterr().out
+    same = printed_by("diff", f"{name}:power", f"{name}:same_power", *argument)
+    assert "power -> same_power: the same optimised program" in same.out
     saved = ["--save", "now.json", "--markdown", "d.md", "--json", "d.json"]
-    assert main(["diff", f"{name}:power", f"{name}:other", *argument, *saved]) == 1
-    assert re.search(r"HLO: cosine +0 +1 +appeared", capsys.readouterr().out)
+    other = printed_by("diff", f"{name}:power", f"{name}:other", *argument, *saved, code=1)
+    assert re.search(r"HLO: cosine +0 +1 +appeared", other.out)
     found = jaxmeter.ProgramDiff.from_json((tmp_path / "d.json").read_text())
     assert found.same is False and (found.before, found.now) == ("power", "other")
     assert (tmp_path / "d.md").read_text().startswith("### power -> other")
     assert jaxmeter.Inventory.from_json((tmp_path / "now.json").read_text()).name == "other"
     assert main(["diff", "now.json", f"{name}:other_case"]) == 0
     assert main(["diff", "now.json", "now.json"]) == 0
-    capsys.readouterr()
-    assert main(["diff", "now.json", "now.json", "--no-args"]) == 2
-    assert "both programs are files; leave --no-args out" in capsys.readouterr().err
+    refused = printed_by("diff", "now.json", "now.json", "--no-args", code=2)
+    assert "both programs are files; leave --no-args out" in refused.err
 
 
-def test_memory_has_a_limit_and_does_not_run_a_function_given_by_shapes(module, capsys):
+def test_memory_has_a_limit_and_does_not_run_a_function_given_by_shapes(module, printed_by):
     target = ["memory", f"{module()}:power", "-a", "f64[1000]"]
-    assert main([*target, "--json", "-"]) == 0
-    use = jaxmeter.MemoryUse.from_json(capsys.readouterr().out)
+    use = jaxmeter.MemoryUse.from_json(printed_by(*target, "--json", "-").out)
     assert use.memory.argument_bytes == 8000 and not use.ran
     assert use.memory.temp_bytes is not None
-    assert main([*target, "--limit", str(use.memory.temp_bytes)]) == 0
-    assert "largest buffers" in capsys.readouterr().out
+    assert "largest buffers" in printed_by(*target, "--limit", str(use.memory.temp_bytes)).out
     if use.memory.temp_bytes:
         assert main([*target, "--limit", str(use.memory.temp_bytes - 1)]) == 1
 
 
 def test_memory_refuses_a_limit_for_sizes_that_the_compiler_does_not_report(
-    module, monkeypatch, capsys
+    module, monkeypatch, printed_by
 ):
     use = jaxmeter.memory(lambda x: x, 1.0)
     unknown = dataclasses.replace(use, memory=jaxmeter.Memory())
     monkeypatch.setattr(jaxmeter, "memory", lambda case: unknown)
     target = ["memory", f"{module()}:power", "-a", "f64[3]"]
     assert main(target) == 0
-    assert main([*target, "--limit", "10"]) == 2
-    assert "does not report the size of temporaries" in capsys.readouterr().err
+    refused = printed_by(*target, "--limit", "10", code=2)
+    assert "does not report the size of temporaries" in refused.err
 
 
-def test_calibrate_prints_the_cost_of_a_megabyte(capsys, monkeypatch):
+def test_calibrate_prints_the_cost_of_a_megabyte(printed_by, monkeypatch):
     monkeypatch.setattr(calibration, "_MEGABYTES", 1)
     monkeypatch.setattr(calibration, "_ROUNDS", 2)
-    assert main(["calibrate"]) == 0
-    assert "for each megabyte that is embedded (JAX " in capsys.readouterr().out
-    assert main(["calibrate", "--json", "-"]) == 0
-    assert jaxmeter.Calibration.from_json(capsys.readouterr().out).jax
+    assert "for each megabyte that is embedded (JAX " in printed_by("calibrate").out
+    assert jaxmeter.Calibration.from_json(printed_by("calibrate", "--json", "-").out).jax
 
 
-def test_json_and_markdown_go_to_files_or_replace_the_text(module, tmp_path, capsys):
+def test_json_and_markdown_go_to_files_or_replace_the_text(module, tmp_path, printed_by):
     target = ["audit", f"{module()}:model.apply", "-a", "f64[10]"]
-    assert main([*target, "--json", "a.json", "--markdown", "a.md"]) == 0
+    printed = printed_by(*target, "--json", "a.json", "--markdown", "a.md")
+    assert printed.out.startswith("apply: captures")
     found = Audit.from_json((tmp_path / "a.json").read_text())
     assert [array.path for array in found.arrays] == ["weights"]
     assert (tmp_path / "a.md").read_text().startswith("### apply: captures 1600 B in 1 array")
-    assert capsys.readouterr().out.startswith("apply: captures")
-    assert main([*target, "--json", "-"]) == 0
-    assert Audit.from_json(capsys.readouterr().out) == found
-    assert main([*target, "--markdown", "-"]) == 0
-    assert capsys.readouterr().out == (tmp_path / "a.md").read_text()
+    assert Audit.from_json(printed_by(*target, "--json", "-").out) == found
+    assert printed_by(*target, "--markdown", "-").out == (tmp_path / "a.md").read_text()
 
 
-def test_compile_writes_the_profile_a_flame_graph_and_speedscopes_json(module, tmp_path, capsys):
+def test_compile_writes_the_profile_a_flame_graph_and_speedscopes_json(
+    module, tmp_path, printed_by
+):
     target = ["compile", f"{module()}:step", "-a", "f64[10]"]
     files = ["--json", "p.json", "--flame", "p.html", "--speedscope", "s.json"]
-    assert main([*target, *files]) == 0
-    found = CompileProfile.from_json((tmp_path / "p.json").read_text())
-    assert capsys.readouterr().out == jaxmeter.table(found) + "\n"
+    printed = printed_by(*target, *files)
+    found = jaxmeter.CompileProfile.from_json((tmp_path / "p.json").read_text())
+    assert printed.out == jaxmeter.table(found) + "\n"
     assert "<svg" in (tmp_path / "p.html").read_text()
     assert json.loads((tmp_path / "s.json").read_text())["profiles"]
     assert main([*target, "--limit", "0", "--all"]) == 1
 
 
-def test_json_has_derived_values_which_reading_ignores(module, capsys):
+def test_json_has_derived_values_which_reading_ignores(module, printed_by):
     name = module()
-    assert run_audit(name, "--json", "-") == 1
-    data = json.loads(capsys.readouterr().out)
+    data = json.loads(printed_by(*audit_of(name), "--json", "-", code=1).out)
     assert data["verdict"] == "large" and data["suggestions"][0].startswith(
         "give alone an argument"
     )
     assert Audit.from_json(json.dumps(data | {"verdict": "fine"})).verdict == "large"
-    calls = ["retraces", f"{name}:prints", "-c", "f64[3]", "-c", "f64[4]", "--json", "-"]
-    assert main(calls) == 1
-    data = json.loads(capsys.readouterr().out)
+    calls = ["-c", "f64[3]", "-c", "f64[4]", "--json", "-"]
+    data = json.loads(printed_by("retraces", f"{name}:prints", *calls, code=1).out)
     assert (data["traces_count"], data["compiles_count"], data["cache_hits_count"]) == (2, 2, 0)
     assert data["suggestions"] == [
         "pad x to one shape, or to a few shapes, and mask the added elements"
@@ -176,9 +159,8 @@ def test_json_has_derived_values_which_reading_ignores(module, capsys):
     assert Comparison.from_json(found.to_json()) == found
 
 
-def test_prints_of_the_function_go_to_standard_error(module, capsys):
-    assert main(["audit", f"{module()}:prints", "-a", "f64[3]", "--json", "-"]) == 0
-    printed = capsys.readouterr()
+def test_prints_of_the_function_go_to_standard_error(module, printed_by):
+    printed = printed_by("audit", f"{module()}:prints", "-a", "f64[3]", "--json", "-")
     assert json.loads(printed.out)["name"] == "prints"
     assert "hello" in printed.err
 
@@ -202,8 +184,8 @@ def test_closing_the_pipe_of_the_output_is_not_an_error(module, tmp_path, monkey
     name = module()
     with os.fdopen(writing, "w") as stdout:
         monkeypatch.setattr(sys, "stdout", stdout)
-        assert run_audit(name, "--json", "a.json") == 1
-        assert run_audit(name, "--json", "-") == 1
+        assert main([*audit_of(name), "--json", "a.json"]) == 1
+        assert main([*audit_of(name), "--json", "-"]) == 1
         print("later output goes nowhere", flush=True)
     assert capsys.readouterr().err == ""
     assert json.loads((tmp_path / "a.json").read_text())["verdict"] == "large"
