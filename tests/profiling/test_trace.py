@@ -1,9 +1,14 @@
-"""trace: a function or a folder becomes tables."""
+"""trace: a function or a folder becomes tables, and TensorBoard opens the folder of the trace."""
 
+import gzip
+import importlib.util
 import json
 import re
+import socket
 import subprocess
 import sys
+import time
+import urllib.request
 from pathlib import Path
 
 import pandas as pd
@@ -30,7 +35,6 @@ def test_a_function_is_traced_and_its_tables_are_saved_with_the_environment(trac
     assert len(pd.read_csv(out / "trace_ops.csv")) == len(ops)
     saved = json.loads((out / "environment.json").read_text())
     assert saved["environment"]["jax"] and saved["source"].endswith(".xplane.pb")
-    assert list(out.glob("plugins/profile/*/*.xplane.pb"))  # where TensorBoard looks
 
 
 @pytest.mark.cpu
@@ -80,3 +84,48 @@ def test_the_script_runs_by_path_and_hides_no_standard_module(tmp_path, script):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "exit codes" in done.stdout
+
+
+@pytest.mark.skipif(
+    not all(map(importlib.util.find_spec, ("tensorboard", "xprof"))),
+    reason="needs tensorboard and tensorboard-plugin-profile",
+)
+def test_tensorboard_and_its_plugin_serve_the_folder(traced):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    out, _ = traced
+    command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(out)]
+    options = ["--host", "127.0.0.1", "--port", str(port), "--load_fast", "false"]
+    server = subprocess.Popen([*command, *options], stderr=subprocess.DEVNULL)
+    try:
+        plugin = f"http://127.0.0.1:{port}/data/plugin/profile"
+        (run,) = _answer(f"{plugin}/runs", server)
+        tools = _answer(f"{plugin}/run_tools?run={run}", server)
+        assert {"trace_viewer@", "overview_page", "memory_viewer"} <= set(tools)
+        (host,) = {
+            h["hostname"] for h in _answer(f"{plugin}/hosts?run={run}&tag=trace_viewer@", server)
+        }
+        data = _answer(f"{plugin}/data?run={run}&tag=trace_viewer@&host={host}", server)
+        assert any(event.get("name", "").startswith("fn") for event in data["traceEvents"])
+    finally:
+        server.terminate()
+        server.wait(timeout=30)
+
+
+def _answer(url, server):
+    """Return the JSON at an address, once the server has read the folder."""
+    for _ in range(120):
+        assert server.poll() is None, "tensorboard ended"
+        try:
+            with urllib.request.urlopen(url, timeout=60) as response:
+                body = response.read()
+                if response.headers.get("Content-Encoding") == "gzip":
+                    body = gzip.decompress(body)
+            answer = json.loads(body)
+            if answer:
+                return answer
+        except OSError:
+            pass
+        time.sleep(0.5)
+    raise AssertionError(f"no answer at {url}")
