@@ -106,3 +106,11 @@ def test_an_event_that_was_cut_off_is_reported_and_the_rest_is_kept(tmp_path):
 def test_a_file_without_a_start_event_is_not_a_process(tmp_path, text):
     (tmp_path / "5-1.jsonl").write_text(text)
     assert read_run(tmp_path, ["python"], 0, 100.0, 120.0).processes == ()
+
+
+def test_a_process_whose_events_cannot_be_read_is_reported(tmp_path):
+    (tmp_path / "7-110000000000.jsonl").mkdir()
+    run = read(tmp_path, START, event("trace", "f", 101, 102))
+    process = run.processes[1]
+    assert (process.pid, process.start_seconds) == (7, 10)
+    assert "the events of a process cannot be read" in table(run)

@@ -78,13 +78,20 @@ def read_run(
 
 
 def _histories(folder: Path) -> Iterator[list[Event]]:
-    """Yield the events of each process, without truncated lines."""
+    """Yield the events of each process, without truncated lines.
+
+    If the file of a process cannot be read, a start event is made from the file's name.
+    """
     for file in folder.glob("*.jsonl"):
         events, problem = [], ""
         try:
             text = read_file(file, TEXT_BYTES).decode(errors="replace")
         except (OSError, FileError) as error:
             text, problem = "", f"the events of a process cannot be read: {error}"
+            pid, _, nanoseconds = file.stem.partition("-")
+            unknown = {"parent": 0, "forked": False, "argv": [], "executable": "", "python": ""}
+            start = {"event": "start", "pid": int(pid), "time": int(nanoseconds) / 1e9}
+            events.append(start | unknown)
         for line in text.splitlines():
             try:
                 events.append(json.loads(line))
