@@ -28,12 +28,11 @@ def device_mesh(call: str, devices, target_count: int | None = None) -> Mesh | N
     """
     if devices is None:
         return None
+    listed = devices.tolist() if isinstance(devices, np.ndarray) else devices
     if isinstance(devices, Mesh):
         found, names = devices.devices, devices.axis_names
-    elif isinstance(devices, Sequence | np.ndarray) and all(
-        isinstance(device, jax.Device) for device in devices
-    ):
-        found, names = np.array(list(devices), dtype=object), ("targets",)
+    elif isinstance(listed, Sequence) and all(isinstance(each, jax.Device) for each in listed):
+        found, names = np.array(list(listed), dtype=object), ("targets",)
     else:
         raise VcjaxError(
             f"{call} got devices={devices!r}; give a jax.sharding.Mesh, a list of devices such as "

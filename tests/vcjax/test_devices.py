@@ -103,8 +103,10 @@ def test_a_mesh_of_one_device_gives_the_same_numbers_as_no_mesh():
     [
         ("cpu", r"^prepare got devices='cpu'; give a jax.sharding.Mesh, a list"),
         (4, "prepare got devices=4; give"),
+        (np.array(jax.devices()[0]), r"prepare got devices=array\(.*\); give"),
         ([0, 1], r"prepare got devices=\[0, 1\]; give"),
         ([], "prepare got 0 devices"),
+        ("", "prepare got 0 devices"),
         (jax.devices() * 2, "prepare got 2 devices, 1 of them different"),
     ],
 )
