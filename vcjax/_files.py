@@ -76,7 +76,10 @@ def _content(call: str, path: Path, kind: str) -> bytes:
 
 
 def read_variables(path: str | PathLike[str]) -> dict[str, np.ndarray]:
-    """Return scalars, mode numbers and radial profiles of Fourier coefficients, by VMEC's names."""
+    """Return the checked variables of a VMEC output file, under the names that VMEC gives to them.
+
+    The variables are scalars, mode numbers and radial profiles of Fourier coefficients.
+    """
     names = (*_SCALARS, *_MODES, *_PROFILES)
     data = read_netcdf(_CALL, path, names, kind="a VMEC output wout_*.nc")
     _check_shapes(path, data)
@@ -120,7 +123,10 @@ def _check_shapes(path, data):
 
 
 def _check_numbers(path, data):
-    """Raise `VcjaxError` for NaN or infinity, a lack of stellarator symmetry, or a zero edge."""
+    """Raise `VcjaxError` unless the numbers are finite and describe a boundary with a field.
+
+    The equilibrium must be stellarator-symmetric. Boundary and field must not be zero at the edge.
+    """
     used = {name: data[name][-2:] if name in _PROFILES else data[name] for name in data}
     for name, values in used.items():
         if not np.isfinite(values).all():
@@ -142,7 +148,10 @@ def _check_numbers(path, data):
 
 
 def _check_modes(path, data):
-    """Raise `VcjaxError` unless nfp and mode numbers are integers, along phi multiples of nfp."""
+    """Raise `VcjaxError` unless nfp and all mode numbers are valid integers.
+
+    nfp must be from 1 to `_NFP_LIMIT`, and each toroidal mode number must be a multiple of nfp.
+    """
     nfp = data["nfp"]
     if not 1 <= nfp <= _NFP_LIMIT or nfp % 1:
         raise _foreign(path, f"nfp = {nfp:g}; it must be an integer from 1 to {_NFP_LIMIT}")

@@ -233,7 +233,10 @@ def memory_shortage(what: str, needed: int, advice: str) -> str:
 
 
 def device_bytes() -> int:
-    """Return the bytes of the first device of this process; on a CPU, those the process may use."""
+    """Return the memory of the first device of this process in bytes.
+
+    On a CPU, return the memory that this process may use.
+    """
     stats = jax.local_devices()[0].memory_stats()
     if stats and "bytes_limit" in stats:
         return int(stats["bytes_limit"])
@@ -264,7 +267,10 @@ def _sizes(call: str, operator: Operator, grouped: bool) -> dict[str, Setting]:
 
 
 def _from_environment(call: str, name: str, count: int) -> list[Setting]:
-    """Return `count` sizes from an environment variable, or [] if it is unset or empty."""
+    """Return `count` sizes from an environment variable, or [] if it is unset or empty.
+
+    A single integer stands for all sizes.
+    """
     text = os.environ.get(name, "").strip()
     if not text:
         return []

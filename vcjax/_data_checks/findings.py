@@ -159,7 +159,7 @@ def _doubtful(surface: WatchedSurface, crossed: Crossing, share: float) -> bool:
 
 
 def warn_of_outlier(call: str, name: str, spectrum: Spectrum, scale: float, rule: Rule) -> bool:
-    """Warn if X or B has an outlier, and return whether it has; `scale` is the size of the data."""
+    """Return whether X or B has an outlier, and warn of it; `scale` is the size of the data."""
     outlier = spectrum.outlier(2 * 10.0**-rule.digits * scale)
     if outlier is None:
         return False

@@ -184,9 +184,9 @@ def _nearest_nodes(points, surface: Periods, stride: tuple[int, int], rule: Rule
 
 
 def place(u, v, rule: Rule):
-    """Return the period that contains each of t positions, and the row and column just below it.
+    """Return the period that contains each of t positions, and the row and column of a node.
 
-    Row and column are those of the node at or just below the position, counted in the first period.
+    The node is at or just below the position. Its row is counted in the first period.
     """
     row, column = jnp.floor(u).astype(int), jnp.floor(v).astype(int)
     period, row = jnp.divmod(row, rule.period_rows)

@@ -5,9 +5,9 @@ a product of local Lagrange interpolations in phi and theta, and is the same for
 dense matrices this interpolation would take most of the time of preparing a surface. Two properties
 reduce its time to a tenth:
 
-- The polar nodes are symmetric about both axes of the patch. Therefore the even and odd parts of
-  the patch values are interpolated to the nodes of one quadrant only. This takes four products
-  instead of one, each with a sixteenth of the work.
+- The polar nodes are symmetric about both axes of the patch, because the number of angles is a
+  multiple of 4. Therefore the even and odd parts of the patch values are interpolated to the nodes
+  of one quadrant only. This takes four products instead of one, each with a sixteenth of the work.
 - Stencils are local. The nodes are sorted by their theta offset, or by radius if the rule is for
   points off the surface, and divided into a few groups. Most groups need only some columns of the
   patch. More groups take less time to run, and more time to compile.

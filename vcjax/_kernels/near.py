@@ -95,7 +95,7 @@ def weights_at(
     of_constant: Callable | None = None,
     puncture: float = 0.0,
 ) -> Callable:
-    """Return a function that computes `split_weights`, over 4 pi, for a block of targets.
+    """Return a function that computes `split_weights` for a block of targets, divided by 4 pi.
 
     The function takes the index of a row of targets and the indices of t targets in this row. It
     returns weights (t, k, patch). `nodes` are points and outward normals on the continued nodes

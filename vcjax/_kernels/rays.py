@@ -162,10 +162,10 @@ def _rings(from_foot, interpolation, constants: OffSurfaceTables):
 def _scales(offset, spacing, rings, constants: OffSurfaceTables, rule: Rule):
     """Return the scales (t,) that the near kernel and the rays of each point depend on.
 
-    The scales are the cut-off rate alpha, the distance delta over the radius of the patch, at least
-    `CLOSEST`, and whether the point is treated as a point on the surface. They are not
-    differentiated, because results depend on them only through the discretisation error. `offset`,
-    (t, 3), leads from the foot to the point.
+    The results are the cut-off rate alpha, the ratio delta of the distance to the radius of the
+    patch (at least `CLOSEST`), and whether the point is treated as a point on the surface. They are
+    not differentiated, because fields depend on them only through the discretisation error.
+    `offset`, (t, 3), leads from the foot to the point.
     """
     offset, spacing, rings = lax.stop_gradient((offset, spacing, rings))
     rim = rings[:, :3, -1] * constants.rings[0][-1]

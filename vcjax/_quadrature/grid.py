@@ -76,10 +76,11 @@ def cheapest(
 
 
 def least_spacing(plan: dict, metric: np.ndarray) -> float:
-    """Return the least spacing of the nodes from `cheapest` at the points of a metric (3, n).
+    """Return the least spacing of a grid's nodes at any of n points of a surface.
 
     At each point the spacing is the distance between neighbouring nodes along phi or along theta,
-    whichever is larger. The metric is the first fundamental form (E, F, G).
+    whichever is larger. The plan is from `cheapest`. The metric, (3, n), is the first fundamental
+    form (E, F, G) at the points.
     """
     steps = 2 * np.pi / plan["quad_nphi"], 2 * np.pi / plan["quad_ntheta"]
     phi, theta = (np.sqrt(v) * step for v, step in zip(metric[[0, 2]], steps, strict=True))

@@ -223,7 +223,10 @@ def biot_savart_gradient(
 
 
 def _elements(call, filaments, targets, refinement: float = 1):
-    """Return the points (n, 3) of all filaments and the current elements (n, 3) at these points."""
+    """Return the points (n, 3) of all filaments and the current elements (n, 3) at these points.
+
+    The number of points of each filament is multiplied by `refinement`.
+    """
     points, elements = [], []
     tree = KDTree(targets)
     for filament in filaments:
