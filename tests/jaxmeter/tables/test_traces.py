@@ -1,6 +1,7 @@
 """Tables of traces: self time, scopes, threads, steps, phases, kernels; and broken files."""
 
 import json
+import os
 
 import jax
 import numpy as np
@@ -112,8 +113,17 @@ def test_a_truncated_file_is_refused_and_not_changed(keep, trace, tmp_path):
 
 def test_a_case_with_shapes_for_arguments_can_be_traced(tmp_path):
     case = Case(jax.numpy.sin, (jax.ShapeDtypeStruct((3,), "float64"),))
+    assert jt.capture(case, tmp_path, repeat=1).is_file()
+
+
+def test_capture_returns_its_own_trace_although_an_older_trace_has_a_later_time(tmp_path):
+    older = tmp_path / "plugins" / "profile" / "older" / "host.xplane.pb"
+    older.parent.mkdir(parents=True)
+    older.touch()
+    os.utime(older, (2**32, 2**32))
+    case = Case(jax.numpy.sin, (1.0,))
     paths = [jt.capture(case, tmp_path, repeat=1) for _ in range(2)]
-    assert all(path.is_file() for path in paths)
+    assert older not in paths and all(path.is_file() for path in paths)
 
 
 def test_an_empty_trace_and_a_missing_one_are_refused(written, tmp_path):

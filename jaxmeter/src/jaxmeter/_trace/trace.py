@@ -137,7 +137,8 @@ def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) ->
     Raises
     ------
     JaxmeterError
-        If `repeat` is below 1, the case cannot be jitted, or the folder cannot be made.
+        If `repeat` is below 1, the case cannot be jitted, the folder cannot be made, or JAX wrote
+        no trace.
     Exception
         Any exception that the case raises, or that JAX raises if it cannot write the trace.
     """
@@ -148,11 +149,19 @@ def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) ->
         run()
     with file_errors("capture", folder, "give a folder that can be written"):
         folder.mkdir(parents=True, exist_ok=True)
+        before = _times(folder)
     with jax.profiler.trace(str(folder)):
         for step in range(repeat):
             with jax.profiler.StepTraceAnnotation(name_of(case.fn), step_num=step):
                 run()
-    return trace_file(folder)
+    # JAX names traces by the second: two traces within one second share a file. An older trace,
+    # such as a copy from a machine with another clock, may have a later time.
+    made = [path for path, time in _times(folder).items() if time != before.get(path)]
+    if not made:
+        raise JaxmeterError(
+            f"capture: JAX wrote no .xplane.pb to {str(folder)!r}; check that the disk is not full"
+        )
+    return max(made)
 
 
 @checking_types
@@ -168,14 +177,19 @@ def trace_file(place: Path) -> Path:
     """
     if place.is_file():
         return place
-    found = sorted(place.rglob("*.xplane.pb"), key=lambda path: path.stat().st_mtime)
+    found = _times(place)
     if not found:
         problem = "contains no *.xplane.pb file" if place.exists() else "does not exist"
         raise JaxmeterError(
             f"trace: got {str(place)!r}, which {problem}; give a folder that jax.profiler.trace "
             "wrote, or an .xplane.pb file"
         )
-    return found[-1]
+    return max(found, key=found.__getitem__)
+
+
+def _times(folder: Path) -> dict[Path, int]:
+    """Return the trace files in a folder, each with the time of its last change."""
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*.xplane.pb")}
 
 
 def _check_in_another_process(path: Path) -> None:
