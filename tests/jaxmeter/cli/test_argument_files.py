@@ -39,8 +39,9 @@ def test_arrays_are_read_by_position_and_by_name(tmp_path):
         (npy("(-1,)", b"\0" * 16), "negative dimensions"),
         (npy("(" * 5000), "Header|header|parse|EOF|nested"),
         (npy("(3,)", version=b"\x09\x00"), "version|format|EOF"),
-        (b"no array", "x is not an array"),
-        (b"", "x is not an array"),
+        (npy("(1,)", b"\0" * 16), r"x\.npy has more bytes than its header gives"),
+        (b"no array", "magic"),
+        (b"", "magic"),
     ],
 )
 def test_an_array_that_contradicts_its_header_causes_a_clear_error(content, message, tmp_path):
@@ -49,11 +50,11 @@ def test_an_array_that_contradicts_its_header_causes_a_clear_error(content, mess
         arguments_of_npz(str(path))
 
 
-def test_a_file_with_a_damaged_header_is_refused(tmp_path):
+def test_a_file_with_a_damaged_array_is_refused(tmp_path):
     path = tmp_path / "a.npz"
     np.savez(path, x=np.ones(30))
-    path.write_bytes(path.read_bytes().replace(b"'shape': (30,)", b"'shape': (10,)"))
-    with pytest.raises(JaxmeterError, match=r"the checksum of x\.npy is wrong"):
+    path.write_bytes(path.read_bytes().replace(np.ones(2).tobytes(), np.zeros(2).tobytes()))
+    with pytest.raises(JaxmeterError, match=r"CRC-32 for file 'x\.npy'"):
         arguments_of_npz(str(path))
 
 
