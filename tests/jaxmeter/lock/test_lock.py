@@ -112,6 +112,13 @@ def test_a_file_that_is_no_lock_file_is_an_error(tmp_path, text, message):
         read_lock(file)
 
 
+def test_a_lock_file_that_cannot_be_opened_is_no_missing_file(tmp_path):
+    file = tmp_path / LOCK_FILE
+    file.symlink_to(file)
+    with pytest.raises(JaxmeterError, match=r"got '.*lock\.toml' \(Too many levels"):
+        read_lock(file)
+
+
 @pytest.mark.parametrize(
     ("table", "message"),
     [

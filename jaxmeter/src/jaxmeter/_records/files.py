@@ -140,9 +140,10 @@ def write_file(path: str | Path, content: str | bytes) -> None:
 def read_toml(file: Path) -> dict[str, Any]:
     """Return the content of a TOML file; {} if the file does not exist."""
     with file_errors("jaxmeter", file, "give a readable file"):
-        if not file.exists():
+        try:
+            content = read_file(file)
+        except FileNotFoundError:
             return {}
-        content = read_file(file)
     try:
         return tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:  # the text is not UTF-8 or not TOML
