@@ -260,6 +260,11 @@ def replaces_json():
     json.dumps = lambda *_, **__: '{"status": "ok"}'
 
 
+@attack()
+def replaces_functions_of_os():
+    os.getpid = os._exit = lambda *_: 0
+
+
 @attack("Exit", "code 1")
 def breaks_what_writes_records():
     import msgspec

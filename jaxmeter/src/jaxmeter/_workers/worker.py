@@ -44,11 +44,13 @@ def run_worker(task_type: type[PlainData], work: Callable[..., PlainData]) -> No
 
 def _sender(file: Path) -> Callable[[PlainData], None]:
     """Return a function that writes an answer to a file, completely or not at all."""
-    worker, draft = os.getpid(), file.with_suffix(".draft")
+    # Keep the original functions, because the target may replace functions of os.
+    getpid, leave = os.getpid, os._exit
+    worker, draft = getpid(), file.with_suffix(".draft")
 
     def send(answer: PlainData) -> None:
-        if os.getpid() != worker:
-            os._exit(0)  # this process is a fork that the target made
+        if getpid() != worker:
+            leave(0)  # this process is a fork that the target made
         content = answer.to_json().encode()
         if len(content) > RECORD_BYTES:
             raise ValueError(
