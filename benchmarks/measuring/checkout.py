@@ -71,7 +71,7 @@ def unpacked_package(commit: str, folder: Path) -> Path:
     """Unpack the package ``vcjax`` of a commit into a new folder, and return the package's path."""
     folder.mkdir(parents=True)
     archive = git("archive", commit, "--", "vcjax")
-    subprocess.run(["tar", "-x", "-C", folder], input=archive, check=True)
+    subprocess.run(["tar", "-x", "-f", "-", "-C", folder], input=archive, check=True)
     return folder / "vcjax"
 
 

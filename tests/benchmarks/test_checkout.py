@@ -46,7 +46,8 @@ def test_the_lock_lasts_as_long_as_the_process_that_inherited_it(tmp_path):
 
 
 @needs_git
-def test_the_package_of_a_commit_is_unpacked_with_its_data_and_nothing_else(tmp_path):
+def test_the_package_of_a_commit_is_unpacked_with_its_data_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.setenv("TAPE", str(tmp_path / "nowhere"))  # the default archive of GNU tar
     commit = commit_named("HEAD")
     package = unpacked_package(commit, tmp_path / "source")
     listed = git("ls-tree", "-r", "--name-only", commit, "--", "vcjax").decode().splitlines()
