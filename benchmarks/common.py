@@ -127,7 +127,10 @@ class CaseSuite(ABC):
 
     @abstractmethod
     def setup_cache(self) -> dict[str, Summary]:
-        """Return ``self.measured()``; each suite needs this method in its own body."""
+        """Return ``self.measured()``.
+
+        Each suite defines this method itself, because asv identifies a cache by file and line.
+        """
 
     @abstractmethod
     def case(self, *args: Any, **kwargs: Any) -> PlannedCase:

@@ -1,4 +1,4 @@
-"""Suites by tile size, devices, memory, distance from the surface, and for shape gradients."""
+"""Suites for tile sizes, devices, memory, distances from the surface and shape gradients."""
 
 from __future__ import annotations
 

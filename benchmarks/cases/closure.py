@@ -34,7 +34,7 @@ SCRIPT_CALLS = 20
 
 
 class Given(NamedTuple):
-    """A system and the other inputs from which every variant is made, with its rate maps."""
+    """A system, its rate maps and the other inputs from which every variant is made."""
 
     system: System
     observation: Observation
@@ -114,7 +114,7 @@ def _after_change(
 
     The same program is called again, with the new cube if the cube is an argument. If the frame
     does not change, the program has captured the cube, or values computed from the cube. Then
-    ``change_follows_count`` is 0, and the variant is made again: the results are those of the first
+    ``change_follows_count`` is 0, and the variant is made again: the results come from the first
     call of the new program.
     """
     cube = given.system.coronagraph.cube

@@ -34,8 +34,8 @@ def timed_sides(
 ) -> list[TimedSide]:
     """Return the sides, BASE first, with the operations to time on each side.
 
-    `changed` has the operations that differ from BASE, and are timed, for each HEAD. BASE is timed
-    with the operations of all HEADs.
+    For each HEAD, `changed` has the operations that differ from BASE. Each HEAD is timed with its
+    own operations, and BASE with the operations of all HEADs.
     """
     names = dict.fromkeys(name for one in changed for name in one)
     return [

@@ -113,7 +113,10 @@ def _succeeded(details: Path, suite: Path) -> Iterator[str]:
 def _copy_missing(
     source: tuple[Path, Path], target: tuple[Path, Path], only: Sequence[str] = ("*",)
 ) -> int:
-    """Copy records of successful operations between pairs of folders (details, records)."""
+    """Copy the records of successful operations that `target` lacks, and return their number.
+
+    `source` and `target` are pairs of folders (details, records).
+    """
     missing = set(_succeeded(*source)) - set(_succeeded(*target))
     chosen = [name for name in missing if any(fnmatch.fnmatch(name, one) for one in only)]
     for name in chosen:

@@ -31,8 +31,8 @@ def measure_operations(
 
     Two workers share the operations and run in parallel. If a worker dies in an operation, the
     record of this operation has the status "failed". `only` are patterns of the operations' names.
-    `kept` is a folder of records for later reviews of the same code; None: nothing is reused or
-    kept.
+    `kept` is a folder of records for later reviews of the same code. If it is None, records are
+    neither reused nor kept.
     """
     for path in side.store.root.glob(f"{SUITE}/*/0.json"):
         if side.store.succeeded(f"{SUITE}/{path.parent.name}", 0) is None:
@@ -169,7 +169,7 @@ def write_differences(
 
 
 class Difference(NamedTuple):
-    """The differences of an operation's program, or numbers of traces and compiles, in HEAD."""
+    """The differences of an operation between BASE and HEAD: program, traces and compiles."""
 
     text: str = ""
     """A description of the differences; empty if nothing differs."""

@@ -5,9 +5,9 @@ field. This is enough if the pupil is its own mirror image in rows and in column
 sources then have mirrored images. Sources in the other quadrants are mirrored (folded) into the
 first quadrant, and their images are mirrored back.
 
-N is the number of rows, and of columns, of an image. The sources of an extended source lie at whole
-offsets -N/2 ... N/2-1 from the centre. The pixels of an image lie at half-integer offsets, so
-mirroring an image reverses its array.
+N is the number of rows, and of columns, of an image. An extended source consists of point sources
+at whole offsets -N/2 ... N/2-1 from the centre. The pixels of an image lie at half-integer offsets,
+so mirroring an image reverses its array.
 """
 
 from __future__ import annotations

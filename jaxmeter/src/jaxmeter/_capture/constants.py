@@ -131,7 +131,7 @@ def _array_bytes(array: Any) -> int:
 
 def hidden_arguments(lowered: jax.stages.Lowered) -> list[Any] | None:
     """Return the arrays that JAX passes as hidden arguments; None if JAX does not report them.
-    There are none unless JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS is set."""
+    The list is empty unless JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS is set."""
     hidden = getattr(getattr(lowered, "_lowering", None), "const_args", None)
     return None if hidden is None else list(hidden)
 

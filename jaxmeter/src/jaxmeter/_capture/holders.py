@@ -1,6 +1,7 @@
-"""Find the arrays that a function can reach, the objects that hold them, and the arrays' paths,
-such as ``self.weights[0]``, ``default of scale``, ``partial argument cube`` or ``closure of apply:
-cube``."""
+"""Find the arrays that a function can reach, the objects that hold them, and the arrays' paths.
+
+Paths are ``self.weights[0]``, ``default of scale``, ``closure of apply: cube`` and similar texts.
+"""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ JAX_OPTIONS = (
 
 def host_environment() -> Environment:
     """Return the environment without importing JAX. Fields that need JAX, such as the backend, are
-    None or empty. The versions of JAX and jaxlib are those of the installed packages."""
+    None or empty. The versions of JAX and jaxlib are read from the installed packages."""
     has_affinity = hasattr(os, "sched_getaffinity")
     return Environment(
         python=platform.python_version(),

@@ -134,8 +134,8 @@ def in_worker(
 def _exit_code(process: subprocess.Popen, output: _Output, timeout_seconds: float) -> int | None:
     """Wait for a process; return its exit code, or None if the time limit expired.
 
-    The end of the output ends the waiting at once, while `Popen.wait` polls. But after the worker
-    has ended, one of its children may keep the pipe open.
+    Wait for the end of the output first, because `Popen.wait` polls. But after the worker has
+    ended, one of its children may keep the pipe open.
     """
     until = time.monotonic() + timeout_seconds
     while output.is_alive() and process.poll() is None and time.monotonic() < until:
