@@ -69,7 +69,8 @@ docs: env-docs ## Run the lessons, build the site in results/site, and check its
 	@$(RUN) -m sphinx -q -W --keep-going -j 2 -b html -d results/site-trees docs results/site
 	@$(RUN) -m tools.check_site results/site
 
-# Without these variables, and with -P, Python imports only packages that are installed.
+# Without these variables, and with -P, Python imports only packages that are installed. With them,
+# pip would not install a package that PYTHONPATH already has.
 override ALONE := env -u PYTHONPATH -u PYTHONHOME
 packages: env-packages ## Build both packages, check them, and try them in a clean environment
 	rm -rf build/packages
@@ -77,7 +78,7 @@ packages: env-packages ## Build both packages, check them, and try them in a cle
 	$(RUN) -m build --outdir build/packages/dist .
 	$(RUN) -m twine check --strict build/packages/dist/*
 	$(RUN) -m venv build/packages/clean
-	build/packages/clean/bin/python -m pip install --quiet build/packages/dist/*.whl
+	$(ALONE) build/packages/clean/bin/python -m pip install --quiet build/packages/dist/*.whl
 	$(ALONE) build/packages/clean/bin/python -P -W error tools/trial.py
 	$(ALONE) build/packages/clean/bin/jaxmeter --help
 
