@@ -16,6 +16,7 @@ read when the outer function is traced.
 """
 
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -170,12 +171,14 @@ def resolve_near(
     parts: int,
     near_weights: str,
     near_block_size: int | str,
+    *,
     grouped: bool = False,
+    devices: int = 1,
 ) -> NearOptions:
     """Return the near options of a call, and check that stored weights fit into memory.
 
     `parts` is the number of weights for each node of a patch. If `grouped`, weights are computed in
-    groups of rows, each on one processor.
+    groups of rows, each on one processor. Weights are divided among so many `devices`.
     """
     if near_weights not in ("float64", "float32", "streamed"):
         raise VcjaxError(
@@ -197,19 +200,21 @@ def resolve_near(
             f'about {kept} digits here; give "float64", or "streamed" to save memory.',
             AccuracyWarning,
         )
-    if shortage := weights_shortage(call, rule, parts, np.dtype(near_weights).itemsize):
+    itemsize = np.dtype(near_weights).itemsize
+    if shortage := weights_shortage(call, rule, parts, itemsize, devices):
         raise VcjaxError(shortage)
     return NearOptions(False, near_weights, block)
 
 
-def weights_shortage(call: str, rule: Rule, parts: int, itemsize: int = 8) -> str:
+def weights_shortage(call: str, rule: Rule, parts: int, itemsize: int = 8, devices: int = 1) -> str:
     """Return an error message if the near weights of all targets exceed the memory, else ""."""
     return memory_shortage(
         f"{call} got {rule.trg_shape[0]} x {rule.trg_shape[1]} targets: the near weights",
         weights_bytes(rule, parts, itemsize),
         'Prepare with near_weights="streamed", which recomputes the weights at each evaluation, or '
         'with near_weights="float32", which takes half the memory of "float64". Or ask for fewer '
-        "targets or digits.",
+        "targets or digits. Several accelerators share the weights, if `devices` names them.",
+        devices,
     )
 
 
@@ -219,27 +224,30 @@ def weights_bytes(rule: Rule, parts: int, itemsize: int = 8) -> int:
     return rule.target_count * parts * patch * itemsize
 
 
-def memory_shortage(what: str, needed: int, advice: str) -> str:
-    """Return an error message if more bytes are needed than the device has, else "".
+def memory_shortage(what: str, needed: int, advice: str, devices: int = 1) -> str:
+    """Return an error message if more bytes are needed than the devices have, else "".
 
     The message begins with `what`: the call, its arguments, and a plural noun for the arrays that
     need the memory. It ends with the sentence `advice`.
     """
-    available = device_bytes()
+    available = device_bytes(devices)
     if needed <= available:
         return ""
-    sizes = f"{needed / 2**30:.3g} GiB, but the device has {available / 2**30:.3g} GiB"
+    owner = "the device has" if devices == 1 else f"the {devices} devices have"
+    sizes = f"{needed / 2**30:.3g} GiB, but {owner} {available / 2**30:.3g} GiB"
     return f"{what} need {sizes}. {advice}"
 
 
-def device_bytes() -> int:
-    """Return the memory of the first device of this process in bytes.
+def device_bytes(devices: int = 1) -> int:
+    """Return the memory in bytes of so many devices like the first device of this process.
 
-    On a CPU, return the memory that this process may use.
+    Devices of a CPU share the memory that this process may use. If JAX does not report the memory
+    of an accelerator, return the largest integer.
     """
-    stats = jax.local_devices()[0].memory_stats()
-    if stats and "bytes_limit" in stats:
-        return int(stats["bytes_limit"])
+    device = jax.local_devices()[0]
+    if device.platform != "cpu":
+        stats = device.memory_stats() or {}
+        return devices * stats["bytes_limit"] if "bytes_limit" in stats else sys.maxsize
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     control_group = Path("/sys/fs/cgroup/memory.max")
     if control_group.exists() and (text := control_group.read_text().strip()).isdigit():

@@ -156,7 +156,8 @@ def near_options(
     """
     row_bytes = weights_bytes(rule, kernels.parts) // rule.trg_shape[0]
     groups = row_groups(rule, mesh, *values, row_bytes=row_bytes)
-    return groups, resolve_near(call, rule, kernels.parts, *options, grouped=groups is not None)
+    share = dict(grouped=groups is not None, devices=1 if mesh is None else mesh.size)
+    return groups, resolve_near(call, rule, kernels.parts, *options, **share)
 
 
 def near_fields(

@@ -52,7 +52,7 @@ def test_the_operator_is_a_pytree_to_be_passed_as_an_argument(operator, problem)
 
 
 def test_a_matrix_beyond_the_memory_is_refused_with_its_size(casing, monkeypatch):
-    monkeypatch.setattr(_options, "device_bytes", lambda: 10_000)
+    monkeypatch.setattr(_options, "device_bytes", lambda count: 10_000 * count)
     with pytest.raises(vcjax.VcjaxError, match="12 targets: .* need .* GiB.*external_field"):
         vcjax.dense_operator(casing)
 

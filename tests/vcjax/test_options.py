@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import types
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +14,7 @@ from benchmarks.workloads.casing import problem_named
 from jaxmeter._program.jaxprs import sub_jaxprs
 from tests.vcjax.common import casing_of, largest_error, small_torus
 from vcjax import problems
-from vcjax._options import Tiles, resolve_tiles
+from vcjax._options import Tiles, resolve_tiles, weights_bytes, weights_shortage
 
 # Coarse grids and random fields: results are compared with each other.
 pytestmark = pytest.mark.filterwarnings("ignore::vcjax.VcjaxWarning")
@@ -228,6 +229,17 @@ def test_weights_beyond_the_memory_are_announced_and_refused_with_their_size(pro
         rule = vcjax.choose(problem.X, problem.B, 3, nfp=1, trg_nphi=5000, trg_ntheta=5000)
     with pytest.raises(vcjax.VcjaxError, match=r"need \d+(\.\d+)? GiB.*streamed"):
         vcjax.prepare(rule, problem.X)
+
+
+def test_accelerators_share_the_near_weights(problem, monkeypatch):
+    rule = vcjax.choose(problem.X, problem.B, 3, nfp=1)
+    stats = {"bytes_limit": weights_bytes(rule, 4) // 3}
+    device = types.SimpleNamespace(platform="gpu", memory_stats=lambda: stats)
+    monkeypatch.setattr(jax, "local_devices", lambda: [device])
+    assert "the 2 devices have" in weights_shortage("prepare", rule, 4, devices=2)
+    assert weights_shortage("prepare", rule, 4, devices=4) == ""
+    stats.clear()
+    assert weights_shortage("prepare", rule, 4) == "", "the memory of the device is not known"
 
 
 # A far field in float32.
