@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 
 from tests.vcjax.common import EQUILIBRIA, other_way, turn
@@ -99,16 +98,10 @@ FIELDS: dict[str, Callable[[Data], np.ndarray]] = {
     "phi the other way": lambda d: d.B[::-1],
     "both the other way": lambda d: other_way(d.B)[::-1],
     "x and y exchanged": lambda d: d.B[..., [1, 0, 2]],
-    "y and z exchanged": lambda d: d.B[..., [0, 2, 1]],
-    "x and z exchanged": lambda d: d.B[..., [2, 1, 0]],
     "y, z, x": lambda d: d.B[..., [1, 2, 0]],
     "-x": lambda d: d.B * [-1, 1, 1],
-    "-y": lambda d: d.B * [1, -1, 1],
     "-z": lambda d: d.B * [1, 1, -1],
     "no z": lambda d: d.B * [1, 1, 0],
-    "only x": lambda d: d.B * [1, 0, 0],
-    "turned by 90 degrees": lambda d: d.B @ turn(np.pi / 2).T,
-    "turned by 30 degrees": lambda d: d.B @ turn(np.pi / 6).T,
     "turned by 5 degrees": lambda d: d.B @ turn(np.pi / 36).T,
     "half a step off in theta": lambda d: _half_step(d.B, symmetry.FIELD_PARITY, d, 1),
     "half a step off in phi": lambda d: _half_step(d.B, symmetry.FIELD_PARITY, d, 0),
@@ -116,14 +109,10 @@ FIELDS: dict[str, Callable[[Data], np.ndarray]] = {
     "a quarter off in theta": lambda d: np.roll(d.B, d.B.shape[1] // 4, axis=1),
     "a step off in phi": lambda d: np.roll(d.B, 1, axis=0),
     "axes swapped": lambda d: d.B.swapaxes(0, 1),
-    "theta slowest, reshaped": lambda d: d.B.swapaxes(0, 1).reshape(d.B.shape),
     "components first, reshaped": lambda d: np.moveaxis(d.B, -1, 0).reshape(d.B.shape),
-    "twice in theta": lambda d: np.tile(d.B, (1, 2, 1)),
     "twice in phi": lambda d: np.tile(d.B, (2, 1, 1)),
-    "each column twice": lambda d: np.repeat(d.B, 2, axis=1),
     "each row twice": lambda d: np.repeat(d.B, 2, axis=0),
     "every eighth column": lambda d: d.B[:, ::8],
-    "two rows": lambda d: d.B[:2],
     "one row": lambda d: d.B[:1],
     "cylindrical components": _cylindrical,
     "unit vectors": lambda d: d.B / _lengths(d.B),
@@ -134,11 +123,8 @@ FIELDS: dict[str, Callable[[Data], np.ndarray]] = {
     "a wrong point": lambda d: _one_point(d.B, _largest(d.B)),
     "a point off by a hundredth": lambda d: _one_point(d.B, 0.01 * _largest(d.B)),
     "a column of zeros": lambda d: np.where(np.arange(d.B.shape[1])[:, None] == 3, 0.0, d.B),
-    "noise of a tenth": lambda d: _noise(d.B, 0.1 * _largest(d.B)),
     "noise of a hundredth": lambda d: _noise(d.B, 0.01 * _largest(d.B)),
     "half zero": lambda d: np.where(np.arange(d.B.shape[1])[:, None] < d.B.shape[1] // 2, 0.0, d.B),
-    "NaN": lambda d: np.where(d.B == d.B[0, 0], np.nan, d.B),
-    "zero": lambda d: 0 * d.B,
 }
 """Changes that spoil the field; the surface stays the same."""
 
@@ -147,17 +133,12 @@ SURFACES: dict[str, Callable[[Data], np.ndarray]] = {
     "half a step off in theta": lambda d: _half_step(d.X, symmetry.POSITION_PARITY, d, 1),
     "half a step off in phi": lambda d: _half_step(d.X, symmetry.POSITION_PARITY, d, 0),
     "a step off in theta": lambda d: np.roll(d.X, 1, axis=1),
-    "axes swapped": lambda d: d.X.swapaxes(0, 1),
     "stretched upwards by a fifth": lambda d: d.X * [1, 1, 1.2],
     "turned by 20 degrees": lambda d: d.X @ turn(np.pi / 9).T,
     "every fourth column": lambda d: d.X[:, ::4],
     "three columns": lambda d: d.X[:, [0, 7, 14]],
-    "a wrong point": lambda d: _one_point(d.X, 0.1 * _minor(d.X)),
     "a point off by a hundredth": lambda d: _one_point(d.X, 0.01 * _minor(d.X)),
-    "noise of a tenth": lambda d: _noise(d.X, 0.1 * _minor(d.X)),
     "noise of a hundredth": lambda d: _noise(d.X, 0.01 * _minor(d.X)),
-    "NaN": lambda d: np.where(d.X == d.X[0, 0], np.nan, d.X),
-    "component first": lambda d: np.moveaxis(d.X, -1, 0),
 }
 """Changes that spoil the surface; the field stays the same."""
 
@@ -168,8 +149,8 @@ ALLOWED = {
         ("axisymmetric", kind)
         for kind in (
             *("theta the other way", "phi the other way", "both the other way"),
-            *("x and y exchanged", "-x", "-y", "-z", "no z", "only x"),
-            *("turned by 20 degrees", "two rows", "one row"),
+            *("x and y exchanged", "-x", "-y", "-z", "no z"),
+            *("turned by 20 degrees", "one row"),
         )
     ),
     # The same surface, or another valid surface.
@@ -225,9 +206,8 @@ def _backwards(values, nfp: int):
 
 
 SAME: dict[str, Callable[[Data], tuple]] = {
-    **{f"lengths times {s:g}": _scaled(s, 1.0) for s in (1e-40, 1e-12, 1e-3, 1e3, 1e12, 1e40)},
-    **{f"fields times {s:g}": _scaled(1.0, s) for s in (1e-40, 1e-12, 1e-3, 1e3, 1e12, 1e40)},
-    "fields times -1": _scaled(1.0, -1.0),
+    **{f"lengths times {s:g}": _scaled(s, 1.0) for s in (1e-40, 1e40)},
+    **{f"fields times {s:g}": _scaled(1.0, s) for s in (1e-40, 1e40)},
     **{f"turned by {a:g}": _both(lambda v, a=a: v @ turn(a).T) for a in (0.1, 1.0, 3.0)},
     "theta the other way": _both(other_way),
     "mirrored upwards": _both(lambda v: v * [1, 1, -1]),
@@ -237,8 +217,6 @@ SAME: dict[str, Callable[[Data], tuple]] = {
         np.roll(v, v.shape[1] // 2, axis=1) for v in _even(d)
     ),
     "moved up": lambda d: (d.X + [0, 0, 20.0 * _minor(d.X)], d.B),
-    "Fortran order": _both(np.asfortranarray),
-    "JAX arrays": _both(jnp.asarray),
 }
 """Changes after which the data are still correct."""
 

@@ -1,9 +1,6 @@
 """Surfaces, fields and options that a call cannot use end in an error that says why."""
 
-import os
 import re
-import subprocess
-import sys
 from fractions import Fraction
 from typing import Any
 
@@ -16,6 +13,7 @@ import vcjax
 from tests.vcjax.common import section, toroidal_field
 from tests.vcjax.hostile.problems import chosen
 from vcjax import VcjaxError, problems
+from vcjax._programs.compiled import enable_x64
 
 WHOLE_TURN: dict[str, Any] = dict(nfp=1, half_period=False)
 HALF_PERIOD: dict[str, Any] = dict(nfp=4, half_period=True)
@@ -36,6 +34,8 @@ _BAD_ARRAYS = {
     # name: (change of X or B, part of the error)
     "NaN": (lambda v: _with(v, (2, 3, 1), np.nan), "NaN or infinite values at 1 of "),
     "infinity": (lambda v: _with(v, (0, 0), -np.inf), r"values at 1 of .* the first at \[0, 0\]"),
+    "no axes": (lambda v: np.zeros(()), "shape"),
+    "empty": (lambda v: v[:0], ""),
     "component first": (lambda v: np.moveaxis(v, -1, 0), r"give \(nphi, ntheta, 3\)"),
     "four components": (lambda v: np.pad(v, ((0, 0), (0, 0), (0, 1))), "shape"),
     "flat": (lambda v: v.ravel(), "shape"),
@@ -61,6 +61,12 @@ def test_every_call_refuses_an_array_it_cannot_use(torus, casing, kind):
     for name, argument, call in (
         ("choose", "X", lambda bad: chosen(bad(torus.X), torus.B)),
         ("choose", "B", lambda bad: chosen(torus.X, bad(torus.B))),
+        ("prepare", "X", lambda bad: vcjax.prepare(casing.rule, bad(torus.X))),
+        (
+            "surface_points",
+            "X",
+            lambda bad: vcjax.surface_points(bad(torus.X), **WHOLE_TURN, nphi=3, ntheta=4),
+        ),
         ("external_field", "B", lambda bad: vcjax.external_field(casing, bad(torus.B))),
         ("internal_field", "B", lambda bad: vcjax.internal_field(casing, bad(torus.B))),
         ("spectral_tail", "B", lambda bad: vcjax.spectral_tail(bad(torus.B), **WHOLE_TURN)),
@@ -212,18 +218,6 @@ def test_choosing_inside_a_traced_program_is_refused(torus, traced, transform):
         jax.vmap(transform(cutoff))(jnp.stack([arrays[traced]] * 2))
 
 
-def test_32_bit_mode_is_refused_with_advice():
-    program = (
-        "import vcjax, vcjax.problems\n"
-        "p = vcjax.problems.rotating_ellipse(3)\n"
-        "try: vcjax.choose(p.X, p.B, 3, nfp=4, half_period=True)\n"
-        "except vcjax.VcjaxError as error: print(error)\n"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", program],
-        env=os.environ | {"JAX_ENABLE_X64": "0"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert "jax_enable_x64" in run.stdout, run.stderr
+def test_32_bit_mode_is_refused_with_advice(torus):
+    with enable_x64(False), pytest.raises(VcjaxError, match="jax_enable_x64"):
+        chosen(torus.X, torus.B)
