@@ -1,5 +1,6 @@
 """Helpers that tests of several files share: casings of problems, errors, captured constants."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +35,6 @@ def optimised(function):
     return jax.jit(function, compiler_options={"xla_backend_optimization_level": 1})
 
 
-def optimised_casing_of(problem, digits, prepare=vcjax.prepare):
-    """Return the casing of `casing_of`, prepared by an optimised program."""
-    gradient = prepare is vcjax.prepare_gradient
-    rule = rule_of(problem, digits, gradient=gradient)
-    constants = (vcjax.gradient_tables if gradient else vcjax.tables)(rule)
-    prepared = optimised(lambda X, constants: prepare(rule, X, constants=constants))
-    return prepared(problem.X, constants)
-
-
 def symmetry(problem) -> dict[str, Any]:
     """Return the symmetry of a problem's grids, as keywords of vcjax."""
     return dict(nfp=problem.nfp, half_period=problem.half_period)
@@ -75,10 +67,14 @@ def other_way(values):
     return values[:, -np.arange(values.shape[1]) % values.shape[1]]
 
 
-def casing_of(problem, digits, prepare=vcjax.prepare, **options):
+def casing_of(problem, digits, prepare=vcjax.prepare, *, optimise=False, **options):
     """Return a casing of a problem, for its field or for its gradient."""
-    rule = rule_of(problem, digits, gradient=prepare is vcjax.prepare_gradient)
-    return prepare(rule, problem.X, **options)
+    gradient = prepare is vcjax.prepare_gradient
+    rule = rule_of(problem, digits, gradient=gradient)
+    if not optimise:
+        return prepare(rule, problem.X, **options)
+    constants = (vcjax.gradient_tables if gradient else vcjax.tables)(rule)
+    return optimised(partial(prepare, rule, **options))(problem.X, constants=constants)
 
 
 def largest_error(value, expected):

@@ -58,16 +58,6 @@ def test_a_circular_loop_has_the_field_of_the_elliptic_integrals():
         assert np.abs(field - known).max() < error * np.abs(known).max()
 
 
-def test_a_coil_of_positive_current_makes_its_field_along_phi():
-    coil = problems.PoloidalCoil(0.5, phi=0.4, centre=(2.0, 0.1), radius=0.8)
-    middle = np.array([[2.0 * np.cos(0.4), 2.0 * np.sin(0.4), 0.1]])
-    along_phi = np.array([[-np.sin(0.4), np.cos(0.4), 0.0]])
-    # On the axis of a loop: B = mu_0 I / (2 radius) = 2 pi current / radius.
-    known = 2 * np.pi * 0.5 / 0.8 * along_phi
-    found = problems.magnetic_field([coil], middle)
-    np.testing.assert_allclose(found, known, rtol=1e-14, atol=1e-14)
-
-
 def test_a_ring_of_coils_approaches_the_central_conductor():
     count = 200
     angles = 2 * np.pi * np.arange(count) / count
@@ -78,29 +68,23 @@ def test_a_ring_of_coils_approaches_the_central_conductor():
     np.testing.assert_allclose(found, known, rtol=1e-13, atol=1e-13)
 
 
-@pytest.mark.parametrize("radii", [(0.72,), (5.56, 0.37, 0.02)])
-def test_twice_as_many_points_on_a_filament_change_nothing(radii, monkeypatch):
+@pytest.mark.parametrize(
+    "filament",
+    [
+        problems.ToroidalLoop(1.0, r=(0.72,), z=(0.0, 0.1), nfp=5),
+        problems.ToroidalLoop(1.0, r=(5.56, 0.37, 0.02), z=(0.0, 0.1), nfp=5),
+        problems.PoloidalCoil(1.0, phi=0.3, centre=(5.56, 0.0), radius=1.4),
+    ],
+)
+def test_twice_as_many_points_on_a_filament_change_nothing(filament, monkeypatch):
     """Check near the filament and far away, because the number of points follows the distance."""
-    loop = problems.ToroidalLoop(1.0, r=radii, z=(0.0, 0.1), nfp=5)
-    curve, _ = loop.curve(np.linspace(0, 2, 7))
+    curve, _ = filament.curve(np.linspace(0, 2, 7))
     points = [curve + distance * np.array([0.6, 0.0, 0.8]) for distance in (0.03, 0.3, 3.0)]
-    usual = [problems.magnetic_field([loop], values) for values in points]
+    usual = [problems.magnetic_field([filament], values) for values in points]
     monkeypatch.setattr(_filaments, "_NATURAL_DIGITS", 2 * _filaments._NATURAL_DIGITS)
     for once, values in zip(usual, points, strict=True):
-        twice = problems.magnetic_field([loop], values)
+        twice = problems.magnetic_field([filament], values)
         assert np.abs(once - twice).max() < 1e-14 * np.abs(twice).max()
-
-
-def test_twice_as_many_points_on_every_w7x_current_change_nothing(monkeypatch):
-    usual = problems.w7x(2)
-    problems.w7x.cache_clear()
-    monkeypatch.setattr(_filaments, "_NATURAL_DIGITS", 2 * _filaments._NATURAL_DIGITS)
-    fine = problems.w7x(2)
-    problems.w7x.cache_clear()
-    assert fine is not usual
-    for name in ("B", "B_ext", "B_int"):
-        once, twice = getattr(usual, name), getattr(fine, name)
-        assert 0 < np.abs(once - twice).max() < 1e-14 * np.abs(usual.B).max()
 
 
 def circulations(problem, nphi, ntheta, along):

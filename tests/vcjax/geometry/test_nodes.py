@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import vcjax
+from tests.vcjax.common import toroidal_field
 from vcjax import problems
 from vcjax._geometry.nodes import one_period
 
@@ -15,18 +16,8 @@ def test_nodes_and_normals_of_a_slender_torus_have_small_rounding_errors(traced,
     radius, minor = 1.0, 0.02
     torus = problems.circular_torus(major_radius=radius, minor_radius=minor)
     X = torus.points(4, 8, half_period=True)
-    problem = problems.known_problem(
-        "slender torus",
-        X,
-        nfp=1,
-        half_period=True,
-        digits=6,
-        outside=(problems.CentralConductor(1.0),),
-        inside=(),
-        src_shape=(3, 8),
-        trg_shape=(1, 8),
-    )
-    rule = vcjax.choose(X, problem.B, 6, nfp=1, half_period=True, trg_nphi=1, trg_ntheta=8)
+    B = toroidal_field(X)
+    rule = vcjax.choose(X, B, 6, nfp=1, half_period=True, trg_nphi=1, trg_ntheta=8)
     if traced:
         monkeypatch.setattr("vcjax._geometry.nodes.on_host", lambda *_: False)
     nodes = np.asarray(vcjax.prepare(rule, jnp.asarray(X)).nodes)
