@@ -9,8 +9,7 @@ import pytest
 from scipy.special import erfc
 
 import vcjax
-from vcjax._geometry.jump import symmetric_traceless
-from vcjax._kernels.gradient import _near_kernel, _of_constant, combine_gradient
+from vcjax._kernels.gradient import _near_kernel, _of_constant
 from vcjax._kernels.split import near_split
 from vcjax._quadrature.polar import polar_quadrant
 
@@ -38,24 +37,6 @@ def test_the_cutoff_is_differentiated_in_both_modes_and_twice():
     np.testing.assert_allclose(t**3 * reverse, slope, atol=1e-15, rtol=1e-14)
     second = jax.vmap(jax.grad(jax.grad(near_split)))(t)
     np.testing.assert_allclose(t**3 * second, bend, atol=1e-14, rtol=1e-13)
-
-
-def test_near_weights_give_the_symmetric_derivative_of_the_near_kernel_without_its_trace():
-    alpha = 0.7
-    nodes, normals, B = jnp.asarray(np.random.default_rng(4).normal(size=(3, 3, 20)))
-
-    def field(x):
-        r = x[:, None] - nodes
-        distance = jnp.sqrt((r**2).sum(axis=0))
-        curl = jnp.cross(B, jnp.cross(normals, r, axis=0), axis=0)
-        kernel = (curl - B * (normals * r).sum(axis=0)) / distance**3
-        return ((alpha * distance) ** 3 * near_split(alpha * distance) * kernel).sum(axis=1)
-
-    derivative = jax.jacfwd(field)(jnp.zeros(3)).T
-    expected = symmetric_traceless(derivative[..., None, None])[..., 0, 0]
-    given = jnp.concatenate([nodes, normals])[None]
-    weights = _near_kernel(given, jnp.ones(20), alpha, axis=1)
-    np.testing.assert_allclose(combine_gradient(B[None], weights)[0], expected, rtol=1e-12)
 
 
 def bent(x, y):
