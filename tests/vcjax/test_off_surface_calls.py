@@ -128,41 +128,32 @@ def test_second_derivatives_in_points_agree_with_the_known_fields():
     assert np.abs(found - expected).max() < 1e-2 * np.abs(expected).max()
 
 
-def test_unusable_arguments_are_named(casing, choose, problem, no_shape_checks):
+def test_unusable_arguments_are_named(casing, problem, no_shape_checks):
     X, B, point = problem.X, problem.B, np.ones((1, 3))
-    digits: Any = dict(digits=1, nfp=1)
-    for call, said in [
-        (lambda: vcjax.field_at(X, B, point), "field_at got a casing of type"),
-        (lambda: vcjax.field_at(casing, B[1:], point), "field_at got B of shape"),
-        (lambda: vcjax.field_at(casing, B, point[0]), r"field_at got points of shape \(3,\)"),
-        (lambda: vcjax.field_at(casing, B, point[:0]), r"field_at got points of shape \(0, 3\)"),
-        (
-            lambda: vcjax.field_at(casing, B, np.nan * point),
-            r"field_at got points with NaN .* at \[0\]",
-        ),
-        (lambda: vcjax.gradient_at(casing, B, point, chunk_size=0), "gradient_at got chunk_size"),
-        (
-            lambda: vcjax.prepare_off_surface(casing.rule, X, constants=casing.constants.field),
-            "prepare_off_surface got constants of type Tables",
-        ),
+    wrong = dict(constants=casing.constants.field)
+    calls: list[tuple[str, tuple, dict, str]] = [
+        ("field_at", (X, B, point), {}, "a casing of type"),
+        ("field_at", (casing, B[1:], point), {}, "B of shape"),
+        ("field_at", (casing, B, point[0]), {}, r"points of shape \(3,\)"),
+        ("field_at", (casing, B, point[:0]), {}, r"points of shape \(0, 3\)"),
+        ("field_at", (casing, B, np.nan * point), {}, r"points with NaN .* at \[0\]"),
+        ("gradient_at", (casing, B, point), dict(chunk_size=0), "chunk_size"),
+        ("prepare_off_surface", (casing.rule, X), wrong, "constants of type Tables"),
         # Errors name the one-step call. Nothing is evaluated.
+        ("off_surface_field", (X, 0 * B, point, 1), dict(nfp=1), "B that is zero"),
+        ("off_surface_gradient", (X, B, point[0], 1), dict(nfp=1), r"points of shape \(3,\)"),
+        ("choose_off_surface", (X, B, 0), dict(nfp=1), "digits=0"),
+        ("choose_off_surface", (X, B, 3), dict(nfp=1, max_nphi=0), "max_nphi=0"),
         (
-            lambda: vcjax.off_surface_field(X, 0 * B, point, **digits),
-            "off_surface_field got B that is zero",
+            "choose_off_surface",
+            (X, B, 3),
+            dict(nfp=1, max_ntheta=5),
+            "max_nphi=None, max_ntheta=5, but 3 digits need .* raise",
         ),
-        (
-            lambda: vcjax.off_surface_gradient(X, B, point[0], **digits),
-            r"off_surface_gradient got points of shape \(3,\)",
-        ),
-        (lambda: choose(0), "choose_off_surface got digits=0"),
-        (lambda: choose(3, max_nphi=0), "choose_off_surface got max_nphi=0"),
-        (
-            lambda: choose(3, max_ntheta=5),
-            "choose_off_surface got max_nphi=None, max_ntheta=5, but 3 digits need .* raise",
-        ),
-    ]:
-        with pytest.raises(vcjax.VcjaxError, match=f"^{said}"):
-            call()
+    ]
+    for name, arguments, options, said in calls:
+        with pytest.raises(vcjax.VcjaxError, match=f"^{name} got {said}"):
+            getattr(vcjax, name)(*arguments, **options)
 
 
 def test_a_direct_call_keeps_its_results_where_jax_looks_for_nan(casing, problem, found):
