@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import jax
-import numpy as np
 import pytest
 
 import vcjax
@@ -86,16 +85,6 @@ def test_programs_for_many_devices_capture_nothing(all_reports):
 def test_more_devices_than_targets_are_refused(all_reports):
     message = all_reports[0]["too_many_devices"]
     assert message.startswith("prepare got 8 devices for 5 targets; give at most 5")
-
-
-def test_a_mesh_of_one_device_gives_the_same_numbers_as_no_mesh():
-    problem = small_torus()
-    rule = vcjax.choose(problem.X, problem.B, 2, nfp=1, trg_nphi=2, trg_ntheta=4)
-    plain, meshed = (vcjax.prepare(rule, problem.X, devices=d) for d in (None, jax.devices()[:1]))
-    assert meshed.devices is not None and meshed.devices.size == 1
-    np.testing.assert_array_equal(
-        vcjax.external_field(meshed, problem.B), vcjax.external_field(plain, problem.B)
-    )
 
 
 @pytest.mark.parametrize(

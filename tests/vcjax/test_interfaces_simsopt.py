@@ -2,6 +2,7 @@
 
 import functools
 import shutil
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from vcjax import VcjaxError, problems, wout
 from vcjax.interfaces.simsopt import VirtualCasing, best_nphi_over_ntheta
 
 FILES = {"tokamak": wout.tokamak_path()} | {
-    path.stem.removeprefix("wout_"): path for path in sorted(EQUILIBRIA.glob("wout_*.nc"))
+    name: EQUILIBRIA / f"wout_{name}.nc"
+    for name in ("ellipse", "free_boundary_8", "free_boundary_12")
 }
 DIGITS = 5
 GRIDS: dict[str, Any] = dict(src_nphi=24, src_ntheta=64, trgt_nphi=2, trgt_ntheta=16, digits=DIGITS)
@@ -30,11 +32,7 @@ def separated(name):
     return VirtualCasing.from_vmec(FILES[name], **GRIDS, filename=None)
 
 
-def test_the_committed_equilibria_are_found():
-    assert set(FILES) == {"tokamak", "ellipse", "free_boundary_8", "free_boundary_12"}
-
-
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", ["tokamak", "ellipse"])
 def test_the_reference_agrees_to_the_digits_asked_for(name):
     package = pytest.importorskip("virtual_casing", reason="the C++ package has no wheel here")
     ours, casing = separated(name), package.VirtualCasing()
@@ -105,19 +103,11 @@ def test_a_saved_file_loads_equal_and_holds_the_variables_of_simsopt(tmp_path):
         assert file.variables["B_external"].units == b"Tesla"
 
 
-class Vmec:
-    """A stand-in for ``simsopt.mhd.Vmec`` with the attributes that are needed."""
-
-    def __init__(self, path):
-        self.path, self.output_file = path, None
-
-    def run(self):
-        self.output_file = str(self.path)
-
-
 def test_an_equilibrium_may_be_an_object_and_the_file_lies_next_to_its_output(tmp_path):
-    shutil.copy(FILES["ellipse"], tmp_path / "wout_mine.nc")
-    ours = VirtualCasing.from_vmec(Vmec(tmp_path / "wout_mine.nc"), **GRIDS)
+    shutil.copy(FILES["ellipse"], path := tmp_path / "wout_mine.nc")
+    vmec = SimpleNamespace(output_file=None)
+    vmec.run = lambda: setattr(vmec, "output_file", str(path))
+    ours = VirtualCasing.from_vmec(vmec, **GRIDS)
     np.testing.assert_array_equal(ours.B_external, separated("ellipse").B_external)
     saved = VirtualCasing.load(tmp_path / "vcasing_mine.nc")
     np.testing.assert_array_equal(saved.B_external, ours.B_external)

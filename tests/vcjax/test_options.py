@@ -38,9 +38,6 @@ def casing(problem):
     return casing_of(problem, 3)
 
 
-# Tile sizes.
-
-
 @pytest.mark.parametrize("operator", ["B", "BOFF", "GRADB"])
 def test_the_most_specific_variable_wins(operator, monkeypatch):
     name = f"VCJAX_CHUNK_{operator}"
@@ -113,9 +110,6 @@ def test_temporaries_stay_small(prepare, evaluate, most_mebibytes):
     assert memory.temp_size_in_bytes <= most_mebibytes * 2**20
 
 
-# Batches and donation.
-
-
 def test_a_batch_of_fields_shares_the_casing_and_the_kernel(casing, problem):
     rng = np.random.default_rng(0)
     fields = jnp.asarray(rng.normal(size=(7, *problem.B.shape)))
@@ -146,9 +140,6 @@ def test_a_donated_field_becomes_the_result(casing, problem):
     expected = vcjax.external_field(casing, problem.B)
     assert largest_error(donating(casing, B), expected) < 1e-13
     assert B.is_deleted()
-
-
-# Near weights.
 
 
 KEPT = ["float64", "streamed"]
@@ -240,9 +231,6 @@ def test_accelerators_share_the_near_weights(problem, monkeypatch):
     assert weights_shortage("prepare", rule, 4, devices=4) == ""
     stats.clear()
     assert weights_shortage("prepare", rule, 4) == "", "the memory of the device is not known"
-
-
-# A far field in float32.
 
 
 def test_a_far_field_in_float32_keeps_five_digits():

@@ -100,10 +100,8 @@ def test_the_ellipse_field_is_as_hard_to_resolve_as_in_the_package():
 @pytest.mark.parametrize(
     "make, digits, half_period, limit",
     [
-        (problems.w7x, 3, True, 3e-4),
         (problems.w7x, 3, False, 3e-4),
         (problems.w7x, 6, True, 3e-7),
-        (problems.rotating_ellipse, 3, True, 2e-4),
         (problems.rotating_ellipse, 3, False, 2e-4),
         (problems.rotating_ellipse, 6, True, 2e-8),
     ],

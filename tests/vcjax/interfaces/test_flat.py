@@ -37,23 +37,6 @@ def test_gradients_agree_with_the_reference(problem, casing, reference):
     assert np.abs(ours - fine.compute_external_gradB(flat(problem.B))).max() <= limit
 
 
-def test_the_reference_gradient_is_ordered_component_then_derivative(reference, problem):
-    """Use data that are no field: their gradient is not symmetric, so it shows the order."""
-    nphi, ntheta = problem.B.shape[:2]
-    theta = 2 * np.pi * np.arange(ntheta) / ntheta
-    data = np.zeros_like(problem.B)
-    data[..., 2] = np.cos(theta)
-    k_first = np.array(reference.compute_external_gradB(flat(data))).reshape(3, 3, 24)
-    fine = set_up(type(reference)(), problem, 4, 48)
-    along = np.array(fine.compute_external_B(flat(data))).reshape(3, 4, 48)
-    slope = (np.roll(along, -1, axis=2) - np.roll(along, 1, axis=2))[:, :, ::8].reshape(3, 24)
-    X = surface(problem, 4, 48)
-    step = (np.roll(X, -1, axis=1) - np.roll(X, 1, axis=1))[:, ::8].reshape(24, 3).T
-    error = np.abs(np.einsum("kip,ip->kp", k_first, step) - slope).max()
-    turned = np.abs(np.einsum("ikp,ip->kp", k_first, step) - slope).max()
-    assert error < 0.05 * np.abs(slope).max() < turned
-
-
 def test_off_surface_fields_agree_with_the_reference(problem, off_surface, reference, points):
     limit = 2 * 10.0**-DIGITS * np.abs(problem.B).max()
     for part, at in (("external", slice(6)), ("internal", slice(6, 18))):
@@ -80,12 +63,7 @@ def test_a_large_estimated_error_causes_a_warning(problem, casing, monkeypatch):
         casing.compute_external_B_offsurf(flat(problem.B), [0.7, 0.0, 0.0])
 
 
-def test_the_parts_sum_to_the_field_and_normals_have_length_one(problem, casing):
-    total = casing.compute_external_B(flat(problem.B)) + casing.compute_internal_B(flat(problem.B))
-    known = problems.magnetic_field(
-        (*problem.outside, *problem.inside), surface(problem, 4, 6).reshape(-1, 3)
-    )
-    assert np.abs(total - known.T.ravel()).max() <= 1e-2 * np.abs(known).max()
+def test_normals_point_outward_and_have_length_one(casing):
     normal = casing.get_normal().reshape(3, -1)
     np.testing.assert_allclose(np.linalg.norm(normal, axis=0), 1.0, rtol=1e-14)
     first = normal[:, 0]  # theta = 0, near phi = 0: away from the axis
@@ -98,7 +76,6 @@ def test_lists_are_accepted_and_the_casing_is_kept(problem, casing):
     from_list = casing.compute_external_B((0.5 * flat(problem.B)).tolist())
     np.testing.assert_allclose(2 * from_list, from_array, rtol=0, atol=1e-14)
     assert casing._setup._held == held
-    assert not casing.compute_external_B(0 * flat(problem.B)).any()
 
 
 def test_targets_default_to_the_source_grid(problem):
@@ -130,8 +107,6 @@ def test_bad_fields_and_calls_before_setup_are_refused(no_shape_checks, problem,
     B = flat(problem.B)
     for call, arguments, said in (
         ("compute_external_B", [B[1:]], r"got B_total of shape \(3374,\)"),
-        ("compute_external_B", [B * 1j], "got B_total .* complex128"),
-        ("compute_external_B", [B.astype(str)], "got B_total .* dtype <U"),
         ("compute_external_B", [[[1.0, 2.0], [3.0]]], "got B_total that is not an array"),
         ("compute_external_B", [np.nan * B], "got B_total with NaN"),
         ("compute_internal_B_offsurf", [B, [1.0, 2.0, 3.0, 4.0]], "got Xt of shape"),

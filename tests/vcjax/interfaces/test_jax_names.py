@@ -117,10 +117,7 @@ def test_fields_and_surfaces_may_be_traced(problem, named, B):
     shapes = jax.eval_shape(jax.grad(partial(loss, precision=plan), (0, 1)), X, B)
     assert [shape.shape for shape in shapes] == [X.shape, B.shape]
     if jax.__version_info__ < (0, 8):
-        with pytest.raises(
-            VcjaxError,
-            match="compute_external_B was called inside a traced",
-        ):
+        with pytest.raises(VcjaxError, match="compute_external_B was called inside a traced"):
             jax.eval_shape(named.compute_external_B, B)
     else:
         assert jax.eval_shape(named.compute_external_B, B).shape == (3, 4, 6)
