@@ -65,13 +65,7 @@ def write_rows(path: Path, rows: Iterable[Row]) -> None:
 
 
 def append_row(path: Path, row: Row) -> None:
-    """Append a row to a CSV or JSON Lines file, after removing an incomplete last line.
-
-    Raises
-    ------
-    StudyError
-        If the CSV file has other columns than the row.
-    """
+    """Append a row to a CSV or JSON Lines file, after removing an incomplete last line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab+") as file:
         file.seek(0)
@@ -116,31 +110,48 @@ def in_worker(
     The function is at the top level of a module. `arguments` are its keyword arguments, and are
     passed as JSON. The environment of the process is written next to the rows. For example, the
     environment of ``rows.csv`` is written to ``rows.environment.json``.
-
-    Raises
-    ------
-    StudyError
-        If the process fails or runs longer than `timeout_seconds`.
     """
     target = f"{function.__module__}:{function.__name__}"
-    command = [sys.executable, "-m", "studies", "worker", target, str(path.resolve())]
-    variables = os.environ | {"JAX_ENABLE_COMPILATION_CACHE": "false"} | dict(env or {})
-    text = json.dumps(arguments)
+    command = ("studies", "worker", target, str(path.resolve()))
+    variables = {"JAX_ENABLE_COMPILATION_CACHE": "false", **(env or {})}
+    run_module(command, arguments, name=target, env=variables, timeout_seconds=timeout_seconds)
+
+
+def run_module(
+    command: Sequence[str],
+    given: Mapping[str, Any],
+    *,
+    name: str,
+    env: Mapping[str, str],
+    timeout_seconds: float | None = None,
+    stdout: int | None = None,
+) -> Any:
+    """Run ``python -m COMMAND``, with `given` as JSON on standard input.
+
+    `name` names the process in error messages, and `env` is added to the environment. Return the
+    standard output as text if `stdout` is ``subprocess.PIPE``, else None.
+    """
     try:
         done = subprocess.run(
-            command, input=text, text=True, env=variables, cwd=ROOT, timeout=timeout_seconds
+            [sys.executable, "-m", *command],
+            input=json.dumps(given),
+            text=True,
+            env=os.environ | dict(env),
+            cwd=ROOT,
+            timeout=timeout_seconds,
+            stdout=stdout,
         )
     except subprocess.TimeoutExpired:
         raise StudyError(
-            f"{target} did not finish within {timeout_seconds:.0f} s and was stopped; rerun "
-            "the study while nothing else runs, or with a longer --timeout if the study has this "
-            "option"
+            f"{name} did not finish within {timeout_seconds:.0f} s and was stopped; rerun the "
+            "study while nothing else runs, or with a longer --timeout if the study has this option"
         ) from None
     if done.returncode:
         raise StudyError(
-            f"{target} failed with exit code {done.returncode}; see its error above (-9 without an "
+            f"{name} failed with exit code {done.returncode}; see its error above (-9 without an "
             "error often means that the memory was full)"
         )
+    return done.stdout
 
 
 def work(target: str, path: Path) -> None:

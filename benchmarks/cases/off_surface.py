@@ -38,8 +38,10 @@ def fields_at_distance(*, workload: str, digits: int, distance: float, point_cou
     return Case(fn=vcjax.field_at, args=arguments, check=check)
 
 
-def points_at_distance(problem: Problem, distance: float, count: int) -> np.ndarray:
-    """Return points at a distance from the surface, on both of its sides.
+def points_at_distance(
+    problem: Problem, distance: float, count: int, *, inside: bool = False
+) -> np.ndarray:
+    """Return points at a distance from the surface: on both of its sides, or only inside.
 
     The points lie on the surface normals at the points of a surface grid with 8 values of phi.
     The result has the shape (count, 3).
@@ -48,8 +50,9 @@ def points_at_distance(problem: Problem, distance: float, count: int) -> np.ndar
     x = vcjax.surface_points(problem.X, **options)
     normal = np.cross(*vcjax.surface_tangents(problem.X, **options))
     normal *= np.sign((normal * x).sum()) / np.linalg.norm(normal, axis=2, keepdims=True)
-    side = (-1.0) ** np.indices(x.shape[:2]).sum(axis=0)
-    return (x + distance * side[:, :, None] * normal).reshape(-1, 3)[:count]
+    grid = x.shape[:2]
+    sides = -np.ones(grid) if inside else (-1.0) ** np.indices(grid).sum(axis=0)
+    return (x + distance * sides[:, :, None] * normal).reshape(-1, 3)[:count]
 
 
 def error_at(

@@ -31,12 +31,12 @@ from typing import Any
 
 import numpy as np
 
-import vcjax
+from benchmarks.cases.off_surface import points_at_distance
 from benchmarks.common import ONE_THREAD_ENVIRONMENT
 from benchmarks.measuring.checkout import ROOT
 from jaxmeter import host_environment
 from studies.compare import tables
-from studies.harness import RESULTS, Row, StudyError, append_row, read_rows
+from studies.harness import RESULTS, Row, StudyError, append_row, read_rows, run_module
 from vcjax import problems
 
 OPERATIONS = ("B", "grad B", "off surface", "gradient in X")
@@ -74,13 +74,7 @@ def run(options: argparse.Namespace) -> int:
     key = "operation", "digits", "threads", "round"
     # pip compiles the modules of a package that it installs, so a user's process does not.
     compileall.compile_dir(ROOT / "vcjax", quiet=1)
-    rows = read_rows(options.out)
-    if any("threads" not in row for row in rows):
-        raise StudyError(
-            f"{options.out} contains rows of an older version, without a column 'threads'; give "
-            "another file with --out, or delete this file"
-        )
-    held = {tuple(row[name] for name in key) for row in rows}
+    held = {tuple(row.get(name) for name in key) for row in read_rows(options.out)}
     cases = list(itertools.product(options.threads, options.digits, options.operations))
     for number, (threads, digits, operation) in itertools.product(range(options.rounds), cases):
         if (operation, str(digits), str(threads), str(number)) in held:
@@ -97,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
 def _compared(operation: str, digits: int, threads: int, options: argparse.Namespace) -> list[Row]:
     """Measure an operation with each program that has it, and return a row for each."""
     problem = problems.w7x(digits)
-    points = _points(problem)
+    points = points_at_distance(problem, DISTANCE * _MINOR_RADIUS, POINTS, inside=True)
     case = {"operation": operation, "digits": digits, "threads": threads}
     with tempfile.TemporaryDirectory() as scratch:
         inputs, result = f"{scratch}/inputs.npz", f"{scratch}/result.npy"
@@ -124,45 +118,22 @@ def _process(given: dict[str, Any], cache: str, timeout_seconds: float) -> dict[
     """
     threads = given["threads"]
     counts = ONE_THREAD_ENVIRONMENT if threads == 1 else {"OMP_NUM_THREADS": str(threads)}
-    variables = os.environ | counts | {"JAX_PLATFORMS": "cpu", "JAX_COMPILATION_CACHE_DIR": cache}
-    variables["JAX_ENABLE_COMPILATION_CACHE"] = str(given["program"] == _CACHED)
-    variables["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
-    command = [sys.executable, "-m", "studies.compare.process"]
-    try:
-        done = subprocess.run(
-            command,
-            input=json.dumps(given | {"started": time.time()}),
-            env=variables,
-            cwd=ROOT,
-            timeout=timeout_seconds,
-            capture_output=True,
-            text=True,
-        )
-    except subprocess.TimeoutExpired:
-        raise StudyError(
-            f"{given['program']} did not finish within {timeout_seconds:.0f} s and was stopped; "
-            "give a longer --timeout"
-        ) from None
-    if done.returncode:
-        message = done.stderr.strip().rpartition("\n")[2]
-        raise StudyError(
-            f"{given['program']} failed with exit code {done.returncode} "
-            f"({message or 'no message'}); correct the cause, then run the study again to resume"
-        )
-    return json.loads(done.stdout)
-
-
-def _points(problem: Any) -> np.ndarray:
-    """Return points inside the surface, shape (POINTS, 3).
-
-    The points lie on the normals at 8 rows of surface points.
-    """
-    symmetry = {"nfp": problem.nfp, "half_period": problem.half_period}
-    grid: Any = {**symmetry, "nphi": 8, "ntheta": -(-POINTS // 8)}
-    x = vcjax.surface_points(problem.X, **grid)
-    normal = np.cross(*vcjax.surface_tangents(problem.X, **grid))
-    normal *= np.sign((normal * x).sum()) / np.linalg.norm(normal, axis=2, keepdims=True)
-    return (x - DISTANCE * _MINOR_RADIUS * normal).reshape(-1, 3)[:POINTS]
+    variables = {
+        **counts,
+        "JAX_PLATFORMS": "cpu",
+        "JAX_COMPILATION_CACHE_DIR": cache,
+        "JAX_ENABLE_COMPILATION_CACHE": str(given["program"] == _CACHED),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    }
+    printed = run_module(
+        ["studies.compare.process"],
+        given | {"started": time.time()},
+        name=given["program"],
+        env=variables,
+        timeout_seconds=timeout_seconds,
+        stdout=subprocess.PIPE,
+    )
+    return json.loads(printed)
 
 
 def _error(problem: Any, operation: str, result: np.ndarray, points: np.ndarray) -> float | None:

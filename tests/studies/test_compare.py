@@ -77,12 +77,6 @@ def test_more_threads_than_processors_and_none_are_refused(threads, tmp_path):
         study.run(argparse.Namespace(threads=[threads], out=tmp_path / "rows.csv"))
 
 
-def test_rows_without_threads_are_refused(tmp_path):
-    (tmp_path / "rows.csv").write_text("round,operation,digits\n0,B,3\n")
-    with pytest.raises(StudyError, match="rows of an older version"):
-        study.run(argparse.Namespace(threads=[1], out=tmp_path / "rows.csv"))
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_the_peak_of_a_process_leaves_out_the_process_that_started_it():
     large = bytearray(300 * 2**20)
