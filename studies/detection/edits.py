@@ -14,13 +14,13 @@ edit, or reports a change in an unaffected operation or in an A/A test.
 from __future__ import annotations
 
 import argparse
-import ast
 import itertools
 import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,13 +57,7 @@ class Edit:
         return next(name for name in UNTOUCHED if name != self.operation)
 
     def edited(self, package: Path) -> str:
-        """Return the text of the edit's file after the edit.
-
-        Raises
-        ------
-        StudyError
-            If the file does not contain the old text exactly once.
-        """
+        """Return the text of the edit's file after the edit."""
         text = (package / self.file).read_text(encoding="utf-8")
         if (count := text.count(self.old)) != 1:
             raise StudyError(
@@ -74,28 +68,17 @@ class Edit:
         return text.replace(self.old, self.new)
 
     def place(self, package: Path, line: str) -> str:
-        """Return the place of a line named by a review: "edit", "function", "file" or "elsewhere".
+        """Return "edit" if a line named by a review is an edited line, else "elsewhere".
 
-        The first three places are the edited lines, the function or class that contains them, and
-        their file. `package` is the folder of the unedited package, and `line` a line of the edited
-        package, such as ``vcjax/_casing.py:161``. If the review names no line, `line` and the
-        result are "".
+        `package` is the folder of the unedited package, and `line` a line of the edited package,
+        such as ``vcjax/_casing.py:161``.
         """
         file, _, number = line.rpartition(":")
-        if not file.endswith(self.file):
-            return "elsewhere" if line else ""
-        text = self.edited(package)
-        start = (package / self.file).read_text(encoding="utf-8").index(self.old)
-        first = text.count("\n", 0, start) + 1
+        before = (package / self.file).read_text(encoding="utf-8").partition(self.old)[0]
+        first = before.count("\n") + 1
         last = first + self.new.rstrip("\n").count("\n")
-        if first <= int(number) <= last:
-            return "edit"
-        spans = [
-            range(node.lineno, (node.end_lineno or 0) + 1)
-            for node in ast.parse(text).body
-            if isinstance(node, ast.FunctionDef | ast.ClassDef)
-        ]
-        return "function" if any(first in s and int(number) in s for s in spans) else "file"
+        is_edited = file.endswith(self.file) and first <= int(number) <= last
+        return "edit" if is_edited else "elsewhere"
 
 
 def edits_of(file: str) -> dict[str, Edit]:
@@ -111,7 +94,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
     add = parser.add_argument
     add("--commit", default="HEAD", help="the commit that is edited; default HEAD")
-    add("--only", nargs="+", help=f"edits to measure; some of {', '.join(EDITS)}")
+    about = f"edits to measure; some of {', '.join(EDITS)}"
+    add("--only", nargs="+", metavar="EDIT", choices=EDITS, default=[*EDITS], help=about)
     add("--copies", type=int, default=4, help="unedited copies for A/A tests; default 4")
     about = "file for the rows; default: the committed file"
     add("--out", type=Path, default=measured("detection", "edits.csv"), help=about)
@@ -123,16 +107,13 @@ def run(options: argparse.Namespace) -> int:
     Copies that an earlier run has measured or reviewed are not measured or reviewed again. Return 1
     if a review misses an edit or raises a false alarm, otherwise 0.
     """
-    names = options.only or list(EDITS)
-    if unknown := [name for name in names if name not in EDITS]:
-        raise StudyError(f"got --only {unknown[0]}; give one or more of {', '.join(EDITS)}")
-    edits = [EDITS[name] for name in names]
+    edits = [EDITS[name] for name in options.only]
     commit = commit_named(options.commit)
     folder = RESULTS / "edits" / commit[:10]
     operations = sorted({name for one in edits for name in (one.operation, one.untouched)})
-    copies = [*names, *(f"{EQUAL}-{number}" for number in range(options.copies))]
-    rows = []
-    with sides([commit] * 2, folder, regressions=copies, change=edit_package(EDITS)) as found:
+    copies = [*options.only, *(f"{EQUAL}-{number}" for number in range(options.copies))]
+    rows, change = [], partial(edit_package, EDITS)
+    with sides([commit] * 2, folder, regressions=copies, change=change) as found:
         base, edited, equal = found[0], found[1 : len(edits) + 1], found[len(edits) + 1 :]
         measure_operations(base, operations)
         for one, copy in zip(edits, edited, strict=True):
@@ -149,18 +130,11 @@ def run(options: argparse.Namespace) -> int:
     return int(bool(missed) or any(row["alarms"] for row in rows))
 
 
-def edit_package(edits: Mapping[str, Edit]) -> Callable[[str, Path], None]:
-    """Return a function that applies the edit with a given name to an unpacked package.
-
-    If there is no such edit, the function does not change the package.
-    """
-
-    def change(name: str, package: Path) -> None:
-        if name in edits:
-            edit = edits[name]
-            (package / edit.file).write_text(edit.edited(package), encoding="utf-8")
-
-    return change
+def edit_package(edits: Mapping[str, Edit], name: str, package: Path) -> None:
+    """Apply the edit with this name to an unpacked package, if there is such an edit."""
+    if name in edits:
+        edit = edits[name]
+        (package / edit.file).write_text(edit.edited(package), encoding="utf-8")
 
 
 def compared(folder: Path, base: MeasuredSide, head: MeasuredSide) -> Mapping[str, Any]:

@@ -18,6 +18,7 @@ import contextlib
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,7 @@ def measure(commit: str, folder: Path, seconds: float) -> None:
     A rerun keeps finished rounds.
     """
     copies = (*EDITS, *COPIES)
-    change = edit_package(EDITS)
+    change = partial(edit_package, EDITS)
     with run_lock(), sides([commit] * 2, folder, regressions=copies, change=change) as found:
         names = [(EDITS[name].operation,) if name in EDITS else OPERATIONS for name in copies]
         take_rounds(timed_sides(found, names), rounds=MOST_ROUNDS, seconds=seconds)

@@ -41,10 +41,9 @@ def test_an_edit_whose_text_is_gone_is_refused(package):
     [
         ("vcjax/_near.py:6", "edit"),
         ("vcjax/_near.py:7", "edit"),
-        ("vcjax/_near.py:8", "function"),
-        ("vcjax/_near.py:2", "file"),
+        ("vcjax/_near.py:8", "elsewhere"),
+        ("vcjax/_near.py:5", "elsewhere"),
         ("vcjax/_far.py:6", "elsewhere"),
-        ("", ""),
     ],
 )
 def test_the_line_that_a_review_names_is_located_in_the_edited_source(package, line, place):
