@@ -67,8 +67,6 @@ def test_both_ways_of_the_curve_give_the_same_sum(operation):
         case = break_even.scaled_sum(operation=operation, variant=variant, array_bytes=4000)
         made.append(jax.jit(case.fn)(*case.args))
     np.testing.assert_allclose(made[0], made[1], rtol=1e-5)
-    with pytest.raises(ValueError, match="give one of"):
-        break_even.scaled_sum(operation=operation, variant="embedded", array_bytes=4000)
 
 
 def test_the_bytes_of_a_system_are_estimated():
