@@ -114,13 +114,7 @@ def _rounds(grid: str, variant: str, size: int) -> int:
 
 
 def measured_commit(paths: Sequence[str] = MEASURED) -> str:
-    """Return the last commit that changed any of the paths.
-
-    Raises
-    ------
-    StudyError
-        If git has no such commit.
-    """
+    """Return the last commit that changed any of the paths."""
     commit = git("log", "-1", "--format=%H", "--", *paths).decode().strip()
     if not commit:
         raise StudyError(

@@ -27,28 +27,18 @@ _STEADY = "setup_and_evaluation_seconds", "evaluation_seconds"
 
 
 def table_of(rows: Sequence[Row]) -> str:
-    """Return a Markdown table: medians over the processes of each program, and the largest error.
-
-    Parameters
-    ----------
-    rows : the rows of one processor.
-    """
+    """Return a table of one processor's rows: medians over processes, and the largest error."""
     cases = _numbers(rows).groupby(list(_CASE), sort=False)
     lines = [[*case, *_cells(numbers.droplevel(_CASE))] for case, numbers in cases]
     return table(HEADER, lines, left=3)
 
 
 def equal_errors(rows: Sequence[Row]) -> str:
-    """Return a Markdown table that compares C++ with vcjax at equal errors.
+    """Return a table of one processor's rows that compares C++ with vcjax at equal errors.
 
     Each row of C++ at one of `_DIGITS` is compared with a row of vcjax that has no larger error. If
     there is no such row, the row of C++ is left out. If there are several, the row with the fewest
-    digits is used.
-    The times are ratios of C++ to vcjax.
-
-    Parameters
-    ----------
-    rows : the rows of one processor.
+    digits is used. The times are ratios of C++ to vcjax.
     """
     numbers, lines = _numbers(rows), []
     ours, reference = (numbers.xs(program, level="program") for program in ("vcjax", "C++"))

@@ -45,24 +45,16 @@ Finding = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Regression:
-    """A regression of studies/detection/injected.
-
-    Attributes
-    ----------
-    found_by : tuple of str
-        Names of metrics. A review finds the regression if at least one of these metrics regresses.
-        An entry may also be the name of the error with which a case fails, like ``WrongAnswer``.
-    exact_case : str or None
-        The smallest case in which a metric other than a time shows the regression. None if only
-        times show it.
-    explains : tuple of str or None
-        Other metrics that may regress because of the injected code. None means all metrics of the
-        affected cases, because the code changes the program.
-    """
+    """A regression of studies/detection/injected."""
 
     found_by: tuple[str, ...]
+    """Metrics: a review finds the regression if at least one of them regresses. An entry may also
+    be the name of the error with which a case fails, like ``WrongAnswer``."""
     exact_case: str | None = None
+    """The smallest case in which a metric other than a time shows the regression, if any."""
     explains: tuple[str, ...] | None = None
+    """Other metrics that may regress because of the injected code. None means all metrics of the
+    affected cases, because the code changes the program."""
 
 
 INJECTED = {
@@ -135,11 +127,6 @@ def asv_regressions(pair: Path) -> list[tuple[str, str]]:
     records for asv. Then the records are compared by asv's rules with asv's defaults: a factor of
     1.1 and, for times, a Mann-Whitney test with one number for each process. If there are too few
     processes for this test, asv compares confidence intervals instead.
-
-    Raises
-    ------
-    StudyError
-        If one side has no records.
     """
     base, head = (_summaries(pair / side) for side in ("base", "head"))
     if not base or not head:
@@ -205,10 +192,7 @@ def _asv_regressed(base: Summary, head: Summary, name: str) -> bool:
 def reviewed(pair: Path, page: Path) -> dict[str, Any]:
     """Review a pair, write its page into the folder `page`, and return the content of review.json.
 
-    Raises
-    ------
-    StudyError
-        If the review ends with an error or without a verdict.
+    Raise `StudyError` if the review ends with an error or without a verdict.
     """
     command = [sys.executable, "-m", "reports", "review", "--pair", str(pair), "--out", str(page)]
     if subprocess.call(command, cwd=ROOT, stdout=subprocess.DEVNULL) not in (0, 1):

@@ -60,13 +60,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def injected_row(jax: str, name: str) -> Row:
-    """Check a copy of vcjax with an injected regression, and return the row.
-
-    Raises
-    ------
-    StudyError
-        If the check fails with an error.
-    """
+    """Check a copy of vcjax with an injected regression, and return the row."""
     with temporary_folder("vcjax-lock-") as folder:
         shutil.copytree(ROOT / "vcjax", folder / "vcjax")
         inject(name, folder / "vcjax")

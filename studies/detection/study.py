@@ -109,13 +109,7 @@ def is_done(folder: Path) -> bool:
 
 
 def measure(commit: str, names: list[str], folder: Path, options: argparse.Namespace) -> None:
-    """Measure the runs of a group, which have the same BASE.
-
-    Raises
-    ------
-    StudyError
-        If the runs cannot be measured.
-    """
+    """Measure the runs of a group, which have the same BASE."""
     command = ["benchmarks.measuring.pair", commit, commit, "--out", str(folder / "pair")]
     command += ["--budget", options.budget, "--no-programs"]
     if options.exact:

@@ -154,13 +154,7 @@ def write_store(root: Path, records: Iterator[tuple[str, str]]) -> int:
 
 
 def reports(*arguments: str | Path) -> Row:
-    """Run a command of reports, and return its elapsed time, CPU time and peak memory.
-
-    Raises
-    ------
-    StudyError
-        If the command fails.
-    """
+    """Run a command of reports, and return its elapsed time, CPU time and peak memory."""
     with temporary_folder("vcjax-fleet-") as folder:
         peak = folder / "peak"
         command = [sys.executable, "-c", COMMAND, str(peak), *map(str, arguments)]
