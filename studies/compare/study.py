@@ -124,7 +124,7 @@ def _process(given: dict[str, Any], cache: str, timeout_seconds: float) -> dict[
         "JAX_COMPILATION_CACHE_DIR": cache,
         "JAX_ENABLE_COMPILATION_CACHE": str(given["program"] == _CACHED),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "PYTHONWARNINGS": "ignore",  # the grids of B are as fine as the comparison needs
+        "PYTHONWARNINGS": "ignore",  # of coarse grids of B, which both programs get
     }
     printed = run_module(
         ["studies.compare.process"],
