@@ -77,13 +77,17 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     add("--timeout", type=float, default=300.0, help="limit for a process, seconds; default: 300")
     options = parser.parse_args(argv)
-    if options.arg or options.npz or options.pickle or options.no_args or options.static:
+    unused = [name for name in ("arg", "npz", "pickle", "no_args", "static") if vars(options)[name]]
+    if unused:
+        given = ", ".join(f"--{name.replace('_', '-')}" for name in unused)
         raise JaxmeterError(
-            "got --arg, --npz, --pickle, --no-args or --static, which this script does not use; "
-            "name a function that makes a Case, and give its parameters with -p"
+            f"got {given}, which this script does not use; name a function that makes a Case, and "
+            "give its parameters with -p"
         )
     if not is_target(options.target):
-        raise JaxmeterError(f"got target={options.target!r}; give 'package.module:function'")
+        raise JaxmeterError(
+            f"got target={options.target!r}; give 'package.module:function' or 'file.py:function'"
+        )
     return options
 
 

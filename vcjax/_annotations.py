@@ -1,4 +1,4 @@
-"""Name the types of arrays in annotations, with jaxtyping only where it has been imported before.
+"""Define the array types of annotations; take them from jaxtyping if it is already imported.
 
 Importing jaxtyping takes as long as importing all other modules of vcjax. Type checkers see
 jaxtyping's types. At run time, annotations have these types if jaxtyping was imported before vcjax,

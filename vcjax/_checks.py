@@ -244,7 +244,10 @@ def check_symmetry(call: str, nfp, half_period) -> tuple[int, bool]:
 def check_concrete(
     call: str, name: str, values, shape: tuple[int, int] | None = None
 ) -> np.ndarray:
-    """Return checked vectors (nphi, ntheta, 3), not traced, as a NumPy array (3, nphi, ntheta)."""
+    """Return vectors (nphi, ntheta, 3) as a NumPy array (3, nphi, ntheta).
+
+    Raise `VcjaxError` if the vectors are invalid or traced.
+    """
     if isinstance(values, Tracer):
         raise VcjaxError(
             f"{call} got a traced {name}, but must read the values of {name} on the host. Make "

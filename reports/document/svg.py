@@ -89,7 +89,10 @@ class Drawing:
     def bottom_axis(
         self, ticks: Sequence[tuple[float, str]], title: str, left: float, right: float
     ) -> None:
-        """Draw ticks (pixel, name), grid lines and a title between the margins `left`, `right`."""
+        """Draw a grid line and a name for each tick (pixel, name), and a title below the ticks.
+
+        The title is centred between the margins `left` and `right`.
+        """
         for position, name in ticks:
             self.line(position, TOP - 6, position, self.height - BOTTOM, "grid")
             self.text(position, self.height - BOTTOM + 16, name, "tick", anchor="middle")

@@ -155,7 +155,10 @@ def data_of(shape: Shape, field: str, digits: int, gradient: bool):
 
 @lru_cache
 def _spectrum(name: str, field: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the tails of the spectrum of B (see `_tails`) on a grid that resolves B."""
+    """Return the tails of the spectrum of B (see `_tails`) on a grid that resolves B.
+
+    The grid has at most 1024 points in a direction, even if they do not resolve B.
+    """
     shape = shapes()[name]
     outside, inside = shape.currents(field)
     size = [16, 64]

@@ -8,7 +8,7 @@ import dataclasses
 
 
 def inject(vcjax):
-    """Make `Casing.rule` a property, and compare rules by identity."""
+    """Make `Casing.rule` a property that returns a new rule, which is equal only to itself."""
     known = vcjax.Casing
 
     class Rule(vcjax.Rule):
