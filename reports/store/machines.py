@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from jaxmeter import Environment
 
@@ -105,7 +106,9 @@ def environment_names(records: Sequence[StoredRecord]) -> list[str]:
     If several environments remain, the name is "unknown". Pass the records of all commits at once,
     because a record of one commit may take its environment from the records of another commit.
     """
-    found = ({other.environment for other in alike} for alike in _alike(_processes(records)))
+    found = (
+        {other.environment for other in alike} for alike in _alike(_processes(records), "device")
+    )
     return [names.pop() if len(names) == 1 else UNKNOWN for names in found]
 
 
@@ -113,25 +116,29 @@ def machine_names(records: Sequence[StoredRecord]) -> list[str]:
     """Return the name of each record's machine.
 
     A process that did not record its machine takes the machine of other processes in its folder, by
-    the rules of `environment_names`. If they name several machines, the name is "unknown".
+    the rules of `environment_names`, also of processes that ended before they started JAX. If they
+    name several machines, the name is "unknown".
     """
     processes = _processes(records)
-    found = ({other.machine for other in alike} for alike in _alike(processes))
+    found = ({other.machine for other in alike} for alike in _alike(processes, "machine"))
     return [
         process.machine or (names.pop() if len(names) == 1 else None) or UNKNOWN
         for process, names in zip(processes, found, strict=True)
     ]
 
 
-def _alike(processes: Sequence[_Process]) -> Iterator[list[_Process]]:
-    """Yield, for each process, the processes from which it may take its environment.
+def _alike(
+    processes: Sequence[_Process], field: Literal["device", "machine"]
+) -> Iterator[list[_Process]]:
+    """Yield, for each process, the processes from which it may take its environment or machine.
 
-    The list of a process that started JAX has only this process. So has the list of a process that
-    recorded its version of JAX and fits no process of its folder.
+    A process takes them only from processes that recorded `field`. The list of a process that
+    started JAX has only this process. The same holds for a process that recorded its version of
+    JAX, if no such process in its folder can have the same machine and versions.
     """
     folders: dict[str, list[_Process]] = defaultdict(list)
     for process in dict.fromkeys(processes):
-        if process.device is not None:
+        if getattr(process, field) is not None:
             folders[process.environment_key].append(process)
     preferred = functools.cache(
         lambda process: _preferred(process, folders.get(process.environment_key, ()))

@@ -25,7 +25,7 @@ class Merged:
 
     A record is known if the store or fleet has an equal record already. A file is refused if it is
     not a record, or is not in the folder of a commit hash. `merge_stores` also refuses a record
-    that it cannot copy, for example because another record is at its destination.
+    that it cannot copy, for example because another record or a link is at its destination.
     """
 
     added_count: int
@@ -105,6 +105,8 @@ def _place(stored: StoredRecord, machine: str) -> Path:
 
 def _outcome(stored: StoredRecord, into: Path, place: Path) -> str:
     """Copy a record; return `COPIED`, `SAME`, or the reason why it was refused."""
+    if any((into / folder).is_symlink() for folder in list(place.parents)[:-1]):
+        return f"its destination in {into.name} is a link, which may point to another commit"
     try:
         return _put(read_file(stored.path), into / place)
     except FileError as error:

@@ -100,6 +100,23 @@ def test_merged_records_have_the_rights_of_any_new_file(tmp_path):
     assert len(modes) == 1
 
 
+def test_a_record_is_not_copied_through_a_link_to_another_commit(tmp_path):
+    a, other = store_of(tmp_path / "a"), tmp_path / "all" / ("b" * 40)
+    other.mkdir(parents=True)
+    (tmp_path / "all" / made_up.COMMIT).symlink_to(other)
+    merged = merge_stores([a], tmp_path / "all")
+    assert merged.added_count == 0 and not list(other.iterdir())
+    assert all("is a link" in file.reason for file in merged.refused)
+
+
+def test_a_machine_is_known_from_a_process_that_failed_before_jax_started(tmp_path):
+    early = made_up.in_environment(made_up.failed("a/b", {}), backend=None, device_kind=None)
+    made_up.write(tmp_path / "a", early)
+    made_up.write(tmp_path / "a", dataclasses.replace(early, environment=None), 1)
+    merge_stores([tmp_path / "a"], tmp_path / "all")
+    assert len({path.parent for path in contents(tmp_path / "all")}) == 1
+
+
 @pytest.mark.parametrize("commit", [made_up.COMMIT, "f" * 40], ids=["same", "another"])
 def test_a_process_without_a_machine_takes_the_machine_of_its_folder(tmp_path, commit):
     a = store_of(tmp_path / "a")
