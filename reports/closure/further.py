@@ -17,7 +17,7 @@ from ..tables import groups, rows
 from ..units import bytes_, counted, seconds, significant
 from ..units import ratio as ratio_text
 from . import figures
-from .summaries import ARGUMENT, OPERATIONS, row_of, slope
+from .summaries import ARGUMENT, LARGE_BYTES, OPERATIONS, row_of, slope
 from .variants import HEAD
 
 NOTHING = "This was not measured."
@@ -43,9 +43,10 @@ def spread(cases: pd.DataFrame, runs: pd.DataFrame, script: pd.DataFrame) -> Sec
         tuple(_script_sentences(script)),
         (
             "If n runs are equal, except that one takes d longer, the standard deviation is about "
-            "d / √n. For twenty runs and 28 ms this is about 6.3 ms; the value published for the "
-            "closure is 6.2 ms. The first call after compiling can be such a slow run "
-            "(docs/closure.md). The standard deviation of the steady state excludes this call.",
+            "d / √n. For twenty runs and 28 ms this is about 6.3 ms, and the median is unchanged. "
+            "The value published for the closure is 6.2 ms. The first call after compiling can be "
+            "such a slow run, because JAX sets up its fast path and uses the memory of the results "
+            "for the first time. The standard deviation of the steady state excludes this call.",
         ),
         drawn,
     )
@@ -125,9 +126,10 @@ def change(cases: pd.DataFrame) -> Section | None:
         "When an array changes",
         f"After the cube of images has changed, {'; '.join(parts)}.",
         paragraphs=(
-            "The cube is replaced by a cube that is twice as bright. A program that captures the "
-            "cube returns the old frame, without an error, until the function is created again. "
-            "The cached variant returns the old frame until its maps are computed again.",
+            "The cube has nearly all bytes of the system. It is replaced by a cube that is twice "
+            "as bright. A program that captures the cube returns the old frame, without an error, "
+            "until the function is created again. The cached variant returns the old frame until "
+            "its maps are computed again.",
         ),
         tables=(made,),
     )
@@ -152,7 +154,7 @@ def break_even(curve: pd.DataFrame, cases: pd.DataFrame) -> Section | None:
         time("Extra", "extra", "Compile time minus the time as an argument, paired by round"),
         size("Embedded", "embedded_bytes"),
         time("Steady-state run", "steady"),
-        ratio("Steady / argument", "steady_to_argument", "Below 1 if folding saves time"),
+        ratio("Steady / argument", "steady_to_argument", "Below 1 if constant folding saves time"),
     )
     made = table(
         curve, columns, "capture_size", "Cost of capture by array size", group_by=("operation",)
@@ -161,10 +163,11 @@ def break_even(curve: pd.DataFrame, cases: pd.DataFrame) -> Section | None:
         "break_even",
         "When capture is fine",
         _break_even_lead(curve, cases),
-        tuple(too_few(curve)),
+        (*_folding_sentences(curve), *too_few(curve)),
         (
             "The measured program multiplies the array, or the result of an operation on it, by a "
-            "number and sums the products. The compiler may fold the operation.",
+            "number and sums the products. The compiler may apply constant folding to the "
+            "operation.",
             "Embed an array only if its size costs little by the numbers below. Never embed an "
             "array that changes. Do not embed an array if the program computes something from this "
             "array alone, because the compiler then does this computation in every compile.",
@@ -192,6 +195,17 @@ def _break_even_lead(curve: pd.DataFrame, cases: pd.DataFrame) -> str:
         f"longer with {bytes_(NOTICED * typical / cost * 1e6)} captured. Closing over fewer bytes "
         "is fine if the array never changes."
     )
+
+
+def _folding_sentences(curve: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence for each operation on the array, on the cost of capture by megabyte."""
+    for operation, name in OPERATIONS.items():
+        cost = _slope(curve, operation)
+        if operation != "none" and cost > 0:
+            yield (
+                f"The {name} adds {significant(1e3 * cost)} ms for each megabyte, for arrays of "
+                f"{bytes_(LARGE_BYTES)} or more."
+            )
 
 
 def audited(path: Path) -> Section | None:

@@ -79,7 +79,15 @@ def keep(found: pd.DataFrame, environment: str, folder: Path = KEPT) -> Path:
 
 def kept(folder: Path = KEPT) -> pd.DataFrame:
     """Return the rows that are kept in `folder`."""
-    found = [pd.read_csv(path, usecols=list(COLUMNS)) for path in sorted(folder.glob("*.csv"))]
+    found = []
+    for path in sorted(folder.glob("*.csv")):
+        try:
+            found.append(pd.read_csv(path)[list(COLUMNS)])
+        except (ValueError, KeyError) as error:
+            raise ReportError(
+                f"kept: cannot read {path}: {error}; restore the file from git, or delete it and "
+                "run python -m reports closure --keep ENVIRONMENT"
+            ) from error
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=pd.Index(COLUMNS))
 
 
@@ -114,7 +122,11 @@ def section(cases: pd.DataFrame) -> Section:
         ratio("Steady / argument", "steady_to_argument", "Ratio within this version"),
         size("Captured", "captured_bytes"),
         size("Embedded", "embedded_bytes"),
-        text("Measured", "measured", "Here, or the date and machine of an earlier study"),
+        text(
+            "Measured",
+            "measured",
+            "In this study (here), or the date and machine of an earlier study",
+        ),
     )
     made = table(
         joined,

@@ -45,7 +45,7 @@ def write_reviews(history: History, store: str | Path, out: str | Path) -> Revie
             address = f"{FOLDER}/{_folder(*key)}"
             made_of = _digest(*key, records(base), records(head), code)
             page, sign = (Path(out) / address / name for name in ("index.html", MADE_OF))
-            is_made = page.exists() and sign.exists() and sign.read_text("utf-8") == made_of
+            is_made = page.exists() and sign.exists() and sign.read_bytes() == made_of.encode()
             if not is_made:
                 sign.unlink(missing_ok=True)
                 try:

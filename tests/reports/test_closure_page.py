@@ -249,6 +249,13 @@ def test_an_ambiguous_environment_is_not_kept(made, tmp_path, beginning, count):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("text", ["", "size,variant\n64,closure\n"])
+def test_a_damaged_file_of_kept_rows_is_named(tmp_path, text):
+    (tmp_path / "py3.csv").write_text(text)
+    with pytest.raises(ReportError, match="py3.csv"):
+        versions.kept(tmp_path)
+
+
 def test_what_is_kept_in_the_repository_can_be_shown():
     rows = versions.kept()
     assert set(rows["variant"]) <= set(versions.VARIANTS)
@@ -261,6 +268,7 @@ def test_the_rules_on_capture_have_their_numbers(made):
     assert "megabyte of a captured array adds 10.1 ms to every compile" in even.lead
     # A tenth of 3 s and of the trace and lower times, at 10 ms for each megabyte.
     assert "takes a tenth longer with 33" in even.lead
+    assert even.findings[0].startswith("The array's exp adds 80.4 ms for each megabyte")
 
 
 def test_hidden_arrays_are_named_with_path_and_line(made):

@@ -143,6 +143,8 @@ def test_a_review_is_made_again_only_if_records_or_code_changed(
     assert [written(), written()] == [1, 0]
     next((tmp_path / "out").rglob("reviews/*/index.html")).unlink()
     assert [written(), written()] == [1, 0]
+    next((tmp_path / "out").rglob(reviews.MADE_OF)).write_bytes(b"\xff")
+    assert [written(), written()] == [1, 0]
 
 
 def test_a_commit_has_its_review_even_if_a_longer_name_begins_with_its_name(tmp_path):
