@@ -129,7 +129,7 @@ def write_report(report: Report, out: str | Path) -> Path:
 def chosen_place(
     environments: pd.DataFrame, commit: str | None, environment: str | None, by: str
 ) -> tuple[str, str]:
-    """Return a commit and one of its environments: of the matching rows, the commit measured last.
+    """Return the matching commit that was measured last, and one of its environments.
 
     `environments` is from `tables.environments`. `commit` and `environment` are beginnings of
     names; None matches every name. Of the commit's environments, the one with the largest value in

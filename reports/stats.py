@@ -102,7 +102,8 @@ def magnitude(ratio: float) -> float:
 def is_busy(load: Any, cpus: Any) -> bool:
     """Return whether a load means that other programs ran; False if a number is missing.
 
-    XLA uses at most one thread for each CPU, so only other programs raise the load above that.
+    XLA uses at most one thread for each CPU, so only other programs raise the load above the
+    number of CPUs.
     """
     return not (pd.isna(load) or pd.isna(cpus)) and load > cpus
 

@@ -37,7 +37,7 @@ class Change:
     def __str__(self) -> str:
         before, after, metric = self.step.before, self.step.after, self.series.metric
         how = change(before, after, metric.unit, is_exact=metric.kind == "exact")
-        if math.isnan(before) or math.isnan(after):
+        if not (math.isfinite(before) and math.isfinite(after) and after):
             how = f"{before:g} → {after:g}"
         return f"{metric.title} {how} in {self.series.case}"
 

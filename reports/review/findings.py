@@ -55,7 +55,8 @@ class Finding:
 
     `base` and `head` are the maxima over processes of an exact metric or an error. For a noisy
     metric, `base` is the median over processes; for pooled times, it is the sum of the medians of
-    the cases. `head` is the median too or, if the time was tested, `base` times the tested ratio.
+    the cases. If the time was tested, `head` is `base` times the tested ratio; otherwise, `head` is
+    also the median.
     """
 
     case: str  # for pooled times a title with the number of cases
@@ -149,8 +150,8 @@ def _largest(values: list[float]) -> float:
 def _exact(metric: Metric, base: list[float], head: list[float]) -> tuple[Verdict, str]:
     """Compare the largest values of both commits, and return the verdict and its reason.
 
-    The verdict is inconclusive if the values of BASE vary, its range overlaps the range of HEAD,
-    and the values differ between both. It is also inconclusive if the largest values agree, but
+    The verdict is inconclusive if the values of BASE vary, the ranges of BASE and HEAD overlap, and
+    the values of BASE and HEAD differ. It is also inconclusive if the largest values agree, but
     some processes of HEAD have a smaller value.
     """
     low, high = max(base), max(head)

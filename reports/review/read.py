@@ -123,7 +123,7 @@ def read_commits(
 def read_pair(folder: Path, *, environment: str | None = None) -> CommitPair:
     """Return the results of two interleaved commits, from `folder`/base and `folder`/head.
 
-    Each of both folders must contain exactly one commit.
+    Each folder must contain exactly one commit.
     """
     for name in ("base", "head"):
         if not (folder / name).is_dir():
@@ -221,10 +221,11 @@ def _chosen_environment(found: Sequence[Mapping[str, Any]], asked: str | None) -
     if len(chosen) == 1:
         return chosen[0]
     if common:
+        begin = f", and {len(chosen)} of them begin with {asked!r}" if asked else ""
         raise ReportError(
             f"review: both commits were measured in {counted(len(common), 'environment')} "
-            f"({'; '.join(common)}), and {len(chosen)} of them begin with {asked or ''!r}; give "
-            "--environment the beginning of exactly one of these names"
+            f"({'; '.join(common)}){begin}; give --environment the beginning of exactly one of "
+            "these names"
         )
     base, head = ("; ".join(sorted(one)) for one in found)
     raise ReportError(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jaxmeter import Criteria
+from jaxmeter import MIN_ROUNDS_COUNT, Criteria
 
 from ..quantities import KNOWN, Metric, failure_words, metrics_of
 from ..units import counted, listed
@@ -164,7 +164,11 @@ class Review:
         once = sum(f.verdict != "unpaired" and f.rounds_count == 1 for f in self.untested)
         counts = (
             (once, "time", "with one round, not tested"),
-            (len(self.untested) - unpaired - once, "time", "with too few rounds, not tested"),
+            (
+                len(self.untested) - unpaired - once,
+                "time",
+                f"with fewer than {MIN_ROUNDS_COUNT} paired rounds, not tested",
+            ),
             (unpaired, "time", "without paired rounds, not tested"),
             (len(self.inconclusive), "number", "inconclusive"),
             (len(self.lost) - len(self.broken), "case", "not compared"),

@@ -9,7 +9,10 @@ import pytest
 from reports import ReportError
 from reports.commits import Commit
 from reports.history.noise import MINIMUM, noise_threshold
-from reports.triage import triage
+from reports.history.series import Series
+from reports.history.steps import Step
+from reports.quantities import KNOWN
+from reports.triage import Change, triage
 from tests.reports.history.stores import COMMITS, STEP
 
 
@@ -24,6 +27,17 @@ def test_a_threshold_is_the_minimum_without_a_past_and_grows_with_the_noise():
 def test_a_changed_level_is_not_noise():
     values = [1.0] * 10 + [2.0] * 10
     assert noise_threshold(values, {10}) == MINIMUM == noise_threshold(values)
+
+
+@pytest.mark.parametrize(
+    "before, after, how",
+    [(3, 0, "3 → 0"), (0, 3, "+3 B"), (math.inf, 3, "inf → 3"), (2, 3, "1.50×")],
+)
+def test_a_change_gives_both_values_if_there_is_no_ratio(before, after, how):
+    (metric,) = (metric for metric in KNOWN if metric.name == "captured_bytes")
+    series = Series("a/b", metric, (0, 1), (before, after), (), ())
+    shown = str(Change(series, Step(1, before, after, "exact"), 0, 1))
+    assert f" {how} in a/b" in shown
 
 
 def test_the_digest_names_commit_size_case_and_command(failed_history, tmp_path):

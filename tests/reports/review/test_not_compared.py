@@ -99,7 +99,7 @@ def test_a_full_name_is_its_commit_even_if_a_longer_name_begins_with_it(pair, tm
         flags = store / commit / "flags"
         shutil.copytree(store / commit / made_up.KEY, flags)
         edit_records(flags, lambda r: r["environment"].update(xla_flags="--xla_a=1"))
-    with pytest.raises(ReportError, match="give --environment the beginning of") as raised:
+    with pytest.raises(ReportError, match=r"\); give --environment the beginning") as raised:
         read_commits(store, BASE, HEAD)
     environment = str(raised.value).split("(")[1].split(";")[0]
     commits = read_commits(store, BASE, HEAD, environment=environment)

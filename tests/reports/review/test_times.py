@@ -132,7 +132,8 @@ def test_fewer_than_three_rounds_are_not_tested(pair):
     root = pair.write(lambda record: slower(record, steady=10), rounds=2)
     review = reviewed(root)
     expected = (
-        "no regression or improvement; 2 cases compared (4 times with too few rounds, not tested)."
+        "no regression or improvement; 2 cases compared "
+        "(4 times with fewer than 3 paired rounds, not tested)."
     )
     assert (review.exit_code, review.verdict) == (0, f"Passes: {expected}")
     assert {f.verdict for f in review.untested} == {"inconclusive"}
