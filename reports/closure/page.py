@@ -14,14 +14,22 @@ from . import further, summaries, variants, versions
 
 FRAMES_LESSON = (
     *variants.LESSON,
-    "All variants compute the same frame of the same system. docs/closure.md explains the variants "
-    "and the published numbers, which were measured with another program on another machine. "
-    "Therefore, compare each closure only with its own argument variant.",
+    "All variants compute the same frame of the same system. The cached variant closes over the "
+    "rate maps of star and disk on purpose. The hoisted variant is the closure after "
+    "jaxmeter.hoist has turned its arrays into arguments. The static-callable variant takes the "
+    "system as an argument, but callables in the system's metadata capture two tables. Each "
+    "process compares its frame with a frame that another process computed from the same arrays, "
+    "passed as arguments.",
+    "docs/closure.md explains the published numbers, which were measured with another program "
+    "(coronagraphoto) on another machine. Therefore, compare each closure only with its own "
+    "argument variant.",
 )
 CASING_LESSON = (
     *variants.LESSON,
     "The cached variant closes over the small matrices of the casing that interpolate a field, and "
-    "takes the other arrays as arguments. docs/closure.md explains the other variants.",
+    "takes the other arrays as arguments. The hoisted variant is the closure after jaxmeter.hoist. "
+    "The static-callable variant takes an argument with a callable in its metadata, and this "
+    "callable captures the casing.",
 )
 
 
@@ -38,8 +46,9 @@ def make_closure_report(
     The records are in the store cases. The folder may have audits, at
     audits/<commit>/<environment-key>.json, and a file picture.png. `casing_store` has the variants
     of the virtual casing, by default `study`/casing; without records there, the page has no section
-    on them. `commit` and `environment` are beginnings of names. The default is the commit that was
-    measured last, in its environment with the most processes.
+    on them. `commit` and `environment` are the beginnings of a commit hash and of an environment
+    key. The default is the commit that was measured last, in its environment with the most
+    processes.
     """
     everything = common_tables(read_store(study / "cases"))
     measured = everything["measurements"]

@@ -9,7 +9,7 @@ import pandas as pd
 from ..document.table import problem_name
 from ..document.words import ratio_range, ratio_words, too_few
 from ..quantities import Row
-from ..tables import groups, rows
+from ..tables import groups, row_of_largest, rows
 from ..units import bytes_, counted, scientific, seconds, significant
 from .summaries import (
     ARGUMENT,
@@ -74,7 +74,7 @@ def _captured(cases: pd.DataFrame) -> Iterator[str]:
     Yield a sentence for each closure that captures other bytes, or one sentence if no closure does.
     Bytes that the argument variant captures too are allowed.
     """
-    are_exact = []
+    are_exact, shared = [], 0.0
     for row in rows(cases.loc[cases["variant"] == "closure"]):
         arrays = _number(row, "casing_bytes", _number(row, "system_bytes", math.nan))
         more = _number(row, "captured_bytes", math.nan) - arrays
@@ -83,13 +83,16 @@ def _captured(cases: pd.DataFrame) -> Iterator[str]:
         if math.isnan(more):
             continue
         are_exact.append(more in (0.0, allowed))
+        shared = max(shared, more)
         if not are_exact[-1]:
             yield (
                 f"At {problem_name(row)} the closure captures {bytes_(abs(more))} "
                 f"{'more' if more > 0 else 'less'} than its workload's arrays."
             )
     if are_exact and all(are_exact):
-        yield "Each closure captures exactly the bytes of its workload's arrays."
+        tail = f", and {bytes_(shared)} or less that the argument variant captures too"
+        said = "Each closure captures exactly the bytes of its workload's arrays"
+        yield f"{said}{tail if shared else ''}."
 
 
 def _ratios(cases: pd.DataFrame) -> Iterator[str]:
@@ -131,19 +134,15 @@ def _slope(cases: pd.DataFrame) -> Iterator[str]:
 
 def _differences(cases: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence on the largest differences between variants in rate maps and in counts."""
-    measured = [row for row in rows(cases) if not math.isnan(_difference(row))]
-    if measured:
-        difference = max(map(_difference, measured))
-        pixels = max(row["differing_pixels_count"] / row["size"] ** 2 for row in measured)
+    row = row_of_largest(cases, "rate_difference_relative")
+    if row is not None:
+        difference = row["rate_difference_relative"]
+        pixels = (cases["differing_pixels_count"] / cases["size"] ** 2).max()
         yield (
             f"Rate maps of all variants agree within {scientific(difference)} of their maximum (a "
             f"case above 1e−5 fails), and at most {100 * pixels:.2g} % of the counts drawn from "
-            "them differ."
+            "them with the same key differ, because the last digit of a rate may change a draw."
         )
-
-
-def _difference(row: Any) -> float:
-    return _number(row, "rate_difference_relative", math.nan)
 
 
 def _number(row: Any, name: str, otherwise: float) -> float:

@@ -41,9 +41,10 @@ LESSON = (
     "constant folding to it. With JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1, JAX passes such arrays as "
     "hidden arguments instead.",
     "Each row measured here is one benchmark case, run in fresh processes with the compilation "
-    "cache off. The variants are interleaved within each round. Times are medians over processes; "
-    "the small print is the interval of the median. The sign × marks a ratio to the argument "
-    "variant. Compile time is the sum of trace, lower and compile.",
+    "cache off. The variants are interleaved within each round, so that ratios compare processes "
+    "that ran close in time. Times are medians over processes; the small print is the interval of "
+    "the median. The sign × marks a ratio to the argument variant. Compile time is the sum of "
+    "trace, lower and compile.",
 )
 LARGEST_ARRAYS = 5
 
@@ -127,29 +128,47 @@ TIMES: tuple[Column, ...] = (
     count("Processes", "processes_count"),
     *PHASES,
     time("All three", "trace_lower_compile", "Compile time: trace, lower and compile"),
-    ratio("All three / argument", "trace_lower_compile_to_argument", "Paired by round"),
+    ratio(
+        "All three / argument",
+        "trace_lower_compile_to_argument",
+        "Ratio of compile times, paired by round",
+    ),
     time("First run", "first_call", "The first run of the compiled program"),
     time("First call", "ready", "Trace, lower, compile and the first run"),
-    ratio("First call / argument", "ready_to_argument", "Paired by round"),
+    ratio("First call / argument", "ready_to_argument", "Ratio of first calls, paired by round"),
     time("Steady-state run", "steady", "Median of process medians"),
-    ratio("Steady / argument", "steady_to_argument", "Paired by round"),
-    time("Steady std", "steady_std", "Within a process; median over processes"),
+    ratio(
+        "Steady / argument", "steady_to_argument", "Ratio of steady-state times, paired by round"
+    ),
+    time("Steady std", "steady_std", "Standard deviation within a process; median over processes"),
     time("Std, n = 20", "naive_std", "Standard deviation of 20 runs, with the first call included"),
     error("Error", "error_relative", "Maximum over processes, relative to max|B|"),
-    error("Rates differ by", "rate_difference_relative", "Relative to the largest rate"),
+    error(
+        "Rates differ by",
+        "rate_difference_relative",
+        "Largest difference, relative to the largest rate",
+    ),
     count("Pixels that differ", "differing_pixels_count"),
 )
 SIZES: tuple[Column, ...] = (
     HEAD,
     size("Captured", "captured_bytes", "Distinct arrays that the function closes over"),
     size("Embedded", "embedded_bytes", "Constants in the program that the compiler receives"),
-    size("Hidden arguments", "hidden_argument_bytes", "Captured arrays passed at run time"),
+    size(
+        "Hidden arguments",
+        "hidden_argument_bytes",
+        "Captured arrays passed as arguments at run time",
+    ),
     size("Casing", "casing_bytes", "All arrays of the prepared casing"),
     size("System", "system_bytes", "All arrays of the simulated system"),
     size("Arguments", "argument_bytes", "Inputs of the compiled program"),
     size("Temporaries", "temp_bytes", "Temporary memory of the compiled program"),
     size("RSS before", "baseline_rss_bytes", "Resident set just before tracing"),
-    size("RSS peak, compile", "compile_peak_rss_bytes", "Peak up to the end of compiling"),
+    size(
+        "RSS peak, compile",
+        "compile_peak_rss_bytes",
+        "Peak resident set up to the end of compiling",
+    ),
     size("RSS peak", "peak_rss_bytes", "Peak resident set up to the last run"),
     size("Device peak", "device_peak_bytes", "Peak memory, if the device reports it"),
     count("HLO instructions", "hlo_instructions_count", "Instructions of the optimised program"),

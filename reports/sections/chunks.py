@@ -56,7 +56,9 @@ def section(cases: pd.DataFrame) -> Section:
         text("target_chunk_size", "target_chunk_size"),
         count("Processes", "processes_count"),
         time("Steady-state run", "steady", "Median of process medians"),
-        ratio("Steady / fastest", "steady_to_fastest", "Ratio of times, paired by round"),
+        ratio(
+            "Steady / fastest", "steady_to_fastest", "Ratio of steady-state times, paired by round"
+        ),
         time(
             "Steady std", "steady_std", "Standard deviation within a process; median over processes"
         ),

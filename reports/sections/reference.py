@@ -102,10 +102,14 @@ def section(problems: pd.DataFrame, *, gradient: bool = False) -> Section:
         count("Processes", "processes_count"),
         time("Evaluation", "evaluation", f"A further {what} by vcjax"),
         time("C++ evaluation", "reference_evaluation", f"A further {what} by the reference"),
-        ratio("C++ / vcjax", "evaluation_speedup", "Ratio of these times in the same process"),
+        ratio("C++ / vcjax", "evaluation_speedup", "Ratio of evaluation times in the same process"),
         time("Set-up + evaluation", "setup", "Choose, tables, prepare, evaluate; no compiling"),
         time("C++ set-up + evaluation", "reference_setup", f"A new object and its first {what}"),
-        ratio("C++ / vcjax ", "setup_speedup", "Ratio of these times in the same process"),
+        ratio(
+            "C++ / vcjax ",
+            "setup_speedup",
+            "Ratio of set-up + evaluation times in the same process",
+        ),
         time("Compile", "all_compile", "Trace, lower and compile of prepare and evaluation"),
         count(
             "Repaid after",
@@ -131,7 +135,8 @@ def section(problems: pd.DataFrame, *, gradient: bool = False) -> Section:
             "Both packages ran interleaved in the same worker process, on the same surface, field "
             f"and targets. Set-up + evaluation is the time from a new surface to its first {what}; "
             f"evaluation is the time of a further {what} on the same surface. The table shows the "
-            "median and interval of each ratio over processes. Compile time has its own column.",
+            "median and interval of each ratio over processes. Each process compiles once, and "
+            "compile time has its own column.",
         ),
         (figure(problems, name),),
         (table(problems, columns, name, caption, group_by=("workload", "half_period")),),

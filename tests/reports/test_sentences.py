@@ -95,6 +95,14 @@ def test_captured_bytes_are_compared_with_the_workloads_arrays(tmp_path, more, s
     assert ("captures exactly the bytes of its workload's arrays" in found) == (not said)
 
 
+def test_bytes_that_the_argument_variant_captures_too_are_named(tmp_path):
+    captured = made_up.CASING_BYTES[6] + 96
+    made_up.write(tmp_path, made_up.casing_case("closure", 6, captured_bytes=captured))
+    made_up.write(tmp_path, made_up.casing_case("argument", 6))
+    found = " ".join(sentences.sentences(closures(tmp_path)))
+    assert "workload's arrays, and 96 B or less that the argument variant captures too." in found
+
+
 def chunk_sentences(root):
     return chunks.sentences(chunks.summary(tables.measurements(read_store(root))))
 
