@@ -52,10 +52,12 @@ class Exercise:
 
     def task(self) -> str:
         """Return the task, which is the text at the top of the exercise."""
-        text = self.file().read_text() if self.file().exists() else ""
+        text = self.file().read_text(errors="replace").lstrip() if self.file().exists() else ""
         if not text.startswith('"""'):
             file = f"{EXERCISES.name}/{self.name}.py"
-            return f"The text of this task was deleted. To show it: git show HEAD:workshop/{file}"
+            return (
+                f"The file does not begin with its task. To show it: git show HEAD:workshop/{file}"
+            )
         return text.split('"""')[1].strip()
 
     def problem(self, folder: Path = EXERCISES) -> Exception | None:

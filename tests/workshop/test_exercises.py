@@ -91,6 +91,14 @@ def test_a_task_that_the_participant_deleted_is_shown_by_a_command(tmp_path, mon
     assert "git show HEAD:workshop/exercises/" in shown and "Not yet: ANSWER is 41" in shown
 
 
+def test_an_exercise_that_is_not_utf8_has_a_problem_and_no_traceback(tmp_path, monkeypatch, capsys):
+    exercise_in(tmp_path, monkeypatch, "41")
+    (tmp_path / "only.py").write_bytes(b'"""Find the answer."""\n# \xff\nANSWER = 41\n')
+    command.main([])
+    shown = capsys.readouterr().out
+    assert "Find the answer." in shown and "Not yet:" in shown
+
+
 def test_printed_commands_are_quoted_for_a_shell(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "executable", "/a folder/python")
     exercise_in(tmp_path, monkeypatch, "41")
