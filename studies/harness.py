@@ -51,8 +51,8 @@ def read_rows(path: Path) -> list[Row]:
 def write_rows(path: Path, rows: Iterable[Row]) -> None:
     """Write rows to a CSV file, which is replaced if it exists.
 
-    The columns are the keys of all rows, in the order in which they first appear. The same rows
-    give the same bytes, gzipped or not.
+    The columns are the keys of all rows, in the order in which they first appear. The file is
+    gzipped if its name ends in ``.gz``. Writing the same rows again gives the same bytes.
     """
     rows = list(rows)
     text = io.StringIO()

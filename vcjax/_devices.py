@@ -47,8 +47,8 @@ def device_mesh(call: str, devices, target_count: int | None = None) -> Mesh | N
 def _check_devices(call: str, found: list, target_count: int | None) -> None:
     if not found or len(set(found)) < len(found):
         raise VcjaxError(
-            f"{call} got {len(found)} devices, {len(set(found))} of them different; give at least "
-            "one device, and each device once."
+            f"{call} got {len(found)} devices ({len(set(found))} without repetitions); give at "
+            "least one device, and each device once."
         )
     platforms, default = sorted({device.platform for device in found}), jax.default_backend()
     if platforms != [default]:

@@ -123,9 +123,11 @@ def _check_shapes(path, data):
 
 
 def _check_numbers(path, data):
-    """Raise `VcjaxError` unless the numbers are finite and describe a boundary with a field.
+    """Raise `VcjaxError` unless the numbers that are used are finite and describe an equilibrium.
 
-    The equilibrium must be stellarator-symmetric. Boundary and field must not be zero at the edge.
+    Of each profile, the last two surfaces are used. On these surfaces rmnc, zmns and the field
+    (bsupumnc or bsupvmnc) must each have a value other than 0. The equilibrium must be
+    stellarator-symmetric.
     """
     used = {name: data[name][-2:] if name in _PROFILES else data[name] for name in data}
     for name, values in used.items():

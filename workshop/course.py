@@ -51,7 +51,7 @@ class Exercise:
         return folder / f"{self.name}.py"
 
     def task(self) -> str:
-        """Return the task, which is the text at the top of the exercise."""
+        """Return the text at the top of the exercise, or a command to show it if it is missing."""
         text = self.file().read_text(errors="replace").lstrip() if self.file().exists() else ""
         if not text.startswith('"""'):
             file = f"{EXERCISES.name}/{self.name}.py"

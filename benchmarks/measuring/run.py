@@ -101,7 +101,7 @@ def measure_head(grid: str, run_case: RunCase = jaxmeter.run_case) -> None:
 
 
 def measure_range(grid: str, commits: str) -> int:
-    """Measure a range of commits with ``asv run``; return the exit code."""
+    """Measure a range of commits with ``asv run``; return its exit code, or 0 if cases failed."""
     # asv splits the string like a shell and passes the words to git.
     if not re.fullmatch(r"[^-\s'\"\\][^\s'\"\\]*", commits):
         raise CheckoutError(

@@ -60,7 +60,7 @@ OPERATIONS: dict[str, Operation] = {}
 def operation(*covers: str) -> Callable[[Callable[[], Program | Calls]], Callable[[], Case]]:
     """Return a decorator that adds an operation, which measures the names `covers`, to the table.
 
-    The decorator replaces the function with another one that returns a `jaxmeter.Case`. Commands of
+    The decorator replaces the function with a function that returns a `jaxmeter.Case`. Commands of
     jaxmeter can then use the operation by its name ``module:function``.
     """
 

@@ -93,7 +93,7 @@ def make_history(store: Store, *, repository: Path | None = None) -> History:
     if "ok" not in set(measured["status"]):
         raise ReportError(
             "make_history: no process of the store succeeded; "
-            "run python -m reports build to see why"
+            "run python -m reports build on this store to see why"
         )
     names = environment_names(store.records)
     table = measured.assign(environment=names)

@@ -63,14 +63,16 @@ def tangents_at(samples: np.ndarray, nfp: int, angles: np.ndarray, ntheta: int):
 def resampled(values: Any, phi: Any, theta: Any) -> Any:
     """Resample a vector field to other points, by two matrix products.
 
-    The arrays are all NumPy arrays or all JAX arrays, and the result is of the same kind. NumPy
-    arrays with a single image are multiplied by `phi` first if this is clearly cheaper.
+    The arrays are all NumPy arrays or all JAX arrays, and the result is of the same kind.
 
     Each row of `values`, (i, m), is one component along theta; see `as_rows`. `phi`,
     (3, a, i * images), combines all rows, each with all of its images. `theta`, (images, b, m), has
     one matrix for each image of a row. The first image is the row itself; half periods have more
     images. The result (3, a, b) is in the frame to which `phi` converts: the laboratory frame, or
     the co-rotating frame for the matrices of `symmetry.surface_period_matrices`.
+
+    `values` are multiplied by `theta` first. NumPy arrays are multiplied by `phi` first if each row
+    has one image and this order is clearly cheaper.
     """
     rows, (images, columns, count) = phi.shape[1], theta.shape
     is_cheaper = images == 1 and 1 / columns + 1 / len(values) < 1 / count

@@ -47,7 +47,7 @@ class Kernel(NamedTuple):
     """
 
     name: str  # name of the kernel's scope in traces
-    power: int  # exponent in w = 1/r^power, the matrix of a tile
+    power: int  # odd exponent in w = 1/r^power, the matrix of a tile
     moments: Callable
     combine: Callable
     expand: Callable
@@ -169,7 +169,7 @@ def _turned_tiles(targets: Float[Array, "t part"], turns, largest: int):
 def _tiled_sum(
     kernel: Kernel, tiles: Float[Array, "k part each"], used, blocks, punctured, dtype: str
 ) -> Float[Array, "c t"]:
-    """Sum a kernel over all blocks of sources (outer loop) for all tiles of targets (inner loop).
+    """Sum a kernel over all blocks of sources (outer loop) for tiles of targets (inner loop).
 
     XLA's CPU compiler fuses a slice of a scanned array into the loop that reads it, and this loop
     then does not vectorise. With the block loop outside, the block is an operand of the inner loop,
@@ -179,8 +179,10 @@ def _tiled_sum(
     stored, which are a few numbers for each target. With these moments, a derivative computes all
     pairs twice instead of three times.
 
-    If tiles have a fourth component, it is the square of the distance up to which sources are left
-    out. `used` is the number of tiles to evaluate. Pairs are computed in `dtype`.
+    Sources are left out up to a distance from the target. The square of this distance is the fourth
+    component of `tiles` if they have one, and otherwise `punctured`. With `punctured` None, only
+    sources at the target are left out. `used` is the number of tiles to evaluate, as in
+    `map_tiles`. Pairs are computed in `dtype`.
     """
     points = tiles[:, :3].swapaxes(0, 1).reshape(3, -1)
     if punctured is None:

@@ -44,7 +44,7 @@ def pair_weights(
 ) -> Float[Array, "t n"]:
     """Return 1/r^power for targets x and sources y, but 0 where r^2 is at most `punctured`.
 
-    `punctured` is a scalar, or (t, 1) values, one for each target.
+    The power must be odd. `punctured` is a scalar, or (t, 1) values, one for each target.
     """
     square = _squares(x, y)
     # The inverse power is infinite at distance 0, where it is not selected. `_pair_weights_jvp`

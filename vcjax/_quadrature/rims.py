@@ -18,7 +18,7 @@ _LEAST_MODE = 1e-3
 
 
 class Rims:
-    """Measure the distances from sample points of a surface to the rims of their patches.
+    """The distances from sample points of a surface to the rims of their patches.
 
     For evaluation off the surface, the rim of a patch must be far enough from all points on the
     normal through its sample point, on both sides of the surface. Let A be the square of the

@@ -155,7 +155,7 @@ def _resolution(system: System, observation: Observation) -> Float[Array, ""]:
 
 
 def _pixel_au(system: System, observation: Observation) -> Float[Array, ""]:
-    """Return the side of a pixel in astronomical units at the star's distance."""
+    """Return the side of the coronagraph's pixels, in astronomical units at the star's distance."""
     angle = system.coronagraph.pixel * _resolution(system, observation)
     return angle * ARCSECONDS * system.star.distance
 

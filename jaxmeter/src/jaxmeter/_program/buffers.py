@@ -1,6 +1,7 @@
 """Read the buffers of a program from XLA's buffer assignment, with the operation of each buffer.
 
-XLA writes the buffer assignment only to a file. A compiler option sets the folder of this file.
+XLA writes the buffer assignment only to a file. A compiler option sets the folder of this file. If
+there is no buffer assignment, the results of the program's instructions are listed instead.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from jaxmeter.errors import JaxmeterError, RetraceError
 
 
 class Metered:
-    """A function. Its attributes are the `QUANTITIES`; each is measured when it is first used.
+    """A function with the `QUANTITIES` as attributes, which are measured when they are first used.
 
     To measure captured, embedded and hidden arrays, the function is only traced and lowered. To
     measure any other quantity, the function is also compiled and run. If the function is already
@@ -129,8 +129,8 @@ class Metered:
         return Quantity(int(value), name, functools.partial(self._explain, name), self.name)
 
     def locked(self) -> dict[str, int]:
-        """Return the quantities for the lock file, except those that this version of JAX does not
-        report."""
+        """Return the quantities for the lock file, without quantities that this version of JAX does
+        not report on this backend."""
         self._run_once()
         record = self.record if self._retrace is None else self._retrace.record
         sections = (record.constants, record.program, record.memory)

@@ -132,8 +132,8 @@ def write_file(path: str | Path, content: str | bytes) -> None:
                 draft.unlink(missing_ok=True)
     except OSError as error:
         raise FileError(
-            f"cannot write {str(path)!r} ({error.strerror or error}), and nothing was changed; "
-            "free space there, or give a writable path"
+            f"cannot write {str(path)!r} ({error.strerror or error}); an existing file is "
+            "unchanged; free space there, or give a writable path"
         ) from error
 
 

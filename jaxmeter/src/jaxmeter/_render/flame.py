@@ -111,7 +111,7 @@ def _frames(profile: CompileProfile, row: CompileRow) -> Iterator[str]:
 
 
 def _boxes(stacks: dict[tuple[str, ...], float], level: int) -> list[str]:
-    """Return an SVG box for each part of a level that is wide enough to be seen."""
+    """Return the SVG boxes of a level, without boxes that are too narrow to be seen."""
     total = sum(stacks.values())
     boxes, left = [], 0.0
     for frames, group in groupby(stacks.items(), lambda item: item[0][: level + 1]):

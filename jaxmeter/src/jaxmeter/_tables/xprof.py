@@ -47,7 +47,7 @@ def xprof_tables(
     Raises
     ------
     JaxmeterError
-        If xprof is not installed.
+        If xprof cannot be imported.
     """
     convert = convert or _xprof(path)
     tables: dict[str, pd.DataFrame] = {}
@@ -78,7 +78,7 @@ def _xprof(path: Path) -> Convert:
         from xprof.convert import raw_to_tool_data  # type: ignore[import-not-found]
     except ImportError as error:
         raise JaxmeterError(
-            f"xprof_tables: xprof is not installed here ({error}); "
+            f"xprof_tables: xprof cannot be imported here ({error}); "
             "run pip install tensorboard-plugin-profile"
         ) from None
     # This call writes the HLO of each program next to the trace, where xprof's tools look for it.
