@@ -116,8 +116,23 @@ def test_no_garbage_is_collected_within_a_sample_and_collection_comes_back():
     assert gc.isenabled()
 
 
+def run_steady(jitted, **fields):
+    """Return the samples and the answer of five steady-state runs."""
+    noted: list[tuple[float, ...]] = []
+    run: Any = SimpleNamespace(
+        jitted=jitted,
+        arguments=fields.get("arguments", lambda: ((), {})),
+        clock=fields.get("clock", lambda: 0.0),
+        trace_events_count=fields.get("trace_events_count", lambda: 1),
+        progress=Progress(Record("r", "ok")),
+        note_samples=lambda samples: noted.append(tuple(samples)),
+    )
+    answer = Run.run_steady(run, 5, None)
+    return noted[-1], answer
+
+
 def test_waiting_is_timed_but_making_arguments_is_not_and_only_one_answer_is_alive():
-    now, living, noted = [0.0], set(), []
+    now, living = [0.0], set()
     numbers = itertools.count()
 
     class Answer:
@@ -137,16 +152,25 @@ def test_waiting_is_timed_but_making_arguments_is_not_and_only_one_answer_is_ali
         now[0] += 50.0
         return (), {}
 
-    run: Any = SimpleNamespace(
-        jitted=Answer,
-        arguments=arguments,
-        clock=lambda: now[0],
-        trace_events_count=lambda: 1,
-        progress=Progress(Record("r", "ok")),
-        note_samples=lambda samples: noted.append(list(samples)),
-    )
-    Run.run_steady(run, 5, None)
-    assert noted[-1] == [3.0] * 5
+    samples, _ = run_steady(Answer, arguments=arguments, clock=lambda: now[0])
+    assert samples == (3.0,) * 5
+
+
+def test_samples_are_in_the_order_of_the_runs_and_the_first_run_is_left_out():
+    now, lengths = [0.0], iter([100.0, 1.0, 5.0, 2.0, 4.0, 3.0])
+
+    def call():
+        now[0] += next(lengths)
+        return now[0]
+
+    assert run_steady(call, clock=lambda: now[0]) == ((1.0, 5.0, 2.0, 4.0, 3.0), 115.0)
+
+
+@pytest.mark.parametrize("run", [0, 1, 3])
+def test_a_second_trace_in_any_steady_state_run_is_an_error(run):
+    counts = iter([1] * (1 + run) + [2] * 9)
+    with pytest.raises(RetraceError, match="steady-state run of <lambda>: got another trace"):
+        run_steady(lambda: None, trace_events_count=lambda: next(counts))
 
 
 def test_a_whole_record_of_a_small_program():
