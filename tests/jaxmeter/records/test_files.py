@@ -93,8 +93,9 @@ def test_old_folders_that_nobody_holds_are_cleared_and_others_are_kept(temporary
     (temporary / "jaxmeter-file.held").touch()
     (temporary / "jaxmeter-link.held").symlink_to(temporary / "other-abc.held")
     with temporary_folder() as held:
-        for folder in (held, left):  # folders younger than a minute are kept
+        for folder in (held, left, *map(temporary.joinpath, kept)):
             os.utime(folder, (0, 0))
+        os.utime(temporary / "jaxmeter-young.held")  # folders younger than a minute are kept
         with temporary_folder() as mine:
             assert mine.is_dir() and held.is_dir() and not left.exists()
         assert not mine.exists()
