@@ -1,6 +1,7 @@
 """Two commits, interleaved: order, budget, resuming, and the package that a worker imports."""
 
 import itertools
+from types import SimpleNamespace
 
 import pytest
 
@@ -88,6 +89,22 @@ def test_a_budget_that_is_too_small_is_reported_with_the_needed_time(measure, ca
     assert "the budget of 20 s is spent" in out
     assert "3 rounds of every case take about 40 s more, but 20 s are left" in out
     assert "The times of suite/b will not be judged; increase --budget by 40 s" in out
+
+
+def test_cases_with_changed_programs_come_first(tmp_path):
+    cases, order = [planned("suite/same", 2), planned("suite/changed", 2)], []
+
+    def measure(case, number):
+        order.append(case.name)
+        return Record(case.name, "ok", target=case.target)
+
+    both = [side_in(tmp_path, name, SimpleNamespace(measure=measure)) for name in ("base", "head")]
+    for side, text in itertools.product(both, ("same", "changed")):
+        program = Program(hlo_fingerprint=side.name if text == "changed" else text)
+        write_record(side.store, planned(f"suite/{text}", 2), program=program)
+    costs = {case.name: 1.0 for case in cases}
+    rounds.measure_interleaved(cases, both, costs, budget_seconds=1e9, load=lambda: 0.0)
+    assert order == ["suite/changed"] * 2 + ["suite/same"] * 2
 
 
 def test_a_round_costs_what_its_processes_took_on_both_sides(tmp_path):
