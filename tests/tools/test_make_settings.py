@@ -64,10 +64,11 @@ def test_each_setting_arrives_as_one_argument_from_both_ways_of_giving_it(checko
         assert not (checkout / CANARY).exists()
         options = {text for text in passed if text.startswith(tuple(OPTIONS.values()))}
         assert options == {option + given[name] for name, option in OPTIONS.items()}
-        commits = passed.index("tools.review") + 1
-        assert passed[commits : commits + 3] == ["--", given["BASE"], given["HEAD"]]
-        change = passed.index("benchmarks.measuring.bisect") + 1
-        assert passed[change : change + 3] == ["--", given["METRIC"], given["CASE"]]
+        commits = [given["BASE"], given["HEAD"]]
+        review = passed.index("tools.review") + 1
+        assert passed[review : review + 3] == ["--", *commits]
+        bisect = passed.index("benchmarks.measuring.bisect") + 1
+        assert passed[bisect : bisect + 5] == ["--", given["METRIC"], given["CASE"], *commits]
         (checkout / "arguments").unlink()
 
 

@@ -123,6 +123,12 @@ def test_a_filter_jit_of_equinox_is_not_jitted_again():
     assert suggestion.startswith("pass factor as an array, jnp.asarray(factor)")
 
 
+def test_seconds_come_from_the_clock():
+    ticks = iter(range(10))
+    report = jaxmeter.retraces(jnp.sin, [(X,), (X,)], clock=lambda: next(ticks))
+    assert [call.seconds for call in report.calls] == [1, 1]
+
+
 def test_an_exception_has_a_note_with_the_number_of_the_call():
     with pytest.raises(jax.errors.TracerBoolConversionError) as caught:
         jaxmeter.retraces(lambda x, n: x if n else -x, [(X, True)])

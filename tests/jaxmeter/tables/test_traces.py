@@ -42,8 +42,9 @@ def test_operations_have_scope_source_and_counts(tables):
     assert inner["source"].str.contains("conftest.py:").all()
     assert (ops["self_seconds"] <= ops["total_seconds"] * (1 + 1e-9)).all()
     assert ops["self_fraction"].sum() == pytest.approx(1)
-    own = tables["trace_threads"]["op_self_seconds"].sum()
-    assert own == pytest.approx(ops["self_seconds"].sum())
+    own, busy = (tables["trace_threads"][f"op_{name}_seconds"] for name in ("self", "busy"))
+    assert own.sum() == pytest.approx(ops["self_seconds"].sum())
+    assert own.to_list() == pytest.approx(busy.to_list())
     (total,) = tables["trace"].to_dict("records")
     assert total["scoped_fraction"] > 0.9 and total["programs_count"] == 1
     assert total["op_events_count"] == ops["count"].sum() <= total["events_count"]
