@@ -110,6 +110,20 @@ def test_a_record_without_details_is_measured_again(measuring, tmp_path):
     assert measuring("a") == 2
 
 
+def test_records_are_not_kept_if_the_code_changes_while_it_is_measured(
+    measuring, tmp_path, monkeypatch
+):
+    work = measure._work
+
+    def edit(*args, **options):
+        work(*args, **options)
+        written(tmp_path / "benchmarks", "2")
+
+    monkeypatch.setattr(measure, "_work", edit)
+    assert measuring("a") == 1
+    assert not (tmp_path / "kept").exists()
+
+
 def test_a_folder_that_cannot_be_written_stops_no_review(measuring, tmp_path, capsys):
     (tmp_path / "kept").write_text("a file")
     assert measuring("a") == 1
