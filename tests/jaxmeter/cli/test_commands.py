@@ -98,6 +98,12 @@ def test_memory_has_a_limit_and_does_not_run_a_function_given_by_shapes(module, 
         assert main([*target, "--limit", str(use.memory.temp_bytes - 1)]) == 1
 
 
+def test_memory_runs_a_case_for_its_peaks(module, printed_by):
+    case = ["memory", f"{module()}:other_case", "-p", "size=100"]
+    use = jaxmeter.MemoryUse.from_json(printed_by(*case, "--json", "-").out)
+    assert use.ran and use.memory.argument_bytes == 800
+
+
 def test_memory_refuses_a_limit_for_sizes_that_the_compiler_does_not_report(
     module, monkeypatch, printed_by
 ):
