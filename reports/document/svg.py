@@ -53,7 +53,7 @@ class Drawing:
         extra = f' style="{escape(style)}"' if style else ""
         self.parts.append(
             f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0):.1f}" height="{height:.1f}" '
-            f'rx="2" class="{css}"{extra}>{_tip(tip)}</rect>'
+            f'rx="2" class="{escape(css)}"{extra}>{_tip(tip)}</rect>'
         )
 
     def mark(

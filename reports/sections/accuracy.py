@@ -99,7 +99,8 @@ def lead(errors: pd.DataFrame) -> str:
 
 def figure(errors: pd.DataFrame) -> Figure:
     """Draw the largest error and the limit against digits; the axis of errors is logarithmic."""
-    finite = errors.loc[errors["error_worst_relative"] > 0]
+    worst = errors["error_worst_relative"]
+    finite = errors.loc[worst.between(0, math.inf, inclusive="neither")]
     levels = [*finite["error_worst_relative"], *errors["limit_relative"]]
     ticks = decades(min(levels), max(levels))
     digits = sorted(set(map(int, errors["digits"])))
