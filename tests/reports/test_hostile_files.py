@@ -1,4 +1,4 @@
-"""Every page is built over a store with a thousand hostile files, in bounded memory and time."""
+"""Every page is built over a store with 800 hostile files, in bounded memory and time."""
 
 import errno
 import json
@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter import Audit, Record, RecordError
+from jaxmeter import Audit, RecordError
 from reports import ReportError, read_store
 from reports.store import merge
 from reports.store.merge import merge_stores
 from tests.reports import made_up
-from tests.reports.hostile_files import SPECIAL_COUNT, hostile, make_special, write_hostile
+from tests.reports.hostile_files import SPECIAL_COUNT, make_special, write_hostile
 
-COUNT = 1000
+COUNT = 800
 MEMORY_BYTES = 2**30
 BUILD = """
 import json, resource, sys
@@ -43,7 +43,7 @@ RECORDS = [
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    """Return a store of two comparable commits, with a thousand hostile files."""
+    """Return a store of two comparable commits, with hostile files."""
     root = tmp_path_factory.mktemp("hostile") / "store"
     made_up.write_full(root)
     shutil.copytree(root / made_up.COMMIT, root / "fedcba0987654321fedcba0987654321fedcba09")
@@ -68,20 +68,6 @@ def built(*arguments):
     return found["code"], done.stderr
 
 
-def test_the_files_are_a_thousand_of_many_kinds():
-    made = hostile(RECORDS, COUNT)
-    contents = {content for content in made if isinstance(content, bytes)}
-    assert len(made) == COUNT and len(contents) > 850
-    assert {content for content in made if isinstance(content, int)} == set(range(SPECIAL_COUNT))
-    refused = 0
-    for content in contents:
-        try:
-            Record.from_json(content)
-        except RecordError:
-            refused += 1
-    assert 700 < refused < 950  # and some are records after all
-
-
 @pytest.mark.parametrize(
     "command",
     ["build --commit 1234567890abcdef", "history", "review fedcba0987654321 1234567890abcdef"],
@@ -96,7 +82,7 @@ def test_every_page_is_built(command, store, tmp_path):
 
 def test_merging_copies_valid_records_and_names_the_other_files(store, tmp_path):
     merged = merge_stores([store], tmp_path / "all")
-    assert merged.added_count > 50 and len(merged.refused) > 600
+    assert merged.added_count > 200 and len(merged.refused) > 500
     assert all(len(file.reason) <= 1000 for file in merged.refused)
     again = read_store(tmp_path / "all")
     assert len(again.records) == merged.added_count and not again.skipped
