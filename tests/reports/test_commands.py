@@ -5,6 +5,7 @@ import pytest
 from reports import ReportError, __main__
 from reports.__main__ import main
 from reports.document.write import write_whole
+from tests.reports import made_up
 from tests.reports.review.pairs import Pair
 
 
@@ -38,13 +39,16 @@ def test_an_interrupted_write_does_not_stop_the_next(tmp_path, left):
     assert {name: (tmp_path / name).read_text() for name in TEXTS} == TEXTS
 
 
+@pytest.mark.parametrize("left", ["index.html", "chapter.tex"])
 @pytest.mark.parametrize("command", ["build", "history"])
-def test_a_page_of_another_program_is_never_replaced(full_store, tmp_path, capsys, command):
-    page = tmp_path / "index.html"
-    page.write_text("<title>mine</title>")
-    assert main([command, "--store", str(full_store), "--out", str(tmp_path)]) == 2
+def test_files_of_others_are_never_replaced(tmp_path, capsys, command, left):
+    made_up.write(tmp_path / "cases", made_up.casing_case("closure", 3))
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / left).write_text("mine")
+    assert main([command, "--store", str(tmp_path / "cases"), "--out", str(out)]) == 2
     assert "is not an earlier" in capsys.readouterr().err
-    assert page.read_text() == "<title>mine</title>"
+    assert [path.name for path in out.iterdir()] == [left] and (out / left).read_text() == "mine"
 
 
 @pytest.mark.parametrize("left", ["notes.txt", "index.html", "notes.tmp"])

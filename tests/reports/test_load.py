@@ -51,20 +51,14 @@ def setting(*path, value):
     return change
 
 
-def test_a_record_has_its_commit_environment_case_and_round(tmp_path):
-    path = made_up.write(tmp_path, made_up.casing_case("closure", 6), 4)
-    (stored,) = read_store(tmp_path).records
-    assert (stored.commit, stored.environment_key) == (made_up.COMMIT, made_up.KEY)
+def test_a_record_has_its_place_and_only_the_given_commit_is_read(good, tmp_path):
+    path = made_up.write(tmp_path, made_up.casing_case("closure", 6), 4, commit="f" * 40)
+    assert len(read_store(tmp_path).records) == 2
+    (stored,) = read_store(tmp_path, commit="f" * 40).records
+    assert (stored.commit, stored.environment_key) == ("f" * 40, made_up.KEY)
     assert (stored.case, stored.round_index) == ("casing_variants/w7x-closure-d6", 4)
     assert stored.path == path
     assert stored.record == made_up.casing_case("closure", 6)
-
-
-def test_only_the_given_commit_is_read(good, tmp_path):
-    made_up.write(tmp_path, made_up.casing_case("closure", 3), commit="f" * 40)
-    (stored,) = read_store(tmp_path, commit="f" * 40).records
-    assert stored.commit == "f" * 40
-    assert len(read_store(tmp_path).records) == 2
 
 
 def test_truncated_foreign_and_misplaced_files_are_skipped_with_reasons(good, tmp_path):
@@ -94,30 +88,18 @@ def test_truncated_foreign_and_misplaced_files_are_skipped_with_reasons(good, tm
 
 
 @pytest.mark.parametrize(
-    "name, value, said",
-    [
-        ("digits", "six", "Expected `int | null`, got `str` - at `record.params.digits`"),
-        ("digits", 6.5, "got `float` - at `record.params.digits`"),
-        ("digits", True, "got `bool` - at `record.params.digits`"),
-        ("digits", 100, "Expected `int` <= 99 - at `record.params.digits`"),
-        (
-            "half_period",
-            "yes",
-            "Expected `bool | null`, got `str` - at `record.params.half_period`",
-        ),
-        ("workload", 7, "Expected `str | null`, got `int` - at `record.params.workload`"),
-        ("variant", 1.0, "at `record.params.variant`"),
-    ],
-)
-def test_a_parameter_of_another_type_is_skipped(good, tmp_path, name, value, said):
-    path = write_changed(good, setting("params", name, value=value))
-    skipped = only_skipped(tmp_path)
-    assert skipped.path == path.relative_to(tmp_path) and said in skipped.reason
-
-
-@pytest.mark.parametrize(
     "change, said",
     [
+        (setting("params", "digits", value="six"), "got `str` - at `record.params.digits`"),
+        (setting("params", "digits", value=6.5), "got `float` - at `record.params.digits`"),
+        (setting("params", "digits", value=True), "got `bool` - at `record.params.digits`"),
+        (setting("params", "digits", value=100), "`int` <= 99 - at `record.params.digits`"),
+        (
+            setting("params", "half_period", value="yes"),
+            "got `str` - at `record.params.half_period`",
+        ),
+        (setting("params", "workload", value=7), "got `int` - at `record.params.workload`"),
+        (setting("params", "variant", value=1.0), "at `record.params.variant`"),
         (setting("extras", "foo_bytes", value="Infinity"), "foo_bytes is inf"),
         (setting("extras", "foo_bytes", value=1e300), "foo_bytes is 1e+300"),
         (setting("checks", "foo_count", value=-1e300), "foo_count is -1e+300"),
@@ -132,9 +114,12 @@ def test_a_parameter_of_another_type_is_skipped(good, tmp_path, name, value, sai
         (setting("wall_seconds", value=10**400), "number out of range - at `record.wall_seconds`"),
     ],
 )
-def test_a_value_that_no_table_can_hold_is_skipped(good, tmp_path, change, said):
-    write_changed(good, change)
-    assert said in only_skipped(tmp_path).reason
+def test_a_parameter_of_another_type_or_a_value_that_no_table_can_hold_is_skipped(
+    good, tmp_path, change, said
+):
+    path = write_changed(good, change)
+    skipped = only_skipped(tmp_path)
+    assert skipped.path == path.relative_to(tmp_path) and said in skipped.reason
 
 
 @pytest.mark.parametrize("started", ["yesterday", "2026-W47-5T10:00:00", ""])
@@ -142,11 +127,6 @@ def test_a_start_that_is_no_time_counts_as_unknown(good, tmp_path, started):
     write_changed(good, setting("environment", "started_utc", value=started))
     table = tables.measurements(read_store(tmp_path))
     assert list(table["started_utc"].isna()) == [False, True]
-
-
-def test_text_nested_without_end_is_skipped(good, tmp_path):
-    (good.parent / "1.json").write_text("[" * 200_000)
-    assert "recursion" in only_skipped(tmp_path).reason
 
 
 @pytest.mark.parametrize("name", ["99999999999999999999.json", "00.json", "1_0.json", "٣.json"])
@@ -227,18 +207,13 @@ def test_a_read_only_store_is_read(good, tmp_path, patient, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "change",
-    [setting("memory", "new_bytes", value=1), setting("schema", value=3)],
-    ids=["field", "schema"],
+    "change", [setting("memory", "new_bytes", value=1), setting("schema", value=3)]
 )
 def test_a_record_of_a_newer_jaxmeter_is_skipped_and_stays(good, tmp_path, patient, change):
     newer = write_changed(good, change)
     before = newer.read_bytes()
     for _ in range(2):
-        assert (
-            "read the record with the version of jaxmeter that wrote the record"
-            in only_skipped(tmp_path).reason
-        )
+        assert "with the version of jaxmeter that wrote" in only_skipped(tmp_path).reason
         assert newer.read_bytes() == before
 
 
