@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from tests.reports import made_up
@@ -33,6 +34,12 @@ def assert_self_contained(page: str) -> None:
 @pytest.fixture(scope="session")
 def full_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made_up.write_full(tmp_path_factory.mktemp("store") / "cases")
+
+
+@pytest.fixture(scope="session")
+def full_table(full_store: Path) -> pd.DataFrame:
+    """Return the table of the full store; tests must not change it."""
+    return made_up.measured(full_store)
 
 
 @pytest.fixture(scope="session")

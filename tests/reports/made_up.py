@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from jaxmeter import (
     ConstantArray,
     Constants,
@@ -16,6 +18,7 @@ from jaxmeter import (
     Program,
     Record,
 )
+from reports import read_store, tables
 
 COMMIT = "1234567890abcdef1234567890abcdef12345678"
 KEY = "py3.11-jax0.10.2-cpu"
@@ -213,6 +216,10 @@ def write(root: Path, entry: Record, round_index: int = 0, *, commit: str = COMM
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(entry.to_json(), encoding="utf-8")
     return path
+
+
+def measured(root: Path) -> pd.DataFrame:
+    return tables.measurements(read_store(root))
 
 
 def write_full(root: Path) -> Path:

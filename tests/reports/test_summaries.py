@@ -6,14 +6,10 @@ import math
 import pandas as pd
 import pytest
 
-from reports import read_store, tables
 from reports.closure.summaries import variants
 from reports.sections import accuracy, chunks, preparation, reference
 from tests.reports import made_up
-
-
-def measured(root):
-    return tables.measurements(read_store(root))
+from tests.reports.made_up import measured
 
 
 def test_ratios_to_the_argument_variant_are_paired_by_round(tmp_path):
@@ -40,8 +36,8 @@ def test_steady_seconds_are_the_median_of_process_medians(tmp_path):
     assert row["interval_coverage_ratio"] == 0.75 and row["processes_count"] == 3
 
 
-def test_variants_are_ordered_closure_argument_simplified(full_store):
-    table = variants(measured(full_store))
+def test_variants_are_ordered_closure_argument_simplified(full_table):
+    table = variants(full_table)
     assert list(table["variant"].iloc[:3]) == ["closure", "argument", "simplified"]
     assert len(table) == 12 and list(table["digits"].unique()) == [3, 6, 9, 12]
 
@@ -63,8 +59,8 @@ def test_commits_and_environments_are_never_pooled(tmp_path):
     assert sorted(table["compile_median_seconds"]) == [1.0, 9.0]
 
 
-def test_the_fastest_chunk_sizes_and_auto_are_marked(full_store):
-    table = chunks.summary(measured(full_store))
+def test_the_fastest_chunk_sizes_and_auto_are_marked(full_table):
+    table = chunks.summary(full_table)
     fastest = table[table["is_fastest"]]
     assert list(fastest["chunk_size"]) == ["1024"] and list(fastest["target_chunk_size"]) == ["80"]
     assert list(fastest["steady_to_fastest_ratio"]) == [1.0]
@@ -82,8 +78,8 @@ def test_an_error_that_is_not_a_number_is_within_no_limit(tmp_path):
     assert row["error_best_relative"] == 1e-9
 
 
-def test_accuracy_takes_the_worst_error_against_ten_to_minus_digits(full_store):
-    table = accuracy.summary(measured(full_store))
+def test_accuracy_takes_the_worst_error_against_ten_to_minus_digits(full_table):
+    table = accuracy.summary(full_table)
     row = table[(table["digits"] == 12) & (table["suite"] == "casing_variants")].iloc[0]
     assert row["limit_relative"] == pytest.approx(1e-12)
     assert row["error_to_limit_ratio"] == pytest.approx(13.0)

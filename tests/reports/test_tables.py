@@ -5,7 +5,6 @@ import json
 import re
 
 import pandas as pd
-import pytest
 
 from jaxmeter import Phases
 from reports import read_store, tables
@@ -13,30 +12,25 @@ from reports.quantities import PARAMETERS
 from tests.reports import made_up
 
 
-@pytest.fixture
-def measured(full_store):
-    return tables.measurements(read_store(full_store))
+def test_one_process_is_one_row(full_store, full_table):
+    assert len(full_table) == len(list(full_store.rglob("*.json")))
+    assert not full_table.duplicated(["commit", "environment_key", "case", "round_index"]).any()
 
 
-def test_one_process_is_one_row(full_store, measured):
-    assert len(measured) == len(list(full_store.rglob("*.json")))
-    assert not measured.duplicated(["commit", "environment_key", "case", "round_index"]).any()
-
-
-def test_every_measured_column_ends_in_its_unit(measured):
+def test_every_measured_column_ends_in_its_unit(full_table):
     text = {"commit", "environment_key", "suite", "case", "status", "machine", "platform"}
     text |= {"cpu_model", "backend", "device_kind", "xla_flags", "jax_options", "hlo_fingerprint"}
     text |= {"round_index", "captured_fingerprint", "not_a_number", *PARAMETERS}
     endings = (
         r".*_(seconds|bytes|count|relative|utc|version)|failure_.*|load_1min_.*|flops|.*per_wall"
     )
-    strays = {c for c in measured.columns if c not in text and not re.fullmatch(endings, c)}
+    strays = {c for c in full_table.columns if c not in text and not re.fullmatch(endings, c)}
     assert strays == set()
 
 
-def test_values_are_those_of_the_record(measured):
-    row = measured[
-        (measured["case"] == "casing_variants/w7x-closure-d6") & (measured["round_index"] == 2)
+def test_values_are_those_of_the_record(full_table):
+    row = full_table[
+        (full_table["case"] == "casing_variants/w7x-closure-d6") & (full_table["round_index"] == 2)
     ].iloc[0]
     record = made_up.casing_case("closure", 6, 2)
     assert row["compile_seconds"] == record.phases.compile_seconds
@@ -48,31 +42,30 @@ def test_values_are_those_of_the_record(measured):
     assert row["jax_version"] == "0.10.2"
 
 
-def test_bytes_stay_whole_where_others_are_missing(measured):
-    assert measured["captured_bytes"].isna().any()
-    assert measured["captured_bytes"].dtype == pd.Int64Dtype()
-    assert measured["digits"].dtype == pd.Int64Dtype()
+def test_bytes_stay_whole_where_others_are_missing(full_table):
+    assert full_table["captured_bytes"].isna().any()
+    assert full_table["captured_bytes"].dtype == pd.Int64Dtype()
+    assert full_table["digits"].dtype == pd.Int64Dtype()
 
 
-def test_chunk_sizes_auto_numbers_and_none_share_one_column_of_text(measured):
-    assert {"auto", "1024", "none"} <= set(measured["chunk_size"].dropna())
+def test_chunk_sizes_auto_numbers_and_none_share_one_column_of_text(full_table):
+    assert {"auto", "1024", "none"} <= set(full_table["chunk_size"].dropna())
 
 
-@pytest.mark.parametrize("name", ["commit", "case", "machine", "environment", "position"])
-def test_a_number_named_like_a_column_gets_the_prefix_extras(tmp_path, name):
-    found = []
-    for extras in ({name: 7.0}, {}):
-        root = tmp_path / f"{len(found)}"
-        made_up.write(root, made_up.record("a/b", {}, extras=extras))
-        found.append(tables.measurements(read_store(root)).iloc[0])
-    named, plain = found
-    assert named[f"extras_{name}"] == 7.0
-    assert named.get(name) == plain.get(name)
+def test_a_number_named_like_a_column_gets_the_prefix_extras(tmp_path):
+    names = ("commit", "case", "machine", "environment", "position")
+    extras: dict[str, float] = dict.fromkeys(names, 7.0)
+    made_up.write(tmp_path / "named", made_up.record("a/b", {}, extras=extras))
+    made_up.write(tmp_path / "plain", made_up.record("a/b", {}))
+    named, plain = (made_up.measured(tmp_path / one).iloc[0] for one in ("named", "plain"))
+    for name in names:
+        assert named[f"extras_{name}"] == 7.0
+        assert named.get(name) == plain.get(name)
 
 
 def test_unknown_parameters_become_columns_of_their_own(tmp_path):
     made_up.write(tmp_path, made_up.record("other/case", {"level": 64, "mode": None}))
-    row = tables.measurements(read_store(tmp_path)).iloc[0]
+    row = made_up.measured(tmp_path).iloc[0]
     assert row["parameter_level"] == "64" and pd.isna(row["parameter_mode"])
     assert pd.isna(row["workload"]) and row["suite"] == "other"
 
@@ -82,19 +75,19 @@ def test_a_row_holds_the_first_compile_which_is_cold(tmp_path):
     record = made_up.casing_case("argument", 3)
     again = tuple(Phases(0.1 * k, 0.2 * k, 0.3 * k) for k in (1, 3))
     made_up.write(tmp_path, dataclasses.replace(record, recompiles=again), 0)
-    (row,) = tables.measurements(read_store(tmp_path)).to_dict("records")
+    (row,) = made_up.measured(tmp_path).to_dict("records")
     assert row["compile_seconds"] == record.phases.compile_seconds
 
 
 def test_a_check_and_an_extra_of_the_same_name_are_both_columns(tmp_path):
     entry = made_up.record("a/b", {}, checks={"x_relative": 1.0}, extras={"x_relative": 2.0})
     made_up.write(tmp_path, entry)
-    row = tables.measurements(read_store(tmp_path)).iloc[0]
+    row = made_up.measured(tmp_path).iloc[0]
     assert (row["x_relative"], row["extras_x_relative"]) == (1.0, 2.0)
 
 
-def test_a_failure_keeps_what_was_measured_before_it(measured):
-    row = measured[measured["status"] == "timeout"].iloc[0]
+def test_a_failure_keeps_what_was_measured_before_it(full_table):
+    row = full_table[full_table["status"] == "timeout"].iloc[0]
     assert row["trace_seconds"] == 0.2 and pd.isna(row["compile_seconds"])
     assert (row["failure_phase"], row["failure_kind"]) == ("compile", "Timeout")
 
@@ -131,7 +124,7 @@ def test_versions_are_those_of_the_last_process_that_knew_them(tmp_path):
     late = made_up.in_environment(early, jax=None, backend=None, started_utc=started)
     made_up.write(tmp_path, late, 0)
     made_up.write(tmp_path, dataclasses.replace(early, environment=None), 1)
-    table = tables.environments(tables.measurements(read_store(tmp_path)))
+    table = tables.environments(made_up.measured(tmp_path))
     assert table["jax_version"].iloc[0] == "0.10.2" and table["backend"].iloc[0] == "cpu"
 
 
