@@ -16,13 +16,13 @@ from tests.reports.history.stores import write_stepped
 pytest.importorskip("duckdb", reason="needs the extra fleet")
 
 
-def store_of(root, *, scatter=0.0, **environment):
-    """Write thirty processes of one case, and return the store.
+def store_of(root, *, count=4, scatter=0.0, **environment):
+    """Write some processes of one case, and return the store.
 
     `scatter` is the standard deviation of the logarithms of their times.
     """
     rng = random.Random(1)
-    for i in range(30):
+    for i in range(count):
         steady = 0.1 * 2.718 ** rng.gauss(0, scatter)
         started = f"2026-1{i % 2}-02T10:{i:02d}:00+00:00"
         case = made_up.casing_case("argument", 3)
@@ -37,11 +37,11 @@ def held(store):
 
 def test_a_record_counts_once_and_two_of_one_place_are_both_kept(tmp_path):
     a, b = store_of(tmp_path / "a"), store_of(tmp_path / "b")
-    made_up.write(b, made_up.casing_case("argument", 3, temp_bytes=5), 29)
+    made_up.write(b, made_up.casing_case("argument", 3, temp_bytes=5), 3)
     fleet = tmp_path / "fleet"
-    assert [compact([a], fleet, project="vcjax").added_count for _ in range(2)] == [30, 0]
+    assert [compact([a], fleet, project="vcjax").added_count for _ in range(2)] == [4, 0]
     done = compact([b], fleet, project="vcjax")
-    assert (done.added_count, done.same_count, done.refused) == (1, 29, ())
+    assert (done.added_count, done.same_count, done.refused) == (1, 3, ())
     months = sorted(path.parent.name for path in fleet.rglob("*.parquet"))
     assert months == ["month=2026-10", "month=2026-11"]
     assert held(read_any(fleet)) == sorted({*held(read_store(a)), *held(read_store(b))})
@@ -56,8 +56,8 @@ def test_a_fleet_has_the_history_of_its_stores(tmp_path):
 
 
 def test_a_machine_is_skipped_by_name_if_its_aa_runs_differ(tmp_path):
-    quiet = store_of(tmp_path / "a", scatter=0.02)
-    loud = store_of(tmp_path / "b", scatter=0.5, machine="loud")
+    quiet = store_of(tmp_path / "a", count=30, scatter=0.02)
+    loud = store_of(tmp_path / "b", count=30, scatter=0.5, machine="loud")
     compact([quiet, loud], tmp_path / "fleet", project="vcjax")
     read = read_any(tmp_path / "fleet")
     assert held(read) == held(read_store(quiet))
@@ -70,7 +70,7 @@ def test_only_files_whose_records_were_added_are_deleted_and_only_with_remove(tm
     (first, *_) = sorted(store.rglob("*.json"))
     first.write_text("{")
     command = ["compact", str(store), "--into", str(tmp_path / "fleet"), "--project", "vcjax"]
-    assert main(command) == 1 and len(list(store.rglob("*.json"))) == 30
+    assert main(command) == 1 and len(list(store.rglob("*.json"))) == 4
     assert main([*command, "--remove"]) == 1 and list(store.rglob("*.json")) == [first]
 
 
@@ -98,7 +98,7 @@ def test_a_record_of_a_newer_version_is_skipped(tmp_path):
     assert '"schema": 99' in rows.loc[0, "record"]
     rows.to_parquet(path)
     read = read_any(fleet)
-    assert len(read.records) == 29 and "99" in read.skipped[0].reason
+    assert len(read.records) == 3 and "99" in read.skipped[0].reason
 
 
 def test_a_file_with_a_byte_order_mark_is_stored_without_it(tmp_path):
@@ -106,7 +106,7 @@ def test_a_file_with_a_byte_order_mark_is_stored_without_it(tmp_path):
     path = next(store.rglob("0.json"))
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
     compact([store], fleet, project="one")
-    assert len(read_any(fleet).records) == 30
+    assert len(read_any(fleet).records) == 4
     for damaged in fleet.rglob("*.parquet"):
         damaged.write_bytes(damaged.read_bytes()[:1000])
     with pytest.raises(ReportError, match="cannot be read or written"):
