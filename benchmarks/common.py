@@ -117,7 +117,7 @@ class CaseSuite(ABC):
     """Names of the measured quantities; each gets a ``track_`` method."""
     timeout = 60
     quick_budget_seconds: float = 240.0
-    """Time limit on the small and quick grids; after it, only first rounds of cases start."""
+    """Limit on the small and quick grids; after this time, only first rounds of cases start."""
 
     def __init_subclass__(cls) -> None:
         """Set the time limit of ``setup_cache``, and add a ``track_`` method for each quantity."""
@@ -173,8 +173,8 @@ class CaseSuite(ABC):
         summary = cache.get(self.case("full", *point).name)
         if summary is None:
             raise NotImplementedError(
-                "this case is not on the chosen grid; set VCJAX_BENCH_GRID=full to measure most "
-                "cases"
+                f"case {self.case('full', *point).name} is not on the chosen grid; set "
+                "VCJAX_BENCH_GRID=full to measure most cases"
             )
         if summary["status"] == "skipped":
             raise NotImplementedError(summary["message"])
@@ -202,7 +202,7 @@ def _track(suite: type[CaseSuite], quantity: str) -> Callable[..., Any]:
         summary = cache.get(suite().case("full", *point).name)
         if summary is not None and len(summary["times"].get(quantity, ())) == 1:
             raise NotImplementedError(
-                "skipped: only one process measured this quantity. asv cannot test a single sample "
+                f"skipped: only one process measured {quantity}. asv cannot test a single sample "
                 "and would report every change by a factor above 1.1. Read the time in the report, "
                 "or compare commits with make review"
             )

@@ -162,7 +162,8 @@ def _watched(function: Callable[..., Frame], arguments: Any) -> tuple[Frame, int
 def _given(size: int) -> tuple[Given, Frame]:
     """Return the inputs of every variant, and the expected frame.
 
-    They are read from the file that `preparation` stored, or computed if there is no file.
+    The system, the maps and the frame are read from the file that `preparation` stored, or computed
+    if there is no file.
     """
     observation, key = coronagraph.observation(), _key()
     path = _stored(size)

@@ -61,7 +61,10 @@ def external_field(
 
 
 def case_vc_large(*, quantity: str, chunk_size: int | str, target_chunk_size: int | str) -> Case:
-    """Return the case that evaluates the external field ("field") or its gradient ("gradient")."""
+    """Return the case that evaluates a quantity of case_vc_large at the chosen tile sizes.
+
+    `quantity` is the external field ("field") or its gradient ("gradient").
+    """
     computed = {"field": FIELD, "gradient": GRADIENT}[quantity]
     prepared = prepare(problem_named("case_vc_large"), computed)
 

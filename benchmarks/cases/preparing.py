@@ -145,7 +145,7 @@ class Timing:
 
 
 def timed_interleaved(first: Callable, second: Callable, count: int) -> tuple[Timing, Timing]:
-    """Time two calls alternately, `count` times each; no pair begins after `ENOUGH_SECONDS`."""
+    """Time two calls alternately, up to `count` times; no pair begins after `ENOUGH_SECONDS`."""
     times: tuple[list, list] = ([], [])
     started = time.perf_counter()
     for _ in range(count):

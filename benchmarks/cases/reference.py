@@ -101,7 +101,7 @@ class Reference:
         """Last result, shape (trg_nphi, trg_ntheta, 3) or (trg_nphi, trg_ntheta, 3, 3)."""
 
     def set_up(self) -> None:
-        """Make a new object of the C++ class and evaluate it once."""
+        """Make and set up a new object of the C++ class, and evaluate the quantity once."""
         import virtual_casing
 
         problem = self._problem

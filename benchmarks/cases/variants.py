@@ -1,8 +1,8 @@
 """Variants of a program that get the same data in different ways.
 
 `closure` and `hoisted` take a case and return another case that computes the same result. The cases
-differ in which arrays are arguments. The compiler gets only the shape and type of an
-argument. It gets all bytes of a captured array, unless simplified constants are on.
+differ in which arrays are arguments. The compiler gets only the shape and type of an argument. It
+gets all bytes of a captured array, unless simplified constants are on.
 """
 
 from __future__ import annotations

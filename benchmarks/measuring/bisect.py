@@ -92,8 +92,8 @@ def first_change(commits: Sequence[str], value_of: Callable[[str], Value]) -> tu
     """Return the indices of the two commits between which the value changes.
 
     The first of the two commits has BASE's value, and the second has another value. The commits
-    between the two cannot be measured. If the value changes several times, the two commits enclose
-    one of the changes.
+    between the two have no value. If the value changes several times, the two commits enclose one
+    of the changes.
     """
     first, last = value_of(commits[0]), value_of(commits[-1])
     if first is None or last is None:
@@ -133,7 +133,7 @@ def is_same(one: Value, other: Value) -> bool:
 
 
 def check_exact(metric: str) -> None:
-    """Raise `CheckoutError` if a metric is a time or a measured peak: these differ between runs."""
+    """Raise `CheckoutError` if a metric is a time or measured memory, which varies between runs."""
     if re.fullmatch(r".*(_seconds|_rss_bytes|_peak_bytes)", metric):
         raise CheckoutError(
             f"got the metric {metric}, which differs between equal runs; give an exact metric or "

@@ -8,8 +8,8 @@ jaxmeter. Only the package ``vcjax`` comes from the commit. ``<out>/base`` and `
 stores with the records of the two commits. ``python -m reports review --pair <out>`` compares the
 records.
 
-An interrupted command resumes when it is run again. It keeps all rounds in which both sides
-succeeded. Exit codes: 0 if both commits are measured, 2 if they cannot be measured, 130 if
+An interrupted command resumes when it is run again. It keeps all rounds in which BASE and every
+HEAD succeeded. Exit codes: 0 if both commits are measured, 2 if they cannot be measured, 130 if
 interrupted.
 
 For studies ``--inject`` adds a regression to HEAD. A regression is a Python file, given by its path

@@ -48,7 +48,7 @@ def write_diffs(
 
 
 def inventory(case: jaxmeter.BenchmarkCase, path: Path) -> jaxmeter.Inventory | None:
-    """Return the inventory that a worker writes to `path`; if it fails, print why, return None."""
+    """Return the inventory that a worker writes to `path`; print any failure and return None."""
     path.unlink(missing_ok=True)
     describing = dataclasses.replace(
         case,

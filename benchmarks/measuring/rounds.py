@@ -91,7 +91,7 @@ def measure_interleaved(
 def measure_first_round(
     cases: Sequence[PlannedCase], measured: Sequence[MeasuredSide], clock: Callable[[], float]
 ) -> dict[str, float]:
-    """Measure the first round of each case; return its seconds on all sides together."""
+    """Measure the first round of each case; return each round's seconds, summed over all sides."""
     costs = {}
     for case in cases:
         begun = clock()

@@ -54,7 +54,8 @@ class Workers:
     def measure(self, case: PlannedCase, round_index: int) -> jaxmeter.Record:
         """Measure a round of a case in one process, and return its record.
 
-        The preparation of the case runs first, once for all rounds of all cases.
+        The preparation of the case runs first, once for all rounds of all cases. If it fails, or if
+        a required package is missing, nothing is measured, and the record gives the reason.
         """
         for module, package in case.requires.items():
             if importlib.util.find_spec(module) is None:

@@ -111,7 +111,7 @@ def called_off_the_surface() -> Calls:
 
 @operation("vcjax.dense_operator", "vcjax.DenseOperator.apply")
 def called_for_a_matrix() -> Calls:
-    """Make the matrices of both fields; apply the external one to a field and to a batch."""
+    """Make the matrices of both fields; apply the external matrix to a field and to a batch."""
     problem, casing = PROBLEM(), inputs.casing()
 
     def run():
@@ -125,7 +125,7 @@ def called_for_a_matrix() -> Calls:
 
 @operation("vcjax.error_estimate", "vcjax.self_test", "vcjax.spectral_tail")
 def called_for_trust() -> Calls:
-    """Estimate the errors of a field and of a gradient, and the spectral tail of the field."""
+    """Estimate the errors of a field and a gradient; compute the spectral tail of the field."""
     problem, casings = PROBLEM(), (inputs.casing(), inputs.gradient_casing())
 
     def run():

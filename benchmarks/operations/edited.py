@@ -15,10 +15,9 @@ Place = tuple[str, str, int]
 
 @dataclass(frozen=True)
 class EditedLine:
-    """A line of code that is new in HEAD.
+    """A line of code that is new in HEAD, or the first line that an edit without new code removes.
 
-    An edit that only removes lines has the number of the line after the removed lines, and the text
-    of the first removed line.
+    A removed line has the number of the line that is now in its place, or of the file's last line.
     """
 
     file: str
@@ -94,10 +93,10 @@ def _code_lines(text: str, lines: Sequence[str]) -> set[int]:
 def nearest(edits: Sequence[EditedLine], seen: Sequence[Place]) -> EditedLine | None:
     """Return the edited line nearest to a change of a program, or None if no edit is near.
 
-    `seen` are the places where the program changed, the largest change first. An edit on a line
-    where the program changed is nearest. Edits in the same function come next, then edits in the
-    same file. If all edits are in other files, the result depends on the number of edits. With at
-    most `MAX_FAR` edits it is the first edited line; with more edits it is None.
+    `seen` are the places where the program changed, the most important place first. An edit on a
+    line where the program changed is nearest. Edits in the same function come next, then edits in
+    the same file. If all edits are in other files, the result depends on the number of edits. With
+    at most `MAX_FAR` edits it is the first edited line; with more edits it is None.
     """
 
     def distance(edit: EditedLine) -> tuple[int, int]:

@@ -74,7 +74,7 @@ def remove_unusable(side: MeasuredSide, digest: str) -> None:
 
 
 def take_kept(kept: Path, side: MeasuredSide, only: Sequence[str]) -> int:
-    """Copy records that a side lacks from the folder `kept`, and return their number.
+    """Copy the records in the folder `kept` that a side lacks, and return their number.
 
     `only` are patterns of the operations' names.
     """

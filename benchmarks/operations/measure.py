@@ -80,7 +80,7 @@ def _work(
     round_index: int = 0,
     part: tuple[int, int] = (0, 1),
 ) -> None:
-    """Run a worker; if the worker dies in an operation, run another for the other operations."""
+    """Run a worker; if it dies in an operation, run another worker for the other operations."""
     environment = {
         **os.environ,
         **WORKER_ENVIRONMENT,
@@ -140,8 +140,8 @@ def write_differences(
     """Write ``out/operations/<name>.txt`` for each operation that differs between two commits.
 
     An operation differs if its program, its numbers of traces or compiles, or its checks differ.
-    If one of the edited lines is near the difference, the first line of the file names it as the
-    most likely cause.
+    If `nearest` finds an edited line, the first line of the file names this line as the most likely
+    cause.
 
     Return the names of the operations with a different compiled program, or with different numbers
     of traces or compiles. In the other operations, only work on the host can take a different time.
@@ -174,7 +174,7 @@ class Difference(NamedTuple):
     text: str = ""
     """A description of the differences; empty if nothing differs."""
     places: Sequence[Place] = ()
-    """The places that differ. In a program, the place with the largest difference is first."""
+    """The places that differ; in a program new lines first, then removed lines, then others."""
     same_program: bool = True
     """Whether the compiled programs are the same (for calls: the counts). Jaxprs may differ."""
 
@@ -192,7 +192,7 @@ def difference(base: bytes, head: bytes) -> Difference:
     # A removed line has no number in HEAD.
     places = [(line.file, line.function, line.line if now else 0) for line, now in lines]
     text = jaxmeter.table(found)
-    for change in found.lines[:1]:  # the largest change
+    for change in found.lines[:1]:  # a new line, if there is a new line
         verb = "new" if change.before is None else "gone" if change.now is None else "changed most"
         line = change.line
         text = f"{verb}: {line.file}:{line.line} in {line.function}: {line.text}\n{text}"

@@ -159,7 +159,10 @@ def _timed(record: jaxmeter.Record, made: Program | Calls) -> jaxmeter.Record:
         jax.block_until_ready(run())
     samples = steady_samples(lambda: jax.block_until_ready(run()))
     if executions_count() != 1:
-        raise jaxmeter.RetraceError(f"{record.name} was traced again for the same arguments")
+        raise jaxmeter.RetraceError(
+            f"{record.name} was traced {executions_count()} times for the same arguments; "
+            "jaxmeter.retraces shows the cause"
+        )
     return dataclasses.replace(
         record, samples_seconds=samples, wall_seconds=time.perf_counter() - started
     )
