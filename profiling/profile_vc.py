@@ -270,7 +270,7 @@ def trace(case: Case, options: argparse.Namespace, name: str) -> None:
 
 
 def work(argv: Sequence[str] | None) -> bool:
-    """Profile an operation, and return True; errors of vcjax or of files are usage errors."""
+    """Profile an operation, and return True; raise errors of vcjax and files as JaxmeterError."""
     try:
         profile(parse(argv))
     except (vcjax.VcjaxError, OSError) as error:

@@ -77,7 +77,7 @@ def work(argv: Sequence[str] | None) -> bool:
 
 
 def tables_of(options: argparse.Namespace, place: Path | None, folder: Path):
-    """Return the tables of the dump in `place`; for None, dump the target into a new folder."""
+    """Return the tables of the dump in `place`, or of a new dump if `place` is None."""
     from jaxmeter import tables as jt
 
     if place is not None:

@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code.
 
     The docstring of each command explains the codes 0 and 1. The code 2 means an error or, for a
-    review, no verdict. Wrong options raise SystemExit with this code. An error that the user can
+    review, no verdict. Wrong options raise SystemExit with the code 2. An error that the user can
     correct is printed as one line on stderr. For any other error, a traceback is printed. The code
     is then also 2, because 1 can mean a regression.
     """
@@ -66,7 +66,7 @@ def build(options: argparse.Namespace) -> int:
 
 
 def closure(options: argparse.Namespace) -> int:
-    """Write the report of the closure study; the exit code is 0 if it was written.
+    """Write the report of the closure study; the exit code is 0 after success.
 
     With --keep, also write an environment's rows of the table "versions" to
     studies/closure/measured.
@@ -90,7 +90,7 @@ def closure(options: argparse.Namespace) -> int:
 
 
 def history(options: argparse.Namespace) -> int:
-    """Write a page that shows every metric across commits; the exit code is 0 if it was written.
+    """Write a page that shows every metric across commits; the exit code is 0 after success.
 
     Unless the store is a fleet, also write reviews of the newest commits with a change point.
     """
@@ -103,8 +103,8 @@ def history(options: argparse.Namespace) -> int:
     made = make_history(store, repository=options.repository)
     page = write_history(made, options.out)
     if not is_fleet(Path(options.store)):
-        # Write the page again with links to the reviews. If this is interrupted, the first page
-        # remains.
+        # Write the page again with links to the reviews. If the reviews are interrupted, the page
+        # without links remains.
         reviews = write_reviews(made, options.store, options.out)
         page = write_history(made, options.out, reviews=reviews)
     print(page.resolve())
@@ -248,7 +248,7 @@ def _parser() -> argparse.ArgumentParser:
     option("head", nargs="?", help="another commit, named in the same way")
     about = "folder written by benchmarks.measuring.pair, to review instead of the store"
     option("--pair", type=Path, help=about)
-    about = "beginning of an environment's name, if both commits have several environments"
+    about = "beginning of an environment's name, if the commits have several in common"
     option("--environment", help=about)
     about = "also fail the review if a compile or steady-state time regressed"
     option("--gate-times", action="store_true", help=about)

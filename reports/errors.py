@@ -2,4 +2,4 @@
 
 
 class ReportError(Exception):
-    """Raised for an error that the user can correct; the message says what to try."""
+    """An error that the user can correct; the message says what to try."""

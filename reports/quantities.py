@@ -170,7 +170,7 @@ def measurement_row(stored: StoredRecord, compiles_count: int | None = 1) -> Row
         values = section if isinstance(section, dict) else vars(section)
         for name, value in values.items():
             if name != "arrays":
-                # If the name is in use already, the group's name is put before it.
+                # A name that is in use already gets the group's name as a prefix.
                 row[f"{group}_{name}" if name in row or name in TAKEN else name] = value
     environment = vars(record.environment) if record.environment else {}
     for name, column in ENVIRONMENT.items():

@@ -129,11 +129,11 @@ def write_report(report: Report, out: str | Path) -> Path:
 def chosen_place(
     environments: pd.DataFrame, commit: str | None, environment: str | None, by: str
 ) -> tuple[str, str]:
-    """Return the matching commit that was measured last, and one of its environments.
+    """Return the matching commit that was measured last, and one of its matching environments.
 
-    `environments` is from `tables.environments`. `commit` and `environment` are beginnings of
-    names; None matches every name. Of the commit's environments, the one with the largest value in
-    the column `by` is returned.
+    `environments` is from `tables.environments`. `commit` and `environment` are beginnings of a
+    commit hash and of an environment key; None matches everything. Of several matching
+    environments of this commit, the largest value in the column `by` decides.
     """
     chosen = environments
     for name, start in (("commit", commit), ("environment_key", environment)):
@@ -142,7 +142,7 @@ def chosen_place(
     if chosen.empty:
         held = ", ".join(f"{r['commit']} in {r['environment_key']}" for r in rows(environments))
         raise ReportError(
-            f"nothing measured for commit {commit or '(any)'} in environment "
+            f"chosen_place: nothing measured for commit {commit or '(any)'} in environment "
             f"{environment or '(any)'}; give the beginning of a commit hash and of an environment "
             f"key; the store has {held}"
         )

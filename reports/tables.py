@@ -1,8 +1,8 @@
 """Make tidy tables of the measurements in a store; wrap pandas functions with precise types.
 
-In `measurements`, each row is one process. Only the run times of a process are summarised, for
-example as the median and the standard deviation of the steady-state samples. The names of times and
-sizes end in their units.
+In `measurements`, each row is one process. Repeated times of a process are summarised, for example
+as the median and the standard deviation of the steady-state samples. The names of times and sizes
+end in their units.
 
 The tables contain every commit and every environment of the store. Summaries group the rows by
 commit and by the name of the environment's folder. The name contains the version of JAX. In a store
@@ -135,6 +135,6 @@ def last_known(column: Any) -> Any:
 
 
 def row_of_largest(frame: pd.DataFrame, name: str) -> Any:
-    """Return the row with the largest value of a column; None if the column has no value."""
+    """Return the row with the largest value of a column; None if there is no value."""
     column: Any = frame.get(name)
     return None if column is None or column.isna().all() else frame.loc[column.idxmax()]

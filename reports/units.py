@@ -41,8 +41,8 @@ def unit_for(values: Iterable[float], units: tuple[Unit, ...]) -> Unit:
 def own_unit(value: float, shared: Unit, units: tuple[Unit, ...]) -> Unit:
     """Return the unit of one value in a column; `shared` is the common unit of the column.
 
-    The result is `shared`, unless the value is a number of bytes, or is not 0 and has a magnitude
-    below 0.1, or of at least 10000, in this unit.
+    A number of bytes gets its own unit. Any other value gets its own unit if it is not 0 and its
+    magnitude in `shared` is below 0.1 or at least 10000.
     """
     size = abs(value) / shared.factor
     if units is BYTES:
@@ -112,7 +112,7 @@ def change(before: float, after: float, unit: str, *, is_exact: bool) -> str:
     """Return a change as the ratio after/before, or as a difference.
 
     The difference replaces the ratio if `before` is 0, or if the ratio of an exact metric rounds to
-    one. `unit` is a key of `FORMATS`.
+    1.00. `unit` is a key of `FORMATS`.
     """
     if before and not (is_exact and abs(after / before - 1) < 0.005):
         return f"{significant(after / before)}×"

@@ -35,7 +35,7 @@ OLDEST = (3, 11)
 
 
 class EnvironmentProblem(Exception):
-    """Raised if the environment cannot be made; the message says what to try."""
+    """A problem with the environment; the message says what to try."""
 
 
 def check_interpreter():
@@ -73,7 +73,7 @@ def lock_file(jax=None):
 
 
 def fingerprint(jax=None):
-    """Return a digest of everything that an installation depends on, such as the lock file."""
+    """Return a digest of the interpreter, folder, version `jax`, settings and lock file."""
     digest = hashlib.sha256()
     base = getattr(sys, "_base_executable", sys.executable)
     digest.update(repr((sys.version, os.path.realpath(base), ROOT, jax)).encode())

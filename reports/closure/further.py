@@ -22,14 +22,14 @@ from .variants import HEAD
 
 NOTHING = "This was not measured."
 TIMED = ("closure", ARGUMENT)
-NOTICED = 0.1  # extra time that a user notices: as a share of the compile time, and in seconds
+NOTICED = 0.1  # extra time that a user notices, as a share of the compile time
 LEAST_AUDITED_BYTES = 1000
 
 
 def spread(cases: pd.DataFrame, runs: pd.DataFrame, script: pd.DataFrame) -> Section:
     """Return the section on the reasons why standard deviations differ.
 
-    `cases` is from `summaries.variants`, `runs` from `page`, and `script` from
+    `cases` is from `summaries.variants`, `runs` from `page._runs`, and `script` from
     `summaries.script_calls`.
     """
     runs, script = (_at_largest_size(found) for found in (runs, script))
@@ -94,7 +94,10 @@ def _script_sentences(script: pd.DataFrame) -> Iterator[str]:
 
 
 def change(cases: pd.DataFrame) -> Section | None:
-    """Return the section on the cost of changing an array; `cases` is from `summaries.changes`."""
+    """Return the section on the cost of changing an array; None if `cases` is empty.
+
+    `cases` is from `summaries.changes`.
+    """
     if cases.empty:
         return None
     parts = []
@@ -198,7 +201,7 @@ def _break_even_lead(curve: pd.DataFrame, cases: pd.DataFrame) -> str:
 
 
 def _folding_sentences(curve: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence for each operation on the array, on the cost of capture by megabyte."""
+    """Yield a sentence on the cost per megabyte of each operation that adds compile time."""
     for operation, name in OPERATIONS.items():
         cost = _slope(curve, operation)
         if operation != "none" and cost > 0:
@@ -211,7 +214,8 @@ def _folding_sentences(curve: pd.DataFrame) -> Iterator[str]:
 def audited(path: Path) -> Section | None:
     """Return the section on arrays that the audit in the file `path` found.
 
-    Return None if the file does not exist or lists no array of at least a kilobyte.
+    Return None if the file does not exist or lists no array of at least a kilobyte. If the file
+    cannot be read, the section has only the reason.
     """
     try:
         audit = Audit.from_json(read_file(path))

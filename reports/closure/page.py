@@ -43,12 +43,12 @@ def make_closure_report(
 ) -> Report:
     """Return the tables and the page of the closure study in the folder `study`.
 
-    The records are in the store cases. The folder may have audits, at
+    The records are in the store `study`/cases. The folder may have audits, at
     audits/<commit>/<environment-key>.json, and a file picture.png. `casing_store` has the variants
-    of the virtual casing, by default `study`/casing; without records there, the page has no section
-    on them. `commit` and `environment` are the beginnings of a commit hash and of an environment
-    key. The default is the commit that was measured last, in its environment with the most
-    processes.
+    of the virtual casing, by default `study`/casing. If it has no such records, the page has no
+    section on the casing. `commit` and `environment` are beginnings of a commit hash and of an
+    environment key. The default is the commit that was measured last, in its environment with the
+    most processes.
     """
     everything = common_tables(read_store(study / "cases"))
     measured = everything["measurements"]
@@ -112,7 +112,7 @@ def _runs(measured: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
 
 
 def _casing(store: Path) -> Section | None:
-    """Return the section on the virtual casing, at the commit and environment measured last."""
+    """Return the section on the last measured commit and environment; None if there is none."""
     try:
         tables = common_tables(read_store(store))
     except ReportError:

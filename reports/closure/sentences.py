@@ -96,7 +96,7 @@ def _captured(cases: pd.DataFrame) -> Iterator[str]:
 
 
 def _ratios(cases: pd.DataFrame) -> Iterator[str]:
-    """Yield sentences for each problem that compare its variants with the argument variant."""
+    """Yield, for each problem, sentences that compare its variants with the argument variant."""
     for key, problem in groups(cases, PROBLEM):
         others = rows(problem.loc[problem["variant"] != ARGUMENT])
         if row_of(problem, ARGUMENT) is None or not others:

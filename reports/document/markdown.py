@@ -9,7 +9,7 @@ from .table import Cell, Table
 
 
 def markdown_page(document: Document) -> str:
-    """Return a document's facts and sections as Markdown, which links its figures in `figures/`."""
+    """Return a document's facts and sections as Markdown, with links to figures in `figures/`."""
     lines = [f"# {document.title}", "", *map(fact_line, document.facts)]
     for section in document.sections:
         lines += ["", f"## {section.title}", *_section_lines(section)]

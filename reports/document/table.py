@@ -147,7 +147,7 @@ def time(title: str, stem: str, meaning: str = "") -> Column:
 
 
 def size(title: str, name: str, meaning: str = "") -> Column:
-    """Make a column of bytes; a cell shows more digits when the pointer is on it."""
+    """Make a column of bytes."""
     return _quantity(title, meaning, BYTES, name)
 
 

@@ -18,7 +18,7 @@ from .section import Document
 def write_document(document: Document, tables: Mapping[str, pd.DataFrame], out: str | Path) -> Path:
     """Write index.html, report.md, tables/ and figures/ below `out`; return the page's path.
 
-    Everything is written to a new folder next to `out`, which then replaces `out`.
+    Everything is written to a new folder next to `out`. The new folder then replaces `out`.
     """
     out = Path(out)
     if out.exists() and not _is_earlier_report(out):
@@ -70,9 +70,9 @@ def write_whole(
     """Write each file atomically into the folder `out`; `texts` maps file names to contents.
 
     A folder that contains the first file of `texts` is treated as an earlier page of this kind,
-    unless its index.html was made by another program. The folder may also contain the names
-    `beside`. An interrupted run can leave some of the files and a draft. The next run replaces the
-    files and ignores the draft.
+    unless its index.html was made by another program. Any other folder may contain only drafts and
+    the names `beside`. An interrupted run can leave some of the files and a draft. The next run
+    replaces the files and ignores the draft.
     """
     out = Path(out)
     beginnings = tuple(f"{name}." for name in texts)

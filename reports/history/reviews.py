@@ -83,7 +83,7 @@ def _digest_of_code() -> str:
 def _files(folder: Path, endings: tuple[str, ...] = ("",)) -> list[tuple[str, int, int]]:
     """Return name, size and time of change of each file below a folder.
 
-    A changed record has another time, because jaxmeter replaces a file by renaming a new one.
+    A changed record has another time, because jaxmeter writes a new file and renames it.
     """
     found = []
     for path in sorted(folder.rglob("*")):

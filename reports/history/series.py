@@ -92,7 +92,7 @@ def make_history(store: Store, *, repository: Path | None = None) -> History:
     measured = tables.measurements(store)
     if "ok" not in set(measured["status"]):
         raise ReportError(
-            "make_history: no process of the store succeeded; "
+            f"make_history: no process of the store succeeded in {store.root}; "
             "run python -m reports build on this store to see why"
         )
     names = environment_names(store.records)
@@ -156,7 +156,7 @@ def _series(case: str, metric: Metric, at: np.ndarray, values: np.ndarray) -> Se
 
 
 def _with_lines(series: Sequence[Series], profiles: Profiles) -> Iterator[Series]:
-    """Yield the series, with descriptions of source lines at the profiled commits."""
+    """Yield the series; compile times get descriptions of lines at the profiled commits."""
     lines = {
         (one.case, commit): found
         for one in series

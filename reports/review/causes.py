@@ -74,7 +74,7 @@ def causes(commits: CommitPair, findings: Sequence[Finding]) -> tuple[Cause, ...
 
     grouped: dict[tuple[str, tuple[str, ...]], list[Finding]] = {}
     for finding in (finding for found in by_case.values() for finding in found):
-        # For pooled cases, take the first case in which the program explains the time.
+        # For pooled cases, take the first case with evidence that explains the time.
         seen = [evidence(case) for case in finding.pooled or (finding.case,)]
         kinds = [_kind(finding, one) for one in seen]
         place = next((i for i, kind in enumerate(kinds) if kind != "unexplained"), 0)

@@ -23,8 +23,8 @@ Verdict = Literal["regression", "improvement", "changed", "same", "inconclusive"
 REPORTED: tuple[Verdict, ...] = ("regression", "improvement", "changed")
 
 # These times are tested together: the criteria give the probability of any false alarm among them.
-# Other times only show where a difference lies. Testing them in the same family would weaken every
-# test.
+# Other times only show where a difference lies. Testing them together with these times would weaken
+# every test.
 PRIMARY = (COMPILED, "steady_median_seconds")
 
 GATED = (
@@ -59,7 +59,7 @@ class Finding:
     also the median.
     """
 
-    case: str  # for pooled times a title with the number of cases
+    case: str  # for pooled times, a title with the number of cases
     metric: Metric
     base: float
     head: float
@@ -91,7 +91,7 @@ class Finding:
 
     @property
     def ratio(self) -> float:
-        """Head over base; NaN if base is 0."""
+        """The ratio `head` / `base`; NaN if `base` is 0."""
         return self.head / self.base if self.base else math.nan
 
 
@@ -213,9 +213,9 @@ def compare_times_of(
 ) -> Iterator[Finding]:
     """Yield the findings on the times of many cases; the times are tested together.
 
-    A time with fewer than `jaxmeter.MIN_ROUNDS_COUNT` rounds is not tested. Each time in `PRIMARY`
-    is also pooled over all tested cases and tested. The finding on a pooled time is left out if the
-    time of any single case is different.
+    A time with fewer than `jaxmeter.MIN_ROUNDS_COUNT` rounds is not tested. If at least two
+    cases are tested, each time in `PRIMARY` is also pooled over these cases and tested. The finding
+    on a pooled time is left out if the time of any single case is different.
     """
     adjacent = {name: rounds_of(*commits.case(name)) for name, _ in family}
     values = {

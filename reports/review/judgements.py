@@ -42,7 +42,7 @@ def _exact(review: Review) -> Judgement:
 
 
 def _place(review: Review, case: str) -> str:
-    """Return the line named in the first line of a case's differences: `` (line a.py:3)`` or ""."""
+    """Return the source line at the start of a case's differences: `` (line a.py:3)``, or ""."""
     line = review.commits.programs.get(case, "").partition("\n")[0]
     found = re.search(r"(?:edited|new|gone|changed most|called from):? (\S+?:\d+)", line)
     return f" (line {found[1]})" if found else ""
@@ -57,7 +57,7 @@ def _times(review: Review) -> Judgement:
     if not tested or review.wide_open:
         return Judgement("Times", "not judged", _why_not(review))
     count = len(tested)
-    # A smaller change is not reported, even if it is significant.
+    # A change below the minimum effect is not reported, even if it is significant.
     reach = max(review.policy.criteria.minimum_effect, *(f.reach for f in tested))
     of = f" of {count + len(review.untested)}" if review.untested else ""
     text = f"{count}{of} tested; a change above {100 * reach:.0f}% would be found"

@@ -30,7 +30,7 @@ class Policy:
     """The criteria for a difference of times, and whether longer times fail a review.
 
     The history uses the default criteria. The detection rates in docs/detection.md were measured
-    with them.
+    with the default criteria.
     """
 
     criteria: Criteria = Criteria(minimum_effect=0.05, significance=0.01, trimmed_share=0.125)
@@ -79,13 +79,12 @@ class Review:
 
     @property
     def exit_code(self) -> int:
-        """The exit code: 1 if the review fails, 2 if nothing was compared, else 0.
+        """The exit code: 1 if the review fails, 2 without a verdict, else 0.
 
-        A gated regression or a broken case fails the review.
-
-        If times are gated, the code is also 2 if no time was tested, or if an inconclusive time may
-        have changed by more than `MAX_REACH`. Single times without a test are allowed, because a
-        case that is measured only once, for its exact metrics, has times too.
+        A gated regression or a broken case fails the review. There is no verdict if nothing was
+        compared. With gated times, the code is also 2 if no time was tested, or if an inconclusive
+        time may have changed by more than `MAX_REACH`. Single times without a test are allowed,
+        because a case that is measured only once, for its exact metrics, has times too.
         """
         if self.failing or self.broken:
             return REGRESSION
@@ -238,7 +237,7 @@ def _lost(name: str, base: CaseResults | None, head: CaseResults | None) -> Lost
 
 
 def _failures(base: CaseResults, head: CaseResults) -> str:
-    """Return `failed at HEAD in 1 of 6 processes: Timeout in setup`; empty if all succeeded."""
+    """Return `failed at HEAD in 1 of 6 processes: Timeout in setup`, or an empty string."""
     failed = [_failed(case, commit) for commit, case in (("BASE", base), ("HEAD", head))]
     first = next(iter((*head.broken, *base.broken, *head.failed, *base.failed)), None)
     if first is None or not any(failed):

@@ -82,7 +82,7 @@ def section(cases: pd.DataFrame) -> Section:
 
 
 def sentences(cases: pd.DataFrame) -> list[str]:
-    """Return a sentence on each problem: the fastest chunk sizes, and how "auto" compares."""
+    """Return a sentence on each timed problem: the fastest chunk sizes, and how "auto" compares."""
     said = []
     for _, problem in groups(cases, PROBLEM):
         if not problem["is_fastest"].any():

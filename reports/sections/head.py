@@ -14,7 +14,7 @@ VERSIONS = ("jaxlib", "Python", "numpy")
 
 
 def facts(here: Mapping[str, pd.DataFrame], others_count: int) -> tuple[Fact, ...]:
-    """Return the facts on one commit and environment, from their tables `here`.
+    """Return the facts on one commit and environment, from the tables `here`.
 
     `others_count` is the number of other pairs of a commit and an environment in the store.
     """

@@ -51,7 +51,7 @@ def summary(measured: pd.DataFrame, *, gradient: bool = False) -> pd.DataFrame:
     `setup` is the time from a new surface to its first field or gradient. For vcjax it includes
     choosing, making tables, preparing and evaluating, but no compiling. For the reference it
     includes making a new object and evaluating. `evaluation` is the time of a further evaluation.
-    Speed-ups are the ratios reference / vcjax of each process.
+    Speed-ups are medians of the ratio reference / vcjax of each process.
     """
     both = succeeded(measured, "reference_evaluation_seconds")
     wanted = [*COMPILING, *TIMES, *FIELD_ERRORS, *GRADIENT_ERRORS, *LOADS]

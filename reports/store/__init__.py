@@ -1,1 +1,1 @@
-"""Read, merge and compact stores of records, and name the machines that made them."""
+"""Read, merge and compact stores of records, and name the machines of the records."""

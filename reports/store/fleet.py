@@ -2,7 +2,7 @@
 
     FLEET/project=NAME/environment=NAME/month=YYYY-MM/records.parquet
 
-Each row is a record. Its columns include its place (commit, environment key, case and round), its
+Each row is a record. The columns include the place (commit, environment key, case and round), the
 known metrics, and the record as JSON text. The digest of a record depends on its commit,
 environment key, case and content, not on its round. A file contains each digest only once, so a
 record may be added several times. Two different records of the same place are both kept, unlike in
@@ -38,9 +38,9 @@ NUMBERS = tuple(metric.name for metric in KNOWN)
 TEXTS = ("digest", "machine", "commit", "environment_key", "case", "status", "started_utc")
 COLUMNS = (*TEXTS, "round_index", *NUMBERS, "record")
 
-# Two successive processes of the same case and commit are an A/A pair. A machine is skipped if it
-# has at least `FEWEST_PAIRS` A/A pairs and a quarter of them differ by more than `MOST_SCATTER`. A
-# review uses the same limit to call a time "not judged".
+# Two successive processes of one case, commit and environment key on a machine are an A/A pair. A
+# machine is skipped if it has at least `FEWEST_PAIRS` A/A pairs and a quarter of the pairs differ
+# by more than `MOST_SCATTER`. A review uses the same limit to call a time "not judged".
 MOST_SCATTER = 0.2
 FEWEST_PAIRS = 20
 SCATTER = """
@@ -59,8 +59,8 @@ def compact(
 ) -> Merged:
     """Add the records of stores or measured pairs to the fleet `into`, as records of `project`.
 
-    Return how many records were new, and the refused files. `remove` deletes the files of records
-    once the fleet has them.
+    Return the numbers of new and known records, and the refused files. `remove` deletes the files
+    of records once the fleet has the records.
     """
     if not re.fullmatch(r"[\w.-]+", project):
         raise ReportError(
@@ -110,7 +110,7 @@ def _rows(found: Sequence[StoredRecord]) -> Iterator[tuple[Path, Row]]:
 
 
 def _text(stored: StoredRecord) -> str:
-    """Return the JSON text of a record's file, in UTF-8 and without a byte-order mark."""
+    """Return a record's JSON text: its file, or new text if the file is not plain UTF-8."""
     try:
         text = printable_text(read_file(stored.path)).decode()
     except UnicodeDecodeError:
@@ -220,5 +220,5 @@ def _duckdb() -> Any:
         return importlib.import_module("duckdb")
     except ImportError as error:
         raise ReportError(
-            f"a fleet needs DuckDB ({error}); run pip install 'vcjax[fleet]'"
+            f"fleet: DuckDB cannot be imported ({error}); run pip install 'vcjax[fleet]'"
         ) from error

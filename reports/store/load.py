@@ -21,8 +21,8 @@ from jaxmeter import FileError, Record, read_file
 
 from ..errors import ReportError
 
-# Endings of renamed files, each with the reason. Files are renamed by reports, and by the
-# benchmarks before they measure a case again.
+# Endings of renamed files, each with the reason. The reports rename files, and so do the
+# benchmarks before a case is measured again.
 RENAMED = {
     ".unreadable": (
         "renamed by a report or by the benchmarks, because the file could not be read as a record"
@@ -181,9 +181,9 @@ def scan(root: Path, within: str = "") -> tuple[list[StoredRecord], list[Skipped
 
 
 def _names(root: Path, within: str) -> Iterator[str]:
-    """Yield the paths, relative to `root`, of all files and folders that end like a record's file.
+    """Yield the files and folders with the ending of a record or of a renamed file.
 
-    A renamed file of a record counts too. Links to folders are not followed.
+    The paths are relative to `root`. Links to folders are not followed.
     """
     start = len(str(root)) + 1
     for folder, folders, files in os.walk(root / within):

@@ -116,8 +116,8 @@ def machine_names(records: Sequence[StoredRecord]) -> list[str]:
     """Return the name of each record's machine.
 
     A process that did not record its machine takes the machine of other processes in its folder, by
-    the rules of `environment_names`, also of processes that ended before they started JAX. If they
-    name several machines, the name is "unknown".
+    the rules of `environment_names`. The other processes need not have started JAX. If they name no
+    machine or several machines, the name is "unknown".
     """
     processes = _processes(records)
     found = ({other.machine for other in alike} for alike in _alike(processes, "machine"))
@@ -132,9 +132,9 @@ def _alike(
 ) -> Iterator[list[_Process]]:
     """Yield, for each process, the processes from which it may take its environment or machine.
 
-    A process takes them only from processes that recorded `field`. The list of a process that
-    started JAX has only this process. The same holds for a process that recorded its version of
-    JAX, if no such process in its folder can have the same machine and versions.
+    Only processes that recorded `field` are candidates. The list of a process that started JAX has
+    only this process. The same holds for a process that recorded its version of JAX, if no
+    candidate in its folder can have the same machine and versions.
     """
     folders: dict[str, list[_Process]] = defaultdict(list)
     for process in dict.fromkeys(processes):
