@@ -1,8 +1,8 @@
-"""Define the array types of annotations; take them from jaxtyping if it is already imported.
+"""Define the array types of annotations, from jaxtyping if jaxtyping is already imported.
 
-Importing jaxtyping takes as long as importing all other modules of vcjax. Type checkers see
-jaxtyping's types. At run time, annotations have these types if jaxtyping was imported before vcjax,
-as its import hook requires, and are `Any` otherwise.
+Importing jaxtyping takes as long as importing all modules of vcjax. Type checkers see the types of
+jaxtyping. At run time, annotations have these types if jaxtyping was imported before vcjax, as the
+import hook of jaxtyping requires. Otherwise, annotations with shapes are `Any`.
 """
 
 import sys
@@ -18,7 +18,7 @@ if TYPE_CHECKING or "jaxtyping" in sys.modules:
 else:
 
     class Float:
-        """Stand-in for the types of jaxtyping."""
+        """Stand-in for the types of jaxtyping; it ignores shapes."""
 
         def __class_getitem__(cls, _) -> Any:
             return Any

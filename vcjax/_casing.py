@@ -64,11 +64,11 @@ def prepare(
     near_block_size: int | str = "auto",
     devices: Devices = None,
 ) -> Casing:
-    """Compute quantities of a surface that do not depend on the field.
+    """Prepare a surface: compute the quantities that do not depend on the field.
 
     The result is differentiable in X. If you call `prepare` in a function under ``jit``, compute
-    ``constants = vcjax.tables(rule)`` outside this function, and pass it to the function as an
-    argument. Tables computed inside the function would be embedded in its program.
+    ``constants = vcjax.tables(rule)`` outside this function, and pass the tables to the function as
+    an argument. Tables computed inside the function would be embedded in its program.
 
     Parameters
     ----------

@@ -12,19 +12,20 @@ from vcjax._quadrature.rule import FIELD_PARTS, GRADIENT_PARTS, Rule, is_integer
 from vcjax._quadrature.seams import check_surface_seams
 
 # Kernels contain the fifth power of distances, from node spacings up to the size of the surface.
-# These powers neither overflow nor underflow if the largest value of X is from 1e-50 to 1e50.
+# These powers neither overflow nor underflow if the largest |component| of X is from 1e-50
+# to 1e50.
 _LARGEST = 1e50
 
-# The id of the process in which JAX runs, set before its first fork. JAX computes on threads of its
-# own, which a forked process does not have. JAX itself only warns at the fork. The forked process
-# would then hang when it reads a result.
+# The id of the process in which JAX runs, set before the first fork of this process. JAX computes
+# on threads of its own, which a forked process does not have. JAX itself only warns at the fork.
+# The forked process would then hang when it reads a result.
 _jax_runs_in: int | None = None
 
 
 def _before_fork() -> None:
     global _jax_runs_in
-    # Every public function that reports backends also starts them, so this function reads a private
-    # name of JAX. If JAX drops this name, only the warning of JAX is left.
+    # Every public function of JAX that reports backends also starts them. The line below therefore
+    # reads a private name. If JAX drops this name, only the warning of JAX is left.
     bridge = sys.modules.get("jax._src.xla_bridge")
     if _jax_runs_in is None and getattr(bridge, "_backends", None):
         _jax_runs_in = os.getpid()
@@ -58,7 +59,7 @@ def check_integer(call: str, name: str, value, low: int, high: int) -> int:
 
 
 def check_grid(call: str, name: str, value) -> int:
-    """Return a number of grid points along one direction; raise `VcjaxError` if it is invalid."""
+    """Return a number of grid points; raise `VcjaxError` if it is not an integer in [1, 1e5]."""
     return check_integer(call, name, value, 1, 10**5)
 
 
@@ -83,9 +84,9 @@ def check_vectors(
 ) -> None:
     """Raise `VcjaxError` unless `values` are finite float64 vectors (nphi, ntheta, 3).
 
-    The largest value must be 0, or from 1e-50 to 1e50. The values of a traced array cannot be read
-    and are not checked. For an array on an accelerator, the largest value is computed on the
-    accelerator. The array is copied to the host only if this value is NaN or infinite. `shape` is
+    The largest absolute value must be 0, or from 1e-50 to 1e50. The values of a traced array cannot
+    be read and are not checked. The largest value of an array outside host memory is computed where
+    the array is. The array is copied to the host only if this value is NaN or infinite. `shape` is
     the (nphi, ntheta) of the rule; None allows any shape. `given_shape` is the shape in which the
     user gave the values, if the caller has reshaped them.
     """
@@ -134,8 +135,8 @@ def _check_range(call: str, name: str, values, given_shape: tuple[int, ...]) -> 
         )
     if largest and not 1 / _LARGEST <= largest <= _LARGEST:
         raise VcjaxError(
-            f"{call} got {name} with a largest value of {largest:.3g}, whose powers overflow "
-            f"or underflow; give {name} in another unit."
+            f"{call} got {name} with a largest absolute value of {largest:.3g}, but powers of this "
+            f"value overflow or underflow; give {name} in another unit."
         )
 
 
@@ -155,14 +156,14 @@ _maximum_on_device = jax.jit(_maximum)
 
 
 def check_points(call: str, points) -> None:
-    """Raise `VcjaxError` unless `points` are finite float64 (n, 3), with n at least 1."""
+    """Raise `VcjaxError` unless `points` is a finite float64 array (n, 3) with n at least 1."""
     is_array = isinstance(points, jax.Array | np.ndarray)
     if not is_array or points.shape[1:] != (3,) or not len(points):
         got = f"shape {points.shape}" if is_array else f"type {type(points).__name__}"
         raise VcjaxError(
             f"{call} got points of {got}; give an array (n, 3) with at least one point."
         )
-    # Adding an axis to an array on the device would compile a program.
+    # Adding an axis to a JAX array would compile a program, so NumPy adds the axis where possible.
     on_host = not isinstance(points, Tracer) and in_host_memory(points)
     values = (np.asarray(points) if on_host else points)[None]
     check_vectors(call, "points", values, given_shape=points.shape)

@@ -25,8 +25,8 @@ from vcjax._prepared import on_nodes
 from vcjax._programs.compiled import compiled, operands
 from vcjax._pytree import pytree
 
-# Number of targets whose matrix rows are computed at once. The temporaries contain a few times nine
-# numbers for each pair of a target and a node.
+# Number of targets whose matrix rows are computed at once. The temporaries contain a small
+# multiple of nine numbers for each pair of a target and a node.
 _BATCH = 4
 
 
@@ -129,7 +129,8 @@ def dense_operator(
     check_casing(call, casing, Casing, "vcjax.prepare")
     if casing.devices is not None:
         raise VcjaxError(
-            f"{call} got a casing divided over devices; prepare the surface without devices."
+            f"{call} got a casing divided over {casing.devices.size} devices; prepare the surface "
+            "without devices."
         )
     rule = casing.rule
     sources, targets = rule.src_shape[0] * rule.src_shape[1], rule.target_count
@@ -177,10 +178,10 @@ def _matrix(casing: Casing, tiles: Tiles, sign: float):
 
 
 def _field_at_one(casing: Casing, tiles: Tiles, sign: float):
-    """Return a function (B, row, column, *weights) -> (3,), the separated field at one target.
+    """Return a function of (B, row, column, *weights) that returns the field (3,) at one target.
 
-    `row` and `column` are the target's indices; `weights` are the target's stored near weights, if
-    any.
+    The field is the separated field. `row` and `column` are the indices of the target; `weights`
+    are the stored near weights of the target, if any.
     """
     rule = casing.rule
     sources = casing.sources, casing.area_normals

@@ -65,8 +65,8 @@ def _check_devices(call: str, found: list, target_count: int | None) -> None:
     if jax.process_index() not in {device.process_index for device in found}:
         raise VcjaxError(
             f"{call} got devices of other processes only; include a device of this process "
-            f"(process {jax.process_index()}), or make the call only in processes whose devices "
-            "are given."
+            f"(process {jax.process_index()}), or make the call only in the processes that own "
+            "these devices."
         )
 
 
@@ -111,7 +111,7 @@ def divided(
 def over_targets(
     function: Callable, mesh: Mesh | None, targets: Any, *everywhere: Any, count: int, axis: int = 0
 ) -> Any:
-    """Call `divided`, gather the results on every device, and return the first `count` of them."""
+    """Call `divided`, gather the results on every device, and return the first `count` entries."""
     result = divided(function, mesh, targets, *everywhere, axis=axis)
     if mesh is not None:
         result = lax.with_sharding_constraint(result, NamedSharding(mesh, PartitionSpec()))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 class VcjaxError(ValueError):
-    """Raised for input that vcjax cannot use.
+    """Error raised for input that vcjax cannot use.
 
     The message names the call, what it got, and what to try.
     """
@@ -42,8 +42,8 @@ class AccuracyWarning(VcjaxWarning):
 
 _caller: ContextVar[tuple[str, Mapping[str, str]] | None] = ContextVar("_caller", default=None)
 _silent: ContextVar[bool] = ContextVar("_silent", default=False)
-# Files that do not belong to the user: this package, and jaxtyping and beartype, which may wrap the
-# calls of this package.
+# Beginnings of the names of files that do not belong to the user: the files of this package, and of
+# jaxtyping and beartype, which may wrap the calls of this package.
 _WITHIN = (
     str(Path(__file__).parent),
     *(str(Path(wrapper)) for wrapper in getattr(sys.modules.get("jaxtyping"), "__path__", ())),
@@ -55,8 +55,8 @@ _WITHIN = (
 def errors_named(call: str, arguments: Mapping[str, str] | None = None) -> Iterator[None]:
     """Name `call`, the call that the user made, in errors and warnings from inside the block.
 
-    `call` replaces the first word of an error. `arguments` maps names of arguments to the names
-    that the user gave. In nested blocks, the outermost call is named.
+    `call` replaces the first word of an error. `arguments` maps names of arguments in messages
+    to their names in the user's call. In nested blocks, the outermost call is named.
     """
     given = arguments or {}
     token = _caller.set(_caller.get() or (call, given))

@@ -3,7 +3,7 @@
 Let a stand for phi and theta, d_a for the derivative along a, and e^a for the dual tangents. Let n
 be the unit normal and T[B] as in `vcjax._casing`. The values of B on the surface give the
 tangential derivatives of B. The equations div B = 0 and curl B = 0 on the vacuum side give d, the
-derivative of B along n. All these derivatives form the matrix D, and both gradients follow from D:
+derivative of B along n. All these derivatives form the matrix D. D and T[B] give both gradients:
 
     D = sum_a e^a (x) d_a B + n (x) d,   d = sum_a e^a (n.d_a B) - n sum_a e^a.d_a B,
     grad B_ext = D/2 + FP grad T[B],   grad B_int = D/2 - FP grad T[B] = D - grad B_ext.
@@ -95,7 +95,7 @@ def prepare_gradient(
     near_block_size: int | str = "auto",
     devices: Devices = None,
 ) -> GradientCasing:
-    """Compute quantities for gradients on a surface that do not depend on the field.
+    """Prepare a surface for gradients: compute the quantities that do not depend on the field.
 
     The result is differentiable in X. For use under an outer ``jit``, see `prepare`.
 
@@ -222,7 +222,10 @@ def _gradient(rows: Rows, casing: GradientCasing, B, tiles: Tiles, sign: float):
 def gradient_operator(
     casing: GradientCasing, nodes: Float[Array, "3 row column"], tiles: Tiles, rows: Rows = None
 ) -> Float[Array, "3 3 tphi ttheta"]:
-    """Return FP grad T[B] at the targets, in laboratory components; `nodes` is from `on_nodes`."""
+    """Return the symmetric traceless part of FP grad T[B] at the targets.
+
+    `nodes` is the field from `on_nodes`. The result has laboratory components.
+    """
     return symmetric_traceless(apply_operator(_KERNELS, casing, nodes, tiles, rows))
 
 
@@ -230,9 +233,9 @@ def gradient_operator(
 def surface_gradient(
     casing: GradientCasing, B: Float[Array, "a b 3"], rows: Rows = None
 ) -> Float[Array, "3 3 tphi ttheta"]:
-    """Return the symmetric traceless part of the matrix D at the targets in `rows`.
+    """Return the symmetric traceless part of D at the targets in `rows`, or at all targets if None.
 
-    The module's docstring defines D. D does not depend on the sign of the normal.
+    The docstring of the module defines D, which does not depend on the sign of the normal.
     """
     (i, j), (a, b) = casing.rule.overlap, casing.rule.trg_shape
     phi = casing.field_phi[:, i:][:, : a * casing.rule.stride_phi : casing.rule.stride_phi]

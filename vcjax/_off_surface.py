@@ -69,7 +69,7 @@ def prepare_off_surface(
     constants: OffSurfaceTables | None = None,
     devices: Devices = None,
 ) -> OffSurfaceCasing:
-    """Compute quantities of a surface that depend neither on the field nor on the points.
+    """Prepare a surface: compute the quantities that depend neither on the field nor on the points.
 
     The result is differentiable in X. For use under an outer ``jit``, see `prepare`.
 
@@ -240,10 +240,10 @@ def gradient_at(
 ) -> OffSurface:
     """Return the gradients of the fields that `field_at` returns, at points off the surface.
 
-    The gradients are symmetric and traceless, because these fields have no currents at the points.
-    If currents cross the surface, the derivatives of `field_at` also have an antisymmetric part,
-    which is left out here. On the surface the gradients are NaN. Parameters, errors and warnings
-    are the same as for `field_at`.
+    The gradients are symmetric and traceless, because no currents of these fields flow at the
+    points. If currents cross the surface, the derivatives of `field_at` also have an antisymmetric
+    part, which is left out here. On the surface the gradients are NaN. Parameters, errors and
+    warnings are the same as for `field_at`.
 
     Returns
     -------

@@ -122,10 +122,10 @@ def _gradient_errors(foot: Foot, nodes: Nodes, missed, rule: Rule) -> Float[Arra
     The causes are the grid of B, the interpolation on patches, and rounding of X and B. The errors
     are relative to max |B|.
     """
-    # The part of B that its grid misses varies over the spacing of this grid, which differs along
-    # phi and theta. The part of B that the patches miss varies over the spacing of the nodes. On
-    # the grid lines through the foot, derivatives of interpolated fields jump, and the effect of a
-    # jump grows like log(1/distance).
+    # The part of B that its grid misses varies over the spacings of this grid along phi and theta.
+    # The part of B that the patches miss varies over the spacing of the nodes. On the grid lines
+    # through the foot, derivatives of interpolated fields jump, and the effect of a jump grows like
+    # log(1/distance).
     spacing = nodes.spacing[1]
     tails, of_patches = unresolved_at(foot, missed, spacing, rule)
     source_grid = rule.src_shape[0] * rule.images, rule.src_shape[1]
@@ -162,8 +162,8 @@ def _steepness(nodes: Nodes) -> Float[Array, ""]:
 def _no_slope(points, surface, on_surface) -> Float[Array, " n"]:
     """Return 0 at each point, with NaN derivatives on the surface.
 
-    On the two sides of the surface, T[B] has different derivatives across the surface, so no single
-    value is right on the surface.
+    T[B] has different derivatives on the two sides of the surface, so no single value is right on
+    the surface.
     """
     return jnp.zeros(points.shape[0])
 

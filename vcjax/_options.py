@@ -140,8 +140,8 @@ def resolve_far_dtype(call: str, rule: Rule, far_dtype: str) -> str:
         )
     if far_dtype == "float32" and not allowed:
         raise VcjaxError(
-            f'{call} got far_dtype="float32" for a rule whose quadrature has 6 digits or more, but '
-            'float32 keeps only 5 digits. Give "auto" or "float64", or choose a rule for fields of '
+            f'{call} got far_dtype="float32" for a quadrature of 6 digits or more, but float32 '
+            'keeps only 5 digits. Give "auto" or "float64", or choose a rule for fields of '
             "at most 5 digits."
         )
     return far_dtype
@@ -178,7 +178,7 @@ def resolve_near(
     """Return the near options of a call, and check that stored weights fit into memory.
 
     `parts` is the number of weights for each node of a patch. If `grouped`, weights are computed in
-    groups of rows, each on one processor. Weights are divided among so many `devices`.
+    groups of rows, each on one processor. `devices` is the number of devices that store weights.
     """
     if near_weights not in ("float64", "float32", "streamed"):
         raise VcjaxError(
@@ -228,7 +228,7 @@ def memory_shortage(what: str, needed: int, advice: str, devices: int = 1) -> st
     """Return an error message if more bytes are needed than the devices have, else "".
 
     The message begins with `what`: the call, its arguments, and a plural noun for the arrays that
-    need the memory. It ends with the sentence `advice`.
+    need the memory. It ends with `advice`.
     """
     available = device_bytes(devices)
     if needed <= available:
@@ -239,7 +239,7 @@ def memory_shortage(what: str, needed: int, advice: str, devices: int = 1) -> st
 
 
 def device_bytes(devices: int = 1) -> int:
-    """Return the memory in bytes of so many devices like the first device of this process.
+    """Return the memory in bytes of a number of devices like the first device of this process.
 
     Devices of a CPU share the memory that this process may use. If JAX does not report the memory
     of an accelerator, return the largest integer.

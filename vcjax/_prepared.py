@@ -53,12 +53,12 @@ class Prepared:
 
     @property
     def sources(self) -> Float[Array, "3 row column"]:
-        """The points of the quadrature nodes of one period, in laboratory components."""
+        """Return the points of the quadrature nodes of one period, in laboratory components."""
         return one_period(self.nodes[:3], self.rule)
 
     @property
     def area_normals(self) -> Float[Array, "3 row column"]:
-        """The outward normals of the `sources`; the length of a normal is the area of its node."""
+        """Return outward normals at `sources`; the length of a normal is the area of its node."""
         return one_period(self.nodes[3:6], self.rule)
 
 
@@ -102,7 +102,7 @@ class Kernels(NamedTuple):
 
 
 def check_preparation(call: str, rule, X, choose: str = "vcjax.choose") -> None:
-    """Raise `VcjaxError` unless the rule and the surface given to a preparing call are valid."""
+    """Raise `VcjaxError` unless a rule and a surface, given to a call like `prepare`, are valid."""
     check_jax(call)
     check_rule(call, rule, choose)
     if bool(rule.core_count) != (choose == "vcjax.choose_off_surface"):
@@ -169,7 +169,7 @@ def near_fields(
     nodes,
     constants,
 ) -> dict:
-    """Return by name the attributes of `PreparedTargets` that `Prepared` does not have."""
+    """Return the attributes that `PreparedTargets` adds to `Prepared`, by name."""
     if near.streamed:
         return dict(near_weights=None, near_recipe=(constants,), near_block=near.block)
     stored = _stored(groups, kernels, rule, near, devices, nodes, constants)
@@ -235,7 +235,7 @@ def apply_operator(
 
 
 def on_rows(values: Array, rows: Rows) -> Array:
-    """Return the given rows of values (k, tphi, ttheta) at the targets."""
+    """Return the given rows of values (k, tphi, ttheta) at the targets; all rows if None."""
     return values if rows is None else values[:, rows]
 
 

@@ -24,7 +24,7 @@ class _Devices:
     def __reduce__(self):
         raise VcjaxError(
             f"Pickling got a casing divided over {self.mesh.size} devices, which another process "
-            "does not have. Pickle the rule and X instead, and prepare the surface in the process "
+            "may not have. Pickle the rule and X instead, and prepare the surface in the process "
             "that unpickles them."
         )
 

@@ -247,7 +247,7 @@ def test_a_far_field_in_float32_keeps_five_digits():
 def test_a_far_field_in_float32_is_refused_beyond_five_digits(problem):
     rule = vcjax.choose(problem.X, problem.B, 6, nfp=1)
     casing = vcjax.prepare(rule, problem.X)
-    with pytest.raises(vcjax.VcjaxError, match='far_dtype="float32" for a rule whose quadrature'):
+    with pytest.raises(vcjax.VcjaxError, match='far_dtype="float32" for a quadrature of 6'):
         vcjax.external_field(casing, problem.B, far_dtype="float32")
     precise = vcjax.external_field(casing, problem.B)
     assert (vcjax.external_field(casing, problem.B, far_dtype="auto") == precise).all()

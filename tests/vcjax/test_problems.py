@@ -201,7 +201,7 @@ def test_points_on_the_axis_of_a_central_conductor_are_refused(field, distance):
         (np.zeros((3, 2)), r"of shape \(3, 2\)"),
         (np.zeros((0, 3)), r"of shape \(0, 3\)"),
         (np.zeros((2, 3), complex), "of dtype complex128"),
-        (np.array([[np.nan, 0.0, 0.0]]), "that are NaN or infinite"),
+        (np.array([[np.nan, 0.0, 0.0]]), r"with NaN or infinite coordinates \(1 of 1\)"),
     ],
 )
 def test_bad_points_are_refused(no_shape_checks, field, points, said):

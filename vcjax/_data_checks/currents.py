@@ -44,10 +44,10 @@ class Crossing(NamedTuple):
 def tangents_at_field(
     samples: Float[np.ndarray, "3 a b"], nfp: int, half_period: bool, shape: tuple[int, int]
 ) -> Tangents:
-    """Return the tangents of a surface at the points of `symmetry.field_period`, for a field.
+    """Return the tangents of a surface at the points of one period of a field.
 
     `samples` is one period of the surface, from `symmetry.surface_period`. `shape` is the
-    (nphi, ntheta) of the field.
+    (nphi, ntheta) of the field before `symmetry.field_period` is applied.
     """
     rows, columns = shape[0] * (2 if half_period else 1), shape[1]
     matrices = _onto_rows(samples.shape[1], nfp, half_period, rows)
@@ -71,7 +71,7 @@ def tangents_at_field(
 
 @lru_cache(maxsize=16)
 def _onto_rows(count: int, nfp: int, half_period: bool, rows: int) -> np.ndarray:
-    """Return matrices (2, 1, row, n) from samples along phi to their values and slopes at rows."""
+    """Return matrices (2, 1, row, n) that map n samples along phi to values and slopes at rows."""
     angles = symmetry.equispaced(*symmetry.field_angles(rows, nfp, half_period), rows)
     matrices = resample.interpolation_matrices(count, 0.0, 2 * np.pi / nfp, angles)
     return np.stack(matrices)[:, None]

@@ -48,43 +48,43 @@ class WatchedSurface:
 
     @cached_property
     def samples(self) -> Float[np.ndarray, "3 a b"]:
-        """One period of the surface, from `symmetry.surface_period`."""
+        """Return one period of the surface, from `symmetry.surface_period`."""
         points = np.moveaxis(self.X, -1, 0)
         return symmetry.surface_period(points, self.rule.nfp, self.rule.half_period)
 
     @cached_property
     def tangents(self) -> Tangents:
-        """The tangents of the surface at the points of the source grid."""
+        """Return the tangents of the surface at the points of one period of the source grid."""
         rule = self.rule
         return tangents_at_field(self.samples, rule.nfp, rule.half_period, rule.src_shape)
 
     @cached_property
     def spectrum(self) -> Spectrum:
-        """The spectrum of one period of the points X, in components that rotate with phi."""
+        """Return the spectrum of one period of the points X, in components that rotate with phi."""
         points, rule = np.moveaxis(self.X, -1, 0), self.rule
         return field_spectrum(points, rule.nfp, rule.half_period, symmetry.POSITION_PARITY)
 
     @cached_property
     def minor_radius(self) -> float:
-        """The root mean square distance of points from the centre of their cross-section."""
+        """Return the root mean square distance of points from the centre of their cross-section."""
         across = self.samples - self.samples.mean(axis=2, keepdims=True)
         return float(np.sqrt((across**2).sum(axis=0).mean()))
 
     @cached_property
     def missed(self) -> float:
-        """The estimated error of interpolation between the points X, in minor radii."""
+        """Return the estimated error of interpolation between the points X, in minor radii."""
         return sum(self.spectrum.missed(axis)[0] for axis in (1, 2)) / self.minor_radius
 
     @cached_property
     def variation(self) -> float:
-        """The largest variation of the cross-section along phi, relative to the minor radius."""
+        """Return the largest variation of cross-sections along phi, in minor radii."""
         return float(np.ptp(self.samples, axis=1).max()) / self.minor_radius
 
 
 def warn_of_field(call: str, spectrum: Spectrum, surface: WatchedSurface, *, reused: bool) -> None:
     """Warn if a field is not resolved, has errors, or does not belong to its surface.
 
-    If `reused`, the rule of the surface may have been chosen for another field.
+    If `reused`, the rule may have been chosen for another field, and is checked as well.
     """
     rule = surface.rule
     largest = spectrum.largest

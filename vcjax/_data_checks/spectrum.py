@@ -27,7 +27,7 @@ _ALONE = 0.5
 """A point is an outlier only if it explains at least this share of the power in the corner. A point
 of smooth data explains up to 0.35."""
 _EVEN = 0.7
-"""Limit of the larger of the last two amplitudes, divided by the larger of the two before them.
+"""Limit of the ratio of the larger of the last two amplitudes to the larger of the two before them.
 Above this limit, the last two may be noise."""
 _FLAT = 0.1
 """Least ratio of power per outer mode to power per inner mode (`_Corner`) that indicates noise."""
@@ -46,17 +46,17 @@ class Spectrum:
 
     @cached_property
     def largest(self) -> float:
-        """The length of the longest vector."""
+        """Return the length of the longest vector."""
         return float(np.sqrt((self.values**2).sum(axis=0).max()))
 
     @cached_property
     def coefficients(self) -> Complex[np.ndarray, "3 n k"]:
-        """The Fourier coefficients (3, n, k) of all modes of phi and modes 0 to m/2 of theta."""
+        """Return the coefficients (3, n, k) of all modes of phi and modes 0 to m/2 of theta."""
         return np.fft.rfft2(self.values, axes=(1, 2)) / self.values[0].size
 
     @cached_property
     def _power(self) -> Float[np.ndarray, "n k"]:
-        """The power of each mode, summed over components and both signs of theta's mode number."""
+        """Return the power of each mode, summed over components and both signs of theta's mode."""
         sizes = np.abs(self.coefficients)
         power = np.einsum("ijk,ijk->jk", sizes, sizes)
         power[:, 1 : (self.values.shape[2] + 1) // 2] *= 2
@@ -64,7 +64,7 @@ class Spectrum:
 
     @cached_property
     def _amplitudes(self) -> list[Float[np.ndarray, " modes"]]:
-        """The root of the power at each absolute mode number, along both axes."""
+        """Return the root of the power at each absolute mode number, along both axes."""
         return [np.sqrt(folded(self._power.sum(axis=1))), np.sqrt(self._power.sum(axis=0))]
 
     def steepness(self, nfp: int, lengths) -> float:
@@ -117,9 +117,9 @@ class Spectrum:
 
     @cached_property
     def _corner(self) -> "_Corner":
-        """One of the two corners of the spectrum: the corner with less power, in which noise shows.
+        """Return the corner of least power in the spectrum, where noise shows.
 
-        On a helical surface a smooth field fills the other corner.
+        On a helical surface a smooth field fills one of the two corners.
         """
         corners = _corners(*self.values.shape[1:])
         return min(corners, key=lambda corner: self._power[corner.modes].sum())
@@ -139,8 +139,8 @@ class Spectrum:
     def outlier(self, least: float) -> tuple[int, int, float] | None:
         """Return the row, the column and the error of a wrong point, or None if none is found.
 
-        The error is the distance from the value that a smooth function would have there. It is more
-        than `least`.
+        The error, which is more than `least`, is the distance from the value that a smooth function
+        would have there.
         """
         corner = self._corner
         count, size = sum(corner.counts), self.values[0].size

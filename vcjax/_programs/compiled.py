@@ -57,8 +57,8 @@ QUICK = _options(
     xla_cpu_parallel_codegen_split_count=available_processors(),
 )
 """Compiler options with which compiling takes less time and memory: LLVM optimises less, XLA
-translates loops without MLIR (up to JAX 0.10), and it divides a program into as many parts as there
-are processors. docs/compare.md compares the times with and without these options."""
+translates loops without MLIR (up to JAX 0.10), and XLA divides a program into as many parts as
+there are processors. docs/compare.md compares the times with and without these options."""
 ONE_THREAD = QUICK | _options(
     xla_cpu_multi_thread_eigen=False, xla_disable_hlo_passes="cpu-parallel-task-assigner"
 )

@@ -31,7 +31,7 @@ _NAMES = {
     "nfp nphi": "NFP Nt",
     "nfp": "NFP",
 }
-"""Names of arguments in errors, as the class below has them."""
+"""Replacements in messages, because the class below has other names of arguments."""
 Flat = Sequence[float] | np.ndarray
 """Numbers in the order x11, x12, ..., x1Np, x21, ..., xNtNp, y11, ..., zNtNp."""
 
@@ -78,8 +78,8 @@ class VirtualCasing:
         digits : accuracy, 1 to 13.
         NFP : number of field periods.
         half_period : whether the grids cover half a period of a stellarator-symmetric
-            configuration, with row i at phi = (i + 1/2) pi / (NFP Nt). If not, they cover a whole
-            period from phi = 0.
+            configuration, with row i at phi = (i + 1/2) pi / (NFP Nt). If False, the grids cover a
+            whole period from phi = 0.
         Nt, Np : numbers of toroidal and poloidal points of the surface.
         X : (3 Nt Np,) coordinates of the surface, any length unit.
         src_Nt, src_Np : numbers of points of the fields.
@@ -204,7 +204,7 @@ class VirtualCasing:
 
 
 def _untraced(call: str, name: str, values: Flat) -> Flat:
-    """Return values; raise `VcjaxError` if JAX traces them."""
+    """Return the values; raise `VcjaxError` if they are traced by JAX."""
     if isinstance(values, Tracer):
         raise VcjaxError(
             f"{call} got {name} traced by JAX; VirtualCasing computes with NumPy arrays. Inside "

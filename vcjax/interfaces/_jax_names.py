@@ -104,11 +104,11 @@ def _donating(evaluate: Callable, casing: Any, B0: jax.Array, chunks: tuple) -> 
 class VirtualCasingJAX:
     """Replace ``virtual_casing_jax.VirtualCasingJAX``, version 0.0.10.
 
-    Every ``compute_`` method is compiled and differentiable. Names with ``_jit`` and ``_schedule``
-    are other names of the same methods. Fields are (3, src_nt, src_np) or flat. Results on the
-    surface are fields (3, trg_nt, trg_np) and gradients (3, 3, trg_nt, trg_np) with [k, i] = d_i
-    B_k. Points ``X_trg`` off the surface are (3, n); results there are fields (3, n) and gradients
-    (3, 3, n).
+    Every ``compute_`` method runs compiled programs and is differentiable. Names with ``_jit`` or
+    ``_schedule`` are other names of the same methods. Fields are (3, src_nt, src_np) or flat.
+    Results on the surface are fields (3, trg_nt, trg_np) and gradients (3, 3, trg_nt, trg_np) with
+    [k, i] = d_i B_k. Points ``X_trg`` off the surface are (3, n); results there are fields (3, n)
+    and gradients (3, 3, n).
 
     ``docs/interfaces.md`` describes each keyword. A keyword without an equivalent in vcjax raises
     `VcjaxError` if ignoring the keyword could change a result.
@@ -175,7 +175,7 @@ class VirtualCasingJAX:
             return setup.rule("field", setup.known(B0), digits)
 
     def precompute_singular(self, B0: Any = None, **knobs: Any) -> None:
-        """Compute the near weights of fields now instead of at the first evaluation.
+        """Prepare the surface for fields now instead of at the first evaluation.
 
         Parameters
         ----------
@@ -219,7 +219,7 @@ class VirtualCasingJAX:
     compute_external_gradB_offsurf = _off_surface("external_gradB", vcjax.gradient_at)
     compute_internal_gradB_offsurf = _off_surface("internal_gradB", vcjax.gradient_at)
 
-    # These methods are compiled and refine nothing, so the other names stand for the same methods.
+    # The methods above run compiled programs and refine nothing, so they also have the names below.
     compute_external_B_jit = compute_external_B
     compute_internal_B_jit = compute_internal_B
     compute_external_gradB_jit = compute_external_gradB

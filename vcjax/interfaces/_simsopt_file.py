@@ -38,7 +38,7 @@ _DERIVED = {"trgt_nphi_extended", "B_external_normal_extended"}
 
 
 def check_filename(call: str, filename: Any) -> str:
-    """Return the path of a file; raise `VcjaxError` if it is not a text or a path."""
+    """Return a file name as a str; raise `VcjaxError` unless it is a str or a path."""
     if not isinstance(filename, str | PathLike):
         raise VcjaxError(
             f"{call} got filename={filename!r}; give the path of a file, as text or pathlib.Path."
@@ -68,7 +68,7 @@ def write(filename: str | PathLike[str], values: Any) -> None:
 
 
 def read(filename: str | PathLike[str]) -> dict[str, Any]:
-    """Return the variables in a file by name, without `_DERIVED`; check that they fit together."""
+    """Return the variables of a file by name, except `_DERIVED`; check that they fit together."""
     kind = "a file saved by VirtualCasing.save, vcasing_*.nc"
     names = [name for name in _VARIABLES if name not in _DERIVED]
     data = read_netcdf("load", filename, names, kind=kind)

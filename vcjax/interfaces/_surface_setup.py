@@ -43,7 +43,7 @@ class SurfaceSetup:
     """A surface with its grids and digits, and the casings prepared for it so far.
 
     The packages that `vcjax.interfaces` replaces fix their quadrature before a field is given. This
-    class prepares a casing for the first field, and keeps it. For a later field, with the
+    class prepares a casing for the first field, and keeps it. For a later field with the
     same options, it prepares another casing only if no kept casing resolves the field. Every casing
     resolves a zero field.
 
@@ -217,7 +217,7 @@ def required(setup: SurfaceSetup | None, call: str) -> SurfaceSetup:
 
 
 def check_shape(**counts: Any) -> tuple[int, int]:
-    """Return the numbers of points along phi and theta; raise `VcjaxError` if any is invalid."""
+    """Return the numbers of points along phi and theta; raise `VcjaxError` if one is invalid."""
     nphi, ntheta = (check_grid("setup", name, count) for name, count in counts.items())
     return nphi, ntheta
 

@@ -127,12 +127,12 @@ class VirtualCasing:
 
     @property
     def trgt_nphi_extended(self) -> int:
-        """The number of toroidal points of `B_external_normal_extended`."""
+        """Return the number of toroidal points of `B_external_normal_extended`."""
         return len(self.B_external_normal_extended)
 
     @property
     def B_external_normal_extended(self) -> Float[np.ndarray, "full trgt_ntheta"]:
-        """The array `B_external_normal` continued to the whole torus.
+        """Return `B_external_normal`, continued to the whole torus.
 
         Under stellarator symmetry, the normal at (-phi, -theta) is (nx, -ny, -nz), and the field
         there is (-Bx, By, Bz). Therefore the product of normal and field changes sign. The mirror

@@ -203,7 +203,7 @@ def biot_savart_gradient(
     """Return the gradient of the field of closed filaments: (m, 3, 3) with [:, i, k] = d_i B_k.
 
     With r = x - y, the kernel is the symmetric matrix K_im = delta_im / |r|^3 - 3 r_i r_m / |r|^5.
-    This kernel has one more power of the distance than the kernel of the field. Therefore the error
+    This kernel grows by one more power of 1/|r| than the kernel of the field. Therefore the error
     of the trapezoidal rule is larger by a factor of about the number of points. To compensate for
     this factor, 7/6 times as many points are used, which multiplies the error by exp(-6).
     """

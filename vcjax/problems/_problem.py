@@ -73,14 +73,14 @@ class Problem:
         return self._gradient(self.inside)
 
     def external_error(self, B_external) -> float:
-        """Return the largest error of `B_external`, divided by the largest component of `B`.
+        """Return the largest error of `B_external`, divided by the largest |component| of `B`.
 
         The field is (trg_nphi, trg_ntheta, 3); other shapes raise a `VcjaxError`.
         """
         return self._error("external_error", B_external, self.B_ext, self.B)
 
     def internal_error(self, B_internal) -> float:
-        """Return the largest error of `B_internal`, divided by the largest component of `B`.
+        """Return the largest error of `B_internal`, divided by the largest |component| of `B`.
 
         The field is (trg_nphi, trg_ntheta, 3); other shapes raise a `VcjaxError`.
         """
@@ -161,7 +161,7 @@ def magnetic_field_gradient(
 
 
 def _summed(call, sources, points, shape, of_filaments, of_conductor):
-    """Return the sum of fields or gradients, with components of this shape, over all sources."""
+    """Return the sum of the fields or gradients of all sources; each value has the given shape."""
     targets = _targets(call, sources, points)
     total = np.zeros((len(targets), *shape))
     closed = tuple(source for source in sources if not isinstance(source, CentralConductor))
@@ -189,7 +189,11 @@ def _targets(call, sources, points):
         raise VcjaxError(f"{call} got points of dtype {points.dtype}; give real numbers.")
     targets = np.asarray(points, dtype=float).reshape(-1, 3)
     if not np.isfinite(targets).all():
-        raise VcjaxError(f"{call} got points that are NaN or infinite; leave them out.")
+        raise VcjaxError(
+            f"{call} got points with NaN or infinite coordinates "
+            f"({int((~np.isfinite(targets)).any(axis=1).sum())} of {len(targets)}). Leave such "
+            "points out."
+        )
     on_axis = np.hypot(targets[:, 0], targets[:, 1]) < _AXIS
     if on_axis.any() and any(isinstance(source, CentralConductor) for source in sources):
         raise VcjaxError(
