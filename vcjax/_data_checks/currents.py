@@ -31,10 +31,10 @@ Tangents: TypeAlias = tuple[Float[np.ndarray, "3 n m"], Float[np.ndarray, "3 n m
 class Crossing(NamedTuple):
     """The current and the flux through a surface, relative to the size of the field.
 
-    `current` is about the root mean square of n . curl B, relative to max |B| / (minor radius). It
-    is the root mean square of n . curl B |X_phi x X_theta|, divided by max |B| and by the root mean
-    square of |X_phi|. `flux` is the net flux of B, relative to the integral of |B|; it is 0 for
-    half periods, by symmetry.
+    `current` is the root mean square of n . curl B |X_phi x X_theta|, divided by max |B| and by the
+    root mean square of |X_phi|. This ratio is about the root mean square of n . curl B, relative to
+    max |B| / (minor radius). `flux` is the net flux of B, relative to the integral of |B|. For half
+    periods, the flux is 0 by symmetry.
     """
 
     current: float

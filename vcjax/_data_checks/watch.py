@@ -51,7 +51,8 @@ def check_chosen(call: str, rule: Rule, X, B, samples: np.ndarray, spectrum: Spe
 def watch(call: str, casing: Any, X) -> None:
     """Keep the surface of a newly prepared casing for `check_evaluated`.
 
-    Warn if the casing's rule was chosen for another surface and is too coarse for X.
+    Warn if the casing's rule was chosen for another surface and is too coarse for X. Do nothing if
+    the casing is traced, or if NumPy cannot read X.
     """
     if isinstance(casing.nodes, Tracer) or not on_host(X):
         return

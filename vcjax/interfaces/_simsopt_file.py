@@ -77,9 +77,10 @@ def read(filename: str | PathLike[str]) -> dict[str, Any]:
         expected = tuple(sizes[axis] for axis in _VARIABLES[name][0])
         if values.shape != expected or not np.isfinite(values).all():
             raise VcjaxError(
-                f"load got {filename} with {name} of shape {values.shape}; it must have shape "
-                f"{expected} and only finite numbers. The file is damaged or of another "
-                f"kind; give {kind}."
+                f"load got {filename} with {name} of shape {values.shape} and with "
+                f"{int((~np.isfinite(values)).sum())} numbers that are not finite; {name} must "
+                f"have shape {expected} and only finite numbers. The file is damaged or of "
+                f"another kind; give {kind}."
             )
         if not expected:
             sizes[name] = int(values)

@@ -80,9 +80,9 @@ class SurfaceSetup:
         """Return a casing that resolves B and fields as smooth as B; prepare the casing if needed.
 
         `kind` is "field", "gradient", "off" or "off_gradient"; "off" means points off the surface.
-        If B is traced or None, the casing resolves every field of the source grid. A given rule is
-        from `VirtualCasingJAX.plan_precision`. The options are those of `vcjax.prepare`, or for
-        points off the surface those of `vcjax.choose_off_surface`.
+        A given rule is from `VirtualCasingJAX.plan_precision`. Without a rule, if B is traced or
+        None, the casing resolves every field of the source grid. The options are keywords of
+        `vcjax.prepare`, or for points off the surface of `vcjax.choose_off_surface`.
         """
         if rule is not None and kind != "field":
             raise VcjaxError(
@@ -122,7 +122,8 @@ class SurfaceSetup:
     def rule(self, kind: str, B: np.ndarray | None, digits: int | None = None, **caps: Any) -> Rule:
         """Choose the rule for a field B, or for every field of the source grid if B is None.
 
-        `caps` are ``max_nphi`` and ``max_ntheta`` of `vcjax.choose_off_surface`.
+        If B is zero, the rule is for a smooth field. `caps` are ``max_nphi`` and ``max_ntheta`` of
+        `vcjax.choose_off_surface`.
         """
         if isinstance(self.X, Tracer):
             raise VcjaxError(
