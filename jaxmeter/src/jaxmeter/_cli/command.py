@@ -178,7 +178,7 @@ def _repeatable(parser: Any, *names: str, **details: str) -> None:
 
 @contextlib.contextmanager
 def using_case(command: str, target: str, options: argparse.Namespace, verb: str) -> Iterator[Case]:
-    """Yield the case of a target. The report of an exception of the block says ``verb``, such as
+    """Yield the case of a target. If the ``with`` block fails, the report says ``verb``, such as
     ``tracing``."""
     with doing(f"preparing {target}"):
         case = case_from_options(command, target, options)

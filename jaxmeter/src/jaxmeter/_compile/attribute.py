@@ -52,7 +52,7 @@ class Kernels:
             self._by_opcode[part.opcode].add(self.origin(part))
 
     def inside(self, kernel: str) -> list[Instruction]:
-        """Return the instructions of a kernel that do more than move data, or else those that
+        """Return the instructions of a kernel that do more than move data, or else all that
         become code, or else the kernel's own instruction. A loop has only its own instruction. The
         list is empty if the kernel is not known."""
         instruction = self._instruction(kernel)
@@ -80,7 +80,7 @@ class Kernels:
 
         XLA leaves some instructions without a source line, such as the parts of a cumulative sum.
         If at most half of the kernel's instructions have no line, these instructions are not
-        counted. Otherwise they all get the origin from `_inferred`.
+        counted. Otherwise they all get the origin from `_inferred`, if there is such an origin.
         """
         counts = Counter(map(self.origin, self.inside(kernel)))
         unknown = sum(count for origin, count in counts.items() if not origin.source)
@@ -140,8 +140,8 @@ def compile_rows(
 ) -> list[CompileRow]:
     """Return the rows of a compile. Their seconds sum to the seconds of the stages.
 
-    HLO passes are divided among the instructions before optimisation, and constant folding in
-    proportion to the estimated times of ``foldings``.
+    The time of HLO passes is divided among the instructions before optimisation, and the time of
+    constant folding in proportion to the estimated times of ``foldings``.
     """
     all_kernels = [name for _, name in stages.seconds if name]
     compiled = [part for name in dict.fromkeys(all_kernels) for part in kernels.inside(name)]

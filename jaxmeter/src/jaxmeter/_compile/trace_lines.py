@@ -42,16 +42,16 @@ class Sampler:
 
     def __init__(self) -> None:
         self.stacks: dict[tuple[Place, ...], float] = defaultdict(float)
-        """Seconds by stack, innermost line first; the empty stack has no line of the user."""
+        """Seconds by stack of `user_places`, innermost line first; a stack may have no line."""
         self._last = 0.0
 
     @contextlib.contextmanager
     def sampling(self) -> Iterator[None]:
         """Sample while a ``with`` block runs.
 
-        No samples are taken outside the main thread, if the program handles the signal itself, or
-        if an event loop waits for signals, because the requests would fill the pipe that wakes the
-        loop.
+        No samples are taken outside the main thread, or if the program handles the signal itself.
+        No samples are taken for an event loop that waits for signals, because the requests would
+        fill the pipe that wakes the loop.
         """
         if not _may_sample():
             yield

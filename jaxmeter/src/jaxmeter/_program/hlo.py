@@ -175,12 +175,12 @@ def bodies(every: Iterable[Instruction]) -> dict[str, list[Instruction]]:
 
 
 def named_instructions(text: str) -> dict[str, Instruction]:
-    """Return the instructions of an HLO module by name; fill in each missing `op_name` with its
-    `source`.
+    """Return the instructions of an HLO module by name; fill in missing names of operations.
 
-    Both come from the computation that the instruction calls (see `_named_part`), or else from an
-    operand, or from an instruction from which an operand was computed. If no such instruction is
-    found, nothing is filled in.
+    An instruction without `op_name` gets the `op_name` and the `source` of another instruction: of
+    the computation that the instruction calls (see `_named_part`), or else of an operand, or of an
+    instruction from which an operand was computed. If no such instruction is found, nothing is
+    filled in.
     """
     known = {instruction.name: instruction for instruction in instructions(text)}
     parts = {name: _named_part(body) for name, body in bodies(known.values()).items()}

@@ -160,7 +160,8 @@ class Metered:
     def _hear(self, events: Events) -> None:
         """Add the traces and compiles of the outermost function to the counts.
 
-        Its event comes last. A program from the persistent cache counts as a compile.
+        The event of this function comes last. A program from the persistent cache counts as a
+        compile.
         """
         name = events.traced[-1] if events.traced else getattr(self._jitted, "__name__", self.name)
         self._traces_heard += events.traced.count(name)

@@ -21,7 +21,8 @@ T = TypeVar("T")
 def checking_types(public: Callable[P, T]) -> Callable[P, T]:
     """Wrap a public function so that its arguments are checked against its annotations.
 
-    A string for a path becomes a `Path`. An argument of another type raises a `JaxmeterError`.
+    A path given as a string becomes a `Path`. An argument that does not fit its annotation raises a
+    `JaxmeterError`.
     """
     signature = inspect.signature(public)
     name = public.__name__
@@ -51,9 +52,10 @@ _hints = functools.cache(typing.get_type_hints)
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Return whether a value has an annotated type; any value fits the type ``bool``.
+    """Return whether a value fits an annotation; any value fits ``Any`` and ``bool``.
 
-    The items of a `Sequence` and the values of a `Mapping` are also checked.
+    The items of a `Sequence` and the values of a `Mapping` are also checked. A string does not fit
+    `Sequence` or `Iterable`.
     """
     kind, parts = typing.get_origin(hint) or hint, typing.get_args(hint)
     if kind in (typing.Union, UnionType):

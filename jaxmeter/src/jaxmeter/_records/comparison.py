@@ -50,7 +50,7 @@ class Effort:
     match this duration. With short blocks, machine noise affects both functions alike."""
     steady_seconds: Seconds = 1.0
     """No further turn begins after all calls together have taken this time. At least five turns are
-    measured, or ``turns`` if this number is smaller."""
+    measured, unless ``turns`` is smaller than five."""
     compiles: Annotated[int, Meta(ge=0)] = 3
     """Maximum number of timed compiles of each function."""
     compile_seconds: Seconds = 10.0

@@ -31,8 +31,8 @@ LOCKED = (
     "fusions_count",
     "temp_bytes",
 )
-"""The quantities of the lock file. Each quantity is equal in all runs with the same version,
-backend and options of JAX."""
+"""The quantities of the lock file. On one machine, each quantity is equal in all runs with the same
+version, backend and options of JAX."""
 Quantities = Mapping[str, int]
 """The exact quantities of a function, by name."""
 Section = dict[str, dict[str, int]]
@@ -204,8 +204,8 @@ def check(
 ) -> LockCheck:
     """Compare the quantities ``now`` of functions with the ``locked`` quantities of a section.
 
-    ``margins`` maps names of quantities to the relative differences that count as unchanged. A
-    quantity without a margin must be equal.
+    ``margins`` maps names of quantities to the largest relative differences that count as
+    unchanged. A quantity without a margin must be equal.
     """
     changes = []
     for function in sorted(locked.keys() | now.keys()):

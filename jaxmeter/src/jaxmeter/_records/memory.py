@@ -74,7 +74,7 @@ class TradeoffPoint(PlainData):
     temp_bytes: int | None
     """The size of the temporaries."""
     is_best: bool
-    """Whether every faster choice has larger temporaries."""
+    """Whether every faster choice has larger temporaries; False if the measurement failed."""
     failure: str = ""
     """Why the measurement failed; empty if it succeeded."""
 

@@ -99,9 +99,8 @@ class TracedCall:
     """The number of the earlier call that differs least. None for the first call, and for a call
     that neither traced nor compiled."""
     causes: tuple[Difference, ...]
-    """The differences of this call from the nearest call; empty if ``nearest`` is None. Only one
-    group of differences is given: of arguments, or else of placements, Python numbers or
-    options."""
+    """The differences of this call from the nearest call; empty if ``nearest`` is None. Only the
+    first group with a difference is given: arguments, placements, Python numbers or options."""
 
     @property
     def traced(self) -> bool:

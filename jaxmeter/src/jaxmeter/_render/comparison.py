@@ -124,7 +124,7 @@ def _timing(comparison: Comparison, one: Timing) -> Row:
 
 
 def _seconds(comparison: Comparison, quantity: str) -> float | None:
-    """Return the median over processes of the first function's median in each process.
+    """Return a time of the first function: the median over processes of the median in each process.
 
     Return None if no process measured this time.
     """

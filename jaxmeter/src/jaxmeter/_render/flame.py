@@ -91,7 +91,8 @@ def speedscope(profile: CompileProfile) -> str:
 def stacked(profile: CompileProfile) -> dict[tuple[str, ...], float]:
     """Return the seconds of each stack of frames, sorted so that equal frames are neighbours.
 
-    The frames are stage, calls, source line, named scopes, primitive and kernel.
+    The frames are stage, calls, source line, named scopes, primitive and kernel. The frame
+    ``compile`` comes before every stage except ``trace`` and ``lower``.
     """
     found: dict[tuple[str, ...], float] = defaultdict(float)
     for row in profile.rows:

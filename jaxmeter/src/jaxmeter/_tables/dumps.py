@@ -1,4 +1,4 @@
-"""Make XLA dumps of a program without XLA_FLAGS, read dumps, and compare two dumps."""
+"""Make XLA dumps of programs without setting XLA_FLAGS, read dumps, and compare two dumps."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Dump:
         to another file; empty if it was not dumped.
     passes : number, pipeline and name of each pass, and the file with the HLO after the pass, in
         the order of execution.
-    analysed_temp_bytes : size of the temporaries that `memory_analysis()` reports; None for a dump
-        that `read_dump` read, because a dump does not contain this size.
+    analysed_temp_bytes : size of the temporaries that `memory_analysis()` reports; None if it
+        reports no size, and for a dump from `read_dump`, because dumps do not contain this size.
     """
 
     folder: Path

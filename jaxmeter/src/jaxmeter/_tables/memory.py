@@ -98,8 +98,8 @@ def _row(point: Point) -> dict[str, Any]:
 
 
 def _largest(records: Sequence[Record], name: str) -> int | None:
-    """Return the largest peak of the processes' memory, in bytes above the memory before tracing,
-    or None. `name` is the field of the peak."""
+    """Return the largest peak of the processes' memory, in bytes above the memory before tracing;
+    None if no peak is known. `name` is the field of the peak."""
     peaks = [
         peak - record.memory.baseline_rss_bytes
         for record in records

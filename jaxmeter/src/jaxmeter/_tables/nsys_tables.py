@@ -54,8 +54,8 @@ def nsys_tables(
     capture : NsysCapture
         The capture from `read_nsys`.
     hlo : mapping, optional
-        The HLO texts of programs by name, such as ``jit_f``. Without them, named scopes are taken
-        from XLA's ranges.
+        The HLO texts of programs by name, such as ``jit_f``. The named scopes of operations that
+        are not in these texts are taken from XLA's ranges.
 
     Raises
     ------

@@ -79,7 +79,7 @@ def _kind(column: str) -> str:
 
 
 def documentation() -> str:
-    """Return the description of jaxmeter's tables in Markdown; their schemas are made from it.
+    """Return jaxmeter's description of its tables in Markdown, from which their schemas are made.
 
     Tables that other code registers with `schema` are not included.
     """
@@ -162,7 +162,7 @@ def kernel_table(launches: list[dict[str, Any]]) -> pd.DataFrame:
 def mismatch(name: str, place: str, programs: Iterable[str], found: str) -> JaxmeterError:
     """Return the error for an HLO text of a program that did not run in a trace or capture.
 
-    `found` counts the operations that are in the text.
+    `found` says how many operations are in the text, as in ``3 of the 20 operations of the trace``.
     """
     listed = ", ".join(sorted(programs)) or "unknown"
     return JaxmeterError(

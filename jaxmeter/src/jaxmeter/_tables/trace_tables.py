@@ -33,8 +33,8 @@ def trace_tables(trace: Trace, hlo: Mapping[str, str] | None = None) -> dict[str
     trace : Trace
         The trace from `jaxmeter.tables.read_trace`.
     hlo : mapping, optional
-        The HLO texts of programs by name, such as ``jit_f(30)`` or ``jit_f``. For other programs
-        the HLO in the trace is used.
+        The HLO texts of programs by name, such as ``jit_f(30)`` or ``jit_f``. For other
+        programs, the HLO in the trace is used.
 
     Raises
     ------

@@ -30,7 +30,7 @@ Convert = Callable[[list[str], str, dict[str, Any]], Any]
 def xprof_tables(
     path: Path, programs: Iterable[str] = (), convert: Convert | None = None
 ) -> dict[str, pd.DataFrame]:
-    """Return the table ``xprof_tools``, and all tables with data that xprof makes from a trace.
+    """Return the tables with data that xprof's tools make from a trace, and ``xprof_tools``.
 
     If xprof fails for a tool, the column ``status`` of ``xprof_tools`` has the error.
 
@@ -47,7 +47,7 @@ def xprof_tables(
     Raises
     ------
     JaxmeterError
-        If xprof cannot be imported.
+        If `convert` is not given, and xprof cannot be imported.
     """
     convert = convert or _xprof(path)
     tables: dict[str, pd.DataFrame] = {}

@@ -1,6 +1,6 @@
 """Find the innermost event at each moment, and compute self times and the union of intervals.
 
-Importing this module does not import NumPy, because ``jaxmeter watch`` does without it.
+Importing this module does not import NumPy, because ``jaxmeter watch`` does not need NumPy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def innermost(starts: Sequence[float], ends: Sequence[float]) -> Iterator[tuple[
 
     Each piece is a tuple: the position of the event, the start of the piece and the end of the
     piece. Pieces do not overlap. Of the events under way, the innermost is the event that began
-    last. The events are sorted by their starts; if events begin together, the longest is first.
+    last. The events must be sorted by their starts; if events begin together, the longest is first.
     """
     stack: list[int] = []
     now = float("-inf")

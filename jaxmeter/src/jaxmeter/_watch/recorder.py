@@ -107,7 +107,8 @@ class Recorder(Watch):
         return cleared
 
     def _program(self, seen: Seen) -> dict[str, Any]:
-        """Return the size and the captured arrays of the program that is being lowered."""
+        """Return the size and the captured arrays of the program that is being lowered; {} if its
+        jaxpr is not found."""
         jaxpr = _jaxpr_in(seen.frames)
         if jaxpr is None:
             self._problem(f"programs and captured arrays are not known with JAX {jax.__version__}")
@@ -226,9 +227,9 @@ def _jaxpr_in(frames: list[FrameType]) -> Any:
 def _stack(frame: FrameType) -> list[tuple[str, int, str, bool]]:
     """Return the lines of the stack to show, each as (file, line, function, is_library).
 
-    The lines of the program come in order, the innermost first. If a library called JAX, the
-    innermost line of the library comes before the program's lines. If the stack has no line of the
-    program, the three innermost lines of libraries are returned.
+    The program's lines, at most 40, come in order, the innermost first. If a library called JAX,
+    the innermost line of the library comes before the program's lines. If the stack has no line of
+    the program, the three innermost lines of libraries are returned.
     """
     found = places_of_frame(frame)
     places = [(at.file, at.line, at.function, owner(at.file) == "package") for at in found]

@@ -82,7 +82,8 @@ def notes(run: WatchedRun) -> Iterator[str]:
 
 
 def captured_text(one: RunCompile) -> str:
-    """Return the size and number of captured arrays, and the largest arrays; empty for 0 bytes."""
+    """Return the size and number of captured arrays, and the largest arrays; empty if the size is 0
+    or not known."""
     if not one.captured_bytes:
         return ""
     text = f"{bytes_text(one.captured_bytes)} in {count_text(one.captured_count or 0, 'array')}"
