@@ -41,7 +41,7 @@ class Place(NamedTuple):
 
 
 def owner(file: str) -> Literal["jaxmeter", "JAX", "package", "Python", "user"]:
-    """Return what a source file belongs to; other installed packages are ``package``."""
+    """Return the owner of a source file; ``package`` is any other installed package."""
     if file.startswith(_OURS):
         return "jaxmeter"
     if file.startswith(_JAX):

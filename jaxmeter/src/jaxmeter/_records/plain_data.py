@@ -39,7 +39,7 @@ class FrozenDict(dict):
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(
-            "jaxmeter: got a change to a dictionary of an immutable object; "
+            f"jaxmeter: got a change to {dict(self)!r:.80}, a dictionary of an immutable object; "
             "make a new object with dataclasses.replace(...)"
         )
 
