@@ -50,8 +50,8 @@ class Sampler:
         """Sample while a ``with`` block runs.
 
         No samples are taken outside the main thread, or if the program handles the signal itself.
-        No samples are taken for an event loop that waits for signals, because the requests would
-        fill the pipe that wakes the loop.
+        If an event loop waits for signals, no samples are taken, because the requests would fill
+        the pipe that wakes the loop.
         """
         if not _may_sample():
             yield

@@ -57,9 +57,9 @@ def inventory(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) -> Inven
     """
     if isinstance(fn, jax.stages.Compiled):
         if args or kwargs:
-            given = count_text(len(args) + len(kwargs), "argument")
             raise JaxmeterError(
-                f"inventory: got a compiled program and {given}; leave the arguments out"
+                "inventory: got a compiled program and "
+                f"{count_text(len(args) + len(kwargs), 'argument')}; leave the arguments out"
             )
         return _inventory("compiled", fn)
     case = case_of("inventory", fn, args, kwargs)

@@ -21,8 +21,8 @@ T = TypeVar("T")
 def checking_types(public: Callable[P, T]) -> Callable[P, T]:
     """Wrap a public function so that its arguments are checked against its annotations.
 
-    A path given as a string becomes a `Path`. An argument that does not fit its annotation raises a
-    `JaxmeterError`.
+    A string for an argument of type `Path` becomes a `Path`. An argument that does not fit its
+    annotation raises a `JaxmeterError`.
     """
     signature = inspect.signature(public)
     name = public.__name__

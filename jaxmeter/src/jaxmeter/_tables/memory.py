@@ -51,8 +51,8 @@ def memory_table(points: Sequence[Point]) -> pd.DataFrame:
     rows = [_row(point) for point in points]
     if len({row["parameters"] for row in rows}) < len(rows):
         raise JaxmeterError(
-            f"memory_table: got {len(rows)} choices of parameters, some of which are the same; "
-            "give one Point for each choice, with all its records"
+            f"memory_table: got {', '.join(row['parameters'] for row in rows):.200}, some of which "
+            "are the same; give one Point for each choice, with all its records"
         )
     good = [row for row in rows if row["status"] == "ok"]
     ranked = pareto_front([(row["seconds"], row["temp_bytes"]) for row in good])

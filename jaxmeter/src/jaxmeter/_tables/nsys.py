@@ -159,8 +159,8 @@ def _run(command: Sequence[str | Path], what: str) -> str:
     if done.returncode != 0:
         lines = (done.stderr.strip() or done.stdout.strip()).splitlines()[-12:]
         raise JaxmeterError(
-            f"nsys: could not {what} (exit code {done.returncode}); correct the error "
-            "that nsys reports:\n" + "\n".join(lines)
+            f"nsys: {str(command[0])!r} could not {what} (exit code {done.returncode}); correct "
+            "the error that nsys reports:\n" + "\n".join(lines)
         )
     return done.stdout
 
