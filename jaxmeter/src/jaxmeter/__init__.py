@@ -1,8 +1,8 @@
 """Measure JAX functions: phases, captured constants, retraces, programs and memory.
 
 Importing this package imports only the module ``version`` of the package, and not JAX. A public
-name is imported when the name is first used. A watched program therefore starts quickly, and
-records can be read in a process without JAX.
+name is imported when the name is first used. A program under ``jaxmeter watch`` therefore starts
+quickly, and records can be read in a process without JAX.
 """
 
 # ruff: noqa: I001  (grouped by idea)
@@ -107,7 +107,7 @@ if _IS_CHECKED:  # the public names: `_modules` reads these lines
     from jaxmeter._render.units import bytes_text as bytes_text
     from jaxmeter._render.units import seconds_text as seconds_text
 
-    # For other command-line tools: functions and arguments in the form that ``jaxmeter`` accepts.
+    # For other command-line tools: options, targets and the environment.
     from jaxmeter._cli.arguments import case_from_options as case_from_options
     from jaxmeter._cli.arguments import parse_parameter as parse_parameter
     from jaxmeter._cli.command import TARGET_HELP as TARGET_HELP

@@ -1,6 +1,7 @@
 """Define the exceptions of jaxmeter.
 
-If a measured function raises an exception in a worker process, its record stores the exception.
+If a measured function raises an exception in a worker process, the record of the function stores
+the exception.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from typing import Any
 class JaxmeterError(ValueError):
     """Base class of jaxmeter's exceptions.
 
-    It is raised itself, for example, if jaxmeter cannot use an argument or an option. Most messages
-    name the call, the value that the call got and a change to try.
+    The base class itself is raised if, for example, jaxmeter cannot use an argument or an option.
+    Most messages name the call, the value that the call got and a change to try.
     """
 
 
@@ -26,10 +27,10 @@ class RecordError(JaxmeterError):
 
 
 class RetraceError(JaxmeterError):
-    """Raised if a function was retraced although it was called with the same arguments."""
+    """Raised if a call with the same arguments traces or compiles a function again."""
 
     record: Any = None
-    """The record of everything that `jaxmeter.measure` measured before the retrace; None if another
+    """The record of everything that `jaxmeter.measure` measured before this call; None if another
     function raised the error."""
 
 

@@ -1,7 +1,7 @@
 """Add the pytest fixture ``jaxmeter``, which measures functions.
 
-The plugin compares the measured quantities with budgets and with the lock file. JAX is imported at
-the first use of the fixture, and not when pytest starts.
+The plugin compares the measured quantities with budgets and with the lock file. The plugin imports
+JAX when the fixture first measures a function, and not when pytest starts.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Run a test. If it passes and has the mark ``jaxmeter_lock``, use the lock file."""
+    """Run a test. If the test passes and has the mark ``jaxmeter_lock``, use the lock file."""
     result = yield
     if item.get_closest_marker(_LOCK_MARK) is not None:
         try:
@@ -90,8 +90,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 def _compare_or_write(item: pytest.Item) -> str:
     """Compare the quantities of a test with the lock file, or write them to the file.
 
-    Return the differences; an empty string if nothing differs or nothing was compared. An entry of
-    the lock file is named after the test and the function, such as
+    Return a message if quantities differ or the test measured no function; otherwise return an
+    empty string. An entry of the lock file is named after the test and the function, such as
     ``tests/test_step.py::test_step step``.
     """
     test, root = item.nodeid, item.config.rootpath

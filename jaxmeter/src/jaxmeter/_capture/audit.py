@@ -166,8 +166,8 @@ def holders_of(
 
 
 def _likeness(array: Any, holders: Iterable[Holder]) -> tuple[Holder, Match] | None:
-    """Return the first holder that shares memory with an array, or else has equal values; None if
-    there is none, or if the array has fewer than two elements or contains random keys."""
+    """Return the first holder that shares memory with an array, or else has equal values, and the
+    match; None without such a holder, and for random keys or fewer than two elements."""
     value = getattr(array, "val", array)
     if jax.numpy.issubdtype(value.dtype, jax.dtypes.extended) or value.size < 2:
         return None

@@ -5,7 +5,7 @@ A captured array is not always embedded exactly once. Examples:
 - An array that is used both directly and inside a nested jit is captured once and embedded twice.
 - An array is captured but not embedded if the results of all computations with it are unused.
 - An array whose elements are all equal is captured, and is embedded as a single element (a
-  *splat*). A splat is not counted.
+  *splat*). A splat does not count as an embedded constant.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from jaxmeter._program.jaxprs import inner, label, sub_jaxprs
 from jaxmeter._records.record import ConstantArray, Constants
 
 _PLAIN = re.compile(r"x(f32|f64|u?i(8|16|32|64))>$")
-"""The end of an MLIR type with values that are compared as bytes. Other values are compared as
-printed text."""
-# An array with more bytes than this is matched with embedded constants by shape and dtype, if no
+"""Matches the end of an MLIR type if constants of this type are compared as bytes. Other constants
+are compared as printed text."""
+# An array of more bytes than this is matched with embedded constants by shape and dtype, if no
 # other captured array has the same shape and dtype. All other arrays are matched by their values.
 _COMPARED_BYTES = 1_000_000
 
@@ -141,7 +141,7 @@ class EmbeddedConstant:
     """A ``stablehlo.constant`` in a lowered program, with elements that are not all equal."""
 
     module: Any
-    """The module that contains the operation; kept because the operation uses its memory."""
+    """The module of the operation; kept because the operation uses memory of the module."""
     operation: Any
     type: str
     """The type in MLIR's notation, such as ``tensor<64x3xf64>``."""
@@ -190,7 +190,7 @@ def _is_splat(constant: Any) -> bool:
     kind = constant.results[0].type
     if not kind.shape or 0 in kind.shape:
         return True  # a scalar, or an empty array
-    # Reading a value of complex numbers raises a TypeError, and aborts the process on JAX 0.7.
+    # Reading a complex value raises a TypeError; on JAX 0.7, it aborts the process.
     is_complex = "complex" in str(kind)
     splat = None if is_complex else getattr(constant.attributes["value"], "is_splat", None)
     if splat is not None:

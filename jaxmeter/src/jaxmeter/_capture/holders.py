@@ -63,9 +63,9 @@ def held_arrays(fn: Callable[..., Any], arguments: Mapping[str, Any]) -> Iterato
     arrays of its arguments.
 
     The search follows closure variables, defaults, partials, the objects of bound methods, and the
-    globals and module attributes that the code names. It continues inside the objects that it
-    finds, up to 50,000 objects with at most 10,000 members each. It cannot find arrays that the
-    function makes itself or that a called function returns.
+    globals and module attributes that the code names. The search continues inside the objects
+    that are found, up to 50,000 objects with at most 10,000 members each. It cannot find arrays
+    that the function makes itself or that a called function returns.
 
     A static part of an argument, such as a callable in a pytree's metadata, may contain an array.
     Such an array is embedded although the argument itself is passed.
@@ -132,8 +132,8 @@ class _Walk:
     def in_function(self, place: Holder) -> Iterator[Holder]:
         """Yield the objects that a Python function can reach.
 
-        The path of a closure variable or a default also names the function, unless the function is,
-        wraps or is wrapped by the audited function.
+        The path of a closure variable or a default also names the function, except for the audited
+        function, the functions that it wraps and the functions that wrap it.
         """
         fn = place.value
         owner = place.path

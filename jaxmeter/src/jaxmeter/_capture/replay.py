@@ -18,8 +18,8 @@ Values = Mapping[Hashable, Any]
 
 
 def replay(closed_jaxpr: Any, values: Values, args: Sequence[Any]) -> list[Any]:
-    """Evaluate a jaxpr with ``values`` in place of its captured arrays. This function may be
-    traced.
+    """Evaluate a jaxpr with ``values`` in place of its captured arrays. JAX may trace this
+    function.
 
     Sub-programs that capture some of these arrays are traced again, with the values as additional
     operands. Some functions with a custom derivative are also traced again; other sub-programs are
@@ -83,8 +83,8 @@ def _bind(equation: Any, operands: Sequence[Any], params: Mapping[str, Any]) -> 
 
 
 def _taking(closed_jaxpr: Any, held: Values) -> Callable[..., list[Any]]:
-    """Return a function that replays a jaxpr. It takes a sequence of values for the captured arrays
-    in ``held``, in this order, and then the arguments of the jaxpr."""
+    """Return a function that replays a jaxpr. The function takes a sequence of values for the
+    captured arrays in ``held``, in the order of ``held``, and then the arguments of the jaxpr."""
 
     def run(values: Sequence[Any], *args: Any) -> list[Any]:
         return replay(closed_jaxpr, dict(zip(held, values, strict=True)), args)

@@ -75,12 +75,12 @@ def _walk(
 
 
 def passed_operands(equation: Any) -> Iterator[tuple[Any, range]]:
-    """Yield each sub-jaxpr of an equation with the indices of the operands that reach it unchanged,
-    as its first variables."""
+    """Yield each sub-jaxpr of an equation with the indices of the operands that become the first
+    variables of the sub-jaxpr unchanged."""
     name, params, count = equation.primitive.name, equation.params, len(equation.invars)
     for sub in sub_jaxprs(equation):
         if name == "scan":
-            yield sub, range(scan_counts(params)[0])  # JAX changes scanned and carried operands
+            yield sub, range(scan_counts(params)[0])  # the others are sliced or carried
         elif name == "cond":
             yield sub, range(1, count)
         elif name == "while":

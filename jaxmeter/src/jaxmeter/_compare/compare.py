@@ -73,8 +73,8 @@ def compare(
         Further calls are made to count retraces. These calls come from the `Side`, or from
         ``jaxmeter_calls(name)`` if the module defines this function.
     *args : Any
-        The arguments of both functions. They are pickled. Each `jax.ShapeDtypeStruct` is replaced
-        by an array of ones.
+        The arguments of both functions. They are pickled. An array of ones, or of random keys,
+        replaces each `jax.ShapeDtypeStruct`.
     processes : int
         Number of fresh processes, at least 2. With an even number, each function is measured first
         in half of the processes. With fewer than four processes, only large differences of times
@@ -82,14 +82,14 @@ def compare(
     criteria : Criteria
         The limits that decide whether times are different and whether answers are the same.
     effort : Effort
-        How long each process measures.
+        The limits on the measurements of each process.
     timeout_seconds : float
         Time limit for each process.
     path : sequence of str, optional
         Entries to add at the start of ``sys.path`` in each process. By default, these are the
         entries of ``sys.path`` in this process.
     env : mapping
-        Environment variables to set in the processes, in addition to this process's variables.
+        Environment variables of the processes. They override the variables of this process.
     on_process : callable, optional
         A function that is called before each process begins, with the number of the process. The
         numbers start at 1.
@@ -139,7 +139,7 @@ def compare_processes(
     criteria : Criteria
         The limits that decide whether times are different and whether answers are the same.
     effort : Effort
-        How long each process measured; it is stored in the result.
+        The limits on the measurements of each process; they are stored in the result.
 
     Raises
     ------

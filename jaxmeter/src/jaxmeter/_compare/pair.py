@@ -50,7 +50,7 @@ def measure_pair(
     a, b : Case
         Both functions with their arguments.
     effort : Effort
-        How long to measure.
+        The limits on the measurements.
     swapped : bool
         Whether the second function is measured first. Change this value from process to process.
     calls : pair of sequence of (args, kwargs)
@@ -68,7 +68,7 @@ def measure_pair(
     JaxmeterError
         If an argument or a jit option cannot be used.
     RetraceError
-        If a steady-state call is traced again.
+        If a steady-state call traces or compiles a function again.
     Exception
         Any exception that a function raises.
     """
@@ -184,7 +184,7 @@ def _make_calls(run: Run, *, again: bool) -> None:
 
 
 def _interleave_compiles(runs: Sequence[Run], effort: Effort) -> list[tuple[Phases, ...]]:
-    """Return the times of the compiles of each function; effort limits their number."""
+    """Return the times of the compiles of each function; ``effort`` limits their number."""
     taken: list[list[Phases]] = [[] for _ in runs]
     clock = runs[0].clock
     start = clock()

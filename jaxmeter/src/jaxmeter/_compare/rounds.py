@@ -4,8 +4,8 @@ The two times of a round are measured directly one after the other. Slow drift o
 therefore nearly cancels in the ratio.
 
 Samples of one process agree better than samples of different processes, so samples of different
-processes must not be pooled. The numbers of a median should each summarise one process or one
-round, such as the median of the samples of one process. Typically there are six processes.
+processes must not be pooled. Each value of a median should summarise one process or one round, such
+as the median of the samples of one process. Typically there are six processes.
 """
 
 from __future__ import annotations

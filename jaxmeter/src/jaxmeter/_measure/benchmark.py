@@ -36,8 +36,8 @@ class BenchmarkCase(PlainData):
     repeat : int
         The number of steady-state samples.
     max_seconds : float or None
-        Stop sampling when the samples add up to more seconds than this, but not before the third
-        sample.
+        Stop sampling when the samples together took more seconds than this limit, but not before
+        the third sample.
     compiles : int
         How often to trace, lower and compile the program: once before it runs, and the other times
         after the steady-state runs. A single compile time varies between processes; several

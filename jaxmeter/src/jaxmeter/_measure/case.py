@@ -111,8 +111,8 @@ def split_call(given: tuple[Any, ...]) -> Call:
 
 
 def name_of(fn: Any) -> str:
-    """Return the name of the function in a callable, which may be inside a partial or a wrapper, or
-    else the name of the callable's class."""
+    """Return the name of a callable. A partial or wrapper without a name has the name of the
+    callable inside; any other callable without a name has the name of its class."""
     while getattr(fn, "__name__", None) is None:
         inside = fn.func if is_partial(fn) else getattr(fn, "__wrapped__", None)
         if inside is None:

@@ -57,9 +57,9 @@ class Events:
 
 
 class ExecutionCounter:
-    """A wrapper that counts the runs of the Python body of a function. It keeps the function's
-    name, after which JAX names programs, and the signature, which JAX needs for
-    ``static_argnames``."""
+    """A wrapper that counts the runs of the Python body of a function. The wrapper keeps the
+    function's name, because JAX names programs after functions. It also keeps the signature,
+    because JAX needs the signature for ``static_argnames``."""
 
     def __init__(self, fn: Callable[..., Any]) -> None:
         self.count = 0
@@ -86,7 +86,7 @@ def listening(listener: L) -> Iterator[L]:
 
 def counts(events: Events, name: str, counter: ExecutionCounter | None) -> Counts:
     """Return how often the function ``name`` was run by Python, traced, compiled and read from the
-    persistent cache."""
+    persistent cache. The number of runs is None without a ``counter``."""
     from jaxmeter._records.record import Counts  # not needed in watched programs
 
     program = f"jit({name})"

@@ -31,7 +31,7 @@ JAX_OPTIONS = (
     "jax_platforms",
     "jax_threefry_partitionable",
 )
-"""Options of JAX that change a program or how it is compiled."""
+"""Options of JAX that change a program or the compile of a program."""
 
 
 def host_environment() -> Environment:

@@ -23,7 +23,7 @@ _CALLS_WITH_A_CASE = ("tables.dump_program", "tables.hlo_of")
 
 
 def beginning_in_users_code(public: Callable[P, T]) -> Callable[P, T]:
-    """Wrap a public function so that errors of the user's function show no frames of jaxmeter."""
+    """Wrap a public function so that tracebacks omit jaxmeter's frames before the user's code."""
 
     @functools.wraps(public)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:

@@ -22,18 +22,17 @@ _JaxJit = type(jax.jit(len))
 
 
 class _Left(BaseException):
-    """Raised to leave a library's function with a result, before it runs its program. It is not an
-    Exception, because the library might catch every Exception."""
+    """Raised to leave a library's function with a result, before the function runs its program.
+    This class is not an Exception, because the library might catch every Exception."""
 
 
 class KnownJit:
-    """A callable ``fn`` that calls a jitted function or that a library jitted, with the methods
-    ``trace``, ``lower`` and ``clear_cache`` of a function made by `jax.jit`.
+    """A wrapper of ``fn``, a callable that a library jitted or that calls a jitted function. The
+    wrapper has the methods ``trace``, ``lower`` and ``clear_cache`` of a `jax.jit` object.
 
-    ``owner`` is the jitted function: ``fn`` itself, or the function that ``fn`` calls.
-    ``attribute`` is the attribute of a library's function that holds the `jax.jit` object; it is
-    empty for a function jitted by JAX. ``fn`` adds ``args`` and ``keywords`` to the arguments of
-    each call.
+    ``owner`` is the jitted function: ``fn`` itself, or the function that ``fn`` calls. If a library
+    jitted ``owner``, ``attribute`` names the attribute that holds the `jax.jit` object; otherwise
+    ``attribute`` is empty. ``fn`` adds ``args`` and ``keywords`` to the arguments of each call.
     """
 
     def __init__(
@@ -104,9 +103,10 @@ def jit_of(fn: Any) -> Any:
     """Return the jitted function that a call of ``fn`` reaches; None if none is found, so that
     jaxmeter must jit ``fn``.
 
-    The result is ``fn`` itself if ``fn`` was made by `jax.jit` or has the methods of a jitted
-    function. The result is a `KnownJit` for a function jitted by a library, and for a method, a
-    partial or an object that calls a jitted function. Plain Python functions are not searched.
+    The result is ``fn`` itself if ``fn`` was made by `jax.jit`. The result is a `KnownJit` for a
+    function jitted by a library, and for a method, a partial or an object that calls a jitted
+    function. Any other object with the methods of a jitted function is returned unchanged. Plain
+    Python functions are not searched.
     """
     if isinstance(fn, (_JaxJit, KnownJit)):
         return fn

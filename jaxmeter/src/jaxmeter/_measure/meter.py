@@ -42,8 +42,8 @@ from jaxmeter.errors import RetraceError
 _MIN_SAMPLES_COUNT = 3
 """Sampling does not stop because of ``max_seconds`` before this number of samples."""
 _SLOW_RUN_SECONDS = 0.05
-"""The record is published after each steady-state run that takes longer than this. The time to
-publish the record is then negligible."""
+"""The record is published after each steady-state run that takes longer than this limit. The time
+to publish the record is then negligible."""
 
 
 @beginning_in_users_code
@@ -60,7 +60,7 @@ def measure(
 
     Tracing and compiling are cold only if nothing that the function uses was traced or compiled
     before. Use `jaxmeter.run_case` to measure in a fresh process. If a function that is already
-    jitted was compiled before for such arguments, the ``compiles_count`` in its record is 0.
+    jitted was compiled before for these arguments, ``compiles_count`` in the record is 0.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ def measure(
     repeat : int
         The number of steady-state samples.
     max_seconds : float or None
-        Stop sampling when the samples add up to more seconds than this, but not before the third
-        sample.
+        Stop sampling when the samples together took more seconds than this limit, but not before
+        the third sample.
     compiles : int
         How often to trace, lower and compile. The first compile comes before the runs. The
         other compiles come after the runs, each after ``jax.clear_caches``, which removes every
@@ -93,8 +93,8 @@ def measure(
     JaxmeterError
         If an argument, a jit option or the result of the check cannot be used.
     RetraceError
-        If a steady-state run traces the function again. The attribute ``record`` of this error
-        contains the earlier measurements.
+        If a steady-state run traces or compiles the function again. The attribute ``record`` of the
+        error contains the earlier measurements.
     Exception
         Any exception of the function or of its check, with a note that names the phase.
     """
@@ -222,8 +222,8 @@ class Run:
     def run_steady(self, repeat: int, max_seconds: float | None) -> Any:
         """Take the steady-state samples; return the answer of the last run.
 
-        If the function is traced or compiled again, a RetraceError is raised, because the time of
-        that run includes this work.
+        If a run traces or compiles the function again, a RetraceError is raised, because the time
+        of the run includes this work.
         """
         self.progress.enter("steady")
         limit = math.inf if max_seconds is None else max_seconds

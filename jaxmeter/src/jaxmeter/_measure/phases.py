@@ -54,7 +54,7 @@ def fresh_arguments(
     kwargs: dict[str, Any],
     bound: tuple[Any, ...] = (),
 ) -> Callable[[], Call]:
-    """Return a function that makes the arguments for each run.
+    """Return a function that returns the arguments for each run.
 
     If the program donates any argument, the returned function copies all JAX arrays in the
     arguments, because a call deletes donated arrays. ``bound`` are the positional arguments that a

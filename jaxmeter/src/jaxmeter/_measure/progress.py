@@ -101,7 +101,7 @@ def _failure_of(error: BaseException, phase: str) -> Failure:
 
 
 def _text(make: Callable[[], str], substitute: str) -> str:
-    """Return the string from ``make`` as a plain ``str``, or a substitute if this fails: the
+    """Return the string from ``make`` as a plain ``str``, or a substitute if ``make`` fails: a
     program may define exceptions with a failing ``__str__`` or metaclass, and subclasses of
     ``str``."""
     try:

@@ -96,7 +96,7 @@ class Group:
         self.calls.append((number, call.signature))
         found: tuple[Difference, ...] = ()
         if same:
-            # A compile follows its own trace and has the same signature, so it adds no cause.
+            # A compile has the signature of the trace before it, so the compile adds no cause.
             found = causes(call.signature, same)[1]
         elif traced:
             kind = _kind(call.fn)
@@ -144,7 +144,8 @@ class Group:
 
 
 def code_of(fn: Any) -> types.CodeType | None:
-    """Return the code of the function that a callable wraps; None if it is not Python code."""
+    """Return the code of the function that a callable wraps, or else of the ``__call__`` of the
+    wrapped object; None if there is no Python code."""
     fn = unwrapped(fn)
     code = getattr(fn, "__code__", None)  # a method has the code of its function
     return code or getattr(type(fn).__call__, "__code__", None)

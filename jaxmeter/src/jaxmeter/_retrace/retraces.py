@@ -50,14 +50,15 @@ def retraces(
     -------
     Retraces
         One entry for each call. An entry has the numbers of traces, compiles and cache hits that
-        JAX reports. It also has the number of executions of the Python body, and the time in
-        seconds. Each call that traced or compiled has causes, except the first call.
+        JAX reports. It also has the time in seconds and, unless the function was already jitted,
+        the number of executions of the Python body. Each call that traced or compiled has causes,
+        except the first call.
 
     Raises
     ------
     JaxmeterError
-        If `fn` is not callable, if no calls are given, if `calls` is not an iterable of tuples, or
-        if the arguments or jit options cannot be used.
+        If `fn` is not callable, if `calls` is not an iterable of tuples, if `calls` is left out and
+        `fn` is not a case with arguments, or if the arguments or jit options cannot be used.
     Exception
         Any exception that a call raises, with a note that names the call.
     """

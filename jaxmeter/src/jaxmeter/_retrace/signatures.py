@@ -56,7 +56,7 @@ class Argument(NamedTuple):
     """An argument of a call."""
 
     form: str
-    """``by position``, ``by keyword``, or ``left out`` for a static argument with its default."""
+    """``by position``, ``by keyword``, or ``left out`` if a static argument keeps its default."""
     tree: Any
     """The structure of the argument's pytree; None if the argument is static."""
     parts: dict[str, Leaf | Static]
@@ -179,7 +179,7 @@ def _parts(name: str, old: Argument, new: Argument) -> Iterator[Difference]:
         elif isinstance(before, Static) and isinstance(now, Static):
             yield from _statics(path, before.value, now.value)
         else:
-            same_tree = True  # the difference between the trees has been reported
+            same_tree = True  # the next line reports the difference between the trees
             yield Difference("structure", path, _part_text(before), _part_text(now))
     if not same_tree:
         yield Difference("structure", name, *_contrast(_text(old.tree), _text(new.tree)))

@@ -144,7 +144,7 @@ def _library_call(
     fn: Any, frames: list[types.FrameType]
 ) -> tuple[Any, tuple[Any, ...], dict[str, Any]] | None:
     """Return the callable of a library, such as equinox, that passed `fn` to `jax.jit`, with the
-    positional and keyword arguments of its call; None if it is not on the stack."""
+    positional and keyword arguments of its call; None if no such callable is on the stack."""
     for frame in frames:
         if frame.f_code.co_name != "__call__":
             continue
@@ -157,8 +157,8 @@ def _library_call(
 
 
 def _line(frames: list[types.FrameType]) -> Place:
-    """Return the innermost line of the user's code on the stack, or else of a package other than
-    JAX and jaxmeter, or else of Python's own library."""
+    """Return the innermost line of the user's code on the stack. If there is none, return a line of
+    a package other than JAX and jaxmeter, or of Python's own library, or an empty place."""
     places = [Place(f.f_code.co_filename, f.f_lineno or 0, f.f_code.co_name) for f in frames]
     places = [place for place in places if owner(place.file) not in ("JAX", "jaxmeter")]
     own = [place for place in places if owner(place.file) != "Python"]

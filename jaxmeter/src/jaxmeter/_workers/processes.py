@@ -82,9 +82,9 @@ def in_worker(
     """Run the module of a worker on a task, in a fresh process and within a time limit.
 
     The variables in ``env`` override the environment variables of this process. After
-    ``timeout_seconds`` the worker is killed. When the worker has ended, every process that it
-    started is killed; on systems other than Linux, only its process group is killed. The module of
-    the worker calls `worker.run_worker`.
+    ``timeout_seconds`` the worker is killed. When the worker has ended, every process that the
+    worker started is killed; on systems other than Linux, only the worker's process group is
+    killed. The module of the worker calls `worker.run_worker`.
 
     Raises
     ------
@@ -134,8 +134,8 @@ def in_worker(
 def _exit_code(process: subprocess.Popen, output: _Output, timeout_seconds: float) -> int | None:
     """Wait for a process; return its exit code, or None if the time limit expired.
 
-    Wait for the end of the output first, because `Popen.wait` polls. But after the worker has
-    ended, one of its children may keep the pipe open.
+    Wait for the end of the output first, because `Popen.wait` polls. Also check the process itself,
+    because a child of the worker may keep the pipe open after the worker has ended.
     """
     until = time.monotonic() + timeout_seconds
     while output.is_alive() and process.poll() is None and time.monotonic() < until:

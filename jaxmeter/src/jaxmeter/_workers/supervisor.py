@@ -2,9 +2,9 @@
 
 A worker process forks once, before it imports any part of its task. The child does the work, and
 the parent becomes the supervisor. On Linux, the supervisor also ends the descendants of the child
-in other sessions, because it becomes their parent when their parent ends (PR_SET_CHILD_SUBREAPER of
-prctl(2)). On other systems, it ends only the child, and the process that started it kills the
-process group.
+in other sessions: the supervisor becomes their parent when their parent ends
+(PR_SET_CHILD_SUBREAPER of prctl(2)). On other systems, the supervisor ends only the child, and
+`in_worker` kills the process group.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ _FLUSHING_SECONDS = 1.0
 
 def run_worker(task_type: type[PlainData], work: Callable[..., PlainData]) -> None:
     """Read a task, work on it and send the answer: the whole run of a process of `in_worker`.
-    ``work(task, report)`` returns the answer. It may call ``report`` with an unfinished answer,
-    which becomes the answer if the process ends early."""
+    ``work(task, report)`` returns the answer. ``work`` may call ``report`` with an unfinished
+    answer, which becomes the answer if the process ends early."""
     folder = Path(sys.argv.pop())
     task = (folder / TASK).read_bytes()
     fork_supervised()
@@ -110,7 +110,7 @@ def _work(benchmark: BenchmarkCase, progress: Progress) -> None:
     try:
         case = make_case(**benchmark.params)
     except TypeError as error:
-        # Without a frame below this one, the function was not entered: the call does not fit it.
+        # If this frame is the last, the function was not entered: it does not take the parameters.
         if error.__traceback__ is not None and error.__traceback__.tb_next is None:
             check_parameters("BenchmarkCase", make_case, benchmark.target, benchmark.params)
         raise
