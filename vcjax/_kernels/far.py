@@ -152,7 +152,7 @@ def _turned_tiles(targets: Float[Array, "t part"], turns, largest: int):
 
     Components after the first three are not rotated. All images of a target are in the same tile. A
     tile has at most `largest` points, but always at least one target. If there are two targets or
-    more, there are at least two tiles. The last tile is padded with the last target.
+    more, there are at least two tiles. The last tiles are padded with the last target.
     """
     count, nfp = targets.shape[0], turns.shape[0]
     # XLA removes a loop over a single tile. It would then fuse the slice of a block into the loop

@@ -143,7 +143,7 @@ def gradient_weights_at(
 ) -> Callable:
     """Return a function that computes the near weights of the gradient for a block of targets.
 
-    The function is that of `weights_at`, with the weights S and v (see the module's docstring).
+    `weights_at` describes the function. The weights are S and v (see the module's docstring).
     """
     given = nodes, constants.field, rule, _near_kernel
     return weights_at(*given, _of_constant, gradient_puncture(rule))

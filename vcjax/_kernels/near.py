@@ -44,7 +44,7 @@ def patches(
 ) -> Float[Array, "t c p q"]:
     """Return the values on the patches around targets in one row of the target grid.
 
-    The given values are those on the continued nodes. Row and columns are indices in the target
+    The given values are on the continued nodes. Row and columns are indices in the target
     grid, and may be traced. The patches are (t, c, 2 reach_phi + 1, 2 reach_theta + 1).
     """
     size = 2 * rule.reach_phi + 1, 2 * rule.reach_theta + 1
@@ -82,7 +82,7 @@ def field_weights_at(
 ) -> Callable:
     """Return a function that computes the near weights of the field for a block of targets.
 
-    The function is that of `weights_at`, with the weights s and V (see the module's docstring).
+    `weights_at` describes the function. The weights are s and V (see the module's docstring).
     """
     return weights_at(nodes, constants, rule, _kernel)
 
@@ -176,7 +176,7 @@ def _spacing(patch, rule: Rule):
     """Return the largest distance of each target to its four neighbouring nodes, (t,).
 
     With neighbours on both sides, a symmetric surface has symmetric distances. The patches are
-    those of `split_weights`.
+    as in `split_weights`.
     """
     i, j = rule.reach_phi, rule.reach_theta
     beside = patch[:, :3, i - 1 : i + 2 : 2, j], patch[:, :3, i, j - 1 : j + 2 : 2]

@@ -31,8 +31,8 @@ _PUNCTURE = 0.7
 """Distance from a point within which the far sum leaves out nodes, divided by the least node
 spacing. For gradients of many digits, `gradient_puncture` takes its place."""
 _TILE = 8
-"""Number of points whose patches are computed at once. All larger values of `filled_count` are
-multiples of this number."""
+"""Number of points whose patches are computed at once. Values of `filled_count` above this number
+are multiples of this number."""
 _GROUPS = 5
 """Number of groups of polar nodes, sorted by radius, in the `PatchInterpolation`."""
 
@@ -90,8 +90,8 @@ def transform_gradients(
 ) -> tuple[Transforms, Float[Array, "n 3 2 3"]]:
     """Return the operator T and its gradient at n points.
 
-    The parameters are those of `transforms`. In the gradient, [:, i] is d_i of the values of T. It
-    is symmetric and traceless, like all gradients of vacuum fields. The quadrature is
+    The parameters are as in `transforms`. In the gradient, [:, i] is d_i of the values of T. The
+    gradient is symmetric and traceless, like all gradients of vacuum fields. The quadrature is
     differentiated with fixed nodes and feet.
     """
 

@@ -50,7 +50,7 @@ def _(axis, primals, tangents):
 
 
 def components(vectors: Array, axis: int = 0) -> list[Array]:
-    """Return the components of an array of vectors: a list of slices along an axis."""
+    """Return the components of an array of vectors along an axis, as a list."""
     parts = lax.split(vectors, (1,) * vectors.shape[axis], axis)
     return [lax.squeeze(part, (axis,)) for part in parts]
 

@@ -165,7 +165,7 @@ def choose_off_surface(
         # Add one radius for every two nodes from the centre to the rim of the core, because B may
         # vary from node to node.
         core_count=int(np.ceil(2.5 * rule.cutoff + 0.5 * core_in_nodes)),
-        # These radii are only for the part of each ray outside the core.
+        # `radial_count` does not count the radii in the core.
         radial_count=int(np.ceil((1 - CORE) * rule.radial_count)),
     )
     if gradient and digits > _GRADIENT_DIGITS:
@@ -194,7 +194,7 @@ def _finer_interpolation(rule: Rule) -> Rule:
 def resolves(rule: Rule, X: np.ndarray, B: np.ndarray, digits: int) -> bool:
     """Return whether the grid of a rule resolves B, or the gradient of B, to the given digits.
 
-    The rule was chosen for the surface X and another field. If it is a rule for gradients, the grid
+    The rule was chosen for the surface X and another field. If the rule is for gradients, the grid
     must resolve the gradient. B must be a finite float64 field on the source grid of the rule.
     Raise an error if B breaks at a seam (`vcjax._quadrature.seams`).
     """

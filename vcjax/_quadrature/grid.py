@@ -69,9 +69,10 @@ def cheapest(
                 margin=_MARGIN, lagrange_count=demand.lagrange_count, cutoff=demand.cutoff
             )
     raise VcjaxError(
-        "choose found no quadrature for this surface: its parametrisation is too uneven or too "
-        "stretched, or the surface is too thin. Ask for fewer digits, or resample the surface so "
-        "that its points are spread more evenly."
+        f"choose found no quadrature of up to about {most_phi:.0f} x {most_theta:.0f} nodes for "
+        "this surface: its parametrisation is too uneven or too stretched, or the surface is too "
+        "thin. Ask for fewer digits, or resample the surface so that its points are spread more "
+        "evenly."
     )
 
 
@@ -174,7 +175,7 @@ def _deciding(metric: np.ndarray) -> np.ndarray:
 
 
 def _fitting_patches(demand: Demand, metric, grids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return patches whose image on the surface contains a disc of the required radius r.
+    """Return patches that cover a disc of the required radius r on the surface.
 
     The image of the patch ellipse has the semi-axes sigma_min <= sigma_max. They are the singular
     values of M = [x_phi P_phi h_phi, x_theta P_theta h_theta], where P are the semi-axes of the
@@ -184,7 +185,7 @@ def _fitting_patches(demand: Demand, metric, grids: np.ndarray) -> tuple[np.ndar
     P h.
 
     The metric (3, n) is the first fundamental form (E, F, G) at points of the surface, and `grids`
-    (2, m) are those of `_cheapest_of`. The results are the numbers of nodes of the grid and the
+    is (2, m), as in `_cheapest_of`. The results are the numbers of nodes of the grid and the
     semi-axes in nodes of each patch, (2, k) each.
     """
     E, F, G = metric

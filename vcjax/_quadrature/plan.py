@@ -151,7 +151,7 @@ def planned_rule(
 def _plan(
     digits: int, trg_shape, half_period: bool, samples, errors: Values, gradient, off_surface
 ) -> dict:
-    """Return the sizes of the cheapest rule, as keyword arguments of `Rule`."""
+    """Return the sizes and the cut-off of a rule, as keyword arguments of `Rule`."""
     spectrum, nfp = errors.spectrum, errors.nfp
     images = nfp * (2 if half_period else 1)
     costs = GRADIENT_COSTS if gradient else FIELD_COSTS

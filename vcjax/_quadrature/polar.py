@@ -91,7 +91,7 @@ def polar_quadrant(rule: Rule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def rim_nodes(rule: Rule) -> np.ndarray:
-    """Return the indices of those nodes of `polar_quadrant` that have the largest radius."""
+    """Return the indices of the nodes of `polar_quadrant` with the largest radius."""
     u, v, _ = polar_quadrant(rule)
     radius = np.hypot(u / rule.patch_phi, v / rule.patch_theta)
     return np.sort(np.argsort(radius)[-(rule.angular_count // 4) :])

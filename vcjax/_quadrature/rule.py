@@ -114,8 +114,9 @@ class Rule:
                 2 * self.reach_phi < self.quad_nphi and 2 * self.reach_theta < self.quad_ntheta
             ),
             # Reject values far below the values that `choose` takes for the same cut-off.
-            "larger values of patch_phi, patch_theta, radial_count, angular_count or "
-            f"lagrange_count for cutoff={cutoff:.3g}": (
+            f"larger values for cutoff={cutoff:.3g} than some of patch_phi={self.patch_phi}, "
+            f"patch_theta={self.patch_theta}, radial_count={self.radial_count}, "
+            f"angular_count={self.angular_count}, lagrange_count={self.lagrange_count}": (
                 min(self.patch_phi, self.patch_theta) >= cutoff**2 / (2 * np.pi)
                 and self.radial_count >= 2 * cutoff
                 and self.angular_count >= 4 * cutoff
@@ -162,7 +163,7 @@ class Rule:
     def stencil_counts(self) -> tuple[int, int]:
         """Numbers of points of the Lagrange interpolation to polar nodes, along phi and theta.
 
-        Patches narrower than `lagrange_count` use fewer points.
+        Each is `lagrange_count`, or twice the reach of a patch if this is less.
         """
         return (
             min(self.lagrange_count, 2 * self.reach_phi),

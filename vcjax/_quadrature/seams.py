@@ -54,7 +54,7 @@ def check_surface_seams(call: str, X: np.ndarray, nfp: int, half_period: bool) -
                 f"{call} got X with a last row that repeats the first row, one period later; drop "
                 f"the last row, and check nfp={nfp}."
             )
-    if X.shape[1] < 6:  # too few rows for the second differences of `_check`
+    if X.shape[1] < 6:  # too few rows for `_check` to be reliable
         middle = np.concatenate([neighbours[0], X, neighbours[1]], axis=1).mean(axis=2)
         steps = np.diff(np.arctan2(middle[1], middle[0])) % (2 * np.pi)
         if steps.max() > _STEP_LIMIT * steps.min():

@@ -36,8 +36,8 @@ class Sheets:
     """How close a surface comes to itself: n entries sorted by `separation`.
 
     For each sample point p, consider the smallest ball that touches the surface at p and again at a
-    point q of the same cross-section. Its radius is rho. Each p has two entries. They differ if the
-    ball touches the surface at several points q. Suppose that the sheets at p and q are parallel.
+    point q of the same cross-section. Its radius is rho. Each p has two entries. They differ only
+    if the ball touches the surface at several points q. Suppose that the sheets at p and q are parallel.
     Then p is at the distance 2 rho from the sheet around q. A point off the surface, with p as its
     nearest surface point, is at least rho away from this sheet. If only points on the surface are
     evaluated, 2 rho takes the place of rho below.
@@ -228,7 +228,7 @@ def check_crossings(samples: np.ndarray, nfp: int, *, symmetric: bool) -> None:
     """Raise `VcjaxError` if one of the sampled cross-sections (`_CROSSINGS`) crosses itself.
 
     Nothing is checked if the toroidal angle does not increase along the first axis of the grid,
-    because cross-sections are then not in order. The parameters are those of `sheets_of`.
+    because cross-sections are then not in order. The parameters are as in `sheets_of`.
     """
     most, columns = _CROSSINGS
     angles = symmetry.grid_angles(min(2 * samples.shape[1], most), nfp, False)

@@ -134,9 +134,9 @@ class Values:
     def nodes(self, least: np.ndarray, digits: int, count: int) -> np.ndarray:
         """Return the two numbers of nodes for an accurate interpolation on patches.
 
-        The numbers are those of `enough_nodes`. `count` is the number of points of the Lagrange
-        interpolation. A field whose highest modes are strong can need more nodes than
-        `nodes_for_field` gives.
+        The numbers are as in `enough_nodes`. `count` is the number of points of the Lagrange
+        interpolation. A field with strong highest modes can need more nodes than `nodes_for_field`
+        gives.
         """
         error = partial(self.missed_along, count=count)
         return enough_nodes(error, self.tolerance(digits), least, self.nfp)
@@ -162,8 +162,8 @@ def enough_nodes(
 def nodes_for_surface(samples: np.ndarray, nfp: int, epsilon: float, count: int) -> np.ndarray:
     """Return the two numbers of nodes for an accurate interpolation of a surface on patches.
 
-    The numbers are those of `enough_nodes`, for the co-rotating points (3, n, m) of one period. The
-    normals determine both numbers, because the normals of a surface have more modes than its
+    The numbers are as in `enough_nodes`. The samples (3, n, m) are co-rotating points of one period.
+    The normals determine both numbers, because the normals of a surface have more modes than its
     points. `epsilon` is the allowed error of the normals, relative to the longest normal. `count`
     is the number of points of the Lagrange interpolation.
     """
@@ -200,7 +200,7 @@ def missed_values(values, axis: int, turns: float, count: int, xp: Any = np):
 
 
 def signal(values, axis: int, weights: np.ndarray, xp: Any = np):
-    """Return the size, (n, m), of a field whose modes are multiplied by weights.
+    """Return the size, (n, m), of a field after its modes are multiplied by weights.
 
     The size is the modulus of the complex signal that contains the modes 0 and above, but no
     negative modes. Therefore it does not depend on the phase of a wave at a point. The values
