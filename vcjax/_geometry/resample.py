@@ -3,7 +3,7 @@
 Data are resampled on one field period in the co-rotating frame (`vcjax._geometry.symmetry`). Two
 small dense products, ``D_phi @ W @ D_theta.T``, resample the components W. The products are exact
 for band-limited data, linear, differentiable, and fast on any device. Compiled programs resample
-with `resampled`, whose matrices are made on the host.
+with `resampled`, and its matrices are made on the host.
 """
 
 import itertools
@@ -71,8 +71,8 @@ def resampled(values: Any, phi: Any, theta: Any) -> Any:
     images. The result (3, a, b) is in the frame to which `phi` converts: the laboratory frame, or
     the co-rotating frame for the matrices of `symmetry.surface_period_matrices`.
 
-    `values` are multiplied by `theta` first. NumPy arrays are multiplied by `phi` first if each row
-    has one image and this order is clearly cheaper.
+    `values` are multiplied by `theta` first, but NumPy arrays are multiplied by `phi` first if each
+    row has one image and this order is cheaper.
     """
     rows, (images, columns, count) = phi.shape[1], theta.shape
     is_cheaper = images == 1 and 1 / columns + 1 / len(values) < 1 / count
@@ -89,7 +89,7 @@ def product(a: Any, b: Any) -> Any:
     """Return a @ b, for arrays (i, k) and (k, j).
 
     Products of NumPy arrays are computed in blocks. The blocks are so small that OpenBLAS
-    starts no threads. After a product, these threads wait for the next one and keep a processor
+    starts no threads. After a product, such threads wait for the next product and keep a processor
     busy. On two processors, `prepare` (6 digits) took 145 ms with these threads and 98 ms without.
     """
     if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)):
@@ -111,7 +111,7 @@ def as_rows(values: Any) -> Any:
 def laboratory_matrices(value: np.ndarray, slope: np.ndarray, angles, given):
     """Return matrices along phi that interpolate and convert to laboratory components.
 
-    `value` and `slope`, (a, n), are those of `interpolation_matrices` for toroidal angles (a,). The
+    `value` and `slope`, (a, n), are from `interpolation_matrices` for toroidal angles (a,). The
     results (3, a, 3 n) are for `resampled`. `given`, (n,), are the angles by which the samples must
     be rotated back into the co-rotating frame: the toroidal angles of the rows for laboratory
     components, and 0 for co-rotating components.

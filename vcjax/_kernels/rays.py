@@ -86,7 +86,7 @@ def near_part(
 ) -> Transforms:
     """Return the near part of the operator T at t points, each with a patch of its own.
 
-    `images`, (t, 3, nfp), are the points from `vcjax._kernels.far.images`. `continued` is that of
+    `images`, (t, 3, nfp), are the points from `vcjax._kernels.far.images`. `continued` is as in
     `vcjax._kernels.off_surface.Nodes`. `test_field` is a field that is symmetric about the z axis:
     a function of points (3, ...), and a function of points and offsets (3, ...) that returns the
     change of the field from the points to the points plus offsets. The change must have a small

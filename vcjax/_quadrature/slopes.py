@@ -95,7 +95,7 @@ def missed_slope(
 
     Between nodes that are h apart, the error of an interpolated value (`spectrum.missed_values`)
     oscillates like sin(pi x / h). At a node, the slope of this error is therefore pi/h times its
-    amplitude. The parameters are those of `missed_values`. With `tail`, the derivative of the last
+    amplitude. The parameters are as in `missed_values`. With `tail`, the derivative of the last
     two modes is added, as an estimate of the derivative of the modes that the grid of the values
     does not resolve.
     """

@@ -162,10 +162,10 @@ def enough_nodes(
 def nodes_for_surface(samples: np.ndarray, nfp: int, epsilon: float, count: int) -> np.ndarray:
     """Return the two numbers of nodes for an accurate interpolation of a surface on patches.
 
-    The numbers are as in `enough_nodes`. The samples (3, n, m) are co-rotating points of one period.
-    The normals determine both numbers, because the normals of a surface have more modes than its
-    points. `epsilon` is the allowed error of the normals, relative to the longest normal. `count`
-    is the number of points of the Lagrange interpolation.
+    The numbers are as in `enough_nodes`. The samples (3, n, m) are co-rotating points of one
+    period. The normals determine both numbers, because the normals of a surface have more modes
+    than its points. `epsilon` is the allowed error of the normals, relative to the longest normal.
+    `count` is the number of points of the Lagrange interpolation.
     """
     angles = symmetry.grid_angles(4 * samples.shape[1], nfp, False)
     _, x_phi, x_theta = resample.tangents_at(samples, nfp, angles, 4 * samples.shape[2])
