@@ -51,7 +51,7 @@ class Exercise:
         return folder / f"{self.name}.py"
 
     def task(self) -> str:
-        """Return the text at the top of the exercise, or a command to show it if it is missing."""
+        """Return the text at the top of the exercise, or how to show this text if it is missing."""
         text = self.file().read_text(errors="replace").lstrip() if self.file().exists() else ""
         if not text.startswith('"""'):
             file = f"{EXERCISES.name}/{self.name}.py"
@@ -117,9 +117,9 @@ def load(path: Path) -> ModuleType:
 
 
 def explained(problem: Exception, path: Path) -> str:
-    """Return a problem as text for a participant: a check's message, or an error with its line.
+    """Return a problem as text for a participant: a check's message, or the type of another error.
 
-    `path` is the file of the exercise.
+    The text of another error also has its message, and its line if this line is in the file `path`.
     """
     if isinstance(problem, Unsolved):
         return str(problem)

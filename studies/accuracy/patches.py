@@ -25,7 +25,7 @@ from vcjax._kernels.off_surface import reach_of_patches
 SHARES = (0.7, 0.8, 0.9, 1.0, 1.1, 1.3)
 """Distances at which points are placed, as shares of the reach of patches."""
 EDGES = (0.7, 0.85, 1.0, 1.15, 1.5)
-"""Edges of the ranges of distances, each of which has a row. They are shares of the reach too."""
+"""Edges of the ranges of distances, as shares of the reach. Each range with points has a row."""
 _NO_CUTOFF = 1e-3
 """A `cutoff` of a rule, so small that only points very close to the surface have patches."""
 

@@ -116,7 +116,8 @@ def run(options: argparse.Namespace) -> int:
 def save(new: Path, committed: Path) -> None:
     """Replace rows of the committed file by new rows of the same shape, field, quantity and digits.
 
-    New rows that were measured with other code than the last new row of their key are left out.
+    A new row is left out if the last new row of the same shape, field, quantity and digits was
+    measured with other code.
     """
     rows = kept_rows(read_rows(new))
     newest = {_key(row): row["code"] for row in rows}
@@ -128,7 +129,8 @@ def save(new: Path, committed: Path) -> None:
 def shape_rows(shape: str, quantity: str, digits: Sequence[int], code: str) -> Iterator[Row]:
     """Yield the rows of a quantity on a shape, for all fields and the given digits.
 
-    If vcjax raises a `VcjaxError`, the row has its message. `code` identifies the measured code.
+    If vcjax raises a `VcjaxError`, the row has the error's message. `code` identifies the measured
+    code.
     """
     jax.config.update("jax_enable_x64", True)
     found = shapes()[shape]

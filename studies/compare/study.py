@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _compared(operation: str, digits: int, threads: int, options: argparse.Namespace) -> list[Row]:
-    """Measure an operation with each program that has it, and return a row for each."""
+    """Measure an operation with each program that has it; return a row for each program."""
     problem = problems.w7x(digits)
     points = points_at_distance(problem, DISTANCE * _MINOR_RADIUS, POINTS, inside=True)
     case = {"operation": operation, "digits": digits, "threads": threads}
