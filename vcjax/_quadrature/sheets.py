@@ -36,7 +36,7 @@ class Sheets:
     """How close a surface comes to itself: n entries sorted by `separation`.
 
     For each sample point p, consider the smallest ball that touches the surface at p and again at a
-    point q of the same cross-section. Its radius is rho. Each p has two entries. They differ only
+    point q of the same cross-section. Its radius is rho. Each p has two entries, which differ only
     if the ball touches the surface at several points q. Suppose that the sheets at p and q are
     parallel. Then p is at the distance 2 rho from the sheet around q. A point off the surface, with
     p as its nearest surface point, is at least rho away from this sheet. If only points on the

@@ -267,6 +267,6 @@ def _fold(rows: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=8)
 def theta_stencils(rule: Rule) -> np.ndarray:
-    """Return the first and the (last + 1) nonzero column of `patch_theta` by row, (node, 2)."""
+    """Return first and last + 1 of the nonzero columns in each row of `patch_theta`, (node, 2)."""
     read = (_field_tables(rule)["patch_theta"] != 0).any(axis=0)
     return np.stack([read.argmax(axis=1), read.shape[1] - read[:, ::-1].argmax(axis=1)], axis=1)
