@@ -1,4 +1,4 @@
-"""Make tidy tables of the measurements in a store; wrap pandas functions with precise types.
+"""Make tidy tables of the measurements in a store, and group, convert and select their values.
 
 In `measurements`, each row is one process. Repeated times of a process are summarised, for example
 as the median and the standard deviation of the steady-state samples. The names of times and sizes

@@ -217,7 +217,7 @@ def _shapes(casing) -> dict[str, tuple[int, ...]]:
 
 
 def check_constants(call: str, constants, kind: type, make: str) -> None:
-    """Raise `VcjaxError` unless `constants` are of type `kind` and contain float64 arrays.
+    """Raise `VcjaxError` unless `constants` are of type `kind` and all their arrays are float64.
 
     The error names `make`. `surface_nodes` checks that the tables belong to the rule.
     """

@@ -1,8 +1,8 @@
 """Write the differences between the programs of two measured commits, for a review.
 
 For each of the first `MAX_CASES` cases with different optimised programs, ``write_diffs`` starts a
-worker for each commit. The worker calls `described`, which compiles the case and writes an
-inventory of its program to a file.
+worker for each commit, unless the differences are already written. The worker calls `described`,
+which compiles the case and writes an inventory of its program to a file.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def write_diffs(
 
 
 def inventory(case: jaxmeter.BenchmarkCase, path: Path) -> jaxmeter.Inventory | None:
-    """Return the inventory that a worker writes to `path`; print any failure and return None."""
+    """Return the inventory that a worker writes to `path`; if there is none, print the reason."""
     path.unlink(missing_ok=True)
     describing = dataclasses.replace(
         case,

@@ -189,9 +189,9 @@ def measure_plan(
 
     Every case gets its first round. Later rounds start only within `budget_seconds`, so a slow
     machine measures fewer processes for each case. If `resume` is true, ``ok`` records in the store
-    are kept. `workers` may be shared between plans, with their preparations; only new workers use
-    `run_case`. The run stops if the process that started it has ended, because it would disturb the
-    times of the next run.
+    are kept. `workers` may be shared between plans, so that each preparation runs once. `run_case`
+    is used only if `workers` is None. If the process that started the run has ended, the run stops,
+    so that it does not disturb the times of the next run.
     """
     started = clock()
     parent = os.getppid()

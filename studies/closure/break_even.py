@@ -53,8 +53,8 @@ def cases(*, rounds: int) -> list[PlannedCase]:
 def scaled_sum(*, operation: str, variant: str, array_bytes: int) -> Case:
     """Return the case that multiplies a float32 array by a number and sums the products.
 
-    The `operation` is applied to the array before the sum. The `variant` says whether the array is
-    passed or captured. `array_bytes` is a multiple of 4.
+    The `operation` is applied to the array before the multiplication. The `variant` says whether
+    the array is passed or captured. `array_bytes` is a multiple of 4.
     """
     draw = np.random.default_rng(0).random(array_bytes // 4, np.float32)
     draw -= np.float32(0.5)

@@ -72,7 +72,7 @@ def retraced(kind: str, seed: int, injected: bool) -> Made:
 
 
 def buffered(kind: str, seed: int, injected: bool) -> Made:
-    """Return a case that sorts an array; if `injected`, it sorts a second array of the same size.
+    """Return a case that sorts an array and, if `injected`, a second array of the same size.
 
     The arrays are one to three times as large as the argument.
     """

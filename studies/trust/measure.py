@@ -54,7 +54,7 @@ FILES = {"shares": "shares.json", "measure": "pairs.jsonl", "check": "check.json
 
 
 def planned_pairs() -> list[Row]:
-    """Return the pairs to measure: the most important pairs, shuffled, then the others.
+    """Return the pairs to measure: the most important pairs, then the others, both shuffled.
 
     Each pair is two functions. In ``A/A`` pairs both functions are equal. In ``injected`` pairs the
     second loop takes longer, by a known share of the first loop's time.
@@ -74,7 +74,7 @@ def _pairs(
     effects: Iterable[float] = (0.0,),
     compiles: int = 0,
 ) -> list[Row]:
-    """Return pairs of all kinds. Each pair has a key of its own.
+    """Return one pair for each seed, effect and kind. Each pair has a unique key.
 
     `effects` are the shares by which the second function takes longer. `compiles` is the number of
     timed recompilations of each function.

@@ -159,7 +159,10 @@ def _doubtful(surface: WatchedSurface, crossed: Crossing, share: float) -> bool:
 
 
 def warn_of_outlier(call: str, name: str, spectrum: Spectrum, scale: float, rule: Rule) -> bool:
-    """Return whether X or B has an outlier, and warn of it; `scale` is the size of the data."""
+    """Warn if X or B has an outlier, and return whether it has one.
+
+    `scale` is the minor radius for X, and max |B| for B.
+    """
     outlier = spectrum.outlier(2 * 10.0**-rule.digits * scale)
     if outlier is None:
         return False

@@ -146,8 +146,9 @@ def _by_component(function: Callable, *points):
 def _rings(from_foot, interpolation, constants: OffSurfaceTables):
     """Return the values at the polar nodes, by ring. All nodes of a ring have the same radius.
 
-    Offsets and changes of the field are divided by the radius of their ring. They vanish with the
-    radius, and only the quotients have the relative accuracy that points close to the surface need.
+    Offsets and changes of the field vanish with the radius, and are divided by the radius of their
+    ring. Interpolation between rings then keeps their relative accuracy, which points close to the
+    surface need.
     `from_foot`, (t, 9, p, q), are values on the grids around the feet: offsets from the foot,
     normals, and changes of the field from its value at the foot. The result is (t, 9, ring, node).
     """
@@ -221,8 +222,8 @@ def _slope_of_flux(x, foot, from_foot, normals, alpha):
     integral of n lap(g), a smooth function (`vcjax._kernels.gradient`). The derivative of the
     integral of n x r N1(alpha r) / r^3 is 0. Both derivatives neglect integrals along the rim. The
     derivative of the sum over nodes would contain rounding errors divided by the distance from the
-    surface. The offsets of nodes from the foot and their normals are (t, 3, s, node). The length of
-    a normal is the weight of its node.
+    surface. `from_foot`, the offsets of the nodes from the foot, and `normals` are (t, 3, s, node).
+    The length of a normal is the weight of its node.
     """
     return jnp.zeros(len(x))
 

@@ -118,8 +118,8 @@ def _frames() -> list[types.FrameType]:
 
 
 def _call(frames: list[types.FrameType]) -> Call | None:
-    """Return the innermost call of a jitted function, from the local variables of JAX's frames;
-    None if no frame has these variables."""
+    """Return the innermost call of a jitted function, or None if the frames of JAX contain no such
+    call. The call is read from the local variables of a frame."""
     for number, frame in enumerate(frames):
         if owner(frame.f_code.co_filename) != "JAX":
             continue
