@@ -43,7 +43,7 @@ _TILE = 64
 
 
 class Periods(NamedTuple):
-    """The continued nodes of one field period, and the rotations that map it onto all periods.
+    """The continued nodes of one field period, and the rotations from it to all periods.
 
     The points have laboratory components. The rotations are by 0 .. nfp - 1 periods.
     """

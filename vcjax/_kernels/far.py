@@ -180,7 +180,7 @@ def _tiled_sum(
     pairs twice instead of three times.
 
     Sources are left out up to a distance from the target. The square of this distance is the fourth
-    component of `tiles` if they have one, and otherwise `punctured`. With `punctured` None, only
+    component of `tiles` if they have four, and otherwise `punctured`. With `punctured` None, only
     sources at the target are left out. `used` is the number of tiles to evaluate, as in
     `map_tiles`. Pairs are computed in `dtype`.
     """

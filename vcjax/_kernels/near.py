@@ -131,8 +131,8 @@ def split_weights(
     near weights thus add the whole kernel at these nodes.
 
     ``of_constant(rule, nodes, weights, alpha)`` returns the integrals (t, k) of the near kernel
-    over the patches. If it is given, the weight of each target is chosen such that the weights of
-    its patch add up to this integral before the grid sum is subtracted.
+    over the patches. If `of_constant` is given, the weight of each target is chosen such that the
+    weights of its patch add up to this integral before the grid sum is subtracted.
     """
     nodes = (2 * rule.reach_phi + 1) * (2 * rule.reach_theta + 1)
     count = patch.shape[0]

@@ -31,8 +31,8 @@ _PUNCTURE = 0.7
 """Distance from a point within which the far sum leaves out nodes, divided by the least node
 spacing. For gradients of many digits, `gradient_puncture` takes its place."""
 _TILE = 8
-"""Number of points whose patches are computed at once. Values of `filled_count` above this number
-are multiples of this number."""
+"""Number of points for which patches are computed at once. Values of `filled_count` above this
+number are multiples of this number."""
 _GROUPS = 5
 """Number of groups of polar nodes, sorted by radius, in the `PatchInterpolation`."""
 
@@ -164,8 +164,8 @@ def _near_parts(
 ) -> Transforms:
     """Return the near part at points (n, 3), tile by tile, and skip tiles that need no patch.
 
-    `needed`, (n,), says whether a point is so near to the surface that it needs a patch. If `used`
-    is None, a derivative in reverse mode may be taken, and the loop covers all tiles. Otherwise the
+    `needed`, (n,), is True for points so near to the surface that they need a patch. If `used` is
+    None, a derivative in reverse mode may be taken, and the loop covers all tiles. Otherwise the
     loop ends after the last tile with a point that needs a patch.
     """
     order = jnp.argsort(~needed)

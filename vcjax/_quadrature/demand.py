@@ -47,8 +47,8 @@ class Demand:
     For many digits, the near kernel of targets on the surface may have a smaller T, `wide_cutoff`,
     than `cutoff`, which determines the sizes of patches and polar rules. If a surface bends within
     a patch, the trapezoidal rule for the smooth rest of the kernel can have 100 times the error
-    that it has on a flat surface. A wider near kernel reduces this error, and patches sized for
-    `cutoff` are large enough for it.
+    that it has on a flat surface. A wider near kernel reduces this error, and fits on patches
+    sized for `cutoff`.
 
     For points off the surface, the square of the distance to the rim must be larger by the factor
     1 + `bending` beta^2. The angle beta is large if a section has few nodes; see `Rims`.
@@ -114,7 +114,7 @@ class Demand:
         return cls(epsilon, epsilon, reach, reach, cutoff, cutoff, radius, radii, lagrange)
 
     def _widened(self, digits: float, rim_digits: float) -> "Demand":
-        """Return the demand with its `wide_cutoff`, if many digits are requested.
+        """Return the demand; for many digits, its `wide_cutoff` may be smaller than `cutoff`.
 
         The near kernel must be negligible to `rim_digits` digits at the rim of a patch.
         """

@@ -21,7 +21,7 @@ by a factor of 10^0.3. The demands on a rule are:
   gradients, epsilon in this formula is 10 times smaller.
 - The Lagrange interpolation to polar nodes has 2 ceil(2 T) points. Gradients have 2 more points on
   the surface, and 12 more off the surface. The interpolation is one-sided near the rim, where the
-  near kernel is small, so that one node beyond the rim is enough.
+  near kernel is small, so that one node beyond the rim is usually enough.
 - Along phi and theta, the grid has at least 2.8 nodes for each wavelength of the highest mode of
   the field that must be resolved. The amplitudes of all modes above this mode add up to at most the
   requested error (for gradients, the error of `quadrature_digits`). The grid is finer if the

@@ -7,7 +7,7 @@ import numpy as np
 from vcjax._geometry import resample, symmetry
 
 _BATCH = 64
-"""Largest number of patches whose rims are computed together."""
+"""Largest number of patches for which rims are computed together."""
 # Largest number of sample points along phi, and number of sample points along theta.
 _SAMPLE = 20, 48
 # Number of points computed on each rim. Where a cross-section rotates fast along phi, 12 points

@@ -38,7 +38,7 @@ def check_surface_seams(call: str, X: np.ndarray, nfp: int, half_period: bool) -
     ends = np.linalg.norm(X[:, :, -1] - X[:, :, 0], axis=0).max()
     if ends <= 1e-6 * np.linalg.norm(np.diff(X, axis=2), axis=0).max():
         raise VcjaxError(
-            f"{call} got X whose last poloidal point repeats the first; drop the repeated end "
+            f"{call} got X with a last poloidal point that repeats the first; drop this end "
             "point (numpy.linspace(..., endpoint=False))."
         )
     neighbours = _neighbours(X, symmetry.POSITION_PARITY, nfp, half_period)
@@ -95,7 +95,7 @@ def _check(call, name, values, parity, nfp, half_period, limit) -> None:
 
 
 def _neighbours(values, parity, nfp: int, half_period: bool):
-    """Return the rows (3, 1, ntheta) before the first and after the last, by symmetry."""
+    """Return the rows (3, 1, ntheta) before the first row and after the last row, by symmetry."""
     period = 2 * np.pi / nfp
     if half_period:
         image = symmetry.mirror(values, parity)

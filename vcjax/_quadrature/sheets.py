@@ -33,7 +33,7 @@ _MOST_NODES = 20_000
 
 @dataclass(frozen=True)
 class Sheets:
-    """How close a surface comes to itself: n entries sorted by `separation`.
+    """Measures of how close a surface comes to itself: n entries sorted by `separation`.
 
     For each sample point p, consider the smallest ball that touches the surface at p and again at a
     point q of the same cross-section. Its radius is rho. Each p has two entries, which differ only

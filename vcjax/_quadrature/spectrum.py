@@ -82,7 +82,7 @@ def amplitudes(samples, xp: Any = np) -> tuple[Any, Any]:
     """
     n, m = samples.shape[1:]
     theta_modes = np.arange(m // 2 + 1)
-    # Of a real array, `rfft2` gives only one of the modes (k, l) and (-k, -l), unless l is 0 or
+    # For a real array, `rfft2` gives only one of the modes (k, l) and (-k, -l), unless l is 0 or
     # m / 2.
     twice = np.where((theta_modes == 0) | (2 * theta_modes == m), 1.0, 2.0)
     spectrum = xp.abs(xp.fft.rfft2(samples, axes=(1, 2))).sum(axis=0) * (twice / (n * m))

@@ -70,8 +70,8 @@ def with_enough_polar_nodes(
     """Return the rule with enough angles for the waves of B on patches, and with enough radii.
 
     The number of radii is changed only if `radii` is True, for targets on the surface. `size` is
-    that of B or of its derivatives (`Values.size`), `tolerance` the requested error in the same
-    unit. `grid` are the numbers of samples of B in a period along phi and theta.
+    the method `Values.size` for B or for its derivatives, and `tolerance` is the requested error in
+    the same unit. `grid` are the numbers of samples of B in a period along phi and theta.
     """
     cutoff = rule.cutoff
     by_angles, by_radii = _ALLOWED_ANGLES * tolerance, _ALLOWED_RADII * tolerance
