@@ -18,10 +18,10 @@ SOLVED = FOLDER / ".solved.json"
 
 
 class Unsolved(Exception):
-    """Raised by a check if an exercise is not solved.
+    """The error that a check raises if an exercise is not solved.
 
-    The message says what is still wrong. `hint` is the number of the hint that helps, counted from
-    0.
+    The message describes the remaining problem. `hint` is the number of the hint that helps,
+    counted from 0.
     """
 
     def __init__(self, message: str, hint: int = 0) -> None:

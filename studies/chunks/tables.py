@@ -35,7 +35,7 @@ ADVICE_COLUMNS = (
     *("operator", *SIZE, "ratio_to_best", "held_out_ratio_to_best", "auto_ratio_to_best"),
     *("temp_bytes", "auto_temp_bytes"),
 )
-"""Columns of the two tables; docs/chunks.md says what they mean."""
+"""Columns of the two tables, described in docs/chunks.md."""
 
 
 def study_tables(processes: Sequence[Row]) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -218,7 +218,7 @@ COUNTED = {
     "asv_found_in": "found by asv",
     "asv_false_alarms": "with false alarms of asv",
 }
-"""The columns whose non-empty values are counted, and their headings in the table."""
+"""The columns in which non-empty values are counted, and their headings in the table."""
 
 
 def rates_table(runs: Sequence[Row]) -> str:

@@ -44,7 +44,7 @@ WHERE "case" = 'suite/case-7' AND machine LIKE 'host-1-3-%' GROUP BY ALL"""
 # This script is added to the end of the page. It runs after the page's own script has drawn
 # everything, and writes the time into the title.
 OPENED = """<script>document.title = "drawn " + Math.round(performance.now())</script></body>"""
-# This code runs a command of reports, then writes its peak memory to a file. On Linux,
+# This code runs a command of reports, then writes the command's peak memory to a file. On Linux,
 # the peak that `getrusage` returns for child processes would include the memory of this process.
 COMMAND = """
 import pathlib, runpy, sys
@@ -162,7 +162,10 @@ def reports(*arguments: str | Path) -> Row:
         done = subprocess.run(command, cwd=ROOT)
         after = os.times()
         if done.returncode:
-            raise StudyError(f"python -m reports {arguments[0]} failed; see its error above")
+            raise StudyError(
+                f"python -m reports {arguments[0]} failed with exit code {done.returncode}; see "
+                "the error above"
+            )
         return {
             "seconds": round(after.elapsed - before.elapsed, 1),
             "cpu_seconds": round(sum(after[2:4]) - sum(before[2:4]), 1),  # of child processes

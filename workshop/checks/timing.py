@@ -22,7 +22,7 @@ STARTS, WORKS, COMPILES = 1.0, 7.0, 100.0
 
 
 class _Machine:
-    """A made-up clock, and a function whose calls take time on this clock."""
+    """A made-up clock, and a function with calls that take time on this clock."""
 
     def __init__(self) -> None:
         self.now, self.calls = 0.0, 0
