@@ -80,7 +80,7 @@ def errors_off_surface(shape: Shape, casing, B, points, is_inside, currents):
     """Return the errors at n points and the estimates of these errors, shape (n,) each.
 
     Errors of fields are relative to max |B|, and errors of gradients to max |grad B|. An error is
-    the norm over all components. The rule of `casing` says whether gradients are evaluated.
+    the norm over all components. Gradients are evaluated if `casing.rule.gradient` is True.
     `currents` are the currents outside and the currents inside the surface.
     """
     gradient = casing.rule.gradient
@@ -253,7 +253,7 @@ def points_off(shape: Shape, distances: Sequence[float | np.ndarray], also=()):
 
     Points near the z axis are left out: in a torus with a narrow hole, currents flow there. Each of
     `distances`, in minor radii, is a number for all points of `frame`, or an array with a number
-    for each point. `also` has further points of the surface, from `facing`.
+    for each point. `also` contains the indices of further points, from `facing`.
 
     Return the n points (n, 3), their distances from their surface points in minor radii, and
     whether each point is inside the surface.

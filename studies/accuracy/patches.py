@@ -27,7 +27,7 @@ SHARES = (0.7, 0.8, 0.9, 1.0, 1.1, 1.3)
 EDGES = (0.7, 0.85, 1.0, 1.15, 1.5)
 """Edges of the ranges of distances, as shares of the reach. Each range with points has a row."""
 _NO_CUTOFF = 1e-3
-"""A `cutoff` of a rule, so small that only points very close to the surface have patches."""
+"""A `cutoff` of a rule, so small that only points within about one node spacing have patches."""
 
 
 def without_patches(shape: Shape, field: str, digits: int, gradient: bool = False) -> Iterator[Row]:

@@ -24,8 +24,8 @@ _BENT = 0.3
 class Costs(NamedTuple):
     """Costs of the steps of a quadrature in nanoseconds, on one core of a 2023 server CPU.
 
-    Only their ratios matter. `evaluations` is the number of evaluations for each preparation of a
-    surface, for which the total cost is minimised.
+    Only their ratios matter. The total cost of one preparation of a surface and of `evaluations`
+    evaluations is minimised.
     """
 
     pair: float  # far sum, for each pair of source and target

@@ -209,9 +209,9 @@ def _metric(samples: np.ndarray, nfp: int) -> np.ndarray:
     radius = np.hypot(samples[0], samples[1])
     if samples[0].min() <= 0 or radius.min() < _NARROWEST_HOLE * radius.max():
         raise VcjaxError(
-            "choose got a surface that reaches the z axis, or nearly so; give X as points of a "
-            "torus around the z axis. The first axis of the array must be the toroidal direction, "
-            "along which phi increases."
+            "choose got a surface that reaches the z axis, or nearly so (distances from the axis: "
+            f"{radius.min():.3g} to {radius.max():.3g}); give X as points of a torus around the z "
+            "axis. The first axis of the array must be the direction in which phi increases."
         )
     angles = symmetry.grid_angles(min(2 * samples.shape[1], 20), nfp, False)
     columns = min(2 * samples.shape[2], 25)

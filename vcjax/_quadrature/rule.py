@@ -114,9 +114,9 @@ class Rule:
                 2 * self.reach_phi < self.quad_nphi and 2 * self.reach_theta < self.quad_ntheta
             ),
             # Reject values far below the values that `choose` takes for the same cut-off.
-            f"larger values for cutoff={cutoff:.3g} than some of patch_phi={self.patch_phi}, "
-            f"patch_theta={self.patch_theta}, radial_count={self.radial_count}, "
-            f"angular_count={self.angular_count}, lagrange_count={self.lagrange_count}": (
+            f"patch_phi={self.patch_phi}, patch_theta={self.patch_theta}, "
+            f"radial_count={self.radial_count}, angular_count={self.angular_count} and "
+            f"lagrange_count={self.lagrange_count} to be large enough for cutoff={cutoff:.3g}": (
                 min(self.patch_phi, self.patch_theta) >= cutoff**2 / (2 * np.pi)
                 and self.radial_count >= 2 * cutoff
                 and self.angular_count >= 4 * cutoff
