@@ -75,8 +75,8 @@ def far_sum(
     coordinates of the source.
 
     Sources are left out if the square of their distance from the target is at most `punctured`: one
-    value, or (t,) values, one for each target. None leaves out the target only. `used` is the
-    number of targets to evaluate, counted from the first; see `map_tiles`.
+    value, or (t,) values, one for each target. None leaves out only sources at the target. `used`
+    is the number of targets to evaluate, counted from the first; see `map_tiles`.
     """
     largest = min(tiles.sources, kernel.largest_block or tiles.sources)
     if tiles.dtype == "float32":

@@ -228,7 +228,7 @@ def _over_rim(rule: Rule, nodes: Float[Array, "4 t 6 node"], alpha) -> Float[Arr
     # whether this vector points inwards: they lie next to the target, where no patch folds back.
     before, after = (components(quadrant[..., 0], 1) for quadrant in (nodes[1], nodes[0]))
     side = jnp.sign(dot(cross(before[:3], after[:3]), after[3:]))[:, None]
-    # The offsets are -r, so the signs are opposite to those of the module's docstring.
+    # The offsets are -r, so the signs are opposite to the signs in the module's docstring.
     r, step = components(offsets, 1), components(steps, 1)
     factor = side * alpha**3 * near_split(alpha * jnp.sqrt(dot(r, r)))
     parts = [*_five(_product(r, step)), *(1.5 * part for part in cross(r, step))]

@@ -6,7 +6,7 @@ times as long as the product itself. Three properties of XLA's CPU compiler matt
 
 - It multiplies matrices fast if no matrix has to be transposed first.
 - It sums a large matrix slowly along either axis.
-- If two loops share values, it stores those values that are results of a root or a division.
+- If two loops share values, it stores the values that are results of a root or a division.
 
 Therefore
 

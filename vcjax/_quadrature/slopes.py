@@ -25,7 +25,7 @@ class Slopes(Values):
     """The derivatives of a field on its own grid, and their errors due to interpolation on patches.
 
     Errors and sizes have the unit of the field over the unit of the surface, but `missed` is
-    relative to `scale`. The spectrum is that of one period of the field, in co-rotating components.
+    relative to `scale`. The spectrum is from one period of the field, in co-rotating components.
     `samples` are one period of the surface, from `symmetry.surface_period`. If `half_period`, the
     grid of the field covers half a period. `off_surface` has no effect.
     """
