@@ -39,8 +39,8 @@ def external_field(
     the ways to give the casing to the jitted function. "simplified" closes over the casing, in a
     process that was started with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1. `chunk_size` and
     `target_chunk_size` are the numbers of sources and targets in a tile of the far-field sum. The
-    targets are divided over `device_count` devices, which must be all devices of the process; None
-    does not divide the targets.
+    targets are divided over `device_count` devices, which must be all devices of the process. If
+    `device_count` is None, the targets are not divided.
     """
     variants.check_variant("external_field", variant, VARIANTS)
     if device_count is None:

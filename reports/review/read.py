@@ -114,7 +114,7 @@ def read_commits(
     if one == other:
         raise ReportError(
             f"review: {base!r} and {head!r} are the same commit; name two commits, or make an A/A "
-            "test with python -m benchmarks.measuring.pair A A"
+            f"test with python -m benchmarks.measuring.pair {base} {head}"
         )
     stores = read_store(root, commit=one), read_store(root, commit=other)
     return _in_one_environment(stores, environment)

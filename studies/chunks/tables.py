@@ -79,9 +79,10 @@ def _sizes(found: Any) -> Any:
 
 
 def _chosen(ratios: Any, temp_bytes: Any) -> tuple[int, int]:
-    """Return the size with the fewest bytes of temporaries of all sizes within 3 % of the best.
+    """Return the size with the fewest temp bytes, among the sizes that are nearly the fastest.
 
-    `ratios` has the time of each size, divided by the time of "auto".
+    The time of these sizes is at most 3 % above the shortest time. `ratios` has the time of each
+    size, divided by the time of "auto". Unknown temp bytes count as the fewest.
     """
     sizes: Any = pd.DataFrame({"temp_bytes": temp_bytes, "ratio": ratios})
     good = sizes[ratios <= ratios.min() * (1 + WITHIN)]

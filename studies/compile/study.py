@@ -96,7 +96,10 @@ def _with_cpu_seconds(call: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def program_rows() -> Iterator[Row]:
-    """Yield a row of totals for each program of vcjax, then a row for each of its slowest lines."""
+    """Yield the rows of one program after the other.
+
+    The rows of a program are a row of totals, then a row for each of the program's slowest lines.
+    """
     for name, make in PROGRAMS.items():
         found = jaxmeter.compile_profile(make())
         whole = {

@@ -116,7 +116,9 @@ def measure(commit: str, names: list[str], folder: Path, options: argparse.Names
         command += ["--rounds", "1", "--cases", exact_case(names[0])]
     command += ["--inject", *names]
     if subprocess.call([sys.executable, "-m", *command], cwd=ROOT) != 0:
-        raise StudyError(f"the pair in {folder} could not be measured; see the error above")
+        raise StudyError(
+            f"the pair in {folder} could not be measured; see the error above, and rerun to resume"
+        )
 
 
 def judge(pair: Path, folder: Path) -> None:

@@ -56,8 +56,9 @@ FILES = {"shares": "shares.json", "measure": "pairs.jsonl", "check": "check.json
 def planned_pairs() -> list[Row]:
     """Return the pairs to measure: the most important pairs, then the others, both shuffled.
 
-    Each pair is two functions. In ``A/A`` pairs both functions are equal. In ``injected`` pairs the
-    second loop takes longer, by a known share of the first loop's time.
+    Each pair is two functions. In ``A/A`` pairs both functions are equal. In ``injected`` pairs
+    both functions are loops, and the second loop takes longer by a known share of the first loop's
+    time.
     """
     both = _pairs(EQUAL, "plain", range(20), compiles=2) + _pairs(EQUAL, "loop", range(10))
     both += _pairs("injected", "loop", range(15), [0.10])

@@ -115,7 +115,7 @@ class Kernels:
         return Origin(source, instruction.scope, primitive)
 
     def described(self, kernel: str, seconds: Mapping[tuple[Stage, str], float]) -> CompiledKernel:
-        """Return a kernel with its seconds, its instructions and its main line."""
+        """Return the times of a kernel, its numbers of instructions, and its main origin."""
         inside = self.inside(kernel)
         shares = self.shares(kernel)
         main = max(shares, key=shares.__getitem__, default=_UNKNOWN)

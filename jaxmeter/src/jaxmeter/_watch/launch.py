@@ -1,4 +1,8 @@
-"""Run a program so that each Python process of the program records its compiles."""
+"""Run a program so that the program's Python processes record their compiles.
+
+A process records nothing if PYTHONPATH does not reach it, or if it ignores PYTHONPATH
+(``python -I``); see ``start/sitecustomize.py``.
+"""
 
 from __future__ import annotations
 

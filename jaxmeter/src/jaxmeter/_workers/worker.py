@@ -64,7 +64,10 @@ def _sender(file: Path) -> Callable[[PlainData], None]:
 
 
 def _leave() -> None:
-    """Flush the output and end the process, even if threads of the target are still running."""
+    """Flush the output, and end the process even if threads of the target are still running.
+
+    If the flush takes longer than `_FLUSHING_SECONDS`, the rest of the output is lost.
+    """
 
     def flush() -> None:
         with contextlib.suppress(BaseException):
