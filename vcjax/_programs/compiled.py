@@ -48,6 +48,9 @@ def _options(**values: Any) -> dict[str, Any]:
         values.pop("xla_cpu_use_fusion_emitters", None)
     if has_avx512():
         values["xla_cpu_prefer_vector_width"] = 512
+    # Without this option, some products with a sum have wrong numbers (docs/accuracy.md).
+    if jax.__version_info__ == (0, 10, 2):
+        values["xla_cpu_experimental_ynn_fusion_type"] = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
     return {name: value for name, value in values.items() if name not in _FLAGS}
 
 
