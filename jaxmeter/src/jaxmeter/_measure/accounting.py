@@ -42,8 +42,8 @@ def rss_bytes() -> int | None:
 def peak_rss_bytes() -> int:
     """Return the peak resident set size of this process in bytes, since the last successful call of
     `reset_peak_rss`, or else since the start of the process."""
-    # On Linux, exec does not reset ru_maxrss: a child of a large process would begin with the
-    # parent's peak.
+    # VmHWM comes first. On Linux, exec does not reset ru_maxrss: a child of a large process would
+    # begin with the parent's peak.
     peak = _status_bytes("VmHWM")
     if peak is not None:
         return peak

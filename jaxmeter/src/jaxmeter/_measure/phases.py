@@ -1,7 +1,7 @@
 """Time each phase separately: trace, lower, compile, first call, steady state.
 
-The first call is not a steady-state run: JAX sets up the fast path for later calls. For a fast
-function, the first call may take tens of times as long as later calls.
+In the first call, JAX sets up the fast path for later calls, so this call is not a steady-state
+run. For a fast function, the first call may take tens of times as long as later calls.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Measure each quantity of a function when it is first used, and explain its value.
+"""Measure the quantities of a function when they are first used, and explain their values.
 
 The pytest fixture ``jaxmeter`` returns a `Metered`. The class itself does not need pytest.
 """
@@ -64,7 +64,7 @@ class Metered:
     def audit(self) -> Audit:
         """The audit of the captured arrays."""
         if self._counter is None:
-            with listening(Events()) as events:  # otherwise the audit's trace is not counted
+            with listening(Events()) as events:  # count the trace; `audit` does not
                 self._jitted.trace(*self._case.args, **self._case.kwargs)
             self._hear(events)
         return audit(self._case)

@@ -34,8 +34,8 @@ class CompileRow:
     """The user's line, such as ``/path/file.py:12``; empty if the line is not known. For code of an
     installed package, this is the user's line that calls the package."""
     kernel: str = ""
-    """The name of the kernel: the name of an instruction in the optimised HLO, for a small loop
-    with the suffix ``_computation``. Empty if the seconds do not belong to one kernel."""
+    """The name of the kernel, which is the name of an instruction in the optimised HLO. For a small
+    loop, the suffix ``_computation`` is added. Empty if the seconds do not belong to one kernel."""
     scope: str = ""
     """The named scopes, such as ``layer/attention``."""
     primitive: str = ""

@@ -55,7 +55,7 @@ class FrozenDict(dict):
 
 
 def freeze_mappings(instance: Any) -> None:
-    """Replace each dictionary field of a dataclass instance by a `FrozenDict` copy."""
+    """Replace each mapping in the fields of a dataclass instance by a `FrozenDict` copy."""
     for name, value in list(vars(instance).items()):
         if isinstance(value, Mapping) and not isinstance(value, FrozenDict):
             object.__setattr__(instance, name, FrozenDict(value))
@@ -80,8 +80,8 @@ def checked(call: str, name: str, value: Any, kind: Any) -> Any:
     """Return a value, converted to the type ``kind``, or raise a JaxmeterError.
 
     ``kind`` can contain limits of the value, given as `msgspec.Meta`. Error messages begin with
-    ``call``, the function, class or file that got the value, and contain ``name``, the name of the
-    value, the value itself and the expected type.
+    ``call``, which names the function, class or file that got the value. The messages also contain
+    ``name`` (the name of the value), the value itself and the expected type.
     """
     try:
         return msgspec.convert(value, kind)

@@ -71,8 +71,8 @@ class RunCompile:
     causes: tuple[Difference, ...]
     """The differences between this call and the nearest earlier call."""
     after_clearing: str
-    """The line that called `jax.clear_caches` after the function was last compiled; empty if this
-    call is not the reason for the compile."""
+    """The line that called `jax.clear_caches` after the function was last compiled; empty if
+    cleared caches are not the reason for the compile."""
     stack: tuple[Line, ...]
     """The lines that led to the compile, the innermost first. If a library called JAX, the first
     line is a line of this library. The other lines are the program's own lines, at most 40. If the
@@ -193,7 +193,7 @@ class WatchedRun(Result):
     """The compile profiles of the slowest functions, if profiles were requested. The functions are
     compiled once more when their process ends."""
     busy_seconds: float
-    """The time in which at least one thread of one process traced, lowered or compiled."""
+    """The time in which at least one thread of any process traced, lowered or compiled."""
 
     @property
     def compiling_seconds(self) -> float:

@@ -41,7 +41,7 @@ class Line:
 
     Attributes
     ----------
-    plane, name : the device, and the thread or stream.
+    plane, name : the device or host, and the thread or stream.
     names : (n,) name of each event, as a position in `Trace.names`.
     starts, durations : (n,) start and duration of each event, seconds.
     ops : (n,) positions in `Trace.ops`; -1 for events that are not operations of a program.
@@ -89,7 +89,7 @@ class Trace:
 
     @property
     def span_seconds(self) -> float:
-        """The time from the start of the first event to the end of the last event, seconds."""
+        """The seconds from the start of the first event to the end of the last event."""
         first = min((line.starts.min() for line in self.lines), default=0.0)
         last = max(((line.starts + line.durations).max() for line in self.lines), default=0.0)
         return float(last - first)

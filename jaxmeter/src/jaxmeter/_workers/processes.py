@@ -2,7 +2,7 @@
 
 The worker reads its task from a file in a temporary folder, and writes its answers to another file
 in this folder. Nothing that the function prints or writes to open files is mistaken for an answer.
-A function can find the folder in the command line of its process, and write a false answer. No
+But a function can find the folder in the command line of its process, and write a false answer. No
 measurement in the same process can prevent this.
 """
 
@@ -96,9 +96,9 @@ def in_worker(
     """
     if _is_worker:
         raise JaxmeterError(
-            "jaxmeter: got a call that starts a worker process from inside a worker process, which "
-            "imports the file of the measured function; put this call below `if __name__ == "
-            '"__main__":`, or in another file'
+            "jaxmeter: got a call that starts a worker process from inside a worker process; a "
+            "worker process imports the file of the measured function, so put this call below `if "
+            '__name__ == "__main__":`, or in another file'
         )
     with temporary_folder() as folder:
         write_file(folder / TASK, task.to_json())

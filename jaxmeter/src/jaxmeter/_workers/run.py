@@ -57,8 +57,8 @@ def run_case(case: BenchmarkCase) -> Record:
 
 def with_ending(record: Record, ended: EndedWorker, timeout_seconds: float) -> Record:
     """Return the record with the facts that only the parent process has: the duration of the
-    worker, and the number of XLA's warnings of slow constant folding. After a failure, also note
-    how the worker ended, and the worker's output."""
+    worker, and the number of XLA's warnings of slow constant folding. After a failure, also add the
+    worker's output and, if the answer is unfinished, how the worker ended."""
     alarms = ended.folding_alarms_count
     constants = dataclasses.replace(record.constants, folding_alarms_count=alarms)
     record = dataclasses.replace(record, constants=constants, wall_seconds=ended.seconds)

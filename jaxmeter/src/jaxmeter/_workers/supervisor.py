@@ -84,7 +84,7 @@ def _end_children(child: int) -> None:
 
 def _exit_as(code: int) -> None:
     if code < 0:
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the child wrote its own core file
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # write no second core file
         with contextlib.suppress(OSError, ValueError):  # SIGKILL has no handler
             signal.signal(-code, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
