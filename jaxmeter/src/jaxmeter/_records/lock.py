@@ -171,9 +171,9 @@ def write_lock(file: Path, name: str, section: Section) -> None:
     """Write a section of a lock file and keep the other sections."""
     sections = read_lock(file) | {name: section}
     blocks = [_HEADING]
-    for section_name, functions in sorted(sections.items()):
+    for heading, functions in sorted(sections.items()):
         for function, quantities in sorted(functions.items()):
-            blocks.append("\n".join(lock_lines(section_name, function, quantities)))
+            blocks.append("\n".join(lock_lines(heading, function, quantities)))
     write_file(file, "\n\n".join(blocks) + "\n")
 
 

@@ -180,9 +180,7 @@ class _Output(threading.Thread):
 
 
 def _environment(over: Mapping[str, str]) -> dict[str, str]:
-    env = dict(os.environ)
-    env["JAX_ENABLE_COMPILATION_CACHE"] = "false"
-    env.update(over)
+    env = {**os.environ, "JAX_ENABLE_COMPILATION_CACHE": "false", **over}
     home = str(Path(jaxmeter.__file__).resolve().parent.parent)
     installed = {sysconfig.get_path("purelib"), site.getusersitepackages()}
     if home not in {str(Path(folder).resolve()) for folder in installed}:
