@@ -32,9 +32,8 @@ def register(shell: Any) -> None:
         this expression. If the expression is a call such as step(x), step is audited or measured
         with the argument x. Any other expression is treated as a function without arguments.
 
-        measure works in a fresh process. This process imports the modules that the cell uses. The
-        process also gets copies of the functions, classes and values of the notebook that the cell
-        uses, if they can be copied.
+        measure works in a fresh process, which imports the modules that the cell uses. Functions,
+        classes and values that the cell uses are copied from the notebook, if this is possible.
 
         watch runs the cell and lists the functions that JAX traced or compiled.
         """

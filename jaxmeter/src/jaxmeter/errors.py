@@ -1,7 +1,7 @@
 """Define the exceptions of jaxmeter.
 
-If a measured function raises an exception in a worker process, the record of the function stores
-the class name, message and traceback of the exception.
+If a measured function raises an exception in a worker process, the record stores the class name,
+message and traceback of the exception.
 """
 
 from __future__ import annotations

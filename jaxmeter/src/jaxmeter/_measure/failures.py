@@ -104,8 +104,8 @@ def is_for_filter_jit(value: Any) -> bool:
 def _first_frame(
     traceback: TracebackType | None, *, in_packages: bool = False
 ) -> TracebackType | None:
-    """Return the part of a traceback that begins with the first frame of the user's code, or of an
-    installed package if ``in_packages`` is true; None if there is no such frame."""
+    """Return the part of a traceback that begins with the first frame of the user's code; None if
+    there is no such frame. If ``in_packages`` is true, frames of installed packages also count."""
     wanted = ("package", "user") if in_packages else ("user",)
     while traceback is not None:
         if owner(traceback.tb_frame.f_code.co_filename) in wanted:

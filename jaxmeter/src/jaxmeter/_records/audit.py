@@ -9,8 +9,8 @@ from jaxmeter._records.plain_data import Result
 from jaxmeter._records.record import ConstantArray
 
 DEFAULT_THRESHOLD_BYTES = 1_000_000
-"""A variable is fine to embed if all occurrences of its arrays in a program have at most this many
-bytes in total.
+"""A variable is fine to embed if its arrays add at most this many bytes to a program. Each
+occurrence of an array counts.
 
 Tables, masks and quadrature rules are usually smaller. The time and memory that embedding costs are
 proportional to the size, because lowering and compiling copy each constant several times. The
@@ -59,8 +59,8 @@ class AuditedArray(ConstantArray):
     argument. Empty if the variable is not known."""
     uses: tuple[Use, ...]
     embedded_count: int
-    """How often the array is a constant of the program; 0 if its elements are all equal, if no
-    result depends on the array, or if JAX passes it as a hidden argument."""
+    """How often the array is a constant of the program. 0 if all elements of the array are equal,
+    if no result depends on the array, or if JAX passes the array as a hidden argument."""
     hidden_count: int
     """How often JAX passes the array as a hidden argument; above 0 only if
     JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS is set."""

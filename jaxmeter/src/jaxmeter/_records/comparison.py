@@ -31,8 +31,8 @@ class Criteria:
     The number of left-out ratios is rounded down. With a share of 0.125 and eight ratios, the mean
     leaves out the smallest and the largest ratio."""
     tolerance: Annotated[float, Meta(ge=0, le=1e9)] = 0.0
-    """The largest difference between two answers that are still called the same, as a share of the
-    largest absolute value in the first answer. 0 requires equal bits."""
+    """The largest difference between two answers that are still called the same. The difference is
+    a share of the largest absolute value in the first answer. 0 requires equal bits."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -137,8 +137,8 @@ class Answers:
     """
 
     a_fingerprint: str
-    """SHA-256 of all arrays and numbers in the first answer, with their dtypes, shapes and places,
-    and of the types of the containers around them."""
+    """SHA-256 of all arrays and numbers in the first answer. The hash includes dtypes, shapes,
+    places and the types of the containers."""
     b_fingerprint: str
     max_difference: float | None
     """The largest absolute difference over all numbers that are finite in both answers; None if the

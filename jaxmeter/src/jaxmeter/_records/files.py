@@ -173,8 +173,8 @@ def temporary_folder(prefix: str = "jaxmeter-") -> Iterator[Path]:
     """Make a temporary folder for a ``with`` block, and remove folders that killed processes left.
 
     A process holds a lock on its folder. The system releases the lock when the process ends, even
-    if the process is killed. Folders of this user with the same prefix are removed if no process
-    holds a lock on them and they have not changed for a minute.
+    if the process is killed. Other folders of this user with the same prefix are removed if they
+    are not locked and have not changed for a minute.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """Read and write the lock file, and compare its quantities with quantities measured now.
 
-The lock file is a TOML file with a table for each function in each section, such as
-``["jax 0.10.2, cpu"."model:step"]``, and a line for each quantity. Tables and lines are sorted, so
-that a change gives a small diff.
+The lock file is a TOML file. Each function in each section has a table, such as
+``["jax 0.10.2, cpu"."model:step"]``. Each quantity has a line. Tables and lines are sorted, so that
+a change gives a small diff.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Define immutable plain data that is written to strict JSON and read back without any change.
+"""Define immutable plain data that are written to strict JSON and read back without any change.
 
 JSON has no NaN and no infinities. Python's own ``json`` writes these numbers as bare words, which
 few other readers accept. This module writes the strings ``"NaN"``, ``"Infinity"`` and
@@ -64,8 +64,8 @@ def freeze_mappings(instance: Any) -> None:
 def check_fields(instance: Any) -> None:
     """Check the fields of a dataclass instance against their annotations; freeze dictionaries.
 
-    Call this function in ``__post_init__``. If an annotation requires it, a list becomes a tuple,
-    or a whole number becomes a float. See `checked` for limits and errors.
+    Call this function in ``__post_init__``. A list becomes a tuple, and a whole number becomes a
+    float, if the annotation requires this. See `checked` for limits and errors.
     """
     freeze_mappings(instance)
     cls = type(instance)

@@ -126,8 +126,8 @@ class Memory:
     """The memory of a program in bytes.
 
     The first five fields are the compiler's plan. The other sizes are measured: the memory of the
-    process and of the device. On systems that cannot reset the peak of a process, such as macOS,
-    the peaks of the resident set size begin at the start of the process, not at the baseline.
+    process and of the device. Some systems, such as macOS, cannot reset the peak of a process. On
+    these systems, the peaks of the resident set size count from the start of the process.
     """
 
     argument_bytes: int | None = None

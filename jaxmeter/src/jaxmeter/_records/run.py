@@ -92,7 +92,8 @@ class RunCompile:
     captured_count: int | None
     captured: tuple[RunCapture, ...]
     """The largest captured arrays, at most five. They are listed only if all captured arrays
-    together have 1 MB or more, and only in the function's first compile with this total size."""
+    together have 1 MB or more. Later compiles of the function with the same total size do not list
+    them again."""
 
     @property
     def is_jax(self) -> bool:

@@ -167,7 +167,7 @@ def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) ->
 
 @checking_types
 def trace_file(place: Path) -> Path:
-    """Return a trace file: `place` if it is a file, otherwise the newest trace in this folder.
+    """Return a trace file: `place` itself, or the newest trace file in the folder `place`.
 
     A trace of several hosts has a file for each host; only one of these files is returned.
 

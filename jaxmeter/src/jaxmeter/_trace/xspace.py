@@ -1,8 +1,8 @@
 """Check that a trace file is complete, and read the HLO of its programs.
 
 `jax.profiler.ProfileData` returns only events. The HLO is not stored in events, but in the event
-metadata of the plane ``/host:metadata``. In older versions of JAX, `ProfileData` reads a part of a
-truncated file without an error, and aborts the process if the file is not a trace.
+metadata of the plane ``/host:metadata``. Older versions of JAX read a part of a truncated file
+without an error. They abort the process if the file is not a trace.
 
 The layout of a trace file is defined in tsl's ``xplane.proto``. A file contains one space. A space
 has planes (field 1). A plane has a name (field 2), lines (field 3) and event metadata (field 4).

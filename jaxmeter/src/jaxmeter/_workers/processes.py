@@ -90,7 +90,7 @@ def in_worker(
     ------
     JaxmeterError
         If this process is itself a worker. Workers import the file of the function that they
-        measure, so a call at the top level of this file would start workers without end.
+        measure. A call at the top level of this file would therefore start workers without end.
     FileError
         If no temporary folder can be made, or the task cannot be written into it.
     """
