@@ -82,7 +82,7 @@ class KnownJit:
         except _Left as left:
             return left.args[0]
         raise JaxmeterError(
-            f"jaxmeter got {self.__name__}, a function jitted by {type(self.owner).__module__}, "
+            f"jaxmeter: got {self.__name__}, a function jitted by {type(self.owner).__module__}, "
             "but a call of this function did not reach jax.jit; give jaxmeter the function without "
             "this jit"
         )

@@ -58,8 +58,8 @@ def measure(
 ) -> Record:
     """Measure a function in this process.
 
-    Tracing and compiling are cold only if nothing that the function uses was traced or compiled
-    before. Use `jaxmeter.run_case` to measure in a fresh process. If a function that is already
+    The caches of JAX are cold only if nothing that the function uses was traced or compiled before.
+    Use `jaxmeter.run_case` to measure in a fresh process. If a function that is already
     jitted was compiled before for these arguments, ``compiles_count`` in the record is 0.
 
     Parameters

@@ -58,7 +58,8 @@ def fresh_arguments(
 
     If the program donates any argument, the returned function copies all JAX arrays in the
     arguments, because a call deletes donated arrays. ``bound`` are the positional arguments that a
-    partial or a method adds before ``args``; the program must not donate their arrays.
+    partial or a method adds before ``args``. If the program donates an array in ``bound``, raise a
+    `JaxmeterError`.
     """
     leaves = jax.tree.leaves(lowered.args_info, is_leaf=lambda x: hasattr(x, "donated"))
     donated = [getattr(leaf, "donated", False) for leaf in leaves]

@@ -23,7 +23,7 @@ class CompileRow:
 
     stage: Stage
     seconds: float
-    """Elapsed seconds. If several threads compile at once, the time is shared among them."""
+    """Elapsed seconds. If several threads compile at once, the time is divided among them."""
     basis: Basis
     """How the seconds were found. ``measured``: this kernel or line was measured. The time of a
     kernel with several lines is divided in proportion to their instructions. ``by ...``: only the

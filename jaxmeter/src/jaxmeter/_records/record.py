@@ -20,7 +20,7 @@ SCHEMA = 2
 type or name."""
 
 PHASES = ("trace_seconds", "lower_seconds", "compile_seconds")
-"""The phases of a compile. Each further compile repeats these phases."""
+"""The fields with the times of a compile. Each further compile repeats these phases."""
 Scalar = str | int | float | bool | None
 Status = Literal["ok", "failed", "timeout", "rejected", "skipped"]
 
@@ -153,7 +153,8 @@ class Memory:
     def peak_above_start_bytes(self) -> int | None:
         """The peak of the resident set size minus the baseline; None if either is unknown.
 
-        The system counts the peak less exactly than the baseline. The result is at least 0.
+        The system counts the peak less exactly than the baseline, so a negative difference becomes
+        0.
         """
         if self.peak_rss_bytes is None or self.baseline_rss_bytes is None:
             return None

@@ -83,7 +83,7 @@ class RunCompile:
     cache: CacheOutcome
     """How the persistent cache handled the compile; empty if nothing was compiled."""
     cache_reason: str
-    """Why the cache was off, or why the program was not written to it."""
+    """Why the cache was off, or why the program was not written to the cache; otherwise empty."""
     cache_key: str
     cache_key_parts: dict[str, str]
     """A hash of each part of the key; recorded only by `jaxmeter cache`."""
