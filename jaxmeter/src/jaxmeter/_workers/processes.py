@@ -134,8 +134,9 @@ def in_worker(
 def _exit_code(process: subprocess.Popen, output: _Output, timeout_seconds: float) -> int | None:
     """Wait for a process; return its exit code, or None if the time limit expired.
 
-    Wait for the end of the output first, because `Popen.wait` polls. Also check the process itself,
-    because a child of the worker may keep the pipe open after the worker has ended.
+    Wait for the end of the output first, because `Popen.wait` polls and may return later. Also
+    check the process itself, because a child of the worker may keep the pipe open after the worker
+    has ended.
     """
     until = time.monotonic() + timeout_seconds
     while output.is_alive() and process.poll() is None and time.monotonic() < until:
