@@ -1,8 +1,8 @@
 """Measure JAX functions: phases, captured constants, retraces, programs and memory.
 
-Importing this package imports only the module ``version`` of the package, and not JAX. A public
-name is imported when the name is first used. A program under ``jaxmeter watch`` therefore starts
-quickly, and records can be read in a process without JAX.
+Importing this package imports only its module ``version``, and not JAX. The module of a public name
+is imported when the name is first used. Therefore a program under ``jaxmeter watch`` starts
+quickly, and a process without JAX can read records.
 """
 
 # ruff: noqa: I001  (grouped by idea)
@@ -12,7 +12,7 @@ from typing import Any as _Any
 
 from jaxmeter.version import VERSION as __version__  # noqa: F401
 
-if _IS_CHECKED:  # the public names: `_modules` reads these lines
+if _IS_CHECKED:  # `_modules` reads the public names from these lines
     # Cases, measurements in fresh processes, and comparisons.
     from jaxmeter._compare.compare import compare as compare
     from jaxmeter._compare.compare import compare_processes as compare_processes
@@ -118,7 +118,7 @@ if _IS_CHECKED:  # the public names: `_modules` reads these lines
     from jaxmeter._measure.targets import is_target as is_target
     from jaxmeter._measure.targets import resolve as resolve
 
-    # Functions that need JAX.
+    # Functions from modules that import JAX.
     from jaxmeter._capture.audit import audit as audit
     from jaxmeter._capture.calibration import calibrate as calibrate
     from jaxmeter._capture.hoist import hoist as hoist
@@ -147,7 +147,7 @@ def load_ipython_extension(shell: _Any) -> None:
 
 
 def _modules() -> dict[str, str]:
-    """Return a dictionary from each name in the list above to the module that defines the name."""
+    """Return a dictionary from each public name above to the name of its module."""
     import inspect
     import re
     import sys

@@ -17,8 +17,8 @@ from jaxmeter._render.terminal import leaving_reader
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command that the first argument names, and return the exit code.
 
-    If the first argument is an option or a target, such as ``file.py:function``, run the command
-    that measures a target. ``--help`` lists the exit codes.
+    Without arguments, or if the first argument is an option or a target such as
+    ``file.py:function``, run the command that measures a target. ``--help`` lists the exit codes.
     """
     given = sys.argv[1:] if argv is None else argv
     command, rest = MEASURE, given

@@ -32,9 +32,10 @@ def register(shell: Any) -> None:
         this expression. If the expression is a call such as step(x), step is audited or measured
         with the argument x. Any other expression is treated as a function without arguments.
 
-        measure works in a fresh process. The process receives the modules, functions, classes and
-        values of the notebook that the cell uses, if they can be copied. watch runs the cell and
-        lists the functions that JAX traced or compiled.
+        measure works in a fresh process, which imports the modules that the cell uses. Functions,
+        classes and values that the cell uses are copied from the notebook, if this is possible.
+
+        watch runs the cell and lists the functions that JAX traced or compiled.
         """
         answer = answers.get(line.strip())
         if answer is None:
@@ -69,13 +70,14 @@ def _measure(shell: Any, source: str) -> jaxmeter.Record:
 
 
 def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str = "") -> None:
-    """Write a module that defines the notebook's names that a cell uses, and ends with ``text``.
+    """Write the module ``file``: first definitions of the names that a cell uses, then ``text``.
 
-    JAX's option for 64-bit numbers is set as in the notebook. A function or class of the notebook
-    is left out if its source is not known, or if the source defines another name, as for
-    ``fast = jax.jit(step)``. Any other value is left out if it cannot be pickled, or if its pickle
-    needs a class or function of the notebook. If the module needs a name that was left out, it
-    raises a NameError.
+    ``tree`` is the syntax tree of the cell, and ``names`` contains the variables of the notebook.
+    The module sets JAX's option for 64-bit numbers as in the notebook. A function or class of the
+    notebook is left out unless its source is a ``def`` or ``class`` statement with the same name.
+    For example, ``fast = jax.jit(step)`` is left out. Any other value is left out if it cannot be
+    pickled, or if its pickle needs a class or function of the notebook. The module raises a
+    NameError if it uses a name that was left out.
     """
     sources: list[str] = []
     values: dict[str, Any] = {}
@@ -91,7 +93,7 @@ def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str 
             if isinstance(found, types.ModuleType):
                 sources.append(f"import {found.__name__} as {name}")
             elif getattr(found, "__module__", None) == "__main__":
-                with contextlib.suppress(OSError, TypeError, SyntaxError):  # no source is known
+                with contextlib.suppress(OSError, TypeError, SyntaxError):  # no whole source
                     definition = ast.parse(inspect.getsource(found))
                     if getattr(definition.body[0], "name", None) == name:
                         collect(definition)
@@ -116,7 +118,7 @@ def _watch(shell: Any, source: str) -> jaxmeter.Watched:
     with jaxmeter.watch() as watched:
         try:
             _run(shell, source, ast.parse(source).body)
-        except BaseException:  # also for an interrupt
+        except BaseException:  # also after an interrupt
             shell.displayhook(watched.report)
             raise
     return watched.report

@@ -1,7 +1,7 @@
 """Define the exceptions of jaxmeter.
 
-If a measured function raises an exception in a worker process, the record of the function stores
-the exception.
+If a measured function raises an exception in a worker process, the record stores the class name,
+message and traceback of the exception.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ class JaxmeterError(ValueError):
 
 
 class RecordError(JaxmeterError):
-    """Raised if a string cannot be read as a record or as other data of jaxmeter, or if such data
-    cannot be written as JSON.
+    """Raised if a record or another object of jaxmeter cannot be read from JSON or written as JSON.
 
-    For example, the string is truncated, was written by another program, or has a schema that this
+    For example, the JSON is truncated, was written by another program, or has a schema that this
     version of jaxmeter does not read.
     """
 
@@ -30,8 +29,8 @@ class RetraceError(JaxmeterError):
     """Raised if a call with the same arguments traces or compiles a function again."""
 
     record: Any = None
-    """The record of everything that `jaxmeter.measure` measured before this call; None if another
-    function raised the error."""
+    """The record of everything that `jaxmeter.measure` measured before it raised this error; None
+    if another function raised the error."""
 
 
 class FileError(JaxmeterError):

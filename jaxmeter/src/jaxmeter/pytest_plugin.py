@@ -75,7 +75,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Run a test. If the test passes and has the mark ``jaxmeter_lock``, use the lock file."""
+    """Run a test. If the test passes and has the mark ``jaxmeter_lock``, compare its quantities
+    with the lock file, or write them to the file."""
     result = yield
     if item.get_closest_marker(_LOCK_MARK) is not None:
         try:
@@ -91,7 +92,9 @@ def _compare_or_write(item: pytest.Item) -> str:
     """Compare the quantities of a test with the lock file, or write them to the file.
 
     Return a message if quantities differ or the test measured no function; otherwise return an
-    empty string. An entry of the lock file is named after the test and the function, such as
+    empty string. If the lock file lacks the section, nothing is compared.
+
+    An entry of the lock file is named after the test and the function, such as
     ``tests/test_step.py::test_step step``.
     """
     test, root = item.nodeid, item.config.rootpath
@@ -153,7 +156,7 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
 
 @pytest.fixture
 def jaxmeter(request: pytest.FixtureRequest) -> Callable[..., Metered]:
-    """Measure a function and return its quantities.
+    """Measure functions: ``jaxmeter(step, x)`` returns an object with the quantities of ``step``.
 
     Examples of quantities are ``jaxmeter(step, x).captured_bytes``, ``.traces`` and
     ``.temp_bytes``.
@@ -162,7 +165,7 @@ def jaxmeter(request: pytest.FixtureRequest) -> Callable[..., Metered]:
     of pyproject.toml or by the mark ``jaxmeter_budget``.
     """
     budget = budget_for(request.node.nodeid, request.config.stash[_BUDGETS])
-    # The mark of the test itself comes last, so it overrides the marks of its class and module.
+    # The mark of the test itself comes last, so it overrides the marks of the class and the module.
     for mark in reversed(list(request.node.iter_markers(_MARK))):
         budget |= checked_budget(f"@pytest.mark.{_MARK}", mark.kwargs, Limit | None)
 

@@ -107,7 +107,7 @@ def test_a_truncated_file_is_refused_and_not_changed(keep, trace, tmp_path):
     whole = trace.path.read_bytes()
     path = tmp_path / "host.xplane.pb"
     path.write_bytes(whole[: int(keep * len(whole))])
-    with pytest.raises(JaxmeterError, match=r"truncated|is empty"):
+    with pytest.raises(JaxmeterError, match="truncated"):
         jt.read_trace(path)
     assert path.stat().st_size == int(keep * len(whole))
 

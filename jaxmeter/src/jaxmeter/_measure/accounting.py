@@ -28,7 +28,7 @@ def _devices_count(compiled: jax.stages.Compiled) -> int | None:
     """Return the number of devices that a program runs on; None if the number is unknown."""
     try:
         shardings = jax.tree.leaves((compiled.input_shardings, compiled.output_shardings))
-    except Exception:  # a program that was loaded may have no shardings
+    except Exception:  # a program loaded from a file may have no shardings
         return None
     return max((len(sharding.device_set) for sharding in shardings), default=None)
 
@@ -40,10 +40,10 @@ def rss_bytes() -> int | None:
 
 
 def peak_rss_bytes() -> int:
-    """Return the peak resident set size of this process in bytes, since the last successful call of
-    `reset_peak_rss`, or else since the start of the process."""
-    # On Linux, exec does not reset ru_maxrss: a child of a large process would begin with the
-    # parent's peak.
+    """Return the peak resident set size of this process in bytes. The peak counts from the last
+    successful call of `reset_peak_rss`, or else from the start of the process."""
+    # VmHWM comes first. On Linux, exec does not reset ru_maxrss: a child of a large process would
+    # begin with the parent's peak.
     peak = _status_bytes("VmHWM")
     if peak is not None:
         return peak

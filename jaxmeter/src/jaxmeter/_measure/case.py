@@ -32,7 +32,8 @@ class Case:
         The function to measure. A plain function is passed to `jax.jit`. A function that is already
         jitted is used unchanged, and the runs of its Python body cannot be counted.
     args, kwargs : tuple, mapping
-        The arguments of ``fn``. Measurements copy donated arguments before each call.
+        The arguments of ``fn``. If the program donates an argument, measurements copy all arrays in
+        the arguments before each call.
     jit_options : mapping
         Keyword arguments for `jax.jit`: ``static_argnames``, ``donate_argnums``, ...
     check : callable, optional

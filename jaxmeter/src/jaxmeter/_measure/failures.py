@@ -19,7 +19,7 @@ from jaxmeter.errors import JaxmeterError
 P = ParamSpec("P")
 T = TypeVar("T")
 _CALLS_WITH_A_CASE = ("tables.dump_program", "tables.hlo_of")
-"""The functions that take the arguments of the user's function only inside a `Case`."""
+"""The functions of jaxmeter that take the arguments of the user's function only inside a `Case`."""
 
 
 def beginning_in_users_code(public: Callable[P, T]) -> Callable[P, T]:
@@ -49,11 +49,12 @@ def raise_from_call(
     *,
     where: str = "",
 ) -> NoReturn:
-    """Raise a clear `JaxmeterError` for a failed call of the user's function if its cause is known,
-    or else ``error`` with a note that names ``call``, the jaxmeter function that made the call.
+    """Raise an error for a call of the user's function ``fn`` that failed with ``error``.
 
-    If ``error`` is about a tracer, another note says what to try. ``where`` says which of several
-    calls failed, such as `` in call 2``.
+    If the cause is known, raise a `JaxmeterError`. Otherwise, raise ``error`` with a note that
+    names ``call``, the jaxmeter function that called ``fn``. If ``error`` is about a tracer,
+    another note says what to try. ``where`` says which of several calls failed, such as
+    `` in call 2``.
     """
     if isinstance(fn, jax.stages.Compiled):
         raise JaxmeterError(
@@ -103,8 +104,8 @@ def is_for_filter_jit(value: Any) -> bool:
 def _first_frame(
     traceback: TracebackType | None, *, in_packages: bool = False
 ) -> TracebackType | None:
-    """Return the part of a traceback that begins with the first frame of the user's code, or of an
-    installed package if ``in_packages`` is true; None if there is no such frame."""
+    """Return the part of a traceback that begins with the first frame of the user's code; None if
+    there is no such frame. If ``in_packages`` is true, frames of installed packages also count."""
     wanted = ("package", "user") if in_packages else ("user",)
     while traceback is not None:
         if owner(traceback.tb_frame.f_code.co_filename) in wanted:

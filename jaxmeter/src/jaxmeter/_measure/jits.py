@@ -82,7 +82,7 @@ class KnownJit:
         except _Left as left:
             return left.args[0]
         raise JaxmeterError(
-            f"jaxmeter got {self.__name__}, a function jitted by {type(self.owner).__module__}, "
+            f"jaxmeter: got {self.__name__}, a function jitted by {type(self.owner).__module__}, "
             "but a call of this function did not reach jax.jit; give jaxmeter the function without "
             "this jit"
         )
@@ -100,8 +100,8 @@ class KnownJit:
 
 
 def jit_of(fn: Any) -> Any:
-    """Return the jitted function that a call of ``fn`` reaches; None if none is found, so that
-    jaxmeter must jit ``fn``.
+    """Return the jitted function that a call of ``fn`` reaches. Return None if there is no such
+    function; jaxmeter then jits ``fn``.
 
     The result is ``fn`` itself if ``fn`` was made by `jax.jit`. The result is a `KnownJit` for a
     function jitted by a library, and for a method, a partial or an object that calls a jitted

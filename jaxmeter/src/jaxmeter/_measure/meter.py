@@ -58,8 +58,8 @@ def measure(
 ) -> Record:
     """Measure a function in this process.
 
-    Tracing and compiling are cold only if nothing that the function uses was traced or compiled
-    before. Use `jaxmeter.run_case` to measure in a fresh process. If a function that is already
+    The caches of JAX are cold only if nothing that the function uses was traced or compiled before.
+    Use `jaxmeter.run_case` to measure in a fresh process. If a function that is already
     jitted was compiled before for these arguments, ``compiles_count`` in the record is 0.
 
     Parameters
@@ -125,8 +125,8 @@ def measure_case(
     compiles: int,
     clock: Clock,
 ) -> None:
-    """Measure a case phase by phase, and put the measurements into ``progress``, which keeps the
-    earlier measurements if a phase raises an exception."""
+    """Measure a case phase by phase, and put the measurements into ``progress``. If a phase raises
+    an exception, ``progress`` keeps the earlier measurements."""
     run = Run(case, progress, clock)
     with listening(run.events):
         try:
@@ -145,7 +145,7 @@ def measure_case(
 
 def rejected_if_not_compiled(record: Record, *, cold: bool) -> Record:
     """Return the record, with the status ``rejected`` if the program came from the persistent
-    cache, or if ``cold`` is true and the program was compiled before the measurement."""
+    cache. If ``cold`` is true, also reject a program that was compiled before the measurement."""
     if record.counts.cache_hits_count:
         kind = "CacheHit"
         message = (

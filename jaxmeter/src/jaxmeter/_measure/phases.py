@@ -1,7 +1,7 @@
 """Time each phase separately: trace, lower, compile, first call, steady state.
 
-The first call is not a steady-state run: JAX sets up the fast path for later calls. For a fast
-function, the first call may take tens of times as long as later calls.
+In the first call, JAX sets up the fast path for later calls, so this call is not a steady-state
+run. For a fast function, the first call may take tens of times as long as later calls.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ def fresh_arguments(
 
     If the program donates any argument, the returned function copies all JAX arrays in the
     arguments, because a call deletes donated arrays. ``bound`` are the positional arguments that a
-    partial or a method adds before ``args``; the program must not donate their arrays.
+    partial or a method adds before ``args``. If the program donates an array in ``bound``, raise a
+    `JaxmeterError`.
     """
     leaves = jax.tree.leaves(lowered.args_info, is_leaf=lambda x: hasattr(x, "donated"))
     donated = [getattr(leaf, "donated", False) for leaf in leaves]

@@ -18,7 +18,7 @@ UNFINISHED = "Unfinished"
 
 
 class Progress:
-    """A record under construction, which keeps the earlier measurements if a phase fails.
+    """The record of a measurement that is still running.
 
     ``report`` is called with the unfinished record when a phase begins, and by `publish`. The
     failure in an unfinished record names the current phase.
@@ -101,9 +101,11 @@ def _failure_of(error: BaseException, phase: str) -> Failure:
 
 
 def _text(make: Callable[[], str], substitute: str) -> str:
-    """Return the string from ``make`` as a plain ``str``, or a substitute if ``make`` fails: a
-    program may define exceptions with a failing ``__str__`` or metaclass, and subclasses of
-    ``str``."""
+    """Return the string from ``make`` as a plain ``str``, or a substitute if ``make`` fails.
+
+    A program may define exceptions with a failing ``__str__`` or metaclass, and subclasses of
+    ``str``.
+    """
     try:
         return str.__str__(make())
     except BaseException:

@@ -33,10 +33,11 @@ def staged(case: Case, call: str) -> tuple[Any, jax.stages.Lowered]:
 def prepared(case: Case) -> Case:
     """Return a case that JAX can trace.
 
-    A callable that only calls a jitted function, such as a jitted method, is replaced by the jitted
-    function, unless the case has jit options. If the callable is not jitted, all leaves of the
-    arguments that are neither arrays nor numbers are held fixed, unless the jit options name static
-    arguments. If leaves are held fixed, such leaves of the answer become None.
+    If the callable only calls a jitted function, as a jitted method does, the jitted function
+    replaces the callable. A case with jit options keeps its callable. If the callable is not
+    jitted, leaves of the arguments that are neither arrays nor numbers are held fixed, unless the
+    jit options name static arguments. If leaves are held fixed, each leaf of the answer that is
+    neither an array nor a number becomes None.
     """
     jit = jit_of(case.fn)
     if jit is not None and (jit is case.fn or not case.jit_options):

@@ -32,8 +32,8 @@ def split_target(target: str) -> tuple[str, str]:
 
 
 def module_of(target: str) -> ModuleType:
-    """Import the module of a target by its name, or run its file, but not as ``__main__``. A file
-    is run only once in a process, unless a run fails."""
+    """Import the module that a target names, or run the file that the target names, but not as
+    ``__main__``. A file is run only once in a process, unless a run fails."""
     where, _ = split_target(target)
     if not where.endswith(".py"):
         return importlib.import_module(where)
@@ -117,7 +117,7 @@ def resolve(
 def check_parameters(
     call: str, fn: Callable[..., Any], target: str, parameters: Iterable[str]
 ) -> None:
-    """Check that the function of a target takes keyword arguments of these names."""
+    """Raise a `JaxmeterError` if the function of a target does not take one of the parameters."""
     for name in parameters:
         if not takes(fn, name):
             raise JaxmeterError(
@@ -127,7 +127,8 @@ def check_parameters(
 
 
 def takes(fn: Callable[..., Any], name: str) -> bool:
-    """Return whether a function takes an argument of this name; True if this is unknown."""
+    """Return whether a function takes an argument of this name; True if the signature is
+    unknown."""
     try:
         parameters = inspect.signature(fn).parameters
     except (TypeError, ValueError):

@@ -1,1 +1,1 @@
-"""Support the pytest plugin: quantities, their budgets and their lock file."""
+"""Support the pytest plugin: measure quantities, and read their budgets."""

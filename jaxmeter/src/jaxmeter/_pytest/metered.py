@@ -1,4 +1,4 @@
-"""Measure each quantity of a function when it is first used, and explain its value.
+"""Measure the quantities of a function when they are first used, and explain their values.
 
 The pytest fixture ``jaxmeter`` returns a `Metered`. The class itself does not need pytest.
 """
@@ -40,7 +40,7 @@ class Metered:
         self._case = case = prepared(case)
         self._after_call = after_call
         self._jitted, self._counter = fresh(case)
-        self._traces_heard = self._compiles_heard = 0
+        self._traces_count = self._compiles_count = 0
         self._retrace: RetraceError | None = None
         self._static = static_arguments(getattr(self._jitted, "_jit_info", None))
         self._earlier = [self._signature(case.args, case.kwargs)]
@@ -64,9 +64,9 @@ class Metered:
     def audit(self) -> Audit:
         """The audit of the captured arrays."""
         if self._counter is None:
-            with listening(Events()) as events:  # otherwise the audit's trace is not counted
+            with listening(Events()) as events:  # count the trace; `audit` does not
                 self._jitted.trace(*self._case.args, **self._case.kwargs)
-            self._hear(events)
+            self._add_counts(events)
         return audit(self._case)
 
     @functools.cached_property
@@ -88,11 +88,11 @@ class Metered:
                 record = measure(case, repeat=1, name=self.name)
             except RetraceError as error:
                 self._retrace = error
-                self._hear(events)
+                self._add_counts(events)
                 raise
         counts = record.counts
-        self._traces_heard += counts.traces_count or 0
-        self._compiles_heard += (counts.compiles_count or 0) + (counts.cache_hits_count or 0)
+        self._traces_count += counts.traces_count or 0
+        self._compiles_count += (counts.compiles_count or 0) + (counts.cache_hits_count or 0)
         return record
 
     def again(self, *args: Any, **kwargs: Any) -> Any:
@@ -101,7 +101,7 @@ class Metered:
         now = self._signature(args, kwargs)
         with listening(Events()) as events:
             answer = self._jitted(*args, **kwargs)
-        self._hear(events)
+        self._add_counts(events)
         if events.traced:
             found = causes(now, self._earlier)[1]
             self._causes |= dict.fromkeys(f"{cause}: {cause.suggestion}" for cause in found)
@@ -118,8 +118,8 @@ class Metered:
             value = getattr(getattr(source, described.section), name)
         else:
             self._run_once()
-            traces = self._traces_heard if self._counter is None else self._counter.count
-            value = {"traces": traces, "compiles": self._compiles_heard}[name]
+            traces = self._traces_count if self._counter is None else self._counter.count
+            value = {"traces": traces, "compiles": self._compiles_count}[name]
         if value is None:
             raise JaxmeterError(
                 f"jaxmeter: got no {name} of {self.name}: JAX {jax.__version__} on "
@@ -157,12 +157,12 @@ class Metered:
         with contextlib.suppress(RetraceError):
             _ = self.record
 
-    def _hear(self, events: Events) -> None:
+    def _add_counts(self, events: Events) -> None:
         """Add the traces and compiles of the outermost function to the counts.
 
         The event of this function comes last. A program from the persistent cache counts as a
         compile.
         """
         name = events.traced[-1] if events.traced else getattr(self._jitted, "__name__", self.name)
-        self._traces_heard += events.traced.count(name)
-        self._compiles_heard += (events.compiled + events.cache_hits).count(f"jit({name})")
+        self._traces_count += events.traced.count(name)
+        self._compiles_count += (events.compiled + events.cache_hits).count(f"jit({name})")

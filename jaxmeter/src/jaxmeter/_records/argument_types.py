@@ -21,8 +21,8 @@ T = TypeVar("T")
 def checking_types(public: Callable[P, T]) -> Callable[P, T]:
     """Wrap a public function so that its arguments are checked against its annotations.
 
-    A string for an argument of type `Path` becomes a `Path`. An argument that does not fit its
-    annotation raises a `JaxmeterError`.
+    A string or path for an argument with the annotation `Path` becomes a `Path`. The wrapper raises
+    a `JaxmeterError` if an argument does not fit its annotation.
     """
     signature = inspect.signature(public)
     name = public.__name__
@@ -54,8 +54,8 @@ _hints = functools.cache(typing.get_type_hints)
 def _fits(value: Any, hint: Any) -> bool:
     """Return whether a value fits an annotation; any value fits ``Any`` and ``bool``.
 
-    The items of a `Sequence` and the values of a `Mapping` are also checked. A string does not fit
-    `Sequence` or `Iterable`.
+    A string fits `Path`, and any integer fits ``int``. The items of a `Sequence` and the values of
+    a `Mapping` are also checked. A string does not fit `Sequence` or `Iterable`.
     """
     kind, parts = typing.get_origin(hint) or hint, typing.get_args(hint)
     if kind in (typing.Union, UnionType):

@@ -1,4 +1,4 @@
-"""Define, as immutable plain data, audits of captured arrays and calibrations of their cost."""
+"""Define audits of captured arrays, and calibrations of their cost, as immutable plain data."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from jaxmeter._records.plain_data import Result
 from jaxmeter._records.record import ConstantArray
 
 DEFAULT_THRESHOLD_BYTES = 1_000_000
-"""A variable is fine to embed if all occurrences of its arrays in a program have at most this many
-bytes in total.
+"""A variable is fine to embed if its arrays add at most this many bytes to a program. Each
+occurrence of an array counts.
 
 Tables, masks and quadrature rules are usually smaller. The time and memory that embedding costs are
 proportional to the size, because lowering and compiling copy each constant several times. The
-compiler also evaluates operations that have only constants as operands, which is slow.
+compiler also evaluates operations that have only constants as operands, and this is slow.
 """
 
 MEGABYTE_BYTES = 1_000_000
@@ -46,8 +46,8 @@ class AuditedArray(ConstantArray):
 
     path: str
     """The variable that holds the array: a Python expression such as
-    ``optical_path.coronagraph.cube``, or a description such as ``default of scale``; empty if it is
-    not known."""
+    ``optical_path.coronagraph.cube``, or a description such as ``default of scale``; empty if
+    the variable is not known."""
     match: Match
     """The relation of the captured array to the array at the path. ``same``: the same array.
     ``view``: a view of the array at the path. ``equal``: another array with equal values, perhaps
@@ -55,12 +55,12 @@ class AuditedArray(ConstantArray):
     was made while the function was traced."""
     argument: str
     """The variable at the start of the path, such as ``optical_path``: pass it as an argument
-    instead of capturing it. If the array is in a static part of an argument, this is the argument.
-    Empty if it is not known."""
+    instead of capturing it. If the array is in a static part of an argument, the name of this
+    argument. Empty if the variable is not known."""
     uses: tuple[Use, ...]
     embedded_count: int
-    """How often the array is a constant of the program; 0 if its elements are all equal, if no
-    result depends on the array, or if JAX passes it as a hidden argument."""
+    """How often the array is a constant of the program. 0 if all elements of the array are equal,
+    if no result depends on the array, or if JAX passes the array as a hidden argument."""
     hidden_count: int
     """How often JAX passes the array as a hidden argument; above 0 only if
     JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS is set."""
@@ -79,7 +79,7 @@ class Folding:
     shape: str
     """The type of the first operand: ``float32[64, 3]``."""
     seconds: float
-    """The time that the operation adds to every compile. The estimate is right to the order of
+    """The estimated time that the operation adds to every compile, right to the order of
     magnitude."""
     uses: tuple[Use, ...]
     """The line of the operation; empty if it is not known."""
@@ -110,8 +110,8 @@ class Audit(Result):
     are estimated with the calibration of this machine (`jaxmeter.calibrate`). None if there is no
     calibration."""
     foldings: tuple[Folding, ...] = ()
-    """The operations that the compiler folds, the slowest first. Operations with an estimate below
-    0.5 s are left out."""
+    """The operations that the compiler may fold, the slowest first. Operations with an estimate
+    below 0.5 s are left out."""
 
     @property
     def verdict(self) -> Literal["fine", "large", "slow"]:

@@ -21,8 +21,7 @@ class Criteria:
     """The criteria by which two functions are called different."""
 
     minimum_effect: Annotated[float, Meta(ge=0, le=1e9)] = 0.03
-    """The smallest relative difference between two times that can be called different: 0.03 for
-    3 %."""
+    """The smallest relative difference at which two times can be called different: 0.03 for 3 %."""
     significance: Annotated[float, Meta(gt=0, lt=1)] = 0.005
     """The largest allowed probability that at least one time of two equal functions is called
     different. In a comparison, each of the four times is tested at a quarter of this
@@ -32,8 +31,8 @@ class Criteria:
     The number of left-out ratios is rounded down. With a share of 0.125 and eight ratios, the mean
     leaves out the smallest and the largest ratio."""
     tolerance: Annotated[float, Meta(ge=0, le=1e9)] = 0.0
-    """The largest difference between two answers that are still called the same. It is given as a
-    share of the largest number in the first answer. 0 requires equal bits."""
+    """The largest difference between two answers that are still called the same. The difference is
+    a share of the largest absolute value in the first answer. 0 requires equal bits."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -77,13 +76,13 @@ class Side:
     pickle: str | None = None
     """A file with the pickle of a tuple of arguments, or of a pair (args, kwargs)."""
     param: tuple[str, ...] = ()
-    """Keyword arguments of the function that makes the case or its arguments, each written
+    """Keyword arguments of the function that makes the case or the arguments, each written
     ``name=value``."""
     static: tuple[str, ...] = ()
     """The names of static arguments of a function that is not jitted."""
     no_args: bool = False
-    """Whether to measure the function itself, called without arguments, instead of the case that it
-    makes."""
+    """Whether to measure the function itself, called without arguments, instead of a case that the
+    function makes."""
     call: tuple[str, ...] = ()
     """The arguments of further calls, one string for each call, such as ``f32[64,3] n=3``. These
     calls are made after the measurement, and their retraces are counted."""
@@ -122,7 +121,7 @@ class Timing:
     high: float
     p_value: float
     """The probability that equal functions give a ratio at least this far from 1. It is corrected
-    for the number of times that are compared."""
+    for the number of timed quantities in the comparison."""
     ratios: tuple[float, ...]
     """The ratio in each process, or in each pair of processes if each process measured a single
     function."""
@@ -138,12 +137,12 @@ class Answers:
     """
 
     a_fingerprint: str
-    """SHA-256 of all arrays and numbers in the first answer, with their dtypes, shapes and places,
-    and of the types of the containers around them."""
+    """SHA-256 of all arrays and numbers in the first answer. The hash includes dtypes, shapes,
+    places and the types of the containers."""
     b_fingerprint: str
     max_difference: float | None
-    """The largest difference over all numbers that are finite in both answers; None if the trees,
-    shapes or dtypes of the answers differ."""
+    """The largest absolute difference over all numbers that are finite in both answers; None if the
+    trees, shapes or dtypes of the answers differ."""
     largest: float
     """The largest finite absolute value in the first answer."""
     a_not_finite_count: int

@@ -23,7 +23,7 @@ class CompileRow:
 
     stage: Stage
     seconds: float
-    """Elapsed seconds. If several threads compile at once, the time is shared among them."""
+    """Elapsed seconds. If several threads compile at once, the time is divided among them."""
     basis: Basis
     """How the seconds were found. ``measured``: this kernel or line was measured. The time of a
     kernel with several lines is divided in proportion to their instructions. ``by ...``: only the
@@ -34,8 +34,8 @@ class CompileRow:
     """The user's line, such as ``/path/file.py:12``; empty if the line is not known. For code of an
     installed package, this is the user's line that calls the package."""
     kernel: str = ""
-    """The name of the kernel: the name of an instruction in the optimised HLO, for a small loop
-    with the suffix ``_computation``. Empty if the seconds do not belong to one kernel."""
+    """The name of the kernel, which is the name of an instruction in the optimised HLO. For a small
+    loop, the suffix ``_computation`` is added. Empty if the seconds do not belong to one kernel."""
     scope: str = ""
     """The named scopes, such as ``layer/attention``."""
     primitive: str = ""

@@ -1,7 +1,8 @@
 """Read files from other programs, write files completely or not at all, make temporary folders.
 
-Only regular files of a limited size are read. Other files can block the reader or fill its memory:
-a FIFO may never get a writer, a device may have no end, and a sparse file may have many gigabytes.
+`read_file` reads only regular files of a limited size. Other files can block a program or fill its
+memory: a FIFO may never get a writer, a device may have no end, and a sparse file may have many
+gigabytes.
 """
 
 from __future__ import annotations
@@ -156,7 +157,7 @@ def tool_table(pyproject: Path, name: str) -> tuple[str, dict[str, Any]]:
     """Return a text for error messages, and the table ``[tool.jaxmeter.name]`` of a file.
 
     The text contains the file and the heading of the table. The returned table is {} if the file
-    does not have the table.
+    or the table does not exist.
     """
     table: Any = read_toml(pyproject)
     where = f"{pyproject}: [tool.jaxmeter.{name}]"
@@ -172,8 +173,8 @@ def temporary_folder(prefix: str = "jaxmeter-") -> Iterator[Path]:
     """Make a temporary folder for a ``with`` block, and remove folders that killed processes left.
 
     A process holds a lock on its folder. The system releases the lock when the process ends, even
-    if the process is killed. Folders of this user with the same prefix are removed if no process
-    holds a lock on them and they have not changed for a minute.
+    if the process is killed. Other folders of this user with the same prefix are removed if they
+    are not locked and have not changed for a minute.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Define, as immutable plain data, a program's contents and the differences between programs."""
+"""Define the contents of a program, and differences between programs, as immutable plain data."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SourceLine:
     text: str
     equations_count: int
     result_bytes: int
-    """The bytes of the results of these equations; the body of a loop counts once."""
+    """The bytes of the results of the line's equations; the body of a loop counts once."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Change:
 class FusionChange:
     """Fusions that differ between two programs, and that share operations.
 
-    ``before`` has the fusions of the first program, and ``now`` the fusions of the second program.
+    ``before`` contains fusions of the first program, and ``now`` fusions of the second program.
     """
 
     kind: Literal["appeared", "vanished", "split", "merged", "changed", "regrouped"]
@@ -100,13 +100,13 @@ class LineChange:
 
     @property
     def equations_change(self) -> int:
-        """The number of equations in the second program minus the number in the first."""
+        """The change in the number of equations, from the first to the second program."""
         before, now = (one.equations_count if one else 0 for one in (self.before, self.now))
         return now - before
 
     @property
     def bytes_change(self) -> int:
-        """The bytes of the results in the second program minus the bytes in the first."""
+        """The change in the bytes of the results, from the first to the second program."""
         before, now = (one.result_bytes if one else 0 for one in (self.before, self.now))
         return now - before
 

@@ -1,8 +1,8 @@
 """Read and write the lock file, and compare its quantities with quantities measured now.
 
-The lock file is a TOML file with a table for each function in each section, such as
-``["jax 0.10.2, cpu"."model:step"]``, and a line for each quantity. Tables and lines are sorted, so
-that a change gives a small diff.
+The lock file is a TOML file. Each function in each section has a table, such as
+``["jax 0.10.2, cpu"."model:step"]``. Each quantity has a line. Tables and lines are sorted, so that
+a change gives a small diff.
 """
 
 from __future__ import annotations
@@ -171,9 +171,9 @@ def write_lock(file: Path, name: str, section: Section) -> None:
     """Write a section of a lock file and keep the other sections."""
     sections = read_lock(file) | {name: section}
     blocks = [_HEADING]
-    for section_name, functions in sorted(sections.items()):
+    for heading, functions in sorted(sections.items()):
         for function, quantities in sorted(functions.items()):
-            blocks.append("\n".join(lock_lines(section_name, function, quantities)))
+            blocks.append("\n".join(lock_lines(heading, function, quantities)))
     write_file(file, "\n\n".join(blocks) + "\n")
 
 

@@ -1,4 +1,4 @@
-"""Define immutable plain data that is written to strict JSON and read back without any change.
+"""Define immutable plain data that are written to strict JSON and read back without any change.
 
 JSON has no NaN and no infinities. Python's own ``json`` writes these numbers as bare words, which
 few other readers accept. This module writes the strings ``"NaN"``, ``"Infinity"`` and
@@ -55,7 +55,7 @@ class FrozenDict(dict):
 
 
 def freeze_mappings(instance: Any) -> None:
-    """Replace each dictionary field of a dataclass instance by a `FrozenDict` copy."""
+    """Replace each mapping in the fields of a dataclass instance by a `FrozenDict` copy."""
     for name, value in list(vars(instance).items()):
         if isinstance(value, Mapping) and not isinstance(value, FrozenDict):
             object.__setattr__(instance, name, FrozenDict(value))
@@ -64,8 +64,8 @@ def freeze_mappings(instance: Any) -> None:
 def check_fields(instance: Any) -> None:
     """Check the fields of a dataclass instance against their annotations; freeze dictionaries.
 
-    Call this function in ``__post_init__``. If an annotation requires it, a list becomes a tuple,
-    or a whole number becomes a float. See `checked` for limits and errors.
+    Call this function in ``__post_init__``. A list becomes a tuple, and a whole number becomes a
+    float, if the annotation requires this. See `checked` for limits and errors.
     """
     freeze_mappings(instance)
     cls = type(instance)
@@ -80,8 +80,8 @@ def checked(call: str, name: str, value: Any, kind: Any) -> Any:
     """Return a value, converted to the type ``kind``, or raise a JaxmeterError.
 
     ``kind`` can contain limits of the value, given as `msgspec.Meta`. Error messages begin with
-    ``call``, the function, class or file that got the value, and contain ``name``, the name of the
-    value, the value itself and the expected type.
+    ``call``, which names the function, class or file that got the value. The messages also contain
+    ``name`` (the name of the value), the value itself and the expected type.
     """
     try:
         return msgspec.convert(value, kind)

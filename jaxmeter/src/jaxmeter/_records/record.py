@@ -20,7 +20,7 @@ SCHEMA = 2
 type or name."""
 
 PHASES = ("trace_seconds", "lower_seconds", "compile_seconds")
-"""The phases of a compile. Each further compile repeats these phases."""
+"""The fields with the times of a compile. Each further compile repeats these phases."""
 Scalar = str | int | float | bool | None
 Status = Literal["ok", "failed", "timeout", "rejected", "skipped"]
 
@@ -126,8 +126,8 @@ class Memory:
     """The memory of a program in bytes.
 
     The first five fields are the compiler's plan. The other sizes are measured: the memory of the
-    process and of the device. On systems that cannot reset the peak of a process, such as macOS,
-    the peaks of the resident set size begin at the start of the process, not at the baseline.
+    process and of the device. Some systems, such as macOS, cannot reset the peak of a process. On
+    these systems, the peaks of the resident set size count from the start of the process.
     """
 
     argument_bytes: int | None = None
@@ -153,7 +153,8 @@ class Memory:
     def peak_above_start_bytes(self) -> int | None:
         """The peak of the resident set size minus the baseline; None if either is unknown.
 
-        The system counts the peak less exactly than the baseline. The result is at least 0.
+        The system counts the peak less exactly than the baseline, so a negative difference becomes
+        0.
         """
         if self.peak_rss_bytes is None or self.baseline_rss_bytes is None:
             return None

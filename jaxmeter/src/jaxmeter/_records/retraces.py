@@ -185,7 +185,7 @@ class WatchedFunction:
     """Seconds of lowering and compiling."""
     places: tuple[Place, ...]
     causes: tuple[Difference, ...]
-    """The causes of all traces and compiles after the first, each only once; empty for a function
+    """The known causes of traces and compiles after the first, each only once; empty for a function
     of JAX."""
 
 

@@ -71,8 +71,8 @@ class RunCompile:
     causes: tuple[Difference, ...]
     """The differences between this call and the nearest earlier call."""
     after_clearing: str
-    """The line that called `jax.clear_caches` after the function was last compiled; empty if this
-    call is not the reason for the compile."""
+    """The line that called `jax.clear_caches` after the function was last compiled; empty if
+    cleared caches are not the reason for the compile."""
     stack: tuple[Line, ...]
     """The lines that led to the compile, the innermost first. If a library called JAX, the first
     line is a line of this library. The other lines are the program's own lines, at most 40. If the
@@ -83,7 +83,7 @@ class RunCompile:
     cache: CacheOutcome
     """How the persistent cache handled the compile; empty if nothing was compiled."""
     cache_reason: str
-    """Why the cache was off, or why the program was not written to it."""
+    """Why the cache was off, or why the program was not written to the cache; otherwise empty."""
     cache_key: str
     cache_key_parts: dict[str, str]
     """A hash of each part of the key; recorded only by `jaxmeter cache`."""
@@ -92,7 +92,8 @@ class RunCompile:
     captured_count: int | None
     captured: tuple[RunCapture, ...]
     """The largest captured arrays, at most five. They are listed only if all captured arrays
-    together have 1 MB or more, and only in the function's first compile with this total size."""
+    together have 1 MB or more. Later compiles of the function with the same total size do not list
+    them again."""
 
     @property
     def is_jax(self) -> bool:
@@ -193,7 +194,7 @@ class WatchedRun(Result):
     """The compile profiles of the slowest functions, if profiles were requested. The functions are
     compiled once more when their process ends."""
     busy_seconds: float
-    """The time in which at least one thread of one process traced, lowered or compiled."""
+    """The time in which at least one thread of any process traced, lowered or compiled."""
 
     @property
     def compiling_seconds(self) -> float:

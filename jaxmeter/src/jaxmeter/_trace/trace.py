@@ -32,7 +32,7 @@ _DERIVED = {"Steps", "XLA Modules", "Framework Ops", "Framework Name Scope", "So
 # versions abort the process.
 _RAISES = (0, 8, 3)
 # Statistics that the notes leave out. Some identify the operation. The others are not used.
-_READ = {"hlo_op", "hlo_module", "program_id", "run_id", "device_ordinal"}
+_LEFT_OUT = {"hlo_op", "hlo_module", "program_id", "run_id", "device_ordinal"}
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Line:
 
     Attributes
     ----------
-    plane, name : the device, and the thread or stream.
+    plane, name : the device or host, and the thread or stream.
     names : (n,) name of each event, as a position in `Trace.names`.
     starts, durations : (n,) start and duration of each event, seconds.
     ops : (n,) positions in `Trace.ops`; -1 for events that are not operations of a program.
@@ -89,7 +89,7 @@ class Trace:
 
     @property
     def span_seconds(self) -> float:
-        """The time from the start of the first event to the end of the last event, seconds."""
+        """The seconds from the start of the first event to the end of the last event."""
         first = min((line.starts.min() for line in self.lines), default=0.0)
         last = max(((line.starts + line.durations).max() for line in self.lines), default=0.0)
         return float(last - first)
@@ -167,7 +167,7 @@ def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) ->
 
 @checking_types
 def trace_file(place: Path) -> Path:
-    """Return a trace file: `place` if it is a file, otherwise the newest trace in this folder.
+    """Return a trace file: `place` itself, or the newest trace file in the folder `place`.
 
     A trace of several hosts has a file for each host; only one of these files is returned.
 
@@ -251,12 +251,12 @@ def _lines(plane: Any) -> Iterator[Any]:
 
 def _read(plane: str, line: Any, names: dict, ops: dict) -> tuple[Line, int]:
     """Return the events of a line, and the number of all events, including thread-pool marks."""
-    codes, kinds, starts, durations = array("q"), array("q"), array("d"), array("d")
+    name_codes, op_codes, starts, durations = array("q"), array("q"), array("d"), array("d")
     notes: dict[int, dict[str, Any]] = {}
     seen = 0
     for event in line.events:
         seen += 1
-        name, duration = event.name, event.duration_ns
+        name = event.name
         if name.startswith(_MARKS):
             continue
         op = -1
@@ -265,18 +265,17 @@ def _read(plane: str, line: Any, names: dict, ops: dict) -> tuple[Line, int]:
             if "hlo_op" in stats:
                 program = f"{stats.get('hlo_module', '')}({stats.get('program_id', '')})"
                 op = ops.setdefault((program, str(stats["hlo_op"])), len(ops))
-            note = {k: v for k, v in stats.items() if k not in _READ and not k.startswith("_")}
+            note = {k: v for k, v in stats.items() if k not in _LEFT_OUT and not k.startswith("_")}
             if note:
                 notes[len(starts)] = note
-        codes.append(names.setdefault(name, len(names)))
-        kinds.append(op)
+        name_codes.append(names.setdefault(name, len(names)))
+        op_codes.append(op)
         starts.append(event.start_ns)
-        durations.append(duration)
+        durations.append(event.duration_ns)
     begin, length = np.array(starts) * 1e-9, np.array(durations) * 1e-9
-    op_codes = np.array(kinds, dtype=np.int64)
-    chosen = np.flatnonzero(op_codes >= 0)
+    event_names, event_ops = np.array(name_codes), np.array(op_codes)
+    chosen = np.flatnonzero(event_ops >= 0)
     op_self = np.zeros(len(begin))
     op_self[chosen] = self_times(begin[chosen], length[chosen])
     busy = union(begin[chosen], length[chosen])
-    name_codes = np.array(codes, dtype=np.int64)
-    return Line(plane, line.name, name_codes, begin, length, op_codes, notes, op_self, busy), seen
+    return Line(plane, line.name, event_names, begin, length, event_ops, notes, op_self, busy), seen

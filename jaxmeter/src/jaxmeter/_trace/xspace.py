@@ -1,8 +1,8 @@
 """Check that a trace file is complete, and read the HLO of its programs.
 
 `jax.profiler.ProfileData` returns only events. The HLO is not stored in events, but in the event
-metadata of the plane ``/host:metadata``. In older versions of JAX, `ProfileData` reads a part of a
-truncated file without an error, and aborts the process if the file is not a trace.
+metadata of the plane ``/host:metadata``. Older versions of JAX read a part of a truncated file
+without an error. They abort the process if the file is not a trace.
 
 The layout of a trace file is defined in tsl's ``xplane.proto``. A file contains one space. A space
 has planes (field 1). A plane has a name (field 2), lines (field 3) and event metadata (field 4).
@@ -41,8 +41,8 @@ def check_whole(path: Path) -> None:
             ) from None
     if not planes:
         raise JaxmeterError(
-            f"trace: got {str(path)!r}, which is empty; trace again, and check that the program is "
-            "not killed"
+            f"trace: got {str(path)!r}, which has no planes of events; trace again, and check that "
+            "the program is not killed"
         )
     # An event may take only two bytes, so a limit on the size of the file is not enough.
     if events > MOST_EVENTS_COUNT:
@@ -84,11 +84,11 @@ def programs(path: Path, wanted: set[str]) -> dict[str, str]:
 
 def _hlo_text(module: bytes) -> str:
     """Return the text of a serialized HLO module; empty if this jaxlib cannot convert it."""
-    for name in ("jaxlib._hlo", "jaxlib._jax"):  # the second name up to jaxlib 0.8 or so
+    for name in ("jaxlib._hlo", "jaxlib._jax"):  # older versions of jaxlib have only the second
         try:
             kind = importlib.import_module(name).HloModule
             return kind.from_serialized_hlo_module_proto(module).to_string()
-        except Exception:  # no such module; or the bytes are no HLO module (type not documented)
+        except Exception:  # no such class, or not HLO; the error's type is not documented
             continue
     return ""
 

@@ -1,1 +1,1 @@
-"""Start, supervise and end the fresh processes that measure."""
+"""Start, supervise and end the worker processes in which functions are measured."""

@@ -2,7 +2,7 @@
 
 The worker reads its task from a file in a temporary folder, and writes its answers to another file
 in this folder. Nothing that the function prints or writes to open files is mistaken for an answer.
-A function can find the folder in the command line of its process, and write a false answer. No
+But a function can find the folder in the command line of its process, and write a false answer. No
 measurement in the same process can prevent this.
 """
 
@@ -90,15 +90,15 @@ def in_worker(
     ------
     JaxmeterError
         If this process is itself a worker. Workers import the file of the function that they
-        measure, so a call at the top level of this file would start workers without end.
+        measure. A call at the top level of this file would therefore start workers without end.
     FileError
         If no temporary folder can be made, or the task cannot be written into it.
     """
     if _is_worker:
         raise JaxmeterError(
-            "jaxmeter: got a call that starts a worker process from inside a worker process, which "
-            "imports the file of the measured function; put this call below `if __name__ == "
-            '"__main__":`, or in another file'
+            "jaxmeter: got a call that starts a worker process from inside a worker process; a "
+            "worker process imports the file of the measured function, so put this call below `if "
+            '__name__ == "__main__":`, or in another file'
         )
     with temporary_folder() as folder:
         write_file(folder / TASK, task.to_json())
@@ -134,8 +134,9 @@ def in_worker(
 def _exit_code(process: subprocess.Popen, output: _Output, timeout_seconds: float) -> int | None:
     """Wait for a process; return its exit code, or None if the time limit expired.
 
-    Wait for the end of the output first, because `Popen.wait` polls. Also check the process itself,
-    because a child of the worker may keep the pipe open after the worker has ended.
+    Wait for the end of the output first, because `Popen.wait` polls and may return later. Also
+    check the process itself, because a child of the worker may keep the pipe open after the worker
+    has ended.
     """
     until = time.monotonic() + timeout_seconds
     while output.is_alive() and process.poll() is None and time.monotonic() < until:
@@ -180,9 +181,7 @@ class _Output(threading.Thread):
 
 
 def _environment(over: Mapping[str, str]) -> dict[str, str]:
-    env = dict(os.environ)
-    env["JAX_ENABLE_COMPILATION_CACHE"] = "false"
-    env.update(over)
+    env = {**os.environ, "JAX_ENABLE_COMPILATION_CACHE": "false", **over}
     home = str(Path(jaxmeter.__file__).resolve().parent.parent)
     installed = {sysconfig.get_path("purelib"), site.getusersitepackages()}
     if home not in {str(Path(folder).resolve()) for folder in installed}:

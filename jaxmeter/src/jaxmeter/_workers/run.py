@@ -33,9 +33,9 @@ def run_case(case: BenchmarkCase) -> Record:
 
     Notes
     -----
-    POSIX only. When the worker process ends, its time limit expires or this process is interrupted,
-    the processes that the worker has started are killed: on Linux every descendant, on other
-    systems only the process group.
+    POSIX only. The processes that the worker has started are killed when the worker process ends,
+    when its time limit expires, or when this process is interrupted. On Linux every descendant is
+    killed, on other systems only the process group.
 
     The worker process runs the target and also measures it. The output of the target is never
     mistaken for a record. But a target that changes jaxmeter or the clock in the memory of the
@@ -57,8 +57,8 @@ def run_case(case: BenchmarkCase) -> Record:
 
 def with_ending(record: Record, ended: EndedWorker, timeout_seconds: float) -> Record:
     """Return the record with the facts that only the parent process has: the duration of the
-    worker, and the number of XLA's warnings of slow constant folding. After a failure, also note
-    how the worker ended, and the worker's output."""
+    worker, and the number of XLA's warnings of slow constant folding. After a failure, also add the
+    worker's output and, if the answer is unfinished, how the worker ended."""
     alarms = ended.folding_alarms_count
     constants = dataclasses.replace(record.constants, folding_alarms_count=alarms)
     record = dataclasses.replace(record, constants=constants, wall_seconds=ended.seconds)

@@ -1,10 +1,10 @@
 """Supervise a worker: end every process that the worker leaves behind, then exit as the worker did.
 
 A worker process forks once, before it imports any part of its task. The child does the work, and
-the parent becomes the supervisor. On Linux, the supervisor also ends the descendants of the child
-in other sessions: the supervisor becomes their parent when their parent ends
-(PR_SET_CHILD_SUBREAPER of prctl(2)). On other systems, the supervisor ends only the child, and
-`in_worker` kills the process group.
+the parent becomes the supervisor. On Linux, the supervisor also ends the descendants of the child,
+even in other sessions: when the parent of a descendant ends, the descendant becomes a child of the
+supervisor (PR_SET_CHILD_SUBREAPER of prctl(2)). On other systems, the supervisor ends only the
+child, and `in_worker` kills the process group.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _end_children(child: int) -> None:
 
 def _exit_as(code: int) -> None:
     if code < 0:
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the child wrote its own core file
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # write no second core file
         with contextlib.suppress(OSError, ValueError):  # SIGKILL has no handler
             signal.signal(-code, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)

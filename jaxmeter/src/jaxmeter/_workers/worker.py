@@ -30,7 +30,7 @@ _FLUSHING_SECONDS = 1.0
 
 
 def run_worker(task_type: type[PlainData], work: Callable[..., PlainData]) -> None:
-    """Read a task, work on it and send the answer: the whole run of a process of `in_worker`.
+    """Read a task, work on it, send the answer and end the process, which `in_worker` has started.
     ``work(task, report)`` returns the answer. ``work`` may call ``report`` with an unfinished
     answer, which becomes the answer if the process ends early."""
     folder = Path(sys.argv.pop())
@@ -103,7 +103,7 @@ def _work(benchmark: BenchmarkCase, progress: Progress) -> None:
     progress.enter("import")
     make_case = resolve(benchmark.target, "BenchmarkCase", "returns a jaxmeter.Case")
     # The target's module may configure JAX, so the backend is started only after the module is
-    # imported. If the import of JAX fails, the record keeps the failure.
+    # imported. JAX is imported here, so that the record keeps a failure of this import.
     from jaxmeter._measure.case import Case
     from jaxmeter._measure.meter import measure_case, rejected_if_not_compiled
 
