@@ -33,14 +33,14 @@ STUDIES = {
     "chunks": ("chunks.study", "the best tile sizes on this machine"),
     "docs": ("docs", "rewrite the tables of docs/ from the committed rows"),
 }
-"""For each study: its module in this package, and its help text."""
+"""The module in this package and the help text of each study."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a study and return its exit code.
 
-    The code is 0 if the study succeeded, and 1 if it found something wrong or went on after a
-    process failed. The code is 2 if an error stopped the study, and 130 if it was interrupted.
+    The code is 0 if the study succeeded, 2 if an error stopped the study, and 130 if the user
+    interrupted the study. Some studies return 1 if a result is wrong or a process failed.
     """
     parser = argparse.ArgumentParser(prog="python -m studies", description=__doc__)
     studies = parser.add_subparsers(dest="study", required=True)

@@ -19,7 +19,7 @@ MODULES = (
     *(fleet, chunks, closure, compare, compile_tables),
 )
 TABLES = {name: make for module in MODULES for name, make in module.TABLES.items()}
-"""For each table of docs/, the function that makes it."""
+"""The function that makes each table of docs/, by the name of the table."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Make the tables of docs/ again, and write each document that changed."""
+    """Make the tables of docs/ again, and write the pages that changed."""
     for path in sorted((ROOT / "docs").glob("*.md")):
         text = path.read_text(encoding="utf-8")
         written = with_tables(text, TABLES)

@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 
 class StudyError(Exception):
-    """The error of a study that cannot be measured; its message says what to try."""
+    """Error of a study that cannot be measured; the message says what to try."""
 
 
 def measured(study: str, name: str) -> Path:
@@ -49,9 +49,9 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> None:
-    """Write rows to a CSV file, which is replaced if it exists.
+    """Write rows to a CSV file; an existing file is replaced.
 
-    The columns are the keys of all rows, in the order in which they first appear. The file is
+    The columns are the keys of all rows, in the order of their first appearance. The file is
     gzipped if its name ends in ``.gz``. Writing the same rows again gives the same bytes.
     """
     rows = list(rows)
@@ -65,7 +65,10 @@ def write_rows(path: Path, rows: Iterable[Row]) -> None:
 
 
 def append_row(path: Path, row: Row) -> None:
-    """Append a row to a CSV or JSON Lines file, after removing an incomplete last line."""
+    """Remove an incomplete last line from a CSV or JSON Lines file, then append a row.
+
+    Raise `StudyError` if a CSV file does not have the row's columns.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab+") as file:
         file.seek(0)
@@ -92,7 +95,7 @@ def _csv_line(values: Iterable[Any]) -> str:
 
 
 def replace_file(path: Path, content: str | bytes) -> None:
-    """Write a file completely or not at all; a missing folder is made."""
+    """Write a file completely or not at all; make its folder if the folder is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_file(path, content)
 
@@ -105,11 +108,12 @@ def in_worker(
     env: Mapping[str, str] | None = None,
     timeout_seconds: float | None = None,
 ) -> None:
-    """Run a function in a fresh process, and append each row to a file as soon as it is yielded.
+    """Run a function in a fresh process, and append each row that the function yields to a file.
 
-    The function is at the top level of a module. `arguments` are its keyword arguments, and are
-    passed as JSON. The environment of the process is written next to the rows. For example, the
-    environment of ``rows.csv`` is written to ``rows.environment.json``.
+    The function is at the top level of a module. Its keyword `arguments` are passed as JSON. `env`
+    is added to the environment variables. JAX's compilation cache is off unless `env` turns it on.
+    A description of the machine and of JAX is written next to the rows: for ``rows.csv``, to
+    ``rows.environment.json``. Raise `StudyError` if the process fails or exceeds the time limit.
     """
     target = f"{function.__module__}:{function.__name__}"
     command = ("studies", "worker", target, str(path.resolve()))
@@ -128,8 +132,9 @@ def run_module(
 ) -> Any:
     """Run ``python -m COMMAND``, with `given` as JSON on standard input.
 
-    `name` names the process in error messages, and `env` is added to the environment. Return the
-    standard output as text if `stdout` is ``subprocess.PIPE``, else None.
+    `name` names the process in error messages, and `env` is added to the environment variables.
+    Return the standard output as text if `stdout` is ``subprocess.PIPE``, else None. Raise
+    `StudyError` if the process fails or exceeds the time limit.
     """
     try:
         done = subprocess.run(
@@ -155,10 +160,9 @@ def run_module(
 
 
 def work(target: str, path: Path) -> None:
-    """Run the function `target` in this process, and append its rows to the file `path`.
+    """Run the function `target`, such as "module:name", and append its rows to the file `path`.
 
-    The arguments come from standard input, where `in_worker` writes them. The environment of this
-    process is written next to the rows.
+    `in_worker` starts this process, and writes the function's arguments to standard input.
     """
     module, _, name = target.partition(":")
     function = getattr(importlib.import_module(module), name)
@@ -180,6 +184,6 @@ _TABLE = re.compile(r"(<!-- rows: (?P<name>.+?) -->\n)\n*(?:\|.*\n)*\n*")
 
 
 def with_tables(text: str, tables: Mapping[str, Callable[[], str]]) -> str:
-    """Return a document with a new table below each comment ``<!-- rows: NAME -->``."""
+    """Return the document `text` with a new table below each comment ``<!-- rows: NAME -->``."""
     written = _TABLE.sub(lambda found: f"{found[1]}\n{tables[found['name']]()}\n", text)
     return written.rstrip("\n") + "\n"

@@ -17,27 +17,26 @@ from vcjax import problems
 from vcjax.problems import Filament
 
 DISTANCES = (0.5, 0.1, 0.03, 1e-3, 1e-5)
-"""Distances between the surface and the points off it, in minor radii."""
+"""Distances of off-surface points from the surface, in minor radii."""
 _GRID = (8, 24)
 """Size (nphi, ntheta) of a grid of surface points over a whole field period."""
 PLACES = [(i, j) for i in range(4) for j in range(3 * (i % 2), 24, 5)]
-"""Indices of points in a grid of 4 x 24 on the surface.
+"""Indices of surface points in a grid of 4 x 24 points.
 
-The points off the surface lie on the normals of the surface at these points. The function `facing`
-gives further points.
+Off-surface points lie on the normals at these surface points, and at the points of `facing`.
 """
 _FINE = (300, 384)
-"""Size of the grid in which the points that face the currents are found."""
+"""Size (nphi, ntheta) of the grid, over a whole field period, in which `facing` finds points."""
 EXTRA_DIGITS, EXTRA_DIGITS_OF_GRADIENTS = 2, 4
 """Digits that the grid of B resolves in addition to the requested digits."""
 _FINEST = 1e-15
-"""The grid of B may always miss this part of max |B|, about the size of rounding errors of B."""
+"""Part of max |B| that the grid of B need not resolve, about the rounding errors of B."""
 _ROUNDING = 2e-16
 """Amplitude of rounding errors in a mode of B, divided by the largest amplitude."""
 
 
 def on_surface(shape: Shape, field: str, digits: int, gradient: bool = False) -> Iterator[Row]:
-    """Yield the row of a field on the surface, or of its gradient."""
+    """Yield the row of a field on the surface or, if `gradient` is True, of its gradient."""
     X, symmetry = shape.points(), symmetry_of(shape)
     B, outside, inside = data_of(shape, field, digits, gradient)
     size = targets_of(shape)
@@ -58,7 +57,7 @@ def on_surface(shape: Shape, field: str, digits: int, gradient: bool = False) ->
 
 
 def off_surface(shape: Shape, field: str, digits: int, gradient: bool = False) -> Iterator[Row]:
-    """Yield a row for each distance from the surface and each side of the surface."""
+    """Yield a row for each distance from the surface and each side, where there are points."""
     X = shape.points()
     B, *currents = data_of(shape, field, digits, gradient)
     rule = vcjax.choose_off_surface(X, B, digits, **symmetry_of(shape), gradient=gradient)
@@ -81,7 +80,7 @@ def errors_off_surface(shape: Shape, casing, B, points, is_inside, currents):
 
     Errors of fields are relative to max |B|, and errors of gradients to max |grad B|. An error is
     the norm over all components. Gradients are evaluated if `casing.rule.gradient` is True.
-    `currents` are the currents outside and the currents inside the surface.
+    `points` has the shape (n, 3). `currents` are the currents outside and inside the surface.
     """
     gradient = casing.rule.gradient
     at = vcjax.gradient_at if gradient else vcjax.field_at
@@ -90,8 +89,7 @@ def errors_off_surface(shape: Shape, casing, B, points, is_inside, currents):
     scale = unit = np.linalg.norm(B, axis=-1).max()
     if gradient:
         scale = _steepest(shape, B, currents)
-    # The data determine the external part only at points inside the surface, and the internal part
-    # only at points outside.
+    # B determines the external part only inside the surface, and the internal part only outside.
     errors = np.full(len(points), np.inf)
     parts = (is_inside, found.external), (~is_inside, found.internal)
     for (here, part), some in zip(parts, currents, strict=True):
@@ -101,7 +99,7 @@ def errors_off_surface(shape: Shape, casing, B, points, is_inside, currents):
 
 
 def _steepest(shape: Shape, B, currents) -> float:
-    """Return max |grad B|, the largest component, on the grid of B and a fixed surface grid.
+    """Return max |grad B|: the largest component on the grid of B and on a fixed surface grid.
 
     B has the shape (nphi, ntheta, 3).
     """
@@ -132,7 +130,7 @@ def symmetry_of(shape: Shape) -> dict[str, Any]:
 
 
 def _grid_points(shape: Shape, grid: Sequence[int] = _GRID):
-    """Return the surface points of a grid with `grid` points (nphi, ntheta) in a whole period."""
+    """Return the points of a user's grid, with `grid` (nphi, ntheta) points in a whole period."""
     options: dict[str, Any] = symmetry_of(shape) | dict(nphi=shape.rows(grid[0]), ntheta=grid[1])
     return vcjax.surface_points(shape.points(), **options)
 
@@ -140,7 +138,7 @@ def _grid_points(shape: Shape, grid: Sequence[int] = _GRID):
 def data_of(shape: Shape, field: str, digits: int, gradient: bool):
     """Return B on a user's grid, the currents outside the surface, and the currents inside.
 
-    The grid resolves B to more digits than the requested `digits`.
+    B has the shape (nphi, ntheta, 3). Its grid resolves more digits than the requested `digits`.
     """
     outside, inside = shape.currents(field)
     extra = EXTRA_DIGITS_OF_GRADIENTS if gradient else EXTRA_DIGITS
@@ -157,7 +155,7 @@ def data_of(shape: Shape, field: str, digits: int, gradient: bool):
 def _spectrum(name: str, field: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the tails of the spectrum of B (see `_tails`) on a grid that resolves B.
 
-    The grid has at most 1024 points in a direction, even if they do not resolve B.
+    The grid has at most 1024 points in a direction, even if B needs more.
     """
     shape = shapes()[name]
     outside, inside = shape.currents(field)
@@ -177,7 +175,8 @@ def _spectrum(name: str, field: str) -> tuple[np.ndarray, np.ndarray]:
 def _tails(B: np.ndarray, shape: Shape):
     """Return, for each mode number in phi and in theta, the tail of the spectrum of B.
 
-    The tail is the sum of the amplitudes of this and all higher mode numbers, divided by max |B|.
+    The tail of a mode number is the sum of the amplitudes of this mode number and of all higher
+    mode numbers, divided by max |B|.
     """
     if shape.symmetric:
         image = np.roll(B[::-1, ::-1], 1, axis=1) * np.array([-1.0, 1.0, 1.0])
@@ -190,7 +189,7 @@ def _tails(B: np.ndarray, shape: Shape):
     x, y, z = np.moveaxis(B, -1, 0)
     turned = np.stack([cosine * x + sine * y, cosine * y - sine * x, z])
     size = np.abs(np.fft.fft2(turned, axes=(1, 2), norm="forward")).sum(axis=0)
-    # Rounding errors in every mode are not part of the field.
+    # Smaller amplitudes are rounding errors.
     size[size < _ROUNDING * size.max()] = 0.0
     tails = []
     for axis in (0, 1):
@@ -204,18 +203,18 @@ def _tails(B: np.ndarray, shape: Shape):
 def targets_of(shape: Shape) -> tuple[int, int]:
     """Return the size (nphi, ntheta) of the target grid over a whole field period.
 
-    With this size, one row of targets faces a coil of the field ``coils``. Next to coils, 24
-    targets in theta miss the places where errors are largest.
+    With this size, some rows of targets face coils of the field ``coils``. 24 targets in theta
+    would miss the places next to coils where errors are largest.
     """
     return (12 if shape.symmetric else 8, 48)
 
 
 def facing(shape: Shape, currents) -> list[tuple[int, int]]:
-    """Return the indices of the points of the grid `_FINE` that are nearest to the currents.
+    """Return the indices of the points of the grid `_FINE` that are nearest to filaments.
 
-    There is a point for the currents outside the surface, and a point for the currents inside, if
-    these currents include filaments. Next to currents, a field has its highest modes, and results
-    have the largest errors.
+    The first point is nearest to the filaments outside the surface, the second to those inside. A
+    side without filaments has no point. Results have the largest errors next to currents, where a
+    field has its highest modes.
     """
     points = _grid_points(shape, _FINE)
     parameters = 2 * np.pi * np.arange(2000) / 2000
@@ -251,12 +250,12 @@ def frame(name: str, grid: tuple[int, int] = (4, 24), places=tuple(PLACES)):
 def points_off(shape: Shape, distances: Sequence[float | np.ndarray], also=()):
     """Return points on the normals of the surface, on both sides of each point of `frame`.
 
-    Points near the z axis are left out: in a torus with a narrow hole, currents flow there. Each of
+    Points within 0.05 of the z axis are left out, because a conductor may be there. Each of
     `distances`, in minor radii, is a number for all points of `frame`, or an array with a number
-    for each point. `also` contains the indices of further points, from `facing`.
+    for each point. `also` contains the indices of further surface points, from `facing`.
 
-    Return the n points (n, 3), their distances from their surface points in minor radii, and
-    whether each point is inside the surface.
+    The first result is the points, shape (n, 3). The second is the distance of each point from its
+    surface point, in minor radii. The third says whether each point is inside the surface.
     """
     x, normal, _ = frame(shape.name)
     if also:
@@ -273,9 +272,9 @@ def points_off(shape: Shape, distances: Sequence[float | np.ndarray], also=()):
 def is_inside_of(shape: Shape, points, placed_inside, distances) -> np.ndarray:
     """Return whether each point is inside the surface, shape (n,).
 
-    Points next to the surface are on the side where they were placed. Other points are inside if
-    the cross-section winds around them. `distances` are the distances at which the points were
-    placed, in minor radii.
+    Points within 0.02 minor radii of their surface points are on the side where they were placed.
+    Other points are inside if the cross-section winds around them. `distances` are the distances
+    of the points from their surface points, in minor radii.
     """
     inside = placed_inside.copy()
     for k in np.flatnonzero(distances > 0.02):

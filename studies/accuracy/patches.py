@@ -1,9 +1,9 @@
 """Measure errors at points off the surface without patches, by distance: docs/equations.md.
 
 `vcjax._kernels.off_surface.reach_of_patches` returns the distance from the surface, in node
-spacings, beyond which a point needs no patch. The points are at 0.7 to 1.3 times this distance, on
-both sides of the surface, and the fields there are evaluated without patches. The data and the
-exact results are the same as for the other quantities of the study.
+spacings, beyond which a point needs no patch. The study places points at 0.7 to 1.3 times this
+distance, on both sides of the surface, and evaluates them without patches. The data and the exact
+results are the same as for the other quantities of the study.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from vcjax._kernels.off_surface import reach_of_patches
 SHARES = (0.7, 0.8, 0.9, 1.0, 1.1, 1.3)
 """Distances at which points are placed, as shares of the reach of patches."""
 EDGES = (0.7, 0.85, 1.0, 1.15, 1.5)
-"""Edges of the ranges of distances, as shares of the reach. Each range with points has a row."""
+"""Edges of the ranges of distances, as shares of the reach of patches."""
 _NO_CUTOFF = 1e-3
-"""A `cutoff` of a rule, so small that only points within about one node spacing have patches."""
+"""The `cutoff` of a rule for which only points within about one node spacing have patches."""
 
 
 def without_patches(shape: Shape, field: str, digits: int, gradient: bool = False) -> Iterator[Row]:
-    """Yield a row with the largest error in each range of distances.
+    """Yield a row with the largest error, in units of 10^-digits, in each range with points.
 
-    The distance of a row is the lower edge of its range.
+    `EDGES` are the edges of the ranges. The distance of a row is the lower edge of its range.
     """
     X = shape.points()
     B, *currents = measure.data_of(shape, field, digits, gradient)

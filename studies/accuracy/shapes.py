@@ -4,8 +4,8 @@ References
 ----------
 .. [1] R. L. Miller et al., Physics of Plasmas 5 (1998) 973, equations 36 and 37 (shape "D").
 .. [2] M. Landreman and E. Paul, Physical Review Letters 128 (2022) 035001 (shapes "QA" and
-   "QH"). The boundaries come from simsopt's test files. They have the major radius 1 and only
-   the modes above 1e-3 of the minor radius.
+   "QH"). The boundaries come from simsopt's test files. Here the major radius is 1, and modes
+   below 1e-3 of the minor radius are left out.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ FIELDS = ("coils", "near", "vacuum")
 """The names of the three fields.
 
 ``coils`` has coils around the surface (for a fat torus, two loops and a conductor on the z axis)
-and a current on the axis of the surface. ``near`` has currents close to the surface on both sides,
-and a conductor on the z axis. ``vacuum`` has only currents outside: two distant loops, and a
-conductor on the z axis.
+and a current on the axis of the surface. ``near`` has currents close to the surface, inside and
+outside, and a conductor on the z axis. ``vacuum`` has only currents outside: two distant loops, and
+a conductor on the z axis.
 """
 _LOOP_MODES = 8
 
@@ -76,8 +76,8 @@ class Shape:
         conductor = CentralConductor(0.5 * major)
         pair = (height + 2.0 * a, height + 0.5 * a)
         if field == "coils":
-            # Close to a thin torus, too many coils would be needed, so the coils' radius is at
-            # least a fifth of the major radius. Coils around a fat torus would come too close to
+            # Close to a thin torus, too many coils would be needed. Therefore the coils' radius is
+            # at least a fifth of the major radius. Coils around a fat torus would come too close to
             # the z axis, so a fat torus has a conductor on this axis and two loops instead.
             radius = max(1.4 * float(np.hypot(r - major, z).max()), 0.2 * major)
             if radius < 0.8 * major:
@@ -92,8 +92,8 @@ class Shape:
     def _loop(self, current: float, share: float) -> ToroidalLoop:
         """Return a loop inside the surface.
 
-        `share` is the loop's place: 0 is the middle of the cross-sections, and 1 is the curve at
-        theta = 0.
+        The loop goes through the middle of each cross-section if `share` is 0, and through the
+        point at theta = 0 if `share` is 1.
         """
         count, sections = 64, self._sections(64)
         middle = sections.mean(axis=2)

@@ -1,15 +1,15 @@
 """Measure errors in units of 10^-digits, and error estimates, by shape: docs/accuracy.md.
 
-    python -m studies accuracy                      # measure everything, in hours; rerun to resume
+    python -m studies accuracy                      # measure all shapes, in hours; rerun to resume
     python -m studies accuracy --digits 3 6 9       # 3, 6 and 9 digits, in an hour on two cores
     python -m studies accuracy --shapes QA --quantities field     # measure one shape and quantity
     python -m studies accuracy --digits 3 6 --quantities "off without patches"
     python -m studies accuracy --save               # replace committed rows by measured rows
 
-The exact results are Biot-Savart fields of known currents, and their gradients. The grid of B
-resolves two more digits than requested (four more for gradients), but may miss 1e-15 of max |B|.
-The measured error is therefore mostly the error of the quadrature. Each quantity on each shape is
-measured in a process of its own. Programs are compiled without LLVM's optimisation, because it
+The exact results are Biot-Savart fields of known currents, and the gradients of these fields. The
+grid of B resolves two more digits than requested (four more for gradients), but may miss 1e-15 of
+max |B|. The measured error is therefore mostly the error of the quadrature. Each quantity on each
+shape is measured in a process of its own. Programs are compiled without LLVM's optimisation, which
 takes most of the time and changes results only by rounding.
 """
 
@@ -51,23 +51,23 @@ QUANTITIES: dict[str, Callable[..., Iterator[Row]]] = {
     "off without patches": patches.without_patches,
     "off gradient without patches": partial(patches.without_patches, gradient=True),
 }
-"""For each quantity, the function that yields its rows."""
+"""The function that yields the rows of each quantity."""
 TITLES = {
     "field": "field",
     "off": "field off the surface",
     "gradient": "gradient",
     "off gradient": "gradient off the surface",
 }
-"""For each quantity with error estimates, its name in the tables."""
+"""The names of the quantities with error estimates, in the tables."""
 COLUMNS = (
     *("shape", "field", "quantity", "digits", "distance", "side"),
     *("error", "estimate", "over", "ratio", "least_ratio"),
     *("quad_nphi", "quad_ntheta", "src_nphi", "src_ntheta", "refused", "code"),
 )
 MEANINGFUL = 1e-3
-"""Least error, in units of 10^-digits, for which the estimate matters.
+"""Errors up to this size, in units of 10^-digits, are negligible.
 
-Smaller errors are negligible.
+The table of estimates leaves them out, except in the columns "results" and "least".
 """
 ENVIRONMENT = {"XLA_FLAGS": "--xla_backend_optimization_level=0", "JAX_PLATFORMS": "cpu"}
 
@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
     parser.add_argument("--shapes", nargs="+", choices=tuple(shapes()), default=tuple(shapes()))
     parser.add_argument("--digits", nargs="+", type=int, default=DIGITS)
-    about = "default: all with error estimates"
+    about = "default: the quantities with error estimates"
     names = tuple(TITLES)
     parser.add_argument("--quantities", nargs="+", choices=QUANTITIES, default=names, help=about)
     text = "replace the committed rows by the rows in --out"
@@ -85,10 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure the rows that the file does not contain yet.
-
-    With ``--save`` replace committed rows by measured rows instead.
-    """
+    """Measure the rows that OUT does not contain yet, or with ``--save`` save the rows of OUT."""
     if options.save:
         save(options.out, measured("accuracy", "rows.csv"))
         return 0
@@ -116,8 +113,8 @@ def run(options: argparse.Namespace) -> int:
 def save(new: Path, committed: Path) -> None:
     """Replace rows of the committed file by new rows of the same shape, field, quantity and digits.
 
-    A new row is left out if the last new row of the same shape, field, quantity and digits was
-    measured with other code.
+    If these new rows were measured with several versions of the code, only the rows of the version
+    that was measured last are saved.
     """
     rows = kept_rows(read_rows(new))
     newest = {_key(row): row["code"] for row in rows}
@@ -130,7 +127,7 @@ def shape_rows(shape: str, quantity: str, digits: Sequence[int], code: str) -> I
     """Yield the rows of a quantity on a shape, for all fields and the given digits.
 
     If vcjax raises a `VcjaxError`, the row has the error's message. `code` identifies the measured
-    code.
+    version of the code.
     """
     jax.config.update("jax_enable_x64", True)
     found = shapes()[shape]
@@ -152,7 +149,7 @@ def _key(row: Row) -> tuple[str, ...]:
 
 
 def kept_rows(rows: list[Row]) -> list[Row]:
-    """Return rows of the study with the committed columns, rounded to three significant digits."""
+    """Return rows with the committed columns, and floats rounded to three significant digits."""
     kept = []
     for row in rows:
         for grid in ("quad", "src"):
@@ -175,13 +172,13 @@ def _rows() -> Any:
 
 
 def worst_errors(quantity: str) -> str:
-    """Return a table of the largest error in units of 10^-digits, by shape and digits."""
+    """Return a table of the largest error, in units of 10^-digits, by shape and digits."""
     worst = _worst(quantity, "shape").reindex(_rows()["shape"].unique(), fill_value="")
     return table(("shape", *worst), worst.itertuples())
 
 
 def by_distance(quantity: str) -> str:
-    """Return a table of the largest error off the surface in units of 10^-digits, by distance."""
+    """Return a table of the largest error off the surface, in units of 10^-digits, by distance."""
     worst = _worst(quantity, ["distance", "side"]).sort_index(ascending=[False, True])
     lines = [(f"{distance:g}", side, *line) for (distance, side), *line in worst.itertuples()]
     return table(("distance, minor radii", "side", *worst), lines, left=2)
@@ -220,7 +217,7 @@ def estimates() -> str:
 
 
 def errors_without_patches() -> str:
-    """Return a table of the largest error in units of 10^-digits, by the range of distances."""
+    """Return a table of the largest error, in units of 10^-digits, by range of distances."""
     names = {"off without patches": "field", "off gradient without patches": "gradient"}
     rows = _rows().assign(quantity=lambda rows: rows["quantity"].map(names))
     worst = rows.pivot_table("over", ["quantity", "digits"], "distance", "max", 0.0)

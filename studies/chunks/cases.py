@@ -1,4 +1,4 @@
-"""Measure one operator at all tile sizes, interleaved in one worker process."""
+"""Measure an operator at all tile sizes, which one worker process interleaves."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ def process_rows(
     sizes: Sequence[Sequence[int]],
     code: str,
 ) -> Iterator[Row]:
-    """Measure an operator at all tile sizes, including "auto", and yield one row with all results.
+    """Measure an operator at the tile sizes `sizes` and "auto", and yield one row with all results.
 
     Only the first process records traces and lists buffers, because traces of small tiles take
-    longer than everything else. `code` identifies the measured code.
+    longer than everything else. `code` identifies the measured version of the code.
     """
     arguments = dict(locals())
     evaluation = _evaluation(operator, problem_named(case, digits=digits))
     inputs = evaluation.args
-    # The sizes of "auto" inside `jit`. On CPUs, calls outside `jit` may use other sizes.
+    # The size of "auto" inside `jit`. On CPUs, calls outside `jit` may use another size.
     auto = resolve_tiles("studies chunks", operator, "auto", "auto")[:2]
     found: dict[tuple[int, ...], Row] = {}
     runs = {}
     for pair in dict.fromkeys([auto, *map(tuple, sizes)]):
-        runs[pair], numbers = _described(evaluation, pair, traced=process == 0)
+        runs[pair], numbers = _described(evaluation, pair, lists_buffers=process == 0)
         found[pair] = {"chunk_size": pair[0], "target_chunk_size": pair[1], **numbers}
     seconds: dict[tuple[int, ...], list[float]] = {pair: [] for pair in runs}
     for number in range(repeat):
-        # In alternating order, so that a drift that is linear in time nearly cancels.
+        # The order alternates, so that linear drift nearly cancels.
         for pair in list(runs)[:: 1 if number % 2 == 0 else -1]:
             started = time.perf_counter()
             jax.block_until_ready(runs[pair](*inputs))
@@ -66,7 +66,7 @@ def process_rows(
 
 
 def _evaluation(operator: str, problem: Problem) -> Case:
-    """Return the case of an operator. Its function also takes the two tile sizes, by keyword."""
+    """Return the case of an operator; the case's function also takes the tile size, by keyword."""
     if operator == "BOFF":
         return _off_surface(problem)
     quantity = GRADIENT if operator == "GRADB" else FIELD
@@ -79,7 +79,7 @@ def _evaluation(operator: str, problem: Problem) -> Case:
 
 
 def _off_surface(problem: Problem) -> Case:
-    """Return the case of the field at points inside and outside, near the surface and far away."""
+    """Return the case of the field at points on both sides of the surface, near and far."""
     rule = preparing.choose_off_surface(problem)
     casing = vcjax.prepare_off_surface(rule, jnp.asarray(problem.X))
     surface = np.asarray(problem.X).reshape(-1, 3)
@@ -93,8 +93,11 @@ def _off_surface(problem: Problem) -> Case:
     return Case(vcjax.field_at, (casing, jnp.asarray(problem.B), jnp.asarray(points)), check=check)
 
 
-def _described(evaluation: Case, pair: tuple[int, ...], traced: bool):
-    """Return the jitted function for a tile size, and the numbers of its program and of a run."""
+def _described(evaluation: Case, pair: tuple[int, ...], lists_buffers: bool):
+    """Return the jitted function for a tile size, and numbers of its program and of a run.
+
+    If `lists_buffers`, also measure the largest temporary.
+    """
     run = jax.jit(partial(evaluation.fn, chunk_size=pair[0], target_chunk_size=pair[1]))
     record = jaxmeter.measure(dataclasses.replace(evaluation, fn=run), repeat=1)
     jaxmeter.reset_peak_rss()
@@ -111,7 +114,7 @@ def _described(evaluation: Case, pair: tuple[int, ...], traced: bool):
         "fusions_count": program.fusions_count,
         "error_relative": record.checks["error"],
     }
-    if traced:
+    if lists_buffers:
         buffers = jaxmeter.memory(run, *evaluation.args, run=False).buffers
         temporaries = [one.bytes for one in buffers if one.kind == "temporary"]
         numbers["largest_temp_bytes"] = max(temporaries, default=None)

@@ -10,10 +10,10 @@
 The operators are the field on the surface (B), the field off the surface (BOFF) and the gradient
 (GRADB). A tile size is a number of sources and a number of targets. For each size the study
 measures time, temporaries, arithmetic intensity, fusions and the far field's share of the time. All
-calls are inside `jit`. On CPUs, "auto" may have other sizes for calls on the surface outside `jit`.
-Each process interleaves all sizes of one operator, so that machine noise affects all sizes alike.
-The first process of each operator also records a trace of every size. Run no other program at the
-same time.
+calls are inside `jit`. On CPUs, "auto" may mean other sizes outside `jit` (docs/chunks.md). Each
+process interleaves all sizes of one operator, so that machine noise affects all sizes alike. The
+first process of each operator also records a trace of every size. Run no other program at the same
+time.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     names, about = tuple(tables.NAMES), "operators to measure; default: all"
     add("--operators", nargs="+", choices=names, default=names, help=about)
     add("--grid", choices=tuple(GRIDS), default="full", help="tile sizes; default %(default)s")
-    about = "numbers of {} in a tile, instead of the grid's numbers"
+    about = "numbers of {} in a tile, instead of the numbers of --grid"
     add("--chunk-sizes", type=int, nargs="+", help=about.format("sources"))
     add("--target-chunk-sizes", type=int, nargs="+", help=about.format("targets"))
     add("--rounds", type=int, default=4, help="number of processes for each operator")
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure the processes that the folder does not contain yet, and write the results.
+    """Run the processes that have no rows in the folder yet, and write the results.
 
     The results are the tables, the page, and the environment variables with the recommended sizes.
     """
@@ -94,9 +94,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def measure(options: argparse.Namespace, file: Path) -> tuple[list[Row], int]:
-    """Measure the processes that the file does not contain yet.
+    """Run the wanted processes that have no row in the file yet.
 
-    Return the rows of all wanted processes, and the number of processes that failed.
+    Return the rows of the wanted processes that succeeded, and the number of processes that failed.
     """
     grid = GRIDS[options.grid]
     sizes = options.chunk_sizes or grid[0], options.target_chunk_sizes or grid[1]
@@ -122,5 +122,5 @@ def measure(options: argparse.Namespace, file: Path) -> tuple[list[Row], int]:
 
 
 def _kept(file: Path, wanted: list[Row]) -> list[Row]:
-    """Return the rows of the file that have all values of one of the wanted processes."""
+    """Return the rows of the file that belong to a wanted process."""
     return [row for row in read_rows(file) if any(one.items() <= row.items() for one in wanted)]

@@ -81,8 +81,8 @@ def _sizes(found: Any) -> Any:
 def _chosen(ratios: Any, temp_bytes: Any) -> tuple[int, int]:
     """Return the size with the fewest temp bytes, among the sizes that are nearly the fastest.
 
-    The time of these sizes is at most 3 % above the shortest time. `ratios` has the time of each
-    size, divided by the time of "auto". Unknown temp bytes count as the fewest.
+    Nearly the fastest means at most `WITHIN` slower. `ratios` has the time of each size, divided by
+    the time of "auto". Unknown temp bytes count as the fewest.
     """
     sizes: Any = pd.DataFrame({"temp_bytes": temp_bytes, "ratio": ratios})
     good = sizes[ratios <= ratios.min() * (1 + WITHIN)]
@@ -112,7 +112,7 @@ def _held_out(found: Any, temp_bytes: Any) -> float | None:
 
 
 def page(sizes: pd.DataFrame, advice: pd.DataFrame, where: Environment, case: str) -> str:
-    """Return a Markdown page that compares "auto" with the recommended sizes and shows all times.
+    """Return a Markdown page that compares "auto" with the recommended sizes, and shows all times.
 
     `where` is the environment of the measurement.
     """
@@ -137,7 +137,7 @@ def page(sizes: pd.DataFrame, advice: pd.DataFrame, where: Environment, case: st
 
 def variables(advice: pd.DataFrame) -> str:
     """Return shell commands that export the recommended sizes as environment variables."""
-    lines = ["# Tile sizes of vcjax that `python -m studies chunks` found best on this machine."]
+    lines = ["# Tile sizes of vcjax that `python -m studies chunks` recommends on this machine."]
     for operator, *sizes in advice[["operator", *SIZE]].itertuples(index=False):
         for side, size in zip(("SRC", "TRG"), sizes, strict=True):
             lines.append(f"export VCJAX_CHUNK_{operator}_{side}={size}")

@@ -1,9 +1,8 @@
 """Define benchmark cases that show when capturing an array costs more than passing it.
 
-Each program multiplies one array by a number and sums the products, so that compile times differ
-only because of the array. Some programs first apply an operation to the array, "exp" or "cumsum".
-If the array is captured, the compiler may evaluate this operation at compile time. This is called
-constant folding.
+Each program multiplies an array by a number and sums the products. Some programs first apply an
+operation to the array, "exp" or "cumsum". If the array is captured, the compiler may evaluate this
+operation at compile time. This is called constant folding.
 """
 
 from __future__ import annotations

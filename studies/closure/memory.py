@@ -1,4 +1,4 @@
-"""Estimate the memory that each case needs, so that cases which do not fit are skipped.
+"""Estimate the memory that each case needs, and skip cases that need too much.
 
 The size of a simulated system determines the bytes of its arrays. A process has several copies of
 each array in memory. The number of copies was measured on a CPU with systems of 64 to 192 pixels a
@@ -62,10 +62,10 @@ def within_memory(
     run_case: RunCase = jaxmeter.run_case,
     available: Callable[[], float] = lambda: psutil.virtual_memory().available,
 ) -> RunCase:
-    """Return a function that runs a case, or skips it if it needs more than the available memory.
+    """Return a function that runs a case if enough memory is available, and else skips the case.
 
     `needs` has the bytes that each case needs, by the case's name. Cases that are not in `needs`
-    are always run. The worker processes of all cases can also import from this checkout.
+    are always run. The worker processes can also import from this checkout.
     """
 
     def run(case: jaxmeter.BenchmarkCase) -> jaxmeter.Record:

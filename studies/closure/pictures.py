@@ -17,9 +17,9 @@ _ENLARGED = 3
 
 
 def picture(size: int) -> bytes:
-    """Return a frame of the coronagraph as a PNG; its colours show both faint and bright counts.
+    """Return a frame of the coronagraph as a PNG; the colours show both faint and bright counts.
 
-    The frame has `size` pixels a side. Each pixel is enlarged in the picture.
+    The frame has `size` pixels a side, and the picture three times as many.
     """
     observation, key = coronagraph.observation(), jax.random.key(20)
     made = jax.jit(coronagraph.frame)(coronagraph.system(size), observation, key)

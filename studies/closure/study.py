@@ -2,10 +2,10 @@
 
 Each record is a file, ``results/closure/<part>/<commit>/<environment>/<case>/<round>.json``. The
 part is ``cases``, or ``casing`` for the virtual casing. The commit is the last commit that changed
-the code that the part measures, and the environment names the versions of Python and JAX. The study
-can run in several environments: ``python -m reports closure`` writes a page on one environment,
-with a table that compares all environments. Except with ``--grid versions``, the study also writes
-an audit for each environment and an image of the coronagraph. Rerun to resume.
+the measured code, and the environment names the versions of Python and JAX. The study can run in
+several environments: ``python -m reports closure`` writes a page on one environment, with a table
+that compares all environments. Except with ``--grid versions``, the study also writes an audit and
+a picture of the coronagraph. Rerun to resume.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ VERSION_VARIANTS = ("closure", "argument", "simplified")
 CLOSELY = {64: ("closure", "argument"), 128: LARGE_VARIANTS}
 FEW_ROUNDS = {64: 1, 128: 2}
 LIKE_CLOSURE = ("cached", "simplified")
-"""Variants that capture the coronagraph's cube, as "closure" does, or values computed from it."""
-# Twenty minutes, minus the time to make the environment and the page. The first round of each case
-# always runs.
+"""Variants that capture the coronagraph's cube, as "closure" does, or values that depend on it."""
+# Twenty minutes, without the time to make the environment and the page. The first round of each
+# case always runs.
 QUICK_BUDGET_SECONDS, QUICK_CASING_BUDGET_SECONDS = 880.0, 170.0
 AUDITED_SIZE = 64
 PICTURED_SIZE = 128

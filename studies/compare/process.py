@@ -1,9 +1,9 @@
-"""Run a process of the comparison: import a program, then set it up and evaluate it repeatedly.
+"""Run a process of the comparison: import a program, set it up and evaluate it.
 
 Further set-ups and evaluations give the times in the steady state. Arguments come as JSON on
-standard input; the inputs and the result are NumPy files. The process imports only the program and
-NumPy, so that it costs as much as a user's process. Times are CPU seconds with one thread, and
-elapsed seconds with more threads.
+standard input; the inputs and the result are NumPy files. Besides the standard library, the process
+imports only the program and NumPy, as a user's process does. Times are CPU seconds with one thread,
+and elapsed seconds with more threads.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 
 
 def main() -> None:
-    """Measure the program, write its result to a file, and print the numbers as JSON."""
+    """Measure a program, write its result to a file, and print the measured numbers as JSON."""
     given = SimpleNamespace(**json.load(sys.stdin))
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-given.threads :])

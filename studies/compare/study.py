@@ -4,12 +4,13 @@
     python -m studies compare --digits 3 6 9 12 --rounds 6     # more digits and processes
     python -m studies compare --threads 2                      # elapsed time on two CPUs
 
-The study measures four operations on W7-X: the field, its gradient, the field at points off the
-surface, and the gradient of a scalar of the field with respect to X. The C++ package does not have
-the last operation. Each measurement is a process of its own, bound (on Linux) to as many CPUs as it
-has threads. The table shows the time of the whole process, compile time, set-up and evaluation time
-in the steady state, peak memory and error. vcjax runs without a compilation cache, and then with a
-cache that an earlier process has filled. The study needs `pip install virtual-casing`.
+The study measures four operations on W7-X. "B" is the field on the surface, and "grad B" is the
+gradient of this field. "off surface" is the field at points off the surface. "gradient in X" is the
+gradient, with respect to X, of the sum of the squared field; the C++ package lacks this operation.
+Each measurement is a process of its own, bound (on Linux) to as many CPUs as it has threads. The
+table shows the time of the whole process, compile time, set-up and evaluation time in the steady
+state, peak memory and error. vcjax runs without a compilation cache, and then with a cache that an
+earlier process has filled. The study needs `pip install virtual-casing`.
 
 Times are medians over the processes. They are CPU seconds with one thread, and elapsed seconds with
 more threads. Elapsed seconds need a quiet machine. Rerun to resume.
@@ -43,7 +44,7 @@ OPERATIONS = ("B", "grad B", "off surface", "gradient in X")
 _CACHED = "vcjax, cached"
 PROGRAMS = ("vcjax", _CACHED, "C++")
 POINTS, DISTANCE = 300, 0.3
-"""Number of points, all inside the surface, and their distance from it in minor radii."""
+"""Number of off-surface points, all inside, and their distance from the surface in minor radii."""
 _MINOR_RADIUS = 0.5
 _NO_EXACT_RESULT = "gradient in X"
 
@@ -54,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--digits", type=int, nargs="+", default=[3, 6])
     add("--operations", nargs="+", choices=OPERATIONS, default=OPERATIONS)
     add("--threads", type=int, nargs="+", default=[1], help="number of CPUs for each process")
-    add("--rounds", type=int, default=1, help="processes for each program")
+    add("--rounds", type=int, default=1, help="number of processes for each program")
     add(
         "--repeat", type=int, default=3, help="steady-state set-ups and evaluations in each process"
     )
@@ -124,7 +125,7 @@ def _process(given: dict[str, Any], cache: str, timeout_seconds: float) -> dict[
         "JAX_COMPILATION_CACHE_DIR": cache,
         "JAX_ENABLE_COMPILATION_CACHE": str(given["program"] == _CACHED),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "PYTHONWARNINGS": "ignore",  # of coarse grids of B, which both programs get
+        "PYTHONWARNINGS": "ignore",  # vcjax warns that the grid of B is coarse
     }
     printed = run_module(
         ["studies.compare.process"],

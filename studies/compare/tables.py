@@ -12,7 +12,7 @@ from jaxmeter import bytes_text
 from studies.harness import Row, measured, read_rows, table
 
 _CASE = "operation", "digits", "threads"
-# Digits in the tables of all times. The table of equal errors uses further digits.
+# Digits in the tables of all times. The table of equal errors also uses other digits of vcjax.
 _DIGITS = "3", "6", "9", "12"
 HEADER = (
     *_CASE, "whole process", "with the cache", "whole C++", "compile time",
@@ -27,18 +27,18 @@ _STEADY = "setup_and_evaluation_seconds", "evaluation_seconds"
 
 
 def table_of(rows: Sequence[Row]) -> str:
-    """Return a table of one processor's rows: medians over processes, and the largest error."""
+    """Return a table of the rows of one processor: medians over processes, and largest errors."""
     cases = _numbers(rows).groupby(list(_CASE), sort=False)
     lines = [[*case, *_cells(numbers.droplevel(_CASE))] for case, numbers in cases]
     return table(HEADER, lines, left=3)
 
 
 def equal_errors(rows: Sequence[Row]) -> str:
-    """Return a table of one processor's rows that compares C++ with vcjax at equal errors.
+    """Return a table that compares C++ with vcjax at equal errors, from the rows of one processor.
 
-    Each row of C++ at one of `_DIGITS` is compared with a row of vcjax that has no larger error. If
-    there is no such row, the row of C++ is left out. If there are several, the row with the fewest
-    digits is used. The times are ratios of C++ to vcjax.
+    Each row of C++ at one of `_DIGITS` is compared with the row of vcjax that has the fewest digits
+    of all rows with no larger error. A row of C++ is left out if vcjax has no such row. The times
+    are ratios of C++ to vcjax.
     """
     numbers, lines = _numbers(rows), []
     ours, reference = (numbers.xs(program, level="program") for program in ("vcjax", "C++"))
@@ -71,7 +71,7 @@ def factors(rows: Sequence[Row]) -> str:
 
 
 def _numbers(rows: Sequence[Row]) -> Any:
-    """Return medians over the processes, and the largest error, by case and program."""
+    """Return medians over the processes, but largest errors, by case and program."""
     frame: Any = pd.DataFrame(rows)
     names = ["whole_process_seconds", "first_seconds", *_STEADY, "peak_bytes", "error_relative"]
     keys = [frame[name].astype(str) for name in (*_CASE, "program")]
@@ -98,7 +98,7 @@ def _texts(values: Any, write: Callable[[float], str]) -> list[str]:
 
 
 def by_processor(rows: Sequence[Row]) -> dict[str, str]:
-    """Return a Markdown table for each processor, by the name of the processor."""
+    """Return the table of each processor (see `table_of`), by the name of the processor."""
     names = dict.fromkeys(row["processor"] for row in rows)
     return {name: table_of([row for row in rows if row["processor"] == name]) for name in names}
 

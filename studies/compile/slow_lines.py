@@ -1,4 +1,4 @@
-"""Define functions with one injected slow line, which a compile profile must rank first.
+"""Define functions that have one slow line each; a compile profile must rank this line first.
 
 The slow line takes long to compile and has the comment ``# slow line``. The other lines are usual
 operations.
@@ -103,7 +103,7 @@ def functions() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
 
 
 def slow_line(fn: Callable[..., Any]) -> str:
-    """Return the slow line of a function, such as ``/path/slow_lines.py:12``."""
+    """Return the place of a function's slow line, such as ``/path/slow_lines.py:12``."""
     lines, first = inspect.getsourcelines(fn)
     (at,) = (number for number, text in enumerate(lines) if "# slow line" in text)
     return f"{inspect.getsourcefile(fn)}:{first + at}"

@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
 
 def slow_line_rows() -> Iterator[Row]:
     """Yield a row for each function: rank and share of its slow line, and checks of the profile."""
-    jax.jit(lambda x: x + 1).lower(1.0).compile()  # the first compile also starts the compiler
+    jax.jit(lambda x: x + 1).lower(1.0).compile()  # the first compile starts the compiler
     for name, (fn, args) in slow_lines.functions().items():
         lowered = jax.jit(fn).lower(*args)
         _, plain = _with_cpu_seconds(lowered.compile)
@@ -89,17 +89,14 @@ def slow_line_rows() -> Iterator[Row]:
 
 
 def _with_cpu_seconds(call: Callable[[], Any]) -> tuple[Any, float]:
-    """Make a call; return its result and the CPU seconds of all threads during the call."""
+    """Make a call; return its result, and the CPU seconds of all threads during the call."""
     start = time.process_time()
     result = call()
     return result, time.process_time() - start
 
 
 def program_rows() -> Iterator[Row]:
-    """Yield the rows of one program after the other.
-
-    The rows of a program are a row of totals, then a row for each of the program's slowest lines.
-    """
+    """Yield, for each program of vcjax, a row of totals and a row for each of the slowest lines."""
     for name, make in PROGRAMS.items():
         found = jaxmeter.compile_profile(make())
         whole = {

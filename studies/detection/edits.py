@@ -68,9 +68,9 @@ class Edit:
         return text.replace(self.old, self.new)
 
     def place(self, package: Path, line: str) -> str:
-        """Return "edit" if a line named by a review is an edited line, else "elsewhere".
+        """Return "edit" if a line that a review names is an edited line, else "elsewhere".
 
-        `package` is the folder of the unedited package, and `line` a line of the edited package,
+        `package` is the folder of the unedited package. `line` is a line of the edited package,
         such as ``vcjax/_casing.py:161``.
         """
         file, _, number = line.rpartition(":")
@@ -104,8 +104,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Measure and review the copies, and write a row for each edit and A/A test.
 
-    Copies that an earlier run has measured or reviewed are not measured or reviewed again. Return 1
-    if a review misses an edit or raises a false alarm, otherwise 0.
+    Measurements and reviews of an earlier run are kept. Return 1 if a review misses an edit or
+    raises a false alarm, otherwise 0.
     """
     edits = [EDITS[name] for name in options.only]
     commit = commit_named(options.commit)
@@ -131,7 +131,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def edit_package(edits: Mapping[str, Edit], name: str, package: Path) -> None:
-    """Apply the edit with this name to an unpacked package, if there is such an edit."""
+    """Apply the edit `name` to an unpacked package, if there is an edit with this name."""
     if name in edits:
         edit = edits[name]
         (package / edit.file).write_text(edit.edited(package), encoding="utf-8")

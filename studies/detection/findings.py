@@ -34,7 +34,7 @@ from studies.harness import ROOT, Row, StudyError, measured, read_rows, table
 EQUAL = "none"
 SMALLEST = "casing_variants/w7x-argument-d3"
 UNTOUCHED = ("casing_preparation/", "memory_sweep/gradient")
-"""The beginnings of the names of cases that no regression in the field's evaluation affects."""
+"""Beginnings of names of cases. No regression in the field's evaluation affects these cases."""
 REGRESSION = "regression"
 ALARMS = (REGRESSION, "improvement", "changed")
 """Verdicts of a review that report a change."""
@@ -48,8 +48,8 @@ class Regression:
     """A regression of studies/detection/injected."""
 
     found_by: tuple[str, ...]
-    """Metrics: a review finds the regression if at least one of them regresses. An entry may also
-    be the name of the error with which a case fails, like ``WrongAnswer``."""
+    """Metrics: a review finds the regression if at least one of the metrics regresses. An entry may
+    also be the name of the error with which a case fails, like ``WrongAnswer``."""
     exact_case: str | None = None
     """The smallest case in which a metric other than a time shows the regression, if any."""
     explains: tuple[str, ...] | None = None
@@ -126,7 +126,8 @@ def asv_regressions(pair: Path) -> list[tuple[str, str]]:
     The records of `benchmarks.measuring.pair` are gathered in the same way as the suites gather
     records for asv. Then the records are compared by asv's rules with asv's defaults: a factor of
     1.1 and, for times, a Mann-Whitney test with one number for each process. If there are too few
-    processes for this test, asv compares confidence intervals instead.
+    processes for this test, asv compares confidence intervals instead. Raise `StudyError` if the
+    folder has no records of base or of head.
     """
     base, head = (_summaries(pair / side) for side in ("base", "head"))
     if not base or not head:
@@ -150,9 +151,9 @@ def asv_regressed(
 ) -> list[tuple[str, str]]:
     """Return the (case, metric) pairs of tracked metrics that regressed by asv's rules.
 
-    If a case fails at `head` only, its pair has the name of the error instead of a metric. If the
-    case fails because an exact number differs between its processes, the pair has the list of the
-    different values instead.
+    If a case fails at `head` only, its pair has the name of the error instead of a metric. If an
+    exact number differs between the processes of a case, the case fails, and its pair has the list
+    of the different values instead.
     """
     tracked = {
         suite.suite: {n.removeprefix("track_") for n in dir(suite) if n.startswith("track_")}
@@ -196,12 +197,12 @@ def reviewed(pair: Path, page: Path) -> dict[str, Any]:
     """
     command = [sys.executable, "-m", "reports", "review", "--pair", str(pair), "--out", str(page)]
     if subprocess.call(command, cwd=ROOT, stdout=subprocess.DEVNULL) not in (0, 1):
-        raise StudyError(f"the review of {pair} failed; see its error above, or {page}")
+        raise StudyError(f"the review of {pair} failed; see the error above, or {page}")
     return json.loads((page / "review.json").read_text(encoding="utf-8"))
 
 
 def markdown(runs: Sequence[Row]) -> str:
-    """Return a Markdown table of all runs, and a list of every false alarm."""
+    """Return a Markdown table of all runs, and a list of all false alarms."""
     alarms, numbers = [], Counter()
     for row in runs:
         name = row["injected"]
@@ -218,7 +219,7 @@ COUNTED = {
     "asv_found_in": "found by asv",
     "asv_false_alarms": "with false alarms of asv",
 }
-"""The columns in which non-empty values are counted, and their headings in the table."""
+"""Columns in which the table counts non-empty values, and the headings of these columns."""
 
 
 def rates_table(runs: Sequence[Row]) -> str:

@@ -118,7 +118,7 @@ def equal_row(jax: str, targets: Sequence[str], count: int) -> Row:
 
 
 def equal_checks(targets: Sequence[str], count: int) -> Iterator[Row]:
-    """Yield the exit code of each check in this process, with its output if the code is not 0."""
+    """Yield the exit code of each check in this process, with the output if the code is not 0."""
     for _ in range(count):
         output = io.StringIO()
         with contextlib.redirect_stdout(output):

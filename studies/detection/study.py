@@ -12,7 +12,7 @@ the same number are interleaved and have the same BASE.
 The folder OUT/COMMIT has the pages and the records of all runs. With ``--exact``, the folder is
 OUT/COMMIT-exact. After each group of runs with the same BASE, the table of all runs so far is
 written to detection.md in this folder. ``--keep FILE`` writes a row for each run to FILE.
-``--judge-again`` reviews the measured runs of this table again by the current rules.
+``--judge-again`` reviews the measured runs again by the current rules.
 
 A single run takes about five minutes, as long as `make review`. Interleaved runs take two to three
 minutes each. With ``--exact`` a run is one round of the smallest case that shows the regression,
@@ -51,10 +51,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--exact", action="store_true", help=f"only {', '.join(EXACT)}; measure no times")
     about = "start no run after this many minutes"
     add("--minutes", type=float, default=math.inf, help=about)
-    add("--judge-again", action="store_true", help="review the measured runs again")
+    add("--judge-again", action="store_true", help="also review the measured runs again")
     add("--out", type=Path, default=RESULTS / "detection", help="folder of runs")
     add("--keep", type=Path, metavar="FILE", help="write a row for each run")
-    add("--budget", default="270", help="seconds for all runs of the same number")
+    add("--budget", default="270", help="seconds for all runs with the same number")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def planned(options: argparse.Namespace, out: Path) -> Iterator[tuple[list[str], Path]]:
-    """Yield the names and the folder of each group of runs that have the same BASE.
+    """Yield the regressions and the folder of each group of runs that have the same BASE.
 
     The folder is named after the runs of the group, so that another group measures BASE again.
     """
@@ -109,7 +109,7 @@ def is_done(folder: Path) -> bool:
 
 
 def measure(commit: str, names: list[str], folder: Path, options: argparse.Namespace) -> None:
-    """Measure the runs of a group, which have the same BASE."""
+    """Measure BASE and the runs of a group."""
     command = ["benchmarks.measuring.pair", commit, commit, "--out", str(folder / "pair")]
     command += ["--budget", options.budget, "--no-programs"]
     if options.exact:
@@ -122,13 +122,13 @@ def measure(commit: str, names: list[str], folder: Path, options: argparse.Names
 
 
 def judge(pair: Path, folder: Path) -> None:
-    """Review a run, and write the regressions that asv would report for its records."""
+    """Review a run, and write the regressions that asv would report for the run's records."""
     findings.reviewed(pair, folder / "page")
     (folder / ASV).write_text(json.dumps(findings.asv_regressions(pair)) + "\n", encoding="utf-8")
 
 
 def read_run(name: str, folder: Path, *, exact: bool) -> Row:
-    """Read the row of a run from its folder; if `exact`, leave out asv's verdicts on times."""
+    """Return the row of a run from its folder; if `exact`, leave out asv's verdicts on times."""
     asv = json.loads((folder / ASV).read_text(encoding="utf-8"))
     if exact:
         asv = [one for one in asv if not one[1].endswith("_seconds")]

@@ -5,10 +5,10 @@
     python -m studies timed --judge-again         # review measured quiet runs of HEAD again
 
 Each edit of timed.toml changes a few characters in a copy of the commit's package. A run measures
-the commit, the three edited copies and two equal copies, interleaved. It reviews each copy against
-the commit by the rules of `make review`. For an edited copy only the edited operation is timed,
-because the edit does not change the other two operations. For an equal copy all three operations
-are timed. timed.csv has a row for each copy of each run.
+the commit, the three edited copies and two equal copies, interleaved. Then each copy is reviewed
+against the commit by the rules of `make review`. For an edited copy only the edited operation is
+timed, because the edit does not change the other two operations. For an equal copy all three
+operations are timed. timed.csv has a row for each copy of each run.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def measure(commit: str, folder: Path, seconds: float) -> None:
-    """Measure the times of the commit, its edited copies and its unchanged copies.
+    """Measure the times of the commit, its edited copies and its equal copies.
 
     A rerun keeps finished rounds.
     """
@@ -101,7 +101,7 @@ def busy(count: int) -> Iterator[None]:
 
 
 def row_of(name: str, review: Mapping[str, Any]) -> Row:
-    """Return the row of a copy: the finding of its edit, false alarms, and the verdict on times."""
+    """Return the row of a copy: how its edit was found, false alarms, and the verdict on times."""
     edit, own, alarms = EDITS.get(name), {}, reported_changes(review)
     if edit is not None:
         slower = {"case": f"{SUITE}/{edit.operation}", "metric": TIME, "verdict": REGRESSION}

@@ -7,7 +7,8 @@ with noise on the times. ``python -m reports compact`` compacts the stores of ei
 together have 200 000 files. DuckDB copies the projects under other names until there are a million
 records. Then the 200 records of one night are added to a project. One series is queried in the
 files of its project, and then in the files of the whole fleet. One more project has 500 commits. If
-Chromium or Chrome is installed, it opens the history page of this project without a window.
+Chromium or Chrome is installed, the browser draws the history page of this project, without a
+window.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("store", type=Path, help="folder of real records")
     add("--projects", type=int, default=8, help="number of projects to compact; default 8")
     add("--copies", type=int, default=32, help="number of copied projects; default 32")
-    about = "number of records for each project; default 25000"
+    about = "number of records of each project; default 25000"
     add("--records", type=int, default=25_000, help=about)
     about = "file for the rows; default: the committed file"
     add("--out", type=Path, default=measured("fleet", "rows.csv"), help=about)
@@ -207,7 +208,7 @@ def queried(files: Path) -> Row:
 
 
 def history_page(real: Sequence[Record], folder: Path) -> Row:
-    """Return the cost of a project's history page, and the time until a browser has drawn it."""
+    """Return the cost of a history page, and the time until a browser has drawn the page."""
     records = generated(real, PAGE_COMMITS * CASES, seed=999, commits=PAGE_COMMITS)
     write_store(folder / "pages", records)
     reports("compact", folder / "pages", "--into", folder / "paged", "--project", "paged")

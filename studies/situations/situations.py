@@ -1,8 +1,8 @@
 """Compare jaxmeter's reports on captured arrays with the truth, which is known by construction.
 
-The programs of ``tests/jaxmeter`` are measured in fresh processes, with JAX's default constants
-and, except with JAX 0.7, with simplified constants (``JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1``). The
-rows are written to ``jax_VERSION.csv``. The exit code is 1 if any report is wrong.
+A fresh process measures the programs of ``tests/jaxmeter`` with JAX's default constants. Another
+process measures them with simplified constants (``JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1``), except
+with JAX 0.7. The rows are written to ``jax_VERSION.csv``. The exit code is 1 if any report is wrong.
 """
 
 from __future__ import annotations
@@ -46,10 +46,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def rows(simplified: bool) -> Iterator[Row]:
-    """Yield a row for each program: its bytes, and the paths and lines of its audit.
+    """Yield a row for each program: the bytes of its arrays, and the paths and lines of its audit.
 
-    With default constants, also yield a row for each tested way in which a function refers to an
-    array.
+    With default constants, also yield a row for each tested way of reading an array in a function.
     """
     from tests.jaxmeter.capture import capture_situations, held_situations
 

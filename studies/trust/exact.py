@@ -29,6 +29,7 @@ EFFORT = Effort(turns=1, turn_seconds=1e-6, steady_seconds=1e-6, compiles=0)
 PAIRS = 100
 """Number of pairs for each change."""
 Made = tuple[Case, tuple[Any, ...]]
+"""A case, and the arguments of further calls."""
 
 
 def captured(kind: str, seed: int, injected: bool) -> Made:
@@ -58,7 +59,7 @@ def _holding(kind: str, seed: int, added: float = 0.0) -> Case:
 def retraced(kind: str, seed: int, injected: bool) -> Made:
     """Return a case with the arguments of four more calls.
 
-    If `injected`, one of the calls retraces: it has another shape or dtype, or passes the argument
+    If `injected`, one of the calls retraces: its argument has another shape or dtype, or is passed
     by keyword.
     """
     case = plain(kind, seed)
@@ -120,9 +121,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def rows(pairs: list[tuple[str, int]]) -> Iterator[Row]:
-    """Measure an A/A pair and a changed pair for each (change, number), and yield both rows."""
+    """Measure an A/A pair and a changed pair for each (change, number), and yield two rows."""
     for change, number in pairs:
-        # Yield both rows together, so that an interrupted run seldom leaves a single row.
+        # Measure both pairs first, so that an interrupted run seldom leaves a single row.
         yield from [_row(change, number, injected) for injected in (False, True)]
 
 

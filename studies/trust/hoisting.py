@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure both comparisons, and write a row for each number of a process."""
+    """Measure both comparisons, and write a row for each pair of processes."""
     found = []
     for other, compiles in (("by_hand", 9), ("captured", 1)):
         comparison = jaxmeter.compare(
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def row(number: int, by_hand: ComparedProcess, captured: ComparedProcess) -> Row:
-    """Return the row for one process of each comparison; the two processes have the same number."""
+    """Return the row of two processes with the same number, one of each comparison."""
     sides = by_hand.b_compiles, by_hand.a_compiles
     pairs = np.array([[_total(phases) for phases in side] for side in sides])
     hoisted_seconds, by_hand_seconds = np.median(pairs, axis=1)

@@ -1,8 +1,7 @@
 """Make functions of seven kinds, in two forms: plain, and as a loop.
 
-A plain function is ordinary user code. A loop repeats a loop body. The length of a loop is an
-argument. Therefore loops of 100 and of 110 iterations have the same program, and differ only in
-their work.
+A plain function is ordinary user code. A loop repeats a loop body. The number of iterations is an
+argument, so loops of 100 and of 110 iterations have the same program.
 """
 
 from __future__ import annotations

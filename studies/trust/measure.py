@@ -54,7 +54,7 @@ FILES = {"shares": "shares.json", "measure": "pairs.jsonl", "check": "check.json
 
 
 def planned_pairs() -> list[Row]:
-    """Return the pairs to measure: the most important pairs, then the others, both shuffled.
+    """Return the pairs to measure: first the most important pairs, then the others, each shuffled.
 
     Each pair is two functions. In ``A/A`` pairs both functions are equal. In ``injected`` pairs
     both functions are loops, and the second loop takes longer by a known share of the first loop's
@@ -185,15 +185,15 @@ def growing_shares() -> dict[str, float]:
 
 
 def injected_effects(shares: Shares) -> dict[str, float]:
-    """Return, for each kind, the measured ratio of times of the effect `CHECKED_EFFECT`."""
+    """Return, for each kind, the measured ratio of times with the injected `CHECKED_EFFECT`."""
     return ratios({kind: CHECKED_EFFECT / share for kind, share in shares["loop"].items()})
 
 
 def ratios(more: Mapping[str, float]) -> dict[str, float]:
-    """Return the ratio of steady-state times, longer over original loop, for each kind.
+    """Return, for each kind, the steady-state time of a longer loop over that of the original loop.
 
-    The times are measured without jaxmeter. `more` gives, for each kind, the added length of the
-    loop as a share of its length.
+    The times are measured without jaxmeter. `more` gives, for each kind, the added length as a
+    share of the length of the original loop.
     """
     found = {}
     for kind, share in more.items():

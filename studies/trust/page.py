@@ -33,7 +33,7 @@ def found(column: str = "different", **wanted: Any) -> str:
 
 
 def equal(**wanted: Any) -> list[str]:
-    """Return the result of `found` on equal functions for each condition."""
+    """Return the result of `found` for equal functions, for each condition."""
     return [found(condition=condition, study=EQUAL, **wanted) for condition in CONDITIONS]
 
 
@@ -47,7 +47,7 @@ def equal_functions() -> str:
 
 
 def fewer_processes() -> str:
-    """Return a table of how often equal functions are called different, by number of processes."""
+    """Return a table of how often equal functions are judged "different", by processes."""
     lines = [(count, *equal(has_phases=True, processes=count)) for count in (6, 4, 3)]
     return table(("processes", *CONDITIONS), lines)
 

@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def round_row(row: Row) -> Row:
-    """Return the part of a measured row that ``rounds.csv.gz`` keeps."""
+    """Return the row of ``rounds.csv.gz`` for a row of `python -m studies trust measure`."""
     steady = Round.from_samples(row["a"], row["b"], interleaved=True)
     a, b = row["compiles"]
     phases = zip(PHASE_COLUMNS, zip(*a, strict=True), zip(*b, strict=True), strict=False)
@@ -102,10 +102,10 @@ def counted(
     counts: Sequence[int],
     judge: Callable[[list[Processes]], Row],
 ) -> Iterator[Row]:
-    """Yield the result of `judge` for the pairs of each group and each number of processes.
+    """Yield a row for each group of `rows` and each number of processes in `counts`.
 
-    A group is all rows with the same values in the columns `names`. A pair is left out if it has
-    too few processes.
+    A group is all rows with the same values in the columns `names`. The row has these values and
+    the result of `judge` for the pairs of the group. Pairs with too few processes are left out.
     """
     group, pair = itemgetter(*names), itemgetter(*names, "form", "kind", "seed")
     ordered = sorted(rows, key=lambda row: (*pair(row), int(row["process"])))
@@ -121,7 +121,7 @@ def one_function_per_process(pair: Processes) -> bool:
     """Return whether a pair would be found different if each process measured one function only.
 
     To imitate such processes, the first function's samples in each process are compared with the
-    second function's samples in the next process. The process after the last is the first.
+    second function's samples in the next process, or in the first process after the last.
     """
     rounds = [
         Round.from_samples(one["a"], other["b"])
@@ -216,7 +216,7 @@ def compared(pair: Processes) -> Comparison:
 
 
 def all_on_one_side(found: Comparison) -> bool:
-    """Return whether all steady-state ratios are on one side of 1, and their median far from 1.
+    """Return whether all steady-state ratios are on one side of 1, and their median is far from 1.
 
     The median must differ from 1 by more than the least effect of `CRITERIA`.
     """

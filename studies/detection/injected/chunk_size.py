@@ -2,7 +2,7 @@
 
 
 def inject(vcjax):
-    """Multiply the automatic number of sources in a tile by four."""
+    """Let "auto" mean four times as many sources in a tile."""
     good = vcjax.external_field
     automatic = int(vcjax.config().chunks["VCJAX_CHUNK_B_SRC"].value)
 

@@ -6,7 +6,7 @@ import jax
 
 
 def inject(vcjax):
-    """Copy the near weights before the evaluation, in a way that the compiler cannot remove."""
+    """Copy the near weights before the evaluation; the compiler cannot remove this copy."""
     good = vcjax.external_field
 
     def external_field(casing, B, **options):

@@ -1,6 +1,6 @@
 """A compile time that is longer by a fifth of the compiler's own time.
 
-The size of the regression is right by construction. JAX reports the compiler's own time before the
+The size of the regression is known by construction. JAX reports the compiler's own time before the
 timing of the compile ends. The regression then waits for a share of the reported time. The program
 is unchanged.
 """
@@ -14,7 +14,7 @@ COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
 def inject(vcjax):
-    """Make every program that evaluates the field take longer to compile."""
+    """Lengthen the compile of every program that evaluates the field."""
     good = vcjax.external_field
     traced = []
 

@@ -1,6 +1,6 @@
 """An evaluation that is longer by a tenth of its own time.
 
-The size of the regression is right by construction, in every case and under any machine noise. The
+The size of the regression is known by construction, in every case and under any machine noise. The
 program reads the clock before and after its work, and then waits for a share of the time between
 both readings.
 """
@@ -15,7 +15,7 @@ SHARE = 0.1
 
 
 def inject(vcjax):
-    """Make the evaluation of the field longer; the field is unchanged."""
+    """Lengthen the evaluation of the field; the field is unchanged."""
     good = vcjax.external_field
     scalar = jax.ShapeDtypeStruct((), jnp.float64)
 
