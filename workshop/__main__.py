@@ -1,4 +1,4 @@
-"""The workshop's command: ``python -m workshop`` checks the exercises and shows the next one."""
+"""The command ``python -m workshop``: check the exercises and show the next exercise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workshop.course import EXERCISES, SOLUTIONS, all_exercises, explained
 
 LESSONS = Path(__file__).resolve().parents[1] / "docs" / "workshop"
 CELL = re.compile(r"^```\{code-cell\} python\n((?::.*\n)*)(.*?)^```", re.MULTILINE | re.DOTALL)
-DESCRIPTION = """Check the exercises in order, and show the first that is not solved.
+DESCRIPTION = """Check the exercises in order, and show the first unsolved exercise.
 
   python -m workshop             show the next exercise
   python -m workshop hint [N]    also show the first N hints
@@ -28,8 +28,8 @@ DESCRIPTION = """Check the exercises in order, and show the first that is not so
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code.
 
-    The exit code is 2 for a wrong argument, 1 if ``verify`` found something wrong, and 0 otherwise.
-    An exercise that is not solved yet does not change the exit code.
+    The exit code is 2 for a wrong argument, 1 if ``verify`` found something wrong, and 0 otherwise,
+    even if an exercise is not solved yet.
     """
     parser = argparse.ArgumentParser(
         prog="python -m workshop",
@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _next(hints: int) -> int:
-    """Check exercises until one is unsolved, and show this exercise with `hints` of its hints."""
+    """Check the exercises in order; show the first unsolved exercise with `hints` of its hints."""
     exercises = all_exercises()
     for number, exercise in enumerate(exercises):
         problem = exercise.new_problem()
@@ -82,7 +82,7 @@ def _list() -> int:
 
 
 def verify() -> int:
-    """Check that each unsolved exercise fails, in its check or in JAX, and that solutions pass."""
+    """Check that each unsolved file fails, in its check or in JAX, and that each solution passes."""
     import jax
 
     wrong = 0
@@ -115,7 +115,7 @@ def lesson_files() -> list[Path]:
 
 
 def source_of(lesson: Path) -> str:
-    """Return the code of all cells, with the same line numbers as in the lesson."""
+    """Return the code of all cells of a lesson, with the line numbers of the lesson."""
     text = lesson.read_text()
     lines = [""] * text.count("\n")
     for cell in CELL.finditer(text):
@@ -133,7 +133,7 @@ def run_lesson(lesson: Path) -> None:
 
 
 def _shown(file: Path) -> str:
-    """Return a path relative to the current folder if it is in that folder, else the whole path."""
+    """Return the path of a file, relative to the current folder if the file is in this folder."""
     here = Path.cwd()
     return str(file.relative_to(here) if file.is_relative_to(here) else file)
 

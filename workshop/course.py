@@ -18,10 +18,9 @@ SOLVED = FOLDER / ".solved.json"
 
 
 class Unsolved(Exception):
-    """The error that a check raises if an exercise is not solved.
+    """Error of a check if the exercise is not solved; the message describes the problem.
 
-    The message describes the remaining problem. `hint` is the number of the hint that helps,
-    counted from 0.
+    `hint` is the number of the hint that helps, counted from 0.
     """
 
     def __init__(self, message: str, hint: int = 0) -> None:
@@ -30,7 +29,7 @@ class Unsolved(Exception):
 
 
 def expect(condition: bool, message: str, *, hint: int = 0) -> None:
-    """Raise `Unsolved` with a message and the number of its hint, unless the condition holds."""
+    """Raise `Unsolved` with a message and the number of a hint, unless the condition holds."""
     if not condition:
         raise Unsolved(message, hint)
 
@@ -42,7 +41,10 @@ class Exercise:
     name: str
     """Folder and file name without the ending, such as ``1_tracing/1_side_effects``."""
     check: Callable[[ModuleType], None]
-    """Raise `Unsolved`, or an error of the file's code, if the loaded file is no solution."""
+    """Function that raises an error if the loaded file does not solve the exercise.
+
+    The error is `Unsolved`, or an error of the file's own code.
+    """
     hints: tuple[str, ...]
     """`Unsolved.hint` is an index of this tuple."""
 
@@ -51,7 +53,7 @@ class Exercise:
         return folder / f"{self.name}.py"
 
     def task(self) -> str:
-        """Return the text at the top of the exercise, or how to show this text if it is missing."""
+        """Return the text at the top of the file or, if it is missing, a command that shows it."""
         text = self.file().read_text(errors="replace").lstrip() if self.file().exists() else ""
         if not text.startswith('"""'):
             file = f"{EXERCISES.name}/{self.name}.py"
@@ -61,7 +63,7 @@ class Exercise:
         return text.split('"""')[1].strip()
 
     def problem(self, folder: Path = EXERCISES) -> Exception | None:
-        """Return the error that shows that the exercise is not solved; None if it is solved."""
+        """Check the file in a folder; return the error of the check, or None if the file passes."""
         try:
             self.check(load(self.file(folder)))
         except Exception as error:
@@ -74,10 +76,10 @@ class Exercise:
         return self.hints[first:] + self.hints[:first]
 
     def new_problem(self) -> Exception | None:
-        """Check the exercise and return the result of `problem`.
+        """Return the result of `problem`, and remember if the exercise is solved.
 
-        If the exercise was solved before, return None without a check, unless the file, the checks
-        or the version of JAX changed since then.
+        Return None without a check if the exercise was solved before, with the same file, the same
+        checks and the same version of JAX.
         """
         now, passed = self._digest(), _passed()
         if passed.get(self.name) == now:
@@ -101,7 +103,7 @@ def exercise(name: str, *hints: str) -> Callable[[Callable[[ModuleType], None]],
 
 
 def _passed() -> dict[str, str]:
-    """Return the digests of the exercises that passed; {} if the file is not readable."""
+    """Return the digests of the solved exercises; {} if `SOLVED` cannot be read."""
     try:
         return dict(json.loads(SOLVED.read_text()))
     except (OSError, ValueError):
@@ -117,9 +119,10 @@ def load(path: Path) -> ModuleType:
 
 
 def explained(problem: Exception, path: Path) -> str:
-    """Return a problem as text for a participant: a check's message, or the type of another error.
+    """Return the text of a problem for a participant.
 
-    The text of another error also has its message, and its line if this line is in the file `path`.
+    For `Unsolved` this is the message of the check. For other errors it is the type, the line if
+    the line is in the file `path`, and the message.
     """
     if isinstance(problem, Unsolved):
         return str(problem)

@@ -61,7 +61,7 @@ CHANGES: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("Explain the shape of the answer", (("    def at(", "    # An array (n, 3).\n    def at("),)),
     ("Compute all points at once", ((MAP, "jax.vmap(at)(points)"),)),
 )
-"""The subject of each later commit, with the texts that the commit replaces and the new texts."""
+"""The subject of each later commit, and pairs of an old text and the new text in its place."""
 
 
 def versions() -> list[tuple[str, str]]:
@@ -78,7 +78,7 @@ def versions() -> list[tuple[str, str]]:
 
 
 def make_repository(folder: Path) -> list[str]:
-    """Make a git repository with a commit for each version; return its commits, the oldest first.
+    """Make a git repository with a commit for each version; return the hashes, the oldest first.
 
     `folder` is empty or does not exist.
     """

@@ -1,7 +1,7 @@
 """Record the measurements that the lessons show: ``python -m workshop.record``.
 
-The measurements take about five minutes. They are recorded so that nobody has to wait in a lesson,
-and all participants see the same numbers.
+The measurements take about five minutes. With recorded numbers, nobody has to wait in a lesson, and
+all participants see the same numbers.
 """
 
 from __future__ import annotations

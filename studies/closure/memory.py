@@ -72,7 +72,10 @@ def within_memory(
         need, have = needs.get(case.name, 0.0), available()
         if need <= have:
             return run_case(dataclasses.replace(case, path=(*case.path, str(ROOT))))
-        message = f"needs {jaxmeter.bytes_text(need)}, {jaxmeter.bytes_text(have)} are available"
+        message = (
+            f"needs {jaxmeter.bytes_text(need)} of memory, but {jaxmeter.bytes_text(have)} are "
+            "available; close other programs, or use a smaller grid"
+        )
         failure = jaxmeter.Failure("start", "NotEnoughMemory", message)
         return jaxmeter.Record(case.name, "skipped", case.target, dict(case.params), failure)
 

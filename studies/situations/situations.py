@@ -2,7 +2,7 @@
 
 A fresh process measures the programs of ``tests/jaxmeter`` with JAX's default constants. Another
 process measures them with simplified constants (``JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1``), except
-with JAX 0.7. The rows are written to ``jax_VERSION.csv``. The exit code is 1 if any report is wrong.
+with JAX 0.7. The rows are written to ``jax_VERSION.csv``. The exit code is 1 if a report is wrong.
 """
 
 from __future__ import annotations

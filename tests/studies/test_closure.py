@@ -96,7 +96,10 @@ def test_a_case_that_would_not_fit_is_skipped_with_the_memory_it_needs():
     run = within_memory({"large": 27.3e9, "small": 1e9}, run_case, lambda: 9.5e9)
     record = run(jaxmeter.BenchmarkCase("large", "package:target", {"size": 256}))
     assert record.status == "skipped" and record.failure is not None
-    assert record.failure.message == "needs 27.3 GB, 9.5 GB are available"
+    assert record.failure.message == (
+        "needs 27.3 GB of memory, but 9.5 GB are available; "
+        "close other programs, or use a smaller grid"
+    )
     assert dict(record.params) == {"size": 256} and record.target == "package:target"
     fitting = [jaxmeter.BenchmarkCase(name, "package:target") for name in ("small", "unknown")]
     assert [run(case).status for case in fitting] == ["ok", "ok"]

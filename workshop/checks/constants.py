@@ -77,7 +77,7 @@ def folding(module: ModuleType) -> None:
             "rank(prepare(table), x) fails; `rank` should take two arguments, prepared and x"
         ) from None
     primitives = jaxmeter.inventory(module.rank, prepared, x).primitives or {}
-    expect("sort" not in primitives, "the program still sorts, in every call or while compiling")
+    expect("sort" not in primitives, "the program still sorts, in every call or at compile time")
     expect(captured == 0, f"`rank` captures {captured:,} bytes, not 0", hint=1)
     wanted = jnp.array([int((table < value).sum()) for value in x])
     expect_close(module.rank(prepared, x), wanted, f"`rank` should return {wanted}")

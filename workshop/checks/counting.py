@@ -13,7 +13,7 @@ from workshop.course import expect
 
 
 def own_counts(call: Callable[[], Any]) -> tuple[int, int]:
-    """Return the numbers of traces and compiles in a call, without JAX's own functions."""
+    """Return the numbers of traces and compiles in a call, not counting JAX's own functions."""
     with jaxmeter.watch() as watched:
         call()
     own = [one for one in watched.report.functions if not one.is_jax]

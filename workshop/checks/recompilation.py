@@ -18,7 +18,7 @@ from workshop.course import exercise, expect
     "`jax.lax.fori_loop(0, rounds, body, x)` takes a traced number of rounds.",
 )
 def static(module: ModuleType) -> None:
-    """Check that one program of `damped` serves every number of rounds."""
+    """Check that `damped` has one program for all numbers of rounds."""
     x = jnp.array([1.0, 2.0])
     found = jaxmeter.retraces(module.damped, [(x, rounds) for rounds in range(1, 7)])
     expect(
@@ -35,7 +35,7 @@ def static(module: ModuleType) -> None:
     "Define one jitted function of (x, rate) outside of `descend`.",
 )
 def temporary(module: ModuleType) -> None:
-    """Check that all rates and all calls of `descend` share one program."""
+    """Check that `descend` has one program for all rates and all calls."""
     x, rates, answers = jnp.array([1.0, -2.0]), (0.1, 0.2, 0.3, 0.4), []
     _, first = own_counts(lambda: answers.append(module.descend(x, rates)))
     _, again = own_counts(lambda: module.descend(x, rates))
@@ -53,7 +53,7 @@ def temporary(module: ModuleType) -> None:
     "where the mask is true.",
 )
 def shapes(module: ModuleType) -> None:
-    """Check that one program of `spread` serves all lengths up to the limit."""
+    """Check that `spread` has one program for all lengths up to the limit."""
     series = [np.arange(1.0, n + 1, dtype=np.float32) for n in (3, 7, 12, 16)]
     answers = []
     with jaxmeter.watch() as watched:

@@ -37,10 +37,10 @@ def _inventories() -> list[jaxmeter.Inventory]:
 @exercise(
     "6_review/1_culprits",
     "Lesson 6 prints the quantities of each commit. Commits are counted from 0.",
-    "Which number grows most from one commit to the next, relative to its earlier size?",
+    "At which commit does the number grow most, relative to its size at the commit before?",
 )
 def culprits(module: ModuleType) -> None:
-    """Check that each quantity grows most at the given commit."""
+    """Check that each quantity grows by the largest factor at the given commit."""
     given = {name: getattr(module, name) for name in ("CAPTURED", "EQUATIONS", "MEMORY")}
     for name, number in given.items():
         expect(isinstance(number, int), f"{name} is {number!r}; give the number of a commit")
@@ -56,7 +56,7 @@ def culprits(module: ModuleType) -> None:
         expect(
             given[name] == wanted,
             f"{name} is {given[name]}, but the quantity grows by a larger factor at another "
-            f"commit; its values, from commit 0: {values}",
+            f"commit; the values of the quantity, from commit 0: {values}",
             hint=1,
         )
 
@@ -88,7 +88,7 @@ def lock(module: ModuleType) -> None:
     'The verdict is "different" if 1 is not in the interval and the effect is above 3 %. '
     'The verdict is "same" if the whole interval is within 3 % of 1.',
     "Otherwise the verdict is inconclusive: more processes could decide.",
-    "STEP is the number of the first commit with a longer bar in lesson 6.",
+    "STEP is the number of the commit at which the bars in lesson 6 become longer.",
 )
 def verdicts(module: ModuleType) -> None:
     """Check the verdicts on the recorded comparisons and the change point of the history."""

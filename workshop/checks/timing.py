@@ -18,7 +18,7 @@ from workshop.checks.counting import expect_close
 from workshop.course import FOLDER, exercise, expect
 
 STARTS, WORKS, COMPILES = 1.0, 7.0, 100.0
-"""Seconds on the made-up clock: to start a call, for its work, and to compile in the first call."""
+"""Seconds on the made-up clock to start a call, to compute, and to compile in the first call."""
 
 
 class _Machine:
@@ -37,10 +37,7 @@ class _Machine:
 
 
 class _Answer:
-    """An answer that is ready at a set time.
-
-    Waiting for the answer, or reading it, advances the clock.
-    """
+    """An answer that is ready at a set time; waiting for the answer advances the clock."""
 
     def __init__(self, machine: _Machine, ready_at: float) -> None:
         self.machine, self.ready_at = machine, ready_at
@@ -71,7 +68,7 @@ def clock(module: ModuleType) -> None:
     wanted = STARTS + WORKS
     expect(
         all(s == wanted for s in seconds),
-        f"`call_seconds` returned {seconds}; a complete call takes {wanted}",
+        f"`call_seconds` returned {seconds}; a complete call takes {wanted} seconds",
         hint=1,
     )
 
@@ -102,8 +99,8 @@ def callbacks(module: ModuleType) -> None:
     "2_timing/3_processes",
     "Calls within a process are not independent. What is one sample?",
     "Take `statistics.median` of each process, and compare these numbers.",
-    "Lesson 2 prints the smallest possible p for n processes on each side. Which is the "
-    "first n with p < 0.005?",
+    "Lesson 2 prints the smallest possible p for n processes on each side. What is the first "
+    "n with p < 0.005?",
 )
 def processes(module: ModuleType) -> None:
     """Check that `p_value` compares medians of processes, and that ENOUGH is minimal."""

@@ -1,8 +1,8 @@
 """Branch on a value.
 
 `root` should return the square root where x is positive, and 0 elsewhere. It should work in jit,
-for numbers and for arrays. One trace should serve all values, and the derivative should be 0 where
-x is negative.
+for numbers and for arrays. One trace should be enough for all values. The derivative should be 0
+where x is negative.
 """
 
 import jax.numpy as jnp

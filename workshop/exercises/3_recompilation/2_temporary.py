@@ -1,7 +1,7 @@
 """Use one function for all rates.
 
 `descend` minimises |x|^2 by gradient descent, with one step for each rate. JAX compiles in each
-step, and again in the next call. Make one compile serve all steps and all calls.
+step, and again in the next call. One compile should be enough for all steps and all calls.
 """
 
 import jax

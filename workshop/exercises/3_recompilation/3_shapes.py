@@ -1,7 +1,7 @@
 """Use few shapes for many lengths.
 
 `spread` returns the variance of a series of any length up to LIMIT. JAX compiles a program for each
-length. Make one program serve all lengths.
+length. One program should be enough for all lengths.
 """
 
 import jax

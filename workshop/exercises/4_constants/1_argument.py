@@ -3,7 +3,8 @@
 `transform` multiplies x by the matrix of the cosine transform. The matrix is captured. Make it the
 first argument.
 
-To see the captured matrix, run this command before you change the file. FILE is its path:
+To see the captured matrix, run this command before you change the file. FILE is the path of the
+file:
 
     .venv/bin/jaxmeter audit FILE:transform --arg 'f32[600]'
 """

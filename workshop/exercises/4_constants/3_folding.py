@@ -1,11 +1,11 @@
 """Move work out of the program.
 
-For each x, `rank` counts the numbers of a table that are below x. It sorts the captured table. In
-jit, the compiler evaluates this sort at compile time, slowly. `prepare(table)` should do the work
-that depends on the table alone, and `rank(prepared, x)` should do the rest.
+For each x, `rank` counts the numbers of a table that are below x. `rank` sorts the captured table.
+In jit, the compiler evaluates this sort at compile time, slowly. `prepare(table)` should do the
+work that depends on the table alone, and `rank(prepared, x)` should do the rest.
 
-To see an estimate of how long the compiler sorts, run this command before you change the file. FILE
-is its path:
+To see how long the compiler would sort, run this command before you change the file. The audit
+estimates the time. FILE is the path of the file:
 
     .venv/bin/jaxmeter audit FILE:rank --arg 'f32[3]'
 """

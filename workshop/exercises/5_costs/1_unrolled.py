@@ -1,7 +1,7 @@
 """Compute the same answer with fewer equations.
 
 `smoothed` smooths u on a grid, in a number of rounds. The program contains the operations of every
-round. Make the program contain only one round, for any number of rounds.
+round. It should contain only one round, for any number of rounds.
 
 To see the cost of the compile, run this command, with the path of this file as FILE:
 
