@@ -82,7 +82,7 @@ def _list() -> int:
 
 
 def verify() -> int:
-    """Check that each unsolved file fails, in its check or in JAX, and that each solution passes."""
+    """Check that each unsolved file fails, in its check or in JAX, and that solutions pass."""
     import jax
 
     wrong = 0
