@@ -14,10 +14,7 @@ from studies.fleet import study as fleet
 from studies.harness import ROOT, with_tables
 from studies.trust import page as trust
 
-MODULES = (
-    *(accuracy, trust, findings, edits, timed),
-    *(fleet, chunks, closure, compare, compile_tables),
-)
+MODULES = (accuracy, trust, findings, edits, timed, fleet, chunks, closure, compare, compile_tables)
 TABLES = {name: make for module in MODULES for name, make in module.TABLES.items()}
 """The function that makes each table of docs/, by the name of the table."""
 

@@ -99,13 +99,17 @@ def verify() -> int:
 
 
 def _lesson(number: int | None) -> int:
-    """Run the code of a lesson, and return the exit code."""
+    """Run a lesson in its folder, as the site does, and return the exit code."""
     lessons = lesson_files()
     if number is None or not 1 <= number <= len(lessons):
         given = "no number" if number is None else f"lesson {number}"
         print(f"workshop lesson: got {given}; give a number from 1 to {len(lessons)}")
         return 2
-    run_lesson(lessons[number - 1])
+    lesson = lessons[number - 1]
+    with contextlib.chdir(LESSONS):
+        # A traceback then names the lesson and the line.
+        code = compile(source_of(lesson), str(lesson), "exec")
+        exec(code, {"__name__": "__main__", "__file__": str(lesson)})
     return 0
 
 
@@ -123,13 +127,6 @@ def source_of(lesson: Path) -> str:
         code = cell[2].splitlines()
         lines[first : first + len(code)] = code
     return "\n".join(lines)
-
-
-def run_lesson(lesson: Path) -> None:
-    """Run a lesson in its folder, as the site does. A traceback names the lesson and the line."""
-    with contextlib.chdir(LESSONS):
-        code = compile(source_of(lesson), str(lesson), "exec")
-        exec(code, {"__name__": "__main__", "__file__": str(lesson)})
 
 
 def _shown(file: Path) -> str:

@@ -120,7 +120,8 @@ def save(new: Path, committed: Path) -> None:
     newest = {_key(row): row["code"] for row in rows}
     kept = [row for row in read_rows(committed) if _key(row) not in newest]
     kept += [row for row in rows if row["code"] == newest[_key(row)]]
-    write_rows(committed, in_order(kept))
+    kept.sort(key=lambda row: [str(row[name]) for name in COLUMNS[:6]])
+    write_rows(committed, kept)
 
 
 def shape_rows(shape: str, quantity: str, digits: Sequence[int], code: str) -> Iterator[Row]:
@@ -156,11 +157,6 @@ def kept_rows(rows: list[Row]) -> list[Row]:
             row[f"{grid}_nphi"], row[f"{grid}_ntheta"] = row.get(grid, ("", ""))
         kept.append({name: _short(row.get(name, "")) for name in COLUMNS})
     return kept
-
-
-def in_order(rows: list[Row]) -> list[Row]:
-    """Return rows sorted by shape, field, quantity, digits, distance and side, all as text."""
-    return sorted(rows, key=lambda row: [str(row[name]) for name in COLUMNS[:6]])
 
 
 def _short(value: Any) -> Any:

@@ -60,12 +60,12 @@ def planned_pairs() -> list[Row]:
     both functions are loops, and the second loop takes longer by a known share of the first loop's
     time.
     """
-    both = _pairs(EQUAL, "plain", range(20), compiles=2) + _pairs(EQUAL, "loop", range(10))
-    both += _pairs("injected", "loop", range(15), [0.10])
+    first = _pairs(EQUAL, "plain", range(20), compiles=2) + _pairs(EQUAL, "loop", range(10))
+    first += _pairs("injected", "loop", range(15), [0.10])
     others = _pairs("injected", "loop", range(5), [0.03, 0.05, 0.20])
-    random.Random(1).shuffle(both)
+    random.Random(1).shuffle(first)
     random.Random(2).shuffle(others)
-    return both + others
+    return first + others
 
 
 def _pairs(
