@@ -1,1 +1,1 @@
-"""The profiling workshop; ``python -m workshop`` checks the exercises and shows the next one."""
+"""The profiling workshop: ``python -m workshop`` checks exercises and shows the next exercise."""

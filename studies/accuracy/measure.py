@@ -36,7 +36,7 @@ _ROUNDING = 2e-16
 
 
 def on_surface(shape: Shape, field: str, digits: int, gradient: bool = False) -> Iterator[Row]:
-    """Yield the row of a field on the surface or, if `gradient` is True, of its gradient."""
+    """Yield the row of a field on the surface, or of the gradient of the field."""
     X, symmetry = shape.points(), symmetry_of(shape)
     B, outside, inside = data_of(shape, field, digits, gradient)
     size = targets_of(shape)
@@ -57,7 +57,7 @@ def on_surface(shape: Shape, field: str, digits: int, gradient: bool = False) ->
 
 
 def off_surface(shape: Shape, field: str, digits: int, gradient: bool = False) -> Iterator[Row]:
-    """Yield a row for each distance from the surface and each side, where there are points."""
+    """Yield a row for each distance and each side of the surface that has points."""
     X = shape.points()
     B, *currents = data_of(shape, field, digits, gradient)
     rule = vcjax.choose_off_surface(X, B, digits, **symmetry_of(shape), gradient=gradient)
@@ -138,7 +138,7 @@ def _grid_points(shape: Shape, grid: Sequence[int] = _GRID):
 def data_of(shape: Shape, field: str, digits: int, gradient: bool):
     """Return B on a user's grid, the currents outside the surface, and the currents inside.
 
-    B has the shape (nphi, ntheta, 3). Its grid resolves more digits than the requested `digits`.
+    B has the shape (nphi, ntheta, 3). Its grid resolves more than `digits` digits of B.
     """
     outside, inside = shape.currents(field)
     extra = EXTRA_DIGITS_OF_GRADIENTS if gradient else EXTRA_DIGITS
@@ -212,9 +212,9 @@ def targets_of(shape: Shape) -> tuple[int, int]:
 def facing(shape: Shape, currents) -> list[tuple[int, int]]:
     """Return the indices of the points of the grid `_FINE` that are nearest to filaments.
 
-    The first point is nearest to the filaments outside the surface, the second to those inside. A
-    side without filaments has no point. Results have the largest errors next to currents, where a
-    field has its highest modes.
+    The first point is nearest to the filaments outside the surface, the second to the filaments
+    inside. A side without filaments has no point. Results have the largest errors next to currents,
+    where a field has its highest modes.
     """
     points = _grid_points(shape, _FINE)
     parameters = 2 * np.pi * np.arange(2000) / 2000

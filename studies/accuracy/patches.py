@@ -31,9 +31,9 @@ _NO_CUTOFF = 1e-3
 
 
 def without_patches(shape: Shape, field: str, digits: int, gradient: bool = False) -> Iterator[Row]:
-    """Yield a row with the largest error, in units of 10^-digits, in each range with points.
+    """Yield the largest error, in units of 10^-digits, of each range of distances with points.
 
-    `EDGES` are the edges of the ranges. The distance of a row is the lower edge of its range.
+    `EDGES` are the edges of the ranges. A row has the lower edge of its range as the distance.
     """
     X = shape.points()
     B, *currents = measure.data_of(shape, field, digits, gradient)

@@ -58,7 +58,7 @@ TITLES = {
     "gradient": "gradient",
     "off gradient": "gradient off the surface",
 }
-"""The names of the quantities with error estimates, in the tables."""
+"""The quantities with error estimates, and their names in the tables."""
 COLUMNS = (
     *("shape", "field", "quantity", "digits", "distance", "side"),
     *("error", "estimate", "over", "ratio", "least_ratio"),
@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure the rows that OUT does not contain yet, or with ``--save`` save the rows of OUT."""
+    """Measure the rows that OUT does not contain yet, or `save` the rows of OUT with ``--save``."""
     if options.save:
         save(options.out, measured("accuracy", "rows.csv"))
         return 0

@@ -27,7 +27,7 @@ spread of compile times, and for larger arrays a few rounds show the difference.
 
 
 def cases(*, rounds: int) -> list[PlannedCase]:
-    """Return two cases for each operation and size: one captures the array and one passes it.
+    """Return, for each operation and size, a case that captures and a case that passes the array.
 
     Sizes within `UNCERTAIN_BYTES` are measured in `rounds` rounds, other sizes in half as many
     rounds, rounded up.

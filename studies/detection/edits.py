@@ -5,10 +5,10 @@
 
 Each edit of edits.toml changes a few lines in a copy of the commit's package, as a commit that
 looks innocent might do. For two operations, a review compares the exact quantities of the copy and
-of the commit. The edit causes a regression in one operation, and does not affect the other.
-Unedited copies are measured with the operations of all edits. Each pair of unedited copies is an
-A/A test; the commit itself counts as one of these copies. The exit code is 1 if a review misses an
-edit, or reports a change in an unaffected operation or in an A/A test.
+of the commit. The edit causes a regression in one operation, and does not affect the other
+operation. Unedited copies are measured with the operations of all edits. Each pair of unedited
+copies is an A/A test; the commit itself counts as one of these copies. The exit code is 1 if a
+review misses an edit, or reports a change in an unaffected operation or in an A/A test.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def compared(folder: Path, base: MeasuredSide, head: MeasuredSide) -> Mapping[st
 
 
 def edit_row(edit: Edit, package: Path, review: Mapping[str, Any]) -> Row:
-    """Return the row of an edit: the regressions and the line that its review names."""
+    """Return the row of an edit: the regressions and the line that the review names."""
     own = f"{SUITE}/{edit.operation}"
     failing = [r for r in review["findings"] if r["verdict"] == REGRESSION and r["is_gated"]]
     found = [one["metric"] for one in failing if one["case"] == own]
@@ -174,7 +174,7 @@ def edit_row(edit: Edit, package: Path, review: Mapping[str, Any]) -> Row:
 
 
 def equal_row(review: Mapping[str, Any]) -> Row:
-    """Return the row of an A/A test; everything that its review reports is a false alarm."""
+    """Return the row of an A/A test; everything that the review reports is a false alarm."""
     return {
         "edit": EQUAL,
         "operations": review["cases_count"],

@@ -35,7 +35,7 @@ from studies.harness import ROOT, Row, StudyError, measured, read_rows, table, w
 MACHINES, MONTHS, COMMITS, CASES = 2, 12, 100, 25  # numbers for each project
 PAGE_COMMITS = 500  # commits on the history page
 PROFILED = 12  # one record in 12 of each case has a compile profile
-NIGHT = 200  # records that a project adds in a night
+NIGHT = 200  # records that one night adds to a project
 NUMBERS = ("records", "json_bytes", "parquet_bytes", "page_bytes", "seconds", "cpu_seconds")
 NUMBERS += ("peak_bytes", "drawn_seconds")
 MEASURED = re.compile(r"(?<![\w.])\d+\.\d{6,}(?![\w.])")  # a measured number: six or more decimals
@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Generate, compact and query the records, open the page, and write a row for each step."""
+    """Measure the page; generate, compact and query the records; write a row for each step."""
     found = [Record.from_json(read_file(path)) for path in sorted(options.store.rglob("*.json"))]
     real = [one for one in found if one.status == "ok" and one.samples_seconds and one.environment]
     if not real:

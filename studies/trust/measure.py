@@ -190,7 +190,7 @@ def injected_effects(shares: Shares) -> dict[str, float]:
 
 
 def ratios(more: Mapping[str, float]) -> dict[str, float]:
-    """Return, for each kind, the steady-state time of a longer loop over that of the original loop.
+    """Return, for each kind, the ratio of the steady-state times of a longer and the original loop.
 
     The times are measured without jaxmeter. `more` gives, for each kind, the added length as a
     share of the length of the original loop.

@@ -1,4 +1,4 @@
-"""A second copy of the near weights, alive while the field is computed."""
+"""A second copy of the near weights, in memory while the field is computed."""
 
 import dataclasses
 

@@ -3,8 +3,8 @@
 `transform` multiplies x by the matrix of the cosine transform. The matrix is captured. Make it the
 first argument.
 
-To see the captured matrix, run this command before you change the file. FILE is the path of the
-file:
+To see the captured matrix, run this command before you change the file, with the path of this file
+as FILE:
 
     .venv/bin/jaxmeter audit FILE:transform --arg 'f32[600]'
 """
