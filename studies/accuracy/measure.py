@@ -30,7 +30,7 @@ _FINE = (300, 384)
 EXTRA_DIGITS, EXTRA_DIGITS_OF_GRADIENTS = 2, 4
 """Digits that the grid of B resolves in addition to the requested digits."""
 _FINEST = 1e-15
-"""Part of max |B| that the grid of B need not resolve, about the rounding errors of B."""
+"""Part of max |B| that the grid of B need not resolve, about the size of rounding errors."""
 _ROUNDING = 2e-16
 """Amplitude of rounding errors in a mode of B, divided by the largest amplitude."""
 

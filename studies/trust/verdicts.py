@@ -121,7 +121,7 @@ def one_function_per_process(pair: Processes) -> bool:
     """Return whether a pair would be found different if each process measured one function only.
 
     To imitate such processes, the first function's samples in each process are compared with the
-    second function's samples in the next process, or in the first process after the last.
+    second function's samples in the next process. The first process follows the last.
     """
     rounds = [
         Round.from_samples(one["a"], other["b"])
