@@ -3,7 +3,7 @@
 A captured array is not always embedded exactly once. Examples:
 
 - An array that is used both directly and inside a nested jit is captured once and embedded twice.
-- An array is captured but not embedded if the results of all computations with it are unused.
+- An array is captured but not embedded if no result of the function depends on the array.
 - An array whose elements are all equal is captured, and is embedded as a single element (a
   *splat*). A splat does not count as an embedded constant.
 """
@@ -27,10 +27,10 @@ from jaxmeter._program.jaxprs import inner, label, sub_jaxprs
 from jaxmeter._records.record import ConstantArray, Constants
 
 _PLAIN = re.compile(r"x(f32|f64|u?i(8|16|32|64))>$")
-"""Matches the end of an MLIR type if constants of this type are compared as bytes. Other constants
-are compared as printed text."""
-# An array of more bytes than this is matched with embedded constants by shape and dtype, if no
-# other captured array has the same shape and dtype. All other arrays are matched by their values.
+"""Matches the end of an MLIR type if constants of the type are hashed as bytes. All other constants
+are hashed as printed text."""
+# A captured array with more bytes than this is compared with embedded constants only by shape and
+# dtype, unless another captured array has this shape and dtype. Other arrays are compared by value.
 _COMPARED_BYTES = 1_000_000
 
 
@@ -150,7 +150,7 @@ class EmbeddedConstant:
     def bytes(self) -> int:
         kind = self.operation.results[0].type
         parts = [kind.element_type]
-        if hasattr(parts[0], "element_type"):  # a complex number has two parts of one type
+        if hasattr(parts[0], "element_type"):  # a complex number has two parts of the same type
             parts = 2 * [parts[0].element_type]
         # An element of less than 8 bits is counted as a whole byte, as in numpy.
         return math.prod(kind.shape) * sum(math.ceil(part.width / 8) for part in parts)
@@ -201,11 +201,11 @@ def _is_splat(constant: Any) -> bool:
 def embedded_counts(
     embedded: list[EmbeddedConstant], arrays: Mapping[Hashable, Any]
 ) -> dict[Hashable, int]:
-    """Count how often each captured array occurs among the embedded constants.
+    """Return how often each captured array occurs among the embedded constants, by `identity`.
 
     An array whose elements are all equal has the count 0, because it is embedded as a single
-    element. Captured arrays with equal values cannot be distinguished, so the embedded constants
-    with these values are divided among the arrays.
+    element. If several captured arrays have equal values, the embedded constants with these values
+    are divided among the arrays.
     """
     counts = dict.fromkeys(arrays, 0)
     values = {key: plain(array) for key, array in arrays.items()}
@@ -254,7 +254,7 @@ def _digests_alone(arrays: list[Any]) -> Iterator[bytes | None]:
 
 
 def _tensor_type(array: Any) -> str:
-    """Return MLIR's name of an array's type: ``tensor<64x3xf64>``, ``tensor<3xcomplex<f32>>``."""
+    """Return an array's type in MLIR's notation, such as ``tensor<3xcomplex<f32>>``."""
     return f"tensor<{''.join(f'{n}x' for n in array.shape)}{_element_type(array.dtype)}>"
 
 

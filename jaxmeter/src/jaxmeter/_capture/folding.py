@@ -32,9 +32,9 @@ _CONVOLUTION_SECONDS = 4e-8
 def foldings(
     closed_jaxpr: Any, embedded: Collection[Hashable], least_seconds: float = ALARM_SECONDS
 ) -> tuple[Folding, ...]:
-    """Return the operations that depend only on embedded arrays, the slowest to fold first.
-    ``embedded`` contains the `identity` of each array. Operations with an estimated folding time
-    below ``least_seconds`` are left out."""
+    """Return the operations that the compiler may fold, the slowest first. ``embedded`` contains
+    the `identity` of each embedded array. Operations with an estimated folding time below
+    ``least_seconds`` are left out."""
     found = {}
     for equation, use in _on_constants(closed_jaxpr, set(), None, embedded):
         seconds = _seconds(equation)
@@ -51,16 +51,17 @@ def foldings(
 def _on_constants(
     jaxpr: Any, given: set[Any], caller: Use | None, embedded: Collection[Hashable]
 ) -> Iterator[tuple[Any, Use | None]]:
-    """Yield the equations that can be computed from embedded arrays alone, each with its line.
+    """Yield the equations that the compiler may fold, because they depend only on embedded arrays.
 
-    ``given`` contains the inputs of ``jaxpr`` that can be computed from embedded arrays alone.
-    ``caller`` is the line that calls the surrounding jitted function. All equations inside get this
-    line, because JAX reports the lines of the function's first trace.
+    Each equation comes with its line, or with None if the line is not known. ``given`` contains the
+    inputs of ``jaxpr`` that depend only on embedded arrays. If ``jaxpr`` belongs to a jitted
+    function, ``caller`` is the line that calls the function. All equations inside get this line,
+    because JAX reports the lines of the function's first trace.
     """
     body = inner(jaxpr)
     captured = {variable for variable, array in closed_over(jaxpr) if identity(array) in embedded}
     known = given | captured
-    fixed: set[Any] = set()  # variables computed without any input, such as by iota
+    fixed: set[Any] = set()  # variables that are computed without any array, such as by iota
 
     def is_array(atom: Any) -> bool:
         if hasattr(atom, "val"):
