@@ -267,7 +267,7 @@ def _line_changes(
 
 
 def _by_text(lines: tuple[SourceLine, ...]) -> dict[tuple[str, str, str], SourceLine]:
-    """Return the source lines by file, function and text; equal lines are added up."""
+    """Return the source lines by file, function and text. Add up the counts of equal lines."""
     found: dict[tuple[str, str, str], SourceLine] = {}
     for line in lines:
         key = (line.file, line.function, line.text)
