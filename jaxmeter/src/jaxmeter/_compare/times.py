@@ -5,8 +5,8 @@ a process, for example because memory is placed differently or other programs ru
 therefore gives one ratio, and the test uses these ratios as its sample. If other programs disturb a
 process, its samples scatter more, and the process gets less weight. The weighted mean of the log
 ratios is tested by Student's t, with the variance of the log ratios about this mean. With equal
-weights this is the usual t-test. A common factor of all weights has no effect. If the scatter of a
-process is not known, all weights are equal.
+weights this is the usual t-test. A common factor of all weights has no effect. If the scatter of
+any process is not known, all weights are equal.
 
     J. Hartung, G. Knapp, A refined method for the meta-analysis of controlled clinical trials with
     binary outcome, Statistics in Medicine 20 (2001); K. Sidik, J. N. Jonkman, A simple confidence
@@ -68,9 +68,9 @@ def compare_times(
     criteria : Criteria
         The limits that decide whether times are different.
     times_count : int, optional
-        How many timed quantities are tested together. ``quantities`` may contain only some of them.
-        If this count is given, the significance is divided by the count (Bonferroni). Tests and
-        intervals then hold for all these quantities together. By default, p-values are corrected by
+        The number of times that are tested together. ``quantities`` may contain only some of these
+        times. If this number is given, the significance is divided by it (Bonferroni). Tests and
+        intervals then hold for all these times together. By default, p-values are corrected by
         Holm's method, and each interval holds by itself.
 
     Returns
@@ -112,13 +112,13 @@ def compare_cases(
         The significance holds for all times together (Holm). If times are pooled, the pooled times
         get half of the significance, and the times of single cases get the other half.
     pooled : collection of str
-        Quantities to pool if at least two cases have them.
+        Quantities to pool. A quantity is pooled if at least two cases have enough rounds of it.
 
     Returns
     -------
     dict from (cases, quantity) to Timing
         The cases are a tuple: one case, or all cases of a pooled time. A pooled time is left out if
-        the verdict of one of its cases is ``different``.
+        the verdict of at least one of its cases is ``different``.
     """
     alone = {
         ((case,), quantity): found

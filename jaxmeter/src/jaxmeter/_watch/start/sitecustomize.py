@@ -43,7 +43,7 @@ class Events:
         )
 
     def write(self, kind, **fields):
-        """Append an event. Ignore a full disk or a missing folder: the program must not stop."""
+        """Append an event. Ignore errors such as a full disk: the program must not stop."""
         line = json.dumps({"event": kind, "time": time.time(), **fields}, default=str) + "\n"
         try:
             descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
