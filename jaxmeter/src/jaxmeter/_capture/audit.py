@@ -1,4 +1,4 @@
-"""Audit the arrays that a function captures: find where they are held and used, and their cost."""
+"""Audit captured arrays: find where a function holds and uses them, and estimate their cost."""
 
 from __future__ import annotations
 

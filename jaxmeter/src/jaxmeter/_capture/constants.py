@@ -29,8 +29,8 @@ from jaxmeter._records.record import ConstantArray, Constants
 _PLAIN = re.compile(r"x(f32|f64|u?i(8|16|32|64))>$")
 """Matches the end of an MLIR type if constants of the type are hashed as bytes. All other constants
 are hashed as printed text."""
-# A captured array with more bytes than this is compared with embedded constants only by shape and
-# dtype, unless another captured array has this shape and dtype. Other arrays are compared by value.
+# A captured array with more bytes is matched with embedded constants by shape and dtype alone, if no
+# other captured array has the same shape and dtype. All other arrays are matched by their values.
 _COMPARED_BYTES = 1_000_000
 
 

@@ -1,8 +1,8 @@
 """Estimate the time of constant folding.
 
-If an operation depends only on captured arrays, the compiler may evaluate it in every compile, with
-an interpreter that can take thousands of times as long as the compiled program would. The estimates
-are right to the order of magnitude; README.md gives measured times.
+If an operation depends only on captured arrays, the compiler may evaluate the operation in every
+compile. The compiler then uses an interpreter, which can take thousands of times as long as the
+compiled program. The estimates are right to the order of magnitude; README.md gives measured times.
 """
 
 from __future__ import annotations

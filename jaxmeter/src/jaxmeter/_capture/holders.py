@@ -103,8 +103,8 @@ class _Walk:
         try:
             return list(itertools.islice(self.inside(place), _MEMBERS_COUNT_LIMIT))
         except Exception:
-            # An object may compute its members, which may raise any exception. The arrays of this
-            # object then get no path.
+            # An object may compute its members, and this may raise any exception. The arrays of
+            # this object then get no path.
             return []
 
     def inside(self, place: Holder) -> Iterator[Holder]:

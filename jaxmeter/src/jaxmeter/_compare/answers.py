@@ -59,7 +59,7 @@ def values_fingerprint(arrays: Iterable[Any], about: str = "") -> str:
     digest = hashlib.sha256(about.encode())
     for array in map(on_host, arrays):
         digest.update(f"{array.dtype} {array.shape}\n".encode())
-        # As bytes, because numpy has no buffers of dtypes such as bfloat16.
+        # Hash the bytes, because numpy has no buffers of dtypes such as bfloat16.
         digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 

@@ -72,7 +72,7 @@ class Round:
     def from_samples(
         cls, a: Sequence[float], b: Sequence[float], *, interleaved: bool = False
     ) -> Round:
-        """Return the round of two functions from their samples, measured in one or two processes.
+        """Return the round of two functions from samples that one or two processes measured.
 
         Parameters
         ----------
@@ -107,7 +107,7 @@ class Round:
 
     @classmethod
     def from_summaries(cls, a: SampleSummary, b: SampleSummary) -> Round:
-        """Return the round of two processes from summaries, if their samples were not kept.
+        """Return the round of two processes from summaries, for samples that were not kept.
 
         Raises
         ------

@@ -12,9 +12,9 @@ any process is not known, all weights are equal.
     binary outcome, Statistics in Medicine 20 (2001); K. Sidik, J. N. Jonkman, A simple confidence
     interval for meta-analysis, Statistics in Medicine 21 (2002).
 
-If a process is disturbed from start to end, its samples scatter little but are wrong. With
-``Criteria.trimmed_share`` above 0, the mean can therefore leave out the rounds with the smallest
-and the largest ratios. This costs some statistical power.
+If a process is disturbed from start to end, its samples scatter little but are wrong. Therefore the
+mean can leave out a share of the rounds, with the smallest and the largest ratios: see
+``Criteria.trimmed_share``. This costs some statistical power.
 
     J. W. Tukey, D. H. McLaughlin, Less vulnerable confidence and significance procedures for
     location based on a single sample, Sankhya A 25 (1963); K. K. Yuen, The two-sample trimmed t

@@ -35,8 +35,8 @@ def advice(
     spent: Spent = defaultdict(float)
     for row in rows:
         spent[row.source] += row.seconds
-    # Leave out the kernels of lines with mostly the operations that a package, such as an
-    # optimizer, repeats for each leaf of a pytree.
+    # Leave out the kernels of a line if most of its equations come from a package's loop over the
+    # leaves of a pytree, as in an optimizer.
     kernels = [kernel for kernel in kernels if kernel.source not in equations.leafwise]
     found = [
         *_foldings(rows),

@@ -17,8 +17,8 @@ def diagnose_cache(command: Sequence[str], folder: Path) -> CacheDiagnosis:
     """Run a program twice with a new persistent cache, and return the times and the cache misses.
 
     Environment variables set the cache to keep every compiled program. If the first run fails,
-    there is no second run.
-    The cache and the events of both runs are written to ``folder``, which must be empty.
+    there is no second run. The cache and the events of both runs are written to ``folder``, which
+    must be empty.
     """
     cache = folder / "cache"
     variables = {

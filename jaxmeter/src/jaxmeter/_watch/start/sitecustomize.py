@@ -1,6 +1,6 @@
 """Record the compiles of this Python process.
 
-Python imports ``sitecustomize`` when it starts (https://docs.python.org/3/library/site.html). So
+Python imports ``sitecustomize`` at its start (https://docs.python.org/3/library/site.html). So
 this file runs in the Python processes of a watched program, even in processes that do not use JAX
 or belong to another environment. It does not run in a process without the PYTHONPATH that jaxmeter
 sets, or with the option -I, -E or -S.
