@@ -29,7 +29,7 @@ from jaxmeter._records.record import ConstantArray, Constants
 _PLAIN = re.compile(r"x(f32|f64|u?i(8|16|32|64))>$")
 """Matches the end of an MLIR type if constants of the type are hashed as bytes. All other constants
 are hashed as printed text."""
-# A captured array with more bytes is matched with embedded constants by shape and dtype alone, if no
+# A captured array with more bytes is matched with embedded constants only by shape and dtype, if no
 # other captured array has the same shape and dtype. All other arrays are matched by their values.
 _COMPARED_BYTES = 1_000_000
 
@@ -64,9 +64,8 @@ def captured_values(closed_jaxpr: Any) -> dict[Hashable, tuple[Any, ConstantArra
     for array, where in _captured(closed_jaxpr, (), set()):
         key = identity(array)
         if key not in found:
-            shape = tuple(map(int, array.shape))
-            kind = str(array.dtype), _array_bytes(array), "/".join(where)
-            found[key] = array, ConstantArray(shape, *kind)
+            shape, dtype = tuple(map(int, array.shape)), str(array.dtype)
+            found[key] = array, ConstantArray(shape, dtype, _array_bytes(array), "/".join(where))
     return found
 
 
@@ -223,7 +222,7 @@ def embedded_counts(
             digests |= {key: _digest_of(np.asarray(values[key])) for key in keys}
         elif found[kind]:
             compared += keys
-    digests |= dict(zip(compared, _digests_alone([values[key] for key in compared]), strict=True))
+    digests |= dict(zip(compared, _jax_digests([values[key] for key in compared]), strict=True))
     for kind, keys in alike.items():
         if keys[0] not in digests:
             continue
@@ -238,7 +237,7 @@ def _digest_of(values: np.ndarray) -> bytes:
     return hashlib.sha256(np.ascontiguousarray(values).data).digest()
 
 
-def _digests_alone(arrays: list[Any]) -> Iterator[bytes | None]:
+def _jax_digests(arrays: list[Any]) -> Iterator[bytes | None]:
     """Yield the digest of the constant that JAX embeds for each array; None for an array that JAX
     embeds as a single element, or does not embed as a constant."""
     if not arrays:

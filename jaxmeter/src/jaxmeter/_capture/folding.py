@@ -63,13 +63,13 @@ def _on_constants(
     known = given | captured
     fixed: set[Any] = set()  # variables that are computed without any array, such as by iota
 
-    def is_array(atom: Any) -> bool:
+    def is_known(atom: Any) -> bool:
         if hasattr(atom, "val"):
             return hasattr(atom.val, "shape") and identity(atom.val) in embedded
         return atom in known
 
     for equation in body.eqns:
-        constant = [is_array(atom) for atom in equation.invars]
+        constant = [is_known(atom) for atom in equation.invars]
         name = equation.primitive.name
         for sub, operands in passed_operands(equation):
             passed = zip(inner(sub).invars, operands, strict=False)
@@ -77,8 +77,8 @@ def _on_constants(
             line = caller or (use_of(equation) if name == "jit" else None)
             yield from _on_constants(sub, held, line, embedded)
         alone = all(
-            held_here or hasattr(atom, "val") or atom in fixed
-            for held_here, atom in zip(constant, equation.invars, strict=True)
+            is_constant or hasattr(atom, "val") or atom in fixed
+            for is_constant, atom in zip(constant, equation.invars, strict=True)
         )
         # Loops and operations with effects are not folded.
         if not alone or name in ("while", "scan") or equation.effects:

@@ -23,14 +23,13 @@ _SMALL_INSTRUCTIONS_COUNT = 2
 
 
 def advice(
-    rows: Iterable[CompileRow],
+    rows: list[CompileRow],
     kernels: Iterable[CompiledKernel],
     equations: Equations,
     closed_jaxpr: Any,
 ) -> tuple[CompileAdvice, ...]:
     """Return the suggestions that apply, the largest possible saving first. Each line gets at most
     one suggestion, from the most specific rule."""
-    rows = list(rows)
     total = sum(row.seconds for row in rows)
     spent: Spent = defaultdict(float)
     for row in rows:

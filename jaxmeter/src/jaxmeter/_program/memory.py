@@ -113,10 +113,9 @@ def allocator() -> Allocator:
     limit = (device.memory_stats() or {}).get("bytes_limit")
     if device.platform not in _ALLOCATING:
         return Allocator(None, None, None, limit)
-    environment = os.environ
-    kind = environment.get("XLA_PYTHON_CLIENT_ALLOCATOR", "default").lower()
-    preallocate = environment.get("XLA_PYTHON_CLIENT_PREALLOCATE")
-    fraction = environment.get("XLA_CLIENT_MEM_FRACTION") or environment.get(
+    kind = os.environ.get("XLA_PYTHON_CLIENT_ALLOCATOR", "default").lower()
+    preallocate = os.environ.get("XLA_PYTHON_CLIENT_PREALLOCATE")
+    fraction = os.environ.get("XLA_CLIENT_MEM_FRACTION") or os.environ.get(
         "XLA_PYTHON_CLIENT_MEM_FRACTION"
     )
     return Allocator(
