@@ -33,7 +33,10 @@ contains the true median with probability 1 - 2 (1/2)^n: 0.97 for n = 6, 0.94 fo
 
 @dataclass(frozen=True)
 class SampleSummary:
-    """A summary of the samples of a time in one process, used if the samples were not kept."""
+    """A summary of the samples of a time in one process, for samples that were not kept.
+
+    `median` and `std` are in seconds.
+    """
 
     median: float
     std: float | None = None

@@ -204,7 +204,7 @@ def _trimmed_mean(logs: Sequence[float], weights: Sequence[float], trim: int) ->
     inner = sorted(range(count), key=lambda i: logs[i])[trim : count - trim]
     low, high = logs[inner[0]], logs[inner[-1]]
     if trim and low == high:
-        # If the kept values are equal, as for ratios of bytes, only trimmed values show a spread.
+        # If the kept values are equal, only the trimmed values show a spread.
         return _trimmed_mean(logs, weights, 0)
     mean = statistics.fmean([logs[i] for i in inner], [weights[i] for i in inner])
     if count < 2:

@@ -49,8 +49,8 @@ class Sampler:
     def sampling(self) -> Iterator[None]:
         """Sample while a ``with`` block runs.
 
-        No samples are taken outside the main thread, or if the program handles the signal itself.
-        If an event loop waits for signals, no samples are taken, because the requests would fill
+        No samples are taken outside the main thread, or if the program handles SIGURG itself. If
+        an event loop waits for signals, no samples are taken, because the requests would fill
         the pipe that wakes the loop.
         """
         if not _may_sample():

@@ -92,7 +92,7 @@ def _assigned(text: str, known: Mapping[str, Instruction]) -> Iterator[Buffer]:
             if not line.startswith((" ", "\t")):
                 kind = None  # the end of the allocations
             continue
-        # A phi value is chosen from other values by control flow, and shares their memory.
+        # Control flow chooses a phi value from other values; it shares the memory of these values.
         if kind is None or value["phi"] or value["shape"].startswith("("):
             continue
         instruction = known.get(value["name"])

@@ -1,8 +1,8 @@
 """Find how the persistent cache handled each compile, from JAX's events and log messages.
 
 https://docs.jax.dev/en/latest/persistent_compilation_cache.html describes the messages. The
-messages have the level DEBUG, so this module sets their loggers to this level, except loggers that
-already have a level of their own. A filter then drops the messages that the program's own settings
+messages have the level DEBUG, so this module sets the level of their loggers to DEBUG, except for
+loggers with a level of their own. A filter then drops the messages that the program's own settings
 would not print.
 """
 

@@ -129,7 +129,7 @@ def _process(number: int, events: list[Event], began: float) -> RunProcess:
 
 
 def _continues(event: Event, draft: Draft) -> bool:
-    """Return whether an event is a later stage of the compile of a draft."""
+    """Return whether an event can be a later stage of the compile that a draft describes."""
     is_later = STAGES.index(draft[-1]["event"]) < STAGES.index(event["event"])
     return draft[0]["name"] == event["name"] and is_later
 
