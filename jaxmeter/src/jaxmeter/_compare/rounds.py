@@ -1,7 +1,7 @@
 """Summarise rounds: the ratio of two times in a round, and the median of a few rounds or processes.
 
-The two times of a round are measured directly one after the other. Slow drift of the machine
-therefore nearly cancels in the ratio.
+The two times of a round are measured alternately, or directly one after the other. Slow drift of
+the machine therefore nearly cancels in the ratio.
 
 Samples of one process agree better than samples of different processes, so samples of different
 processes must not be pooled. Instead, take the median of values that each summarise one process or
@@ -55,7 +55,7 @@ class SampleSummary:
 class Round:
     """The time of the second function divided by the time of the first, in one round.
 
-    Both times were measured directly one after the other, in either order.
+    Both times were measured alternately, or directly one after the other in either order.
 
     Raises
     ------

@@ -94,7 +94,7 @@ class Kernels:
         An instruction without a line has the origin of its opcode before optimisation, if the
         opcode had only one origin. The search begins in the kernel. It continues with the
         instructions that make the kernel's operands or use its result, then with the neighbours of
-        these instructions.
+        these instructions, and so on.
         """
         seen, waiting = {kernel}, [kernel]
         while waiting:

@@ -229,7 +229,7 @@ def _same(before: Any, now: Any) -> bool:
 
 def _made_again(before: Any, now: Any) -> bool:
     """Return whether two unequal objects are probably the same thing created twice: functions with
-    the same code, or objects of a type that defines no ``__eq__``."""
+    the same code, or objects of the same type, which defines no ``__eq__``."""
     code = getattr(before, "__code__", None)
     if code is not None:
         return code is getattr(now, "__code__", None)

@@ -35,8 +35,8 @@ def watch_program(
 
     ``-m module`` and ``script.py`` are run by this Python. An executable script with a shebang
     line, such as ``./script.py``, is run directly. The events are written to ``folder``, which must
-    be empty. ``variables`` are added to the environment of the program. Errors name ``call``, a
-    command of jaxmeter.
+    be empty. ``variables`` are added to the environment of the program. Error messages name
+    ``call``, a command of jaxmeter.
     """
     argv = _argv(command, call)
     environment = {

@@ -133,7 +133,7 @@ class Recorder(Watch):
 
 
 class Slowest:
-    """Keep the functions that took longest to compile, with types and shapes instead of arrays."""
+    """The functions that took longest to compile, without the values of array arguments."""
 
     def __init__(self, count: int) -> None:
         # The profiler is slow to import. It is imported now, because some modules cannot be
