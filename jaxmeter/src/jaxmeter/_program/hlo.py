@@ -295,13 +295,9 @@ _XLA_FINGERPRINT = re.compile(
 _TABLES_TEXT = re.compile(rf"^(?:{'|'.join(_TABLES)})\n(?:.+\n)*", re.MULTILINE)
 
 
-def strip_hlo(text: str) -> str:
-    """Return HLO text without the parts that can change although the program does not: source
-    lines, scopes, the module's name and XLA's own digest."""
-    text = _XLA_FINGERPRINT.sub("", _TABLES_TEXT.sub("", _METADATA.sub("", text)))
-    return re.sub(r"^HloModule [^,\n]+", "HloModule", text, flags=re.MULTILINE)
-
-
 def fingerprint(text: str) -> str:
-    """Return a digest of a program, independent of its name, scopes and source lines."""
-    return hashlib.sha256(strip_hlo(text).encode()).hexdigest()
+    """Return a digest of HLO text without the parts that can change although the program does not:
+    source lines, scopes, the module's name and XLA's own digest."""
+    text = _XLA_FINGERPRINT.sub("", _TABLES_TEXT.sub("", _METADATA.sub("", text)))
+    text = re.sub(r"^HloModule [^,\n]+", "HloModule", text, flags=re.MULTILINE)
+    return hashlib.sha256(text.encode()).hexdigest()
