@@ -13,8 +13,8 @@ any process is not known, all weights are equal.
     interval for meta-analysis, Statistics in Medicine 21 (2002).
 
 If a process is disturbed from start to end, its samples scatter little but are wrong. Therefore the
-mean can leave out a share of the rounds, with the smallest and the largest ratios: see
-``Criteria.trimmed_share``. This costs some statistical power.
+mean can leave out a share of the rounds: those with the smallest and the largest ratios (see
+``Criteria.trimmed_share``). This costs some statistical power.
 
     J. W. Tukey, D. H. McLaughlin, Less vulnerable confidence and significance procedures for
     location based on a single sample, Sankhya A 25 (1963); K. K. Yuen, The two-sample trimmed t

@@ -54,7 +54,7 @@ class Group:
     objects: list[weakref.ref | None] = dataclasses.field(default_factory=list)
     """A weak reference to each traced function; None if such a reference is not possible."""
     kinds: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)
-    """The kinds of traced functions: a text such as ``a lambda``, then the code of `_wrapping`."""
+    """The kinds of traced functions: a text such as ``a lambda``, then code from `_wrapping`."""
     calls: list[tuple[int, Signature]] = dataclasses.field(default_factory=list)
     """For each explained call, the position of its function in `objects`, and its signature."""
     loops: list[tuple[places.Place, Signature]] = dataclasses.field(default_factory=list)

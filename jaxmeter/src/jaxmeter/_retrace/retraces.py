@@ -57,9 +57,9 @@ def retraces(
     Raises
     ------
     JaxmeterError
-        If `fn` is not a callable or a case; if `calls` is not an iterable of tuples, or is left out
-        although `fn` is not a case with arguments; or if the arguments or jit options cannot be
-        used.
+        If `fn` is neither a callable nor a case; if `calls` is not an iterable of tuples, or is
+        left out although `fn` is not a case with arguments; or if the arguments or jit options
+        cannot be used.
     Exception
         Any exception that a call raises, with a note that names the call.
     """
