@@ -98,7 +98,7 @@ def test_a_network_of_equinox_is_audited_as_counted_by_hand():
     assert {use.file for array in audited.arrays for use in array.uses} == {__file__}
     assert all("_linear.py" in use.within for array in audited.arrays for use in array.uses)
     # A network holds functions, which jax.jit refuses among its arguments.
-    advice = "give <lambda> an argument network and pass network in the call, under equinox.filter"
+    advice = "give <lambda> an argument network and pass network in the call, and use equinox.filt"
     assert audited.suggestions[0].startswith(advice)
     (advice,) = jaxmeter.audit(network, x).suggestions
     assert advice.startswith("use equinox.filter_jit in place of jax.jit")

@@ -1,2 +1,2 @@
-"""Find the arrays that a function captures, the holders of the arrays and the lines that use
-them."""
+"""Find the arrays that a function captures, the objects that hold these arrays, and the lines that
+use these arrays."""

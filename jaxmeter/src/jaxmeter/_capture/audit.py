@@ -1,4 +1,4 @@
-"""Audit the arrays that a function captures: find their holders, their uses and their cost."""
+"""Audit captured arrays: find where a function holds and uses them, and estimate their cost."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ _SUGGESTIONS: dict[Kind, str] = {
     "global": _PASS_IT,
     "class": "give {name} an argument for the arrays of the class {root}, and pass them in the "
     "call",
-    "self": "jit a function that takes the object as an argument, such as jax.jit(lambda self, "
-    "*args: {call}), and make the class of the object a pytree",
+    "self": "jit a function that takes self as an argument, such as jax.jit(lambda self, *args: "
+    "{call}), and make the class of self a pytree",
     "default": "pass {root} in the call and not as a default",
     "partial": "pass {root} in the call and not in a partial",
     "argument": "make the array a leaf of the argument {root}, because static parts of an argument "
@@ -63,17 +63,17 @@ def audit(
     fn : Case or callable
         The function, jitted or not, or a `Case`, which may have options for `jax.jit`.
     *args, **kwargs : Any
-        The arguments of the function. `jax.ShapeDtypeStruct` may stand for arrays.
+        The arguments of the function. Arrays may be replaced by `jax.ShapeDtypeStruct`.
     threshold_bytes : int
         The largest size in bytes of a variable that is fine to embed. The size of a variable is the
-        sum of the bytes of its embedded arrays. An array that is embedded twice counts twice. The
-        default is 1 MB.
+        sum of the bytes of its embedded arrays. An array that is embedded twice counts twice. An
+        array without a path counts as a variable. The default is 1 MB.
 
     Returns
     -------
     Audit
-        The captured arrays with verdicts and suggestions, and the operations for which constant
-        folding is slow.
+        The captured arrays with verdicts and suggestions, and the operations that the compiler
+        folds slowly.
 
     Raises
     ------
@@ -85,9 +85,10 @@ def audit(
     Notes
     -----
     The path of a captured array shows where the function holds the array, such as
-    ``self.weights[0]``. A function may also make an array while it is traced, such as ``weights.T``
-    of a numpy array. If this new array has several elements, and is a view of a held array or has
-    the same values, it gets the path of the held array. Otherwise, the new array has no path.
+    ``self.weights[0]``. The code of a function may also make a new array during the trace, such as
+    ``weights.T`` of a numpy array. The new array gets the path of a held array if the new array has
+    several elements, and is a view of the held array or has equal values. Otherwise, the new array
+    has no path.
     """
     case = case_of("audit", fn, args, kwargs)
     checked("audit", "threshold_bytes", threshold_bytes, Annotated[int, Meta(ge=0)])
@@ -145,7 +146,7 @@ def audit(
 def holders_of(
     fn: Callable[..., Any], arrays: dict[Hashable, Any], arguments: Mapping[str, Any]
 ) -> dict[Hashable, tuple[Holder, Match]]:
-    """Return the holder of each captured array, by the array's key, and how the arrays match.
+    """Return the holder of each captured array, and the match of the two arrays, by `identity`.
 
     The match is ``same`` if the captured array is the holder's array, ``view`` if it is a view of
     that array, and ``equal`` if it has equal values. Arrays without a holder are left out.
@@ -166,8 +167,9 @@ def holders_of(
 
 
 def _likeness(array: Any, holders: Iterable[Holder]) -> tuple[Holder, Match] | None:
-    """Return the first holder that shares memory with an array, or else has equal values, and the
-    match; None without such a holder, and for random keys or fewer than two elements."""
+    """Return the holder of a similar array, and the match. An array that shares memory is preferred
+    to an array with equal values. Return None if there is no similar array, for random keys, and
+    for arrays with fewer than two elements."""
     value = getattr(array, "val", array)
     if jax.numpy.issubdtype(value.dtype, jax.dtypes.extended) or value.size < 2:
         return None
@@ -199,7 +201,7 @@ def _suggestion(root: Root, fn: Callable[..., Any], size: int, known: Calibratio
     call = f"self.{name}(*args)" if hasattr(fn, "__self__") else "self(*args)"
     text = _SUGGESTIONS[root.kind]
     if is_for_filter_jit(root.value):
-        text = f"{text}, under {_FILTER_JIT}"
+        text = f"{text}, and use {_FILTER_JIT}"
         if root.kind == "self":
             text = f"use {_FILTER_JIT}: filter_jit passes the arrays of self as arguments"
     return f"{text.format(name=name, root=root.name, call=call)}: {embedded}"

@@ -28,11 +28,11 @@ _ROUNDS = 9
 def calibrate(*, clock: Clock = time.perf_counter) -> Calibration:
     """Measure the compile time of embedded arrays, and store the result for `jaxmeter.audit`.
 
-    The measurement takes a few seconds. A program with an embedded array of 32 MB and a program
-    with a small array are lowered and compiled alternately, nine times each. The result is the
+    The measurement takes a few seconds. A program that embeds an array of 32 MB and a program that
+    embeds a small array are lowered and compiled alternately, nine times each. The result is the
     median of the nine time differences, divided by 32; negative differences count as 0. The result
-    is stored in ``$XDG_CACHE_HOME/jaxmeter`` or ``~/.cache/jaxmeter``, and is valid only for this
-    user, version of JAX, backend, kind of device and model of processor.
+    is stored in ``$XDG_CACHE_HOME/jaxmeter``, by default ``~/.cache/jaxmeter``. The stored result
+    is valid only for this user, version of JAX, backend, kind of device and model of processor.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def calibrate(*, clock: Clock = time.perf_counter) -> Calibration:
 
 
 def calibration() -> Calibration | None:
-    """Return the stored calibration that is valid here (see `calibrate`), or None."""
+    """Return the stored calibration if it is valid here (see `calibrate`), or else None."""
     try:
         found = Calibration.from_json(read_file(_file()))
     except (OSError, FileError, RecordError):

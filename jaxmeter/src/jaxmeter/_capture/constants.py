@@ -3,7 +3,7 @@
 A captured array is not always embedded exactly once. Examples:
 
 - An array that is used both directly and inside a nested jit is captured once and embedded twice.
-- An array is captured but not embedded if the results of all computations with it are unused.
+- An array is captured but not embedded if no result of the function depends on the array.
 - An array whose elements are all equal is captured, and is embedded as a single element (a
   *splat*). A splat does not count as an embedded constant.
 """
@@ -27,9 +27,9 @@ from jaxmeter._program.jaxprs import inner, label, sub_jaxprs
 from jaxmeter._records.record import ConstantArray, Constants
 
 _PLAIN = re.compile(r"x(f32|f64|u?i(8|16|32|64))>$")
-"""Matches the end of an MLIR type if constants of this type are compared as bytes. Other constants
-are compared as printed text."""
-# An array of more bytes than this is matched with embedded constants by shape and dtype, if no
+"""Matches the end of an MLIR type if constants of the type are hashed as bytes. All other constants
+are hashed as printed text."""
+# A captured array with more bytes is matched with embedded constants only by shape and dtype, if no
 # other captured array has the same shape and dtype. All other arrays are matched by their values.
 _COMPARED_BYTES = 1_000_000
 
@@ -64,9 +64,8 @@ def captured_values(closed_jaxpr: Any) -> dict[Hashable, tuple[Any, ConstantArra
     for array, where in _captured(closed_jaxpr, (), set()):
         key = identity(array)
         if key not in found:
-            shape = tuple(map(int, array.shape))
-            kind = str(array.dtype), _array_bytes(array), "/".join(where)
-            found[key] = array, ConstantArray(shape, *kind)
+            shape, dtype = tuple(map(int, array.shape)), str(array.dtype)
+            found[key] = array, ConstantArray(shape, dtype, _array_bytes(array), "/".join(where))
     return found
 
 
@@ -150,7 +149,7 @@ class EmbeddedConstant:
     def bytes(self) -> int:
         kind = self.operation.results[0].type
         parts = [kind.element_type]
-        if hasattr(parts[0], "element_type"):  # a complex number has two parts of one type
+        if hasattr(parts[0], "element_type"):  # a complex number has two parts of the same type
             parts = 2 * [parts[0].element_type]
         # An element of less than 8 bits is counted as a whole byte, as in numpy.
         return math.prod(kind.shape) * sum(math.ceil(part.width / 8) for part in parts)
@@ -185,7 +184,7 @@ def _is_splat(constant: Any) -> bool:
     """Return whether a ``stablehlo.constant`` has no elements or only equal elements.
 
     If the attribute ``is_splat`` cannot be read, the operation is printed, because the printer
-    shortens the values unless they are all equal. Printing a thousand operations takes seconds.
+    shortens the values unless they are all equal. Printing is slow: seconds for 1000 operations.
     """
     kind = constant.results[0].type
     if not kind.shape or 0 in kind.shape:
@@ -201,11 +200,11 @@ def _is_splat(constant: Any) -> bool:
 def embedded_counts(
     embedded: list[EmbeddedConstant], arrays: Mapping[Hashable, Any]
 ) -> dict[Hashable, int]:
-    """Count how often each captured array occurs among the embedded constants.
+    """Return how often each captured array occurs among the embedded constants, by `identity`.
 
     An array whose elements are all equal has the count 0, because it is embedded as a single
-    element. Captured arrays with equal values cannot be distinguished, so the embedded constants
-    with these values are divided among the arrays.
+    element. If several captured arrays have equal values, the embedded constants with these values
+    are divided among the arrays.
     """
     counts = dict.fromkeys(arrays, 0)
     values = {key: plain(array) for key, array in arrays.items()}
@@ -223,7 +222,7 @@ def embedded_counts(
             digests |= {key: _digest_of(np.asarray(values[key])) for key in keys}
         elif found[kind]:
             compared += keys
-    digests |= dict(zip(compared, _digests_alone([values[key] for key in compared]), strict=True))
+    digests |= dict(zip(compared, _jax_digests([values[key] for key in compared]), strict=True))
     for kind, keys in alike.items():
         if keys[0] not in digests:
             continue
@@ -238,7 +237,7 @@ def _digest_of(values: np.ndarray) -> bytes:
     return hashlib.sha256(np.ascontiguousarray(values).data).digest()
 
 
-def _digests_alone(arrays: list[Any]) -> Iterator[bytes | None]:
+def _jax_digests(arrays: list[Any]) -> Iterator[bytes | None]:
     """Yield the digest of the constant that JAX embeds for each array; None for an array that JAX
     embeds as a single element, or does not embed as a constant."""
     if not arrays:
@@ -254,7 +253,7 @@ def _digests_alone(arrays: list[Any]) -> Iterator[bytes | None]:
 
 
 def _tensor_type(array: Any) -> str:
-    """Return MLIR's name of an array's type: ``tensor<64x3xf64>``, ``tensor<3xcomplex<f32>>``."""
+    """Return an array's type in MLIR's notation, such as ``tensor<3xcomplex<f32>>``."""
     return f"tensor<{''.join(f'{n}x' for n in array.shape)}{_element_type(array.dtype)}>"
 
 

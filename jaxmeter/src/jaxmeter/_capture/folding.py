@@ -1,8 +1,8 @@
 """Estimate the time of constant folding.
 
-If an operation depends only on captured arrays, the compiler may evaluate it in every compile, with
-an interpreter that can take thousands of times as long as the compiled program would. The estimates
-are right to the order of magnitude; README.md gives measured times.
+If an operation depends only on captured arrays, the compiler may evaluate the operation in every
+compile. The compiler then uses an interpreter, which can take thousands of times as long as the
+compiled program. The estimates are right to the order of magnitude; README.md gives measured times.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _CONVOLUTION_SECONDS = 4e-8
 def foldings(
     closed_jaxpr: Any, embedded: Collection[Hashable], least_seconds: float = ALARM_SECONDS
 ) -> tuple[Folding, ...]:
-    """Return the operations that depend only on embedded arrays, the slowest to fold first.
-    ``embedded`` contains the `identity` of each array. Operations with an estimated folding time
-    below ``least_seconds`` are left out."""
+    """Return the operations that the compiler may fold, the slowest first. ``embedded`` contains
+    the `identity` of each embedded array. Operations with an estimated folding time below
+    ``least_seconds`` are left out."""
     found = {}
     for equation, use in _on_constants(closed_jaxpr, set(), None, embedded):
         seconds = _seconds(equation)
@@ -51,24 +51,25 @@ def foldings(
 def _on_constants(
     jaxpr: Any, given: set[Any], caller: Use | None, embedded: Collection[Hashable]
 ) -> Iterator[tuple[Any, Use | None]]:
-    """Yield the equations that can be computed from embedded arrays alone, each with its line.
+    """Yield the equations that the compiler may fold, because they depend only on embedded arrays.
 
-    ``given`` contains the inputs of ``jaxpr`` that can be computed from embedded arrays alone.
-    ``caller`` is the line that calls the surrounding jitted function. All equations inside get this
-    line, because JAX reports the lines of the function's first trace.
+    Each equation comes with its line, or with None if the line is not known. ``given`` contains the
+    inputs of ``jaxpr`` that depend only on embedded arrays. If ``jaxpr`` belongs to a jitted
+    function, ``caller`` is the line that calls the function. All equations inside get this line,
+    because JAX reports the lines of the function's first trace.
     """
     body = inner(jaxpr)
     captured = {variable for variable, array in closed_over(jaxpr) if identity(array) in embedded}
     known = given | captured
-    fixed: set[Any] = set()  # variables computed without any input, such as by iota
+    fixed: set[Any] = set()  # variables that are computed without any array, such as by iota
 
-    def is_array(atom: Any) -> bool:
+    def is_known(atom: Any) -> bool:
         if hasattr(atom, "val"):
             return hasattr(atom.val, "shape") and identity(atom.val) in embedded
         return atom in known
 
     for equation in body.eqns:
-        constant = [is_array(atom) for atom in equation.invars]
+        constant = [is_known(atom) for atom in equation.invars]
         name = equation.primitive.name
         for sub, operands in passed_operands(equation):
             passed = zip(inner(sub).invars, operands, strict=False)
@@ -76,8 +77,8 @@ def _on_constants(
             line = caller or (use_of(equation) if name == "jit" else None)
             yield from _on_constants(sub, held, line, embedded)
         alone = all(
-            held_here or hasattr(atom, "val") or atom in fixed
-            for held_here, atom in zip(constant, equation.invars, strict=True)
+            is_constant or hasattr(atom, "val") or atom in fixed
+            for is_constant, atom in zip(constant, equation.invars, strict=True)
         )
         # Loops and operations with effects are not folded.
         if not alone or name in ("while", "scan") or equation.effects:

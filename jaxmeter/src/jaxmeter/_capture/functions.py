@@ -1,4 +1,4 @@
-"""Find the function inside a wrapper, and its closure variables, defaults, parameters and names."""
+"""Find the function inside a wrapper; list the variables, defaults and parameters of a function."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def code_names(code: types.CodeType) -> Iterator[str]:
 
 
 def parameters(fn: Any) -> list[inspect.Parameter]:
-    """Return the parameters that a caller can set, without the ``self`` of a bound method and the
-    parameters that a partial sets by position; [] if the signature is unknown."""
+    """Return the parameters that a caller can set; [] if the signature is unknown. The ``self`` of
+    a bound method and the parameters that a partial sets by position are left out."""
     if is_partial(fn):  # a library may have its own class of partials
         fn = functools.partial(fn.func, *fn.args, **fn.keywords)
     try:
@@ -64,7 +64,8 @@ def parameters(fn: Any) -> list[inspect.Parameter]:
 
 def positional_names(fn: Any) -> Iterator[str]:
     """Yield the names of a callable's positional parameters, then ``args[0]``, ``args[1]``, ...
-    without end; with a parameter such as ``*xs``, the later names are ``xs[0]``, ``xs[1]``, ..."""
+    without end. If the callable has a parameter ``*xs``, yield ``xs[0]``, ``xs[1]``, ... instead of
+    ``args[0]``, ``args[1]``, ..."""
     rest = "args"
     for parameter in parameters(fn):
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):

@@ -33,31 +33,32 @@ def hoist(
     fn : Case or callable
         The function, jitted or not, or a `Case`, which may have options for `jax.jit`.
     *args, **kwargs : Any
-        The arguments of the function. `jax.ShapeDtypeStruct` may stand for arrays.
+        The arguments of the function. Arrays may be replaced by `jax.ShapeDtypeStruct`.
 
     Returns
     -------
     hoisted : callable
-        ``hoisted(constants, *args, **kwargs)`` returns the same as ``fn(*args, **kwargs)``. It
-        calls a jitted function, and may be jitted again with other options. It may be
-        differentiated and mapped; the constants are treated like the other arguments. Its arguments
-        must have the shapes, dtypes and static values of the arguments that `hoist` got. The static
-        values are the static arguments and all leaves that are neither arrays nor numbers.
+        ``hoisted(constants, *args, **kwargs)`` returns the same as ``fn(*args, **kwargs)``.
+        ``hoisted`` calls a jitted function, and may be jitted again with other options. It may be
+        differentiated and mapped, also over the constants. Its arguments must have the structure,
+        shapes, dtypes and static values of the arguments that `hoist` got. The static values are
+        the static arguments and all leaves that are neither arrays nor numbers.
         ``hoisted`` donates the positional arguments that ``fn`` donates, but no keyword arguments.
     constants : dict
         The captured arrays of one dimension or more. The keys are the paths that `jaxmeter.audit`
-        shows. Arrays without a path are named ``"constant 0"``, ``"constant 1"``, ... If
-        an earlier array has the same path, a number is added to the path: ``"host 0"``.
+        shows. Arrays without a path are named ``"constant 0"``, ``"constant 1"``, ... If several
+        arrays have the path ``weights``, they are named ``"weights"``, ``"weights 0"``, ...
 
     Raises
     ------
     JaxmeterError
         If the function or an argument cannot be used. ``hoisted`` also raises this error:
 
-        - for constants with other keys, and for arguments of other shapes, dtypes or static values;
-        - if a sub-program that captures an array cannot take another argument;
-        - for a derivative with respect to a constant that a function with a custom derivative
-          captures, even if the tangent is zero.
+        - if the keys of the constants, or the structure, shapes, dtypes or static values of the
+          arguments differ;
+        - if an array is captured inside an operation that cannot take another argument;
+        - if a function with a custom derivative captures a constant, and ``hoisted`` is
+          differentiated with respect to this constant, even with a zero tangent.
     Exception
         Any exception that the function raises while it is traced.
 
@@ -65,7 +66,7 @@ def hoist(
     -----
     Nested jitted functions, loops, branches, rematerialised functions, custom derivatives and
     shard_map are kept. Captured scalars stay captured. If ``hoisted`` is differentiated, the rules
-    of custom derivatives capture arrays again. In this case, hoist the derivative instead.
+    of custom derivatives capture their arrays again. To avoid this, hoist the derivative instead.
 
     The results have the same bits as if the arrays had been made arguments of ``fn`` by hand. The
     results may differ in the last bit from the results of ``fn`` if some operations of ``fn``
@@ -179,7 +180,7 @@ def _types(avals: Iterable[Any]) -> list[Any]:
 
 
 def _other_arguments(name: str, before: Signature, now: Signature) -> JaxmeterError:
-    """Return the error for a call with other arguments than the call of `hoist`."""
+    """Return the error for a call of ``hoisted`` with arguments that `hoist` did not get."""
     _, differences = causes(now, [before])
     texts = [
         f"{one.kind} of {one.argument}: {one.before} -> {one.now}"
@@ -187,13 +188,14 @@ def _other_arguments(name: str, before: Signature, now: Signature) -> JaxmeterEr
         if one.kind != "weak type"  # hoisted functions accept other weak types
     ]
     return JaxmeterError(
-        f"{name}: got other arguments than jaxmeter.hoist: {'; '.join(texts) or 'no known cause'}; "
-        "call jaxmeter.hoist again with the new arguments"
+        f"{name}: got other arguments than jaxmeter.hoist: "
+        f"{'; '.join(texts) or 'an unknown difference'}; call jaxmeter.hoist again with the new "
+        "arguments"
     )
 
 
 def _donated_arguments(jaxpr: Any, args: tuple[Any, ...]) -> list[int]:
-    """Return the positions of the positional arguments that the function itself donates."""
+    """Return the positions of the positional arguments that the traced function donates."""
     donated = set()
     for equation in inner(jaxpr).eqns:
         flags = equation.params.get("donated_invars", ())

@@ -36,15 +36,15 @@ class Root:
 
     kind: Kind
     name: str
-    """The name of the variable, parameter or object: ``optical_path``, ``self``, ``scale``."""
+    """The name of the variable, object or parameter: ``optical_path``, ``self``, ``scale``."""
     value: Any = dataclasses.field(default=None, compare=False, repr=False)
-    """The value of the variable; None if it is not stored."""
+    """The value of the variable; None if the value is not stored."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Holder:
-    """An object that a function can reach, such as an array, with its path and the start of the
-    path."""
+    """An object that a function can reach, such as an array, with the path of the object and the
+    start of the path."""
 
     value: Any
     path: str
@@ -59,16 +59,16 @@ UNKNOWN = Root("unknown", "")
 
 
 def held_arrays(fn: Callable[..., Any], arguments: Mapping[str, Any]) -> Iterator[Holder]:
-    """Yield the arrays that a function can reach, each once, the shortest paths first, and then the
-    arrays of its arguments.
+    """Yield the arrays that a function can reach, and then the arrays in its arguments. Each array
+    is yielded once. Arrays with a short path come first.
 
     The search follows closure variables, defaults, partials, the objects of bound methods, and the
     globals and module attributes that the code names. The search continues inside the objects
-    that are found, up to 50,000 objects with at most 10,000 members each. It cannot find arrays
-    that the function makes itself or that a called function returns.
+    that are found: in 50,000 objects at most, and in 10,000 members of each object at most. Arrays
+    that the function makes itself, or that a called function returns, are not found.
 
-    A static part of an argument, such as a callable in a pytree's metadata, may contain an array.
-    Such an array is embedded although the argument itself is passed.
+    The arguments are searched because a static part of an argument, such as a callable in a
+    pytree's metadata, may contain an array. Such an array is embedded.
     """
     walk = _Walk(fn)
     yield from walk.arrays()
@@ -103,8 +103,8 @@ class _Walk:
         try:
             return list(itertools.islice(self.inside(place), _MEMBERS_COUNT_LIMIT))
         except Exception:
-            # An object may compute its members, and may raise any exception. The arrays of such an
-            # object get no path.
+            # An object may compute its members, and this may raise any exception. The arrays of
+            # this object then get no path.
             return []
 
     def inside(self, place: Holder) -> Iterator[Holder]:
@@ -132,14 +132,14 @@ class _Walk:
     def in_function(self, place: Holder) -> Iterator[Holder]:
         """Yield the objects that a Python function can reach.
 
-        The path of a closure variable or a default also names the function, except for the audited
-        function, the functions that it wraps and the functions that wrap it.
+        The path of a closure variable or a default also names the function, unless the function is
+        the searched function or a function that the searched function wraps.
         """
         fn = place.value
         owner = place.path
         # A callable in the metadata of an argument belongs to the argument.
         argument = place.root if place.root.kind == "argument" else None
-        # Read the globals, because a wrapper has the __module__ of the function that it wraps.
+        # fn.__module__ is no help: in a wrapper, it is the __module__ of the wrapped function.
         in_library = _is_library(fn.__globals__.get("__name__", ""))
         wrapped = getattr(fn, "__wrapped__", None)
         if wrapped is not None:
@@ -163,7 +163,7 @@ class _Walk:
         module = own.get("__name__")
         prefix = "" if module == self.home else f"{module}."
         for name in sorted(names):
-            value = own.get(name, sys.modules.get(name))  # imported at the top or in the body
+            value = own.get(name, sys.modules.get(name))  # the body may import a module
             if isinstance(value, types.ModuleType):
                 if _is_library(value.__name__):
                     continue
@@ -204,7 +204,7 @@ def _in_method(place: Holder) -> Iterator[Holder]:
 
 
 def _in_class(place: Holder) -> Iterator[Holder]:
-    """Yield the attributes and methods of a class."""
+    """Yield the attributes and methods of a class, unless the class belongs to a library."""
     if _is_library(place.value.__module__):
         return
     for name, member in list(vars(place.value).items()):
@@ -218,8 +218,8 @@ def _in_class(place: Holder) -> Iterator[Holder]:
 
 
 def _classes(cls: type) -> Iterator[Holder]:
-    """Yield a class and its base classes, which may hold arrays, but no classes of libraries such
-    as JAX."""
+    """Yield a class and its base classes, which may hold arrays, without the classes of libraries
+    such as JAX."""
     for base in cls.__mro__:
         if not _is_library(base.__module__):
             yield Holder(base, base.__name__, Root("class", base.__name__))
@@ -231,8 +231,8 @@ def _in_object(place: Holder) -> Iterator[Holder]:
     wrapped = _attribute(value, "__wrapped__")
     called = place.root is UNKNOWN and not place.path
     if called and wrapped is None and not _is_library(cls.__module__):
-        # If the audited function is an instance of the user's class, the instance is ``self``. A
-        # wrapper, such as a jitted function or jax.custom_jvp, stands for the function inside.
+        # If the searched function is an instance of a class of the user, the instance is ``self``.
+        # A wrapper, such as a jitted function or jax.custom_jvp, gets no path of its own.
         place = Holder(value, "self", Root("self", "self", value))
     if wrapped is not None:
         yield place.member(wrapped)

@@ -22,9 +22,9 @@ def replay(closed_jaxpr: Any, values: Values, args: Sequence[Any]) -> list[Any]:
     function.
 
     Sub-programs that capture some of these arrays are traced again, with the values as additional
-    operands. Some functions with a custom derivative are also traced again; other sub-programs are
-    used as they are. A sub-program that captures an array must not belong to an unsupported
-    primitive, or to a jit with layouts.
+    operands. Functions with a custom derivative are also traced again if their ``num_consts`` is
+    above 0. Other sub-programs are used as they are. If an array is captured inside a primitive
+    without a rule in this module, or inside a jit with layouts, a `JaxmeterError` is raised.
     """
     body = inner(closed_jaxpr)
     known: dict[Any, Any] = {
@@ -169,7 +169,7 @@ def _remat(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any
 
 @jax.custom_jvp
 def _not_differentiated(value: Any) -> Any:
-    """Return a value. Any derivative with respect to the value raises a `JaxmeterError`."""
+    """Return a value unchanged. Any derivative with respect to it raises a `JaxmeterError`."""
     return value
 
 
@@ -185,7 +185,8 @@ def _(primals: Sequence[Any], _: Sequence[Any]) -> Any:
 
 def _custom(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]:
     # The rule for the derivatives is kept. JAX does not pass the first num_consts operands to the
-    # rule. For a custom_jvp, JAX takes the derivatives with respect to these operands as 0.
+    # rule, and a custom_jvp would take the derivatives with respect to them as 0. Such a derivative
+    # raises an error instead.
     params = equation.params | {
         "call_jaxpr": _traced_again(equation.params["call_jaxpr"], held),
         "num_consts": equation.params["num_consts"] + len(held),

@@ -19,8 +19,8 @@ def uses_of(closed_jaxpr: Any, wanted: Collection[Hashable]) -> dict[Hashable, t
     """Return the lines that use each wanted array, by the array's `identity`, in the order of the
     program.
 
-    Arrays that are never used are left out. If an array is passed unchanged into a loop, a branch
-    or a rematerialised function, the inner line that uses the array is returned.
+    Arrays for which no line is found are left out. If an array is passed unchanged into a loop, a
+    branch or a rematerialised function, the inner line that uses the array is returned.
     """
     found: dict[Hashable, dict[Use, None]] = {}
     for key, use in _walk(closed_jaxpr, {}, wanted, set()):
@@ -75,12 +75,12 @@ def _walk(
 
 
 def passed_operands(equation: Any) -> Iterator[tuple[Any, range]]:
-    """Yield each sub-jaxpr of an equation with the indices of the operands that become the first
-    variables of the sub-jaxpr unchanged."""
+    """Yield each sub-jaxpr of an equation with the indices of some operands: those that are passed
+    unchanged as the first variables of the sub-jaxpr."""
     name, params, count = equation.primitive.name, equation.params, len(equation.invars)
     for sub in sub_jaxprs(equation):
         if name == "scan":
-            yield sub, range(scan_counts(params)[0])  # the others are sliced or carried
+            yield sub, range(scan_counts(params)[0])  # the other operands are sliced or carried
         elif name == "cond":
             yield sub, range(1, count)
         elif name == "while":
@@ -92,8 +92,8 @@ def passed_operands(equation: Any) -> Iterator[tuple[Any, range]]:
 
 
 def use_of(equation: Any) -> Use | None:
-    """Return the source line of an equation, or the line that calls the installed package that made
-    the equation; None if JAX does not report the line."""
+    """Return the innermost line of the user's code that led to an equation, or else the innermost
+    line of an installed package; None if JAX reports neither line."""
     places = places_of_equation(equation)
     place = author_place(places)
     if place is None:

@@ -46,8 +46,8 @@ def answers_of(a: Any, b: Any) -> Answers:
 
 def _containers(tree: Any) -> str:
     """Return the types of the containers in a tree, such as ``tuple(*, list(*, *))``. Static data
-    are left out, because each call may make other static data. None counts as a leaf, because it
-    takes the place of leaves that are ignored."""
+    are left out, because each call may make other static data. None counts as a leaf, because None
+    may take the place of a leaf that is ignored."""
     node = tree.node_data()
     if node is None or node[0] is type(None):
         return "*"
@@ -59,13 +59,14 @@ def values_fingerprint(arrays: Iterable[Any], about: str = "") -> str:
     digest = hashlib.sha256(about.encode())
     for array in map(on_host, arrays):
         digest.update(f"{array.dtype} {array.shape}\n".encode())
-        # As bytes, because numpy has no buffers of dtypes such as bfloat16.
+        # Hash the bytes, because numpy has no buffers of dtypes such as bfloat16.
         digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 
 def captured_fingerprint(closed_jaxpr: Any) -> str:
-    """Return the SHA-256 hash of all captured arrays, in the order of `captured_values`."""
+    """Return the SHA-256 hash of the arrays that a jaxpr captures, in the order of
+    `captured_values`."""
     return values_fingerprint(array for array, _ in captured_values(closed_jaxpr).values())
 
 
@@ -75,7 +76,8 @@ def on_host(array: Any) -> np.ndarray:
 
 
 def _compared(a: np.ndarray, b: np.ndarray) -> tuple[float, bool]:
-    """Return the largest finite difference, and whether values that are not finite are the same."""
+    """Return the largest difference of values that are finite in both arrays, and whether all other
+    values are the same."""
     a, b = _numbers(a), _numbers(b)
     is_finite = np.isfinite(a) & np.isfinite(b)
     with np.errstate(over="ignore", invalid="ignore"):

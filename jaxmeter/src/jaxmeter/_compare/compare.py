@@ -69,12 +69,12 @@ def compare(
         `Side`, or as a function object from a module, the running script or a notebook. Both
         functions are called with ``args``. Without ``args``, the arguments come from the `Side`, or
         from ``jaxmeter_arguments(name)`` in the function's module. If the module does not define
-        ``jaxmeter_arguments``, the given function is called and must return a `jaxmeter.Case`.
-        Further calls are made to count retraces. These calls come from the `Side`, or from
-        ``jaxmeter_calls(name)`` if the module defines this function.
+        ``jaxmeter_arguments``, the given function is called and must return a `jaxmeter.Case`. The
+        `Side`, or ``jaxmeter_calls(name)`` in the module, may give further calls. These calls are
+        made after the measurement, and their retraces are counted.
     *args : Any
-        The arguments of both functions. They are pickled. An array of ones, or of random keys,
-        replaces each `jax.ShapeDtypeStruct`.
+        The arguments of both functions. The arguments are pickled. An array of ones, or of random
+        keys, replaces each `jax.ShapeDtypeStruct`.
     processes : int
         Number of fresh processes, at least 2. With an even number, each function is measured first
         in half of the processes. With fewer than four processes, only large differences of times
@@ -97,8 +97,9 @@ def compare(
     Returns
     -------
     Comparison
-        If a function fails, no further process is started. The verdict is then ``failed``, and
-        ``failures`` contains the records that did not succeed.
+        The verdicts and the measurements of all processes. If a function fails, no further process
+        is started. The verdict is then ``failed``, and ``failures`` contains the records that did
+        not succeed.
 
     Raises
     ------
@@ -184,7 +185,7 @@ def compare_records(
     ----------
     records_a, records_b : sequence of Record
         The records of the first side and of the second side, in equal numbers. The n-th records of
-        both sides form a round, and each round gives one ratio for each time. The two records of a
+        both sides form a round, which gives one ratio for each known time. The two records of a
         round should be measured directly one after the other. Each side should come first in half
         of the rounds.
     criteria : Criteria
@@ -206,14 +207,14 @@ def compare_records(
     if not records_a or len(records_a) != len(records_b):
         raise JaxmeterError(
             f"compare_records: got {len(records_a)} records of the first side and "
-            f"{len(records_b)} of the second; give at least one round, with one record of each "
-            "side for each round"
+            f"{len(records_b)} of the second; give equally many records of both sides, at least "
+            "one of each"
         )
     for record in (*records_a, *records_b):
         if record.status != "ok":
             raise JaxmeterError(
                 f"compare_records: got a record of {record.name} with status {record.status!r}; "
-                "give only the rounds in which both records are ok"
+                "give only the rounds in which both records have the status 'ok'"
             )
     pairs = list(zip(records_a, records_b, strict=True))
     samples = [(a.samples_seconds, b.samples_seconds) for a, b in pairs]
@@ -240,10 +241,10 @@ def _sides(a: Any, b: Any, args: tuple[Any, ...]) -> Iterator[tuple[Side, Side]]
             )
         try:
             pickled = pickle.dumps((args, {}))
-        except Exception as error:  # pickling may raise anything
+        except Exception as error:  # pickling may raise any exception
             raise JaxmeterError(
                 f"compare: got arguments that cannot be pickled ({error}); leave the arguments "
-                "out, and give for each side a function that makes them and returns "
+                "out, and give for each side a function that makes its arguments and returns "
                 "jaxmeter.Case(fn, args)"
             ) from error
         file = folder / "arguments.pickle"

@@ -29,7 +29,7 @@ _VARIES = "varies from process to process"
 
 
 def compare_exact(records_a: Sequence[Record], records_b: Sequence[Record]) -> tuple[Exact, ...]:
-    """Compare all exact quantities that every record has. The n-th records of both sides come from
+    """Compare the exact quantities that all records have. The n-th records of both sides come from
     the same process or the same round. Records from different versions of JAX are not compared,
     because each version has its own compiler."""
     environments = [record.environment for record in (*records_a, *records_b)]
@@ -41,7 +41,7 @@ def compare_exact(records_a: Sequence[Record], records_b: Sequence[Record]) -> t
 
 def compare_answers(answers: Sequence[Answers | None], tolerance: float = 0.0) -> tuple[Exact, ...]:
     """Compare the answers of both functions in each process, bit by bit or within a tolerance. The
-    result is empty if the answers of a process are not known; otherwise it has one element."""
+    result has one element; it is empty if the answers of any process are not known."""
     known = [one for one in answers if one is not None]
     if not known or len(known) < len(answers):
         return ()
@@ -73,7 +73,7 @@ def _verdict(a: Sequence[Scalar], b: Sequence[Scalar], unequal: str) -> tuple[Ve
         return "same", "equal" if len(few) == 1 else f"equal in each process, but {_VARIES}"
     if len(many) == 1:
         return "different", unequal
-    # A quantity that varies for both functions would also differ between two equal functions.
+    # Two equal functions can also differ in this way, if the quantity varies.
     if len(few) > 1 or few & many:
         return "inconclusive", _VARIES
     return "different", f"{_VARIES}, and is never the same for both"

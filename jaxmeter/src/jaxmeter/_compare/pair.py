@@ -54,7 +54,7 @@ def measure_pair(
     swapped : bool
         Whether the second function is measured first. Change this value from process to process.
     calls : pair of sequence of (args, kwargs)
-        Calls of each function to make after the measurement, to count retraces.
+        Calls of each function that are made after the measurement, to count retraces.
     clock : callable
         A function that returns the time in seconds.
 
@@ -109,15 +109,15 @@ def measure_runs(runs: tuple[Run, Run], effort: Effort, *, swapped: bool) -> dic
 
 
 def _share_traces(a: Run, b: Run) -> bool:
-    """Return whether JAX would reuse the first function's trace for the second: whether the caller
-    jitted both functions, and both wrap the same Python function."""
+    """Return whether JAX would reuse the first function's trace for the second function. JAX does
+    this if the caller jitted both functions, and both wrap the same Python function."""
     fns = (a.case.fn, b.case.fn)
     wrapped = [getattr(fn, "__wrapped__", fn) for fn in fns]
     return all(isinstance(fn, jax.stages.Wrapped) for fn in fns) and wrapped[0] is wrapped[1]
 
 
 def _warm_up_again(*runs: Run) -> None:
-    """Clear JAX's caches and call each function once, without counting the calls."""
+    """Clear JAX's caches and call each function once, without counting the traces."""
     jax.clear_caches()
     for run in runs:
         with run.progress.recording_failure():
@@ -125,7 +125,7 @@ def _warm_up_again(*runs: Run) -> None:
 
 
 def _compare_values(a: Run, b: Run) -> Answers:
-    """Compare the answers of one call of each function, and record hashes of captured values."""
+    """Compare the answers of one call of each function. Record a hash of the captured values."""
     answers: list[Any] = []
     for run in (a, b):
         run.progress.enter("answers")
@@ -184,7 +184,8 @@ def _make_calls(run: Run, *, again: bool) -> None:
 
 
 def _interleave_compiles(runs: Sequence[Run], effort: Effort) -> list[tuple[Phases, ...]]:
-    """Return the times of the compiles of each function; ``effort`` limits their number."""
+    """Compile both functions alternately, within the limits of ``effort``. Return the times of the
+    compiles of each function."""
     taken: list[list[Phases]] = [[] for _ in runs]
     clock = runs[0].clock
     start = clock()

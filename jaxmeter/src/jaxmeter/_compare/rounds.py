@@ -1,11 +1,11 @@
 """Summarise rounds: the ratio of two times in a round, and the median of a few rounds or processes.
 
-The two times of a round are measured directly one after the other. Slow drift of the machine
-therefore nearly cancels in the ratio.
+The two times of a round are measured alternately, or directly one after the other. Slow drift of
+the machine therefore nearly cancels in the ratio.
 
 Samples of one process agree better than samples of different processes, so samples of different
-processes must not be pooled. Each value of a median should summarise one process or one round, such
-as the median of the samples of one process. Typically there are six processes.
+processes must not be pooled. Instead, take the median of values that each summarise one process or
+one round, such as the median of the samples of a process. Typically there are six processes.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from datetime import datetime
 from jaxmeter.errors import JaxmeterError
 
 MAX_SECONDS_APART = 900.0
-"""The largest time between the starts of the two processes of a round. If the processes start
-farther apart, machine noise may differ between them."""
+"""The largest time between the starts of the two processes of a round. If the starts are farther
+apart, machine noise may differ between the processes."""
 MIN_SAMPLES_COUNT = 5
-"""The smallest number of samples from which their scatter is estimated."""
+"""The smallest number of samples from which the scatter of the samples is estimated."""
 MEDIAN_COVERAGE = 0.95
 """Probability with which an interval should contain the true median."""
 MIN_VALUES_COUNT = 6
@@ -33,7 +33,10 @@ contains the true median with probability 1 - 2 (1/2)^n: 0.97 for n = 6, 0.94 fo
 
 @dataclass(frozen=True)
 class SampleSummary:
-    """A summary of the samples of a time in one process, used if the samples were not kept."""
+    """A summary of the samples of a time in one process, for samples that were not kept.
+
+    `median` and `std` are in seconds.
+    """
 
     median: float
     std: float | None = None
@@ -52,7 +55,7 @@ class SampleSummary:
 class Round:
     """The time of the second function divided by the time of the first, in one round.
 
-    Both times were measured directly one after the other, in either order.
+    Both times were measured alternately, or directly one after the other in either order.
 
     Raises
     ------
@@ -72,7 +75,7 @@ class Round:
     def from_samples(
         cls, a: Sequence[float], b: Sequence[float], *, interleaved: bool = False
     ) -> Round:
-        """Return the round of two functions from their samples, measured in one or two processes.
+        """Return the round of two functions from samples that one or two processes measured.
 
         Parameters
         ----------
@@ -87,7 +90,7 @@ class Round:
         ------
         JaxmeterError
             If a time is not a finite number above 0, if a function has no samples, or if
-            interleaved functions have different numbers of samples.
+            ``interleaved`` is true and the functions have different numbers of samples.
         """
         _check_times(*a, *b)
         if not a or not b or (interleaved and len(a) != len(b)):
@@ -107,7 +110,7 @@ class Round:
 
     @classmethod
     def from_summaries(cls, a: SampleSummary, b: SampleSummary) -> Round:
-        """Return the round of two processes from summaries, if their samples were not kept.
+        """Return the round of two processes from summaries, for samples that were not kept.
 
         Raises
         ------
@@ -129,10 +132,10 @@ def adjacent_rounds(
     """Return the numbers of the rounds in which two processes ran directly one after the other.
 
     A round has one process for each of two versions. A round is left out if another process started
-    between its two processes, or if its processes started more than `MAX_SECONDS_APART` apart. If
-    one version ran first in several rounds, and then the other version in the same rounds and the
-    same order, no round is returned: drift of the machine would look like a difference between the
-    versions.
+    between its two processes, or if its processes started more than `MAX_SECONDS_APART` apart. No
+    round is returned if several rounds of one version ran first, and then the same rounds of the
+    other version in the same order. Drift of the machine would then look like a difference between
+    the versions.
 
     Parameters
     ----------

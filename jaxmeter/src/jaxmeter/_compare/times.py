@@ -5,16 +5,16 @@ a process, for example because memory is placed differently or other programs ru
 therefore gives one ratio, and the test uses these ratios as its sample. If other programs disturb a
 process, its samples scatter more, and the process gets less weight. The weighted mean of the log
 ratios is tested by Student's t, with the variance of the log ratios about this mean. With equal
-weights this is the usual t-test. A common factor of all weights has no effect. If the scatter of a
-process is not known, all weights are equal.
+weights this is the usual t-test. A common factor of all weights has no effect. If the scatter of
+any process is not known, all weights are equal.
 
     J. Hartung, G. Knapp, A refined method for the meta-analysis of controlled clinical trials with
     binary outcome, Statistics in Medicine 20 (2001); K. Sidik, J. N. Jonkman, A simple confidence
     interval for meta-analysis, Statistics in Medicine 21 (2002).
 
-If a process is disturbed from start to end, its samples scatter little but are wrong. With
-``Criteria.trimmed_share`` above 0, the mean can therefore leave out the rounds with the smallest
-and the largest ratios. This costs some statistical power.
+If a process is disturbed from start to end, its samples scatter little but are wrong. Therefore the
+mean can leave out a share of the rounds: those with the smallest and the largest ratios (see
+``Criteria.trimmed_share``). This costs some statistical power.
 
     J. W. Tukey, D. H. McLaughlin, Less vulnerable confidence and significance procedures for
     location based on a single sample, Sankhya A 25 (1963); K. K. Yuen, The two-sample trimmed t
@@ -68,9 +68,9 @@ def compare_times(
     criteria : Criteria
         The limits that decide whether times are different.
     times_count : int, optional
-        How many timed quantities are tested together. ``quantities`` may contain only some of them.
-        If this count is given, the significance is divided by the count (Bonferroni). Tests and
-        intervals then hold for all these quantities together. By default, p-values are corrected by
+        The number of times that are tested together. ``quantities`` may contain only some of these
+        times. If this number is given, the significance is divided by it (Bonferroni). Tests and
+        intervals then hold for all these times together. By default, p-values are corrected by
         Holm's method, and each interval holds by itself.
 
     Returns
@@ -112,13 +112,13 @@ def compare_cases(
         The significance holds for all times together (Holm). If times are pooled, the pooled times
         get half of the significance, and the times of single cases get the other half.
     pooled : collection of str
-        Quantities to pool if at least two cases have them.
+        Quantities to pool. A quantity is pooled if at least two cases have enough rounds of it.
 
     Returns
     -------
     dict from (cases, quantity) to Timing
         The cases are a tuple: one case, or all cases of a pooled time. A pooled time is left out if
-        the verdict of one of its cases is ``different``.
+        the verdict of at least one of its cases is ``different``.
     """
     alone = {
         ((case,), quantity): found
@@ -204,7 +204,7 @@ def _trimmed_mean(logs: Sequence[float], weights: Sequence[float], trim: int) ->
     inner = sorted(range(count), key=lambda i: logs[i])[trim : count - trim]
     low, high = logs[inner[0]], logs[inner[-1]]
     if trim and low == high:
-        # If the kept values are equal, as for ratios of bytes, only trimmed values show a spread.
+        # If the kept values are equal, only the trimmed values show a spread.
         return _trimmed_mean(logs, weights, 0)
     mean = statistics.fmean([logs[i] for i in inner], [weights[i] for i in inner])
     if count < 2:

@@ -1,4 +1,4 @@
-"""Run a worker process of `jaxmeter.compare`, which interleaves the calls of two functions.
+"""Run a worker process of `jaxmeter.compare`, and interleave the calls of two functions in it.
 
 An exception of a function is stored in the function's record. The exit status is 0 if the process
 sent a result.
@@ -21,7 +21,8 @@ from jaxmeter._workers.worker import run_worker
 
 
 def work(task: Task, report: Callable[[ComparedProcess], None]) -> ComparedProcess:
-    """Measure both functions of a task, and report the unfinished result at each phase."""
+    """Measure both functions of a task. Report the unfinished result at each phase, and return the
+    final result."""
     sides = (task.a, task.b)
     progresses: list[Progress] = []
     measured: dict[str, Any] = {}
@@ -36,7 +37,7 @@ def work(task: Task, report: Callable[[ComparedProcess], None]) -> ComparedProce
         progresses.append(Progress(record, functools.partial(publish, number)))
     sys.path[:0] = task.path
     try:
-        # Imported here, so that a failing import of JAX is recorded too.
+        # This is imported late, so that a failing import of JAX is recorded too.
         with progresses[0].recording_failure():
             from jaxmeter._compare.pair import measure_runs
         a, b = map(_run, sides, progresses)

@@ -23,20 +23,19 @@ _SMALL_INSTRUCTIONS_COUNT = 2
 
 
 def advice(
-    rows: Iterable[CompileRow],
+    rows: list[CompileRow],
     kernels: Iterable[CompiledKernel],
     equations: Equations,
     closed_jaxpr: Any,
 ) -> tuple[CompileAdvice, ...]:
     """Return the suggestions that apply, the largest possible saving first. Each line gets at most
-    one suggestion, the most specific one."""
-    rows = list(rows)
+    one suggestion, from the most specific rule."""
     total = sum(row.seconds for row in rows)
     spent: Spent = defaultdict(float)
     for row in rows:
         spent[row.source] += row.seconds
-    # Leave out the kernels of lines where a package, such as an optimizer, repeats operations for
-    # each leaf of a pytree.
+    # Leave out the kernels of a line if most of its equations come from a package's loop over the
+    # leaves of a pytree, as in an optimizer.
     kernels = [kernel for kernel in kernels if kernel.source not in equations.leafwise]
     found = [
         *_foldings(rows),
@@ -46,7 +45,7 @@ def advice(
         *_small_kernels(kernels),
     ]
     best: dict[str, CompileAdvice] = {}
-    for one in found:  # more specific advice comes first and is kept
+    for one in found:  # the most specific advice comes first and is kept
         if one.seconds >= LEAST_SHARE * total:
             best.setdefault(one.source, one)
     return tuple(sorted(best.values(), key=lambda one: -one.seconds))
@@ -66,7 +65,7 @@ def _foldings(rows: list[CompileRow]) -> Iterator[CompileAdvice]:
 
 
 def _repeated_bodies(jaxpr: Any, spent: Spent, equations: Equations) -> Iterator[CompileAdvice]:
-    """Yield advice for a ``cond`` or ``switch`` with branches that repeat the same primitives."""
+    """Yield advice for each ``cond`` or ``switch`` with many branches of the same primitives."""
     for equation in every_equation(jaxpr, set()):
         branches = equation.params.get("branches", ())
         if equation.primitive.name != "cond" or len(branches) < _BRANCHES_COUNT:
@@ -114,7 +113,7 @@ def _unrolled(
     equations: Equations, kernels: list[CompiledKernel], spent: Spent
 ) -> Iterator[CompileAdvice]:
     """Yield advice for lines with many equations of one primitive and many kernels. A long chain
-    that becomes one kernel gets no advice, because it compiles faster than a loop."""
+    of equations that becomes one kernel gets no advice, because it compiles faster than a loop."""
     kernels_count = Counter(kernel.source for kernel in kernels)
     by_line: dict[str, Counter[str]] = defaultdict(Counter)
     for (source, primitive), count in equations.counts.items():

@@ -33,7 +33,7 @@ Shares = Mapping[Origin, float]
 
 
 class Kernels:
-    """The kernels of an optimised program, with the share of each source line in each kernel."""
+    """The kernels of an optimised program, and the source lines that each kernel comes from."""
 
     def __init__(self, text: str, before: str, equations: Equations) -> None:
         """Read a program: its optimised HLO ``text``, its HLO ``before`` optimisation, and the
@@ -52,9 +52,9 @@ class Kernels:
             self._by_opcode[part.opcode].add(self.origin(part))
 
     def inside(self, kernel: str) -> list[Instruction]:
-        """Return the instructions of a kernel that do more than move data, or else all that
-        become code, or else the kernel's own instruction. A loop has only its own instruction. The
-        list is empty if the kernel is not known."""
+        """Return the instructions of a kernel that do more than move data, or else all instructions
+        that become code, or else the kernel's own instruction. For a loop, return only the loop's
+        own instruction. The list is empty if the kernel is not known."""
         instruction = self._instruction(kernel)
         if instruction is None:
             return []
@@ -79,8 +79,8 @@ class Kernels:
         """Return the share of each origin in a kernel; all instructions have equal weight.
 
         XLA leaves some instructions without a source line, such as the parts of a cumulative sum.
-        If at most half of the kernel's instructions have no line, these instructions are not
-        counted. Otherwise they all get the origin from `_inferred`, if there is such an origin.
+        If at most half of the kernel's instructions have no line, the instructions without a line
+        are not counted. Otherwise they all get the origin from `_inferred`, if it finds an origin.
         """
         counts = Counter(map(self.origin, self.inside(kernel)))
         unknown = sum(count for origin, count in counts.items() if not origin.source)
@@ -89,10 +89,13 @@ class Kernels:
         return _shares(counts)
 
     def _inferred(self, kernel: str) -> Origin | None:
-        """Return the first origin with a line, from an instruction, or from an opcode that had only
-        one origin before optimisation; None if there is none. The search begins in the kernel, and
-        continues in the instructions that make its operands or use its result, and in their
-        neighbours."""
+        """Return the first origin with a line in or near a kernel; None if there is none.
+
+        An instruction without a line has the origin of its opcode before optimisation, if the
+        opcode had only one origin. The search begins in the kernel. It continues with the
+        instructions that make the kernel's operands or use its result, then with the neighbours of
+        these instructions, and so on.
+        """
         seen, waiting = {kernel}, [kernel]
         while waiting:
             name = waiting.pop(0)
@@ -109,13 +112,13 @@ class Kernels:
         return None
 
     def origin(self, instruction: Instruction) -> Origin:
-        """Return the user's line, the named scopes and the primitive that made an instruction."""
+        """Return the line to show, the named scopes and the primitive of an instruction."""
         primitive = instruction.op_name.rpartition("/")[2]
         source = self._equations.author(instruction.source)
         return Origin(source, instruction.scope, primitive)
 
     def described(self, kernel: str, seconds: Mapping[tuple[Stage, str], float]) -> CompiledKernel:
-        """Return the times of a kernel, its numbers of instructions, and its main origin."""
+        """Return the times, the instruction counts and the main origin of a kernel."""
         inside = self.inside(kernel)
         shares = self.shares(kernel)
         main = max(shares, key=shares.__getitem__, default=_UNKNOWN)
@@ -140,8 +143,8 @@ def compile_rows(
 ) -> list[CompileRow]:
     """Return the rows of a compile. Their seconds sum to the seconds of the stages.
 
-    The time of HLO passes is divided among the instructions before optimisation, and the time of
-    constant folding in proportion to the estimated times of ``foldings``.
+    The time of HLO passes is divided equally among the instructions before optimisation. The time
+    of constant folding is divided in proportion to the estimated times of ``foldings``.
     """
     all_kernels = [name for _, name in stages.seconds if name]
     compiled = [part for name in dict.fromkeys(all_kernels) for part in kernels.inside(name)]
@@ -199,7 +202,7 @@ def _portions(counts: Mapping[Origin, float]) -> Shares:
 
 def _with_callers(program: list[Instruction]) -> list[Instruction]:
     """Return the instructions that become code. An instruction without a source line gets the
-    source line of the call to its computation."""
+    source line of the call to its computation, and the call's name in front of its own name."""
     callers: dict[str, Instruction] = {}
     found = []
     for part in reversed(program):  # a computation comes before its calls

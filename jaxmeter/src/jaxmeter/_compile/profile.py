@@ -26,10 +26,10 @@ from jaxmeter._records.compile import CompiledLine, CompileProfile, CompileRow, 
 
 @beginning_in_users_code
 def compile_profile(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) -> CompileProfile:
-    """Trace, lower and compile a function once, and return where the time went.
+    """Trace, lower and compile a function once, and return the time of each source line.
 
-    The function is not run, and the persistent cache is not used. On CPU the profile includes each
-    kernel. On other backends the time of all kernels is one unattributed row.
+    The function is not run, and the persistent cache is not used. On CPU, the profile also has the
+    time of each kernel. On other backends, one unattributed row contains the time of all kernels.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def compile_profile(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) ->
     CompileProfile
         The seconds of ``rows`` sum to the elapsed time. ``lines`` and ``kernels`` give the seconds
         by line and by kernel. In the first profile of a process, tracing often takes longer than in
-        later profiles, because JAX caches the traces of jitted functions, including JAX's own.
+        later profiles, because JAX caches the traces of jitted functions, also of functions of JAX.
 
     Raises
     ------
@@ -102,8 +102,8 @@ def compile_profile(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) ->
 
 
 def _trace_rows(sampler: Sampler, equations: Equations, seconds: float) -> list[CompileRow]:
-    """Return the rows of the trace: the samples by line, scaled to the time of the trace. If there
-    are no samples, divide the time in proportion to the number of equations of each line."""
+    """Return the rows of the trace: the sampled time of each line, scaled to the time of the trace.
+    If there are no samples, divide the time in proportion to the equations of each line."""
     total = sum(sampler.stacks.values())
     if not total:
         return _rows_by_equations("trace", equations, seconds)

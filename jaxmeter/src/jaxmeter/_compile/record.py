@@ -39,7 +39,7 @@ class Recording:
     seconds: float
     events: tuple[Interval, ...]
     objects: dict[str, float]
-    """The time when the object file of each kernel was written."""
+    """The time when each object file was written, by the name of the kernel's module."""
     before: str
     """The program before optimisation, as HLO text; empty if it was not dumped."""
 

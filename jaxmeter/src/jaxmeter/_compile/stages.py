@@ -29,7 +29,7 @@ _REST: _Key = ("other", "")
 _INLINE: _Key = ("inline", "")
 _CODE_GENERATION = ("Codegen", "JitCompiler::Compile")
 _FILE_CLOCK_SECONDS = 5e-3
-"""The largest error of a file's time. File times come from a coarser clock than task times."""
+"""The largest error of the time of a file. File times are from a coarser clock than task times."""
 _LEAST_SECONDS = 1e-3
 _NEVER = 1e9
 
@@ -71,7 +71,7 @@ def stage_seconds(recording: Recording) -> StageSeconds:
     workers: list[Work] = []
     for events in by_thread.values():
         if any(event.name.startswith(("CpuCompiler::", "HLO passes")) for event in events):
-            # Each emitter emits one kernel; the events inside it belong to this kernel.
+            # Each emitter emits one kernel; the events within its interval belong to this kernel.
             emitters = [event for event in events if event.name == _EMITTER]
             outside = [
                 event
@@ -102,8 +102,8 @@ def pair(tasks: Sequence[Interval], written: Mapping[str, float]) -> dict[int, s
     """Return the kernel of each task, by the position of the task in ``tasks``.
 
     The tasks have no names. But XLA writes the object file of a kernel at the end of the kernel's
-    task, and ``written`` gives the time of each file, in seconds on the clock of the tasks. A file
-    can belong only to a task that was running when the file was written, to within 5 ms. Tasks
+    task. ``written`` gives the time of each kernel's file, in seconds on the clock of the tasks. A
+    file can belong only to a task that was running when the file was written, to within 5 ms. Tasks
     without a kernel are left out. The pairing minimises the sum of the times between the writing of
     each file and the end of its task.
     """
@@ -127,7 +127,7 @@ def pair(tasks: Sequence[Interval], written: Mapping[str, float]) -> dict[int, s
 
 
 def _works(events: Sequence[Interval], owners: Mapping[int, str]) -> list[Work]:
-    """Return the work of one thread; each moment belongs to the innermost event."""
+    """Return the work of one thread. Each moment belongs to the innermost event of that moment."""
     events = sorted(events, key=lambda event: (event.start, -event.end))
     pieces = innermost([event.start for event in events], [event.end for event in events])
     return [Work(start, end, _key(events[at], owners)) for at, start, end in pieces]

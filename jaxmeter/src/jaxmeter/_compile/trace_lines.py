@@ -36,21 +36,21 @@ class Sampler:
     """Sample the Python stack of the main thread, and add up the seconds since the last sample, by
     stack.
 
-    A second thread requests each sample, and the main thread takes the sample in the handler of a
+    A second thread requests each sample. The main thread takes the sample in the handler of a
     signal, because CPython 3.11 can crash if another thread reads the frames of a running thread.
     """
 
     def __init__(self) -> None:
         self.stacks: dict[tuple[Place, ...], float] = defaultdict(float)
-        """Seconds by stack of `user_places`, innermost line first; a stack may have no line."""
+        """Seconds by stack of `user_places`, the innermost line first. A stack may be empty."""
         self._last = 0.0
 
     @contextlib.contextmanager
     def sampling(self) -> Iterator[None]:
         """Sample while a ``with`` block runs.
 
-        No samples are taken outside the main thread, or if the program handles the signal itself.
-        If an event loop waits for signals, no samples are taken, because the requests would fill
+        No samples are taken outside the main thread, or if the program handles SIGURG itself. If
+        an event loop waits for signals, no samples are taken, because the requests would fill
         the pipe that wakes the loop.
         """
         if not _may_sample():
@@ -97,7 +97,7 @@ class Equations:
 
     An equation inside a jitted function of JAX, such as ``jnp.where``, belongs to the line that
     calls the function. JAX traces the function once and reuses its equations, so the lines that JAX
-    reports for them may belong to another call.
+    reports for these equations may belong to another call.
     """
 
     def __init__(self, closed_jaxpr: Any) -> None:
@@ -135,7 +135,7 @@ class Equations:
 
     @functools.cached_property
     def leafwise(self) -> set[str]:
-        """Lines with most of their equations from a package's loop over pytree leaves."""
+        """Lines with more than half of their equations from a package's loop over pytree leaves."""
         every: Counter[str] = Counter()
         repeated: Counter[str] = Counter()
         for (source, _), count in self.counts.items():
@@ -144,8 +144,8 @@ class Equations:
         return {line for line, count in repeated.items() if count > every[line] / 2}
 
     def author(self, source: str) -> str:
-        """Return the line to show for `source`, the innermost line of a stack: if `source` is a
-        line of a package, the line of the user's code that calls the package."""
+        """Return the line to show for ``source``, the innermost line of a stack: the innermost line
+        of the user's code in this stack, or else ``source`` itself."""
         place = author_place(self.stacks.get(source, []))
         return source if place is None else place.source
 

@@ -70,8 +70,8 @@ def allocated_bytes(assignment: str) -> dict[Kind, int]:
 
 def is_cut_off(assignment: str) -> bool:
     """Return whether the end of the allocations in a buffer assignment is missing. XLA writes the
-    total size of all allocations after them, in newer versions to another file. If the text does
-    not contain the total, only an incomplete last line shows that the end is missing."""
+    total size after the allocations; newer versions write it to another file. If the text does not
+    contain the total, only an incomplete last line shows that the end is missing."""
     allocations, found, total = assignment.partition("\nTotal bytes used: ")
     sizes = (
         int(match["size"]) for match in map(_ALLOCATION.match, allocations.split("\n")) if match
@@ -92,7 +92,7 @@ def _assigned(text: str, known: Mapping[str, Instruction]) -> Iterator[Buffer]:
             if not line.startswith((" ", "\t")):
                 kind = None  # the end of the allocations
             continue
-        # A phi value is chosen from other values by control flow, and shares their memory.
+        # Control flow chooses a phi value from other values; it shares the memory of these values.
         if kind is None or value["phi"] or value["shape"].startswith("("):
             continue
         instruction = known.get(value["name"])
@@ -108,8 +108,8 @@ def _assigned(text: str, known: Mapping[str, Instruction]) -> Iterator[Buffer]:
 
 
 def _kind(text: str) -> Kind | None:
-    """Return the kind of buffer in XLA's description of an allocation; None for the thread-local
-    memory of a single operation."""
+    """Return the kind of buffer that XLA's description of an allocation names; None for the
+    thread-local memory of a single operation."""
     if "parameter" in text and "maybe-live-out" not in text:
         return "argument"
     if "thread-local" in text:

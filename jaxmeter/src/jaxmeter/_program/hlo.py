@@ -70,7 +70,7 @@ class Instruction:
     call_target: str
     """The name of the foreign function that a custom call calls; else empty."""
     op_name: str
-    """JAX's name without the outermost function, such as ``transpose(jvp(layer))/dot_general``."""
+    """JAX's name of the operation, without the outermost jit: ``jvp(layer)/dot_general``."""
     source: str
     """The source line, such as ``/path/file.py:12``; empty if the compiler gives no source line."""
     is_inherited: bool = False
@@ -177,10 +177,10 @@ def bodies(every: Iterable[Instruction]) -> dict[str, list[Instruction]]:
 def named_instructions(text: str) -> dict[str, Instruction]:
     """Return the instructions of an HLO module by name; fill in missing names of operations.
 
-    An instruction without `op_name` gets the `op_name` and the `source` of another instruction: of
-    the computation that the instruction calls (see `_named_part`), or else of an operand, or of an
-    instruction from which an operand was computed. If no such instruction is found, nothing is
-    filled in.
+    An instruction without `op_name` gets the `op_name` and the `source` of another instruction.
+    The other instruction is a part of the computation that the instruction calls (see
+    `_named_part`), or else an operand, or an instruction from which an operand was computed. If no
+    such instruction is found, nothing is filled in.
     """
     known = {instruction.name: instruction for instruction in instructions(text)}
     parts = {name: _named_part(body) for name, body in bodies(known.values()).items()}
@@ -295,13 +295,9 @@ _XLA_FINGERPRINT = re.compile(
 _TABLES_TEXT = re.compile(rf"^(?:{'|'.join(_TABLES)})\n(?:.+\n)*", re.MULTILINE)
 
 
-def strip_hlo(text: str) -> str:
-    """Return HLO text without source lines, scopes, the module's name and XLA's own digest, which
-    can change even if the program does not."""
-    text = _XLA_FINGERPRINT.sub("", _TABLES_TEXT.sub("", _METADATA.sub("", text)))
-    return re.sub(r"^HloModule [^,\n]+", "HloModule", text, flags=re.MULTILINE)
-
-
 def fingerprint(text: str) -> str:
-    """Return a digest of a program, independent of its name, scopes and source lines."""
-    return hashlib.sha256(strip_hlo(text).encode()).hexdigest()
+    """Return a digest of HLO text without the parts that can change although the program does not:
+    source lines, scopes, the module's name and XLA's own digest."""
+    text = _XLA_FINGERPRINT.sub("", _TABLES_TEXT.sub("", _METADATA.sub("", text)))
+    text = re.sub(r"^HloModule [^,\n]+", "HloModule", text, flags=re.MULTILINE)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -267,7 +267,7 @@ def _line_changes(
 
 
 def _by_text(lines: tuple[SourceLine, ...]) -> dict[tuple[str, str, str], SourceLine]:
-    """Return the source lines by file, function and text; equal lines are added up."""
+    """Return the source lines by file, function and text. Add up the counts of equal lines."""
     found: dict[tuple[str, str, str], SourceLine] = {}
     for line in lines:
         key = (line.file, line.function, line.text)
@@ -294,18 +294,18 @@ def _fusion_changes(before: tuple[Fusion, ...], now: tuple[Fusion, ...]) -> Iter
     # Fusions that share an operation, directly or through other fusions, belong to one change.
     groups: list[tuple[set[str], tuple[Fusion, ...], tuple[Fusion, ...]]] = []
     sides = [((fusion,), ()) for fusion in vanished] + [((), (fusion,)) for fusion in appeared]
-    for gone, come in sides:
-        operations = {name for fusion in (*gone, *come) for name in fusion.operations}
+    for removed, added in sides:
+        operations = {name for fusion in (*removed, *added) for name in fusion.operations}
         separate = []
         for other in groups:
             if other[0] & operations:
                 operations = operations | other[0]
-                gone, come = (*other[1], *gone), (*other[2], *come)
+                removed, added = (*other[1], *removed), (*other[2], *added)
             else:
                 separate.append(other)
-        groups = [*separate, (operations, gone, come)]
-    for _, gone, come in groups:
-        yield FusionChange(_kind_of_change(len(gone), len(come)), gone, come)
+        groups = [*separate, (operations, removed, added)]
+    for _, removed, added in groups:
+        yield FusionChange(_kind_of_change(len(removed), len(added)), removed, added)
 
 
 def _operations(fusion: Fusion) -> tuple[str, str, list[str]]:
@@ -313,9 +313,9 @@ def _operations(fusion: Fusion) -> tuple[str, str, list[str]]:
     return fusion.kind, fusion.shape, opcodes
 
 
-def _kind_of_change(gone: int, come: int) -> Any:
-    if not gone or not come:
-        return "vanished" if gone else "appeared"
-    if gone == 1:
-        return "changed" if come == 1 else "split"
-    return "merged" if come == 1 else "regrouped"
+def _kind_of_change(removed: int, added: int) -> Any:
+    if not removed or not added:
+        return "vanished" if removed else "appeared"
+    if removed == 1:
+        return "changed" if added == 1 else "split"
+    return "merged" if added == 1 else "regrouped"

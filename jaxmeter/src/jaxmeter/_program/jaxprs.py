@@ -13,8 +13,8 @@ def inner(jaxpr: Any) -> Any:
 
 
 def sub_jaxprs(equation: Any) -> Iterator[Any]:
-    """Yield every jaxpr, closed or open, in the parameters of an equation: of jit, scan, cond,
-    while, custom_jvp, custom_vjp, remat, shard_map and others."""
+    """Yield every jaxpr, closed or open, in the parameters of an equation. For example, equations
+    of jit, scan, cond, while, custom_jvp, remat and shard_map have such parameters."""
     for parameter in equation.params.values():
         yield from _jaxprs_in(parameter)
 
@@ -32,8 +32,8 @@ def _jaxprs_in(parameter: Any) -> Iterator[Any]:
 
 def every_equation(jaxpr: Any, seen: set[int] | None = None) -> Iterator[Any]:
     """Yield the equations of a jaxpr and its sub-jaxprs. A sub-jaxpr that several equations share
-    is walked at each use. But if ``seen`` is given, each jaxpr is walked once, and jaxprs with
-    their `id` in ``seen`` are left out."""
+    is walked at each use. But if ``seen`` is given, each jaxpr is walked only once. ``seen``
+    contains the ids of jaxprs that are left out."""
     body = inner(jaxpr)
     if seen is not None:
         if id(body) in seen:
@@ -62,8 +62,8 @@ def scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def equations_count(jaxpr: Any) -> int:
-    """Count the equations in a jaxpr and its sub-jaxprs. A sub-jaxpr is counted at each use, in
-    addition to the equation that contains it."""
+    """Count the equations in a jaxpr and its sub-jaxprs. The equations of a sub-jaxpr are counted
+    at each use, in addition to the equation that contains the sub-jaxpr."""
     known: dict[int, int] = {}  # by id, so that a shared jaxpr is walked once
 
     def count(jaxpr: Any) -> int:

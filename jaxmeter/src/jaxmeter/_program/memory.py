@@ -54,8 +54,8 @@ def memory(fn: Case | Callable[..., Any], *args: Any, run: bool = True, **kwargs
     -------
     MemoryUse
         ``memory`` contains the compiler's memory plan, which is exact, and the peak memory of the
-        process and of the device. All sizes are in bytes. ``buffers`` contains the 100 largest
-        buffers.
+        process and of the device. All sizes are in bytes. ``buffers`` contains at most 100
+        buffers, the largest first.
 
     Raises
     ------
@@ -108,15 +108,14 @@ def _run(case: Case, lowered: jax.stages.Lowered, compiled: jax.stages.Compiled)
 
 
 def allocator() -> Allocator:
-    """Return how JAX allocates memory on the first device."""
+    """Return how JAX allocates memory on the first local device."""
     device = jax.local_devices()[0]
     limit = (device.memory_stats() or {}).get("bytes_limit")
     if device.platform not in _ALLOCATING:
         return Allocator(None, None, None, limit)
-    environment = os.environ
-    kind = environment.get("XLA_PYTHON_CLIENT_ALLOCATOR", "default").lower()
-    preallocate = environment.get("XLA_PYTHON_CLIENT_PREALLOCATE")
-    fraction = environment.get("XLA_CLIENT_MEM_FRACTION") or environment.get(
+    kind = os.environ.get("XLA_PYTHON_CLIENT_ALLOCATOR", "default").lower()
+    preallocate = os.environ.get("XLA_PYTHON_CLIENT_PREALLOCATE")
+    fraction = os.environ.get("XLA_CLIENT_MEM_FRACTION") or os.environ.get(
         "XLA_PYTHON_CLIENT_MEM_FRACTION"
     )
     return Allocator(
@@ -149,8 +148,9 @@ def tradeoff(
     Returns
     -------
     Tradeoff
-        The median time and the temporaries of each choice, and whether every faster choice needs
-        more memory. If a choice fails, for example for lack of memory, its error is kept instead.
+        The median time of each choice in seconds, the size of its temporaries in bytes, and whether
+        every faster choice needs more memory. If a choice fails, for example for lack of memory,
+        its error is kept instead.
 
     Raises
     ------
@@ -192,9 +192,9 @@ def tradeoff(
 
 
 def pareto_front(sizes: Sequence[tuple[float, int | None]]) -> Iterator[tuple[int, bool]]:
-    """Yield the position of each pair (seconds, bytes), the fastest first, and whether it is best.
-    The fastest pair is best, and so is each pair with fewer bytes than all pairs before it. Unknown
-    bytes count as infinite."""
+    """Yield the position of each pair (seconds, bytes), the fastest first, and whether the pair is
+    best. The fastest pair is best. A later pair is best if it has fewer bytes than all pairs before
+    it. Unknown bytes count as infinite."""
     known = [(time, math.inf if size is None else size) for time, size in sizes]
     smallest = math.inf
     for place, n in enumerate(sorted(range(len(known)), key=known.__getitem__)):

@@ -52,9 +52,10 @@ def owner(file: str) -> Literal["jaxmeter", "JAX", "package", "Python", "user"]:
 
 
 def user_places(places: Iterable[Place]) -> list[Place]:
-    """Return the places of the user's code and of packages, the innermost first, as in ``places``.
+    """Return the places in the user's code and in installed packages except JAX.
 
-    Lines of jaxmeter, and the lines that called jaxmeter, are left out.
+    The order is kept: in ``places``, the innermost place comes first. The places of jaxmeter, and
+    the places that called jaxmeter, are left out.
     """
     found = []
     for place in places:

@@ -15,14 +15,14 @@ _CALLBACK = re.compile(r'custom_call_target="\w*callback')
 
 
 def describe_program(closed_jaxpr: Any, compiled: jax.stages.Compiled | None = None) -> Program:
-    """Return the size of a program: its equations from the closed jaxpr, and all other quantities
-    from the compiled program. Quantities that are not known are None."""
+    """Return the size of a program. The closed jaxpr gives the number of equations; the compiled
+    program gives all other quantities. Quantities that are not known are None."""
     found: dict[str, Any] = {}
     if closed_jaxpr is not None:
         found["jaxpr_equations_count"] = equations_count(closed_jaxpr)
     if compiled is not None:
         cost, text = compiled.cost_analysis() or {}, compiled.as_text()
-        # XLA adds -1 for each host callback, because the cost of the callback is not known.
+        # XLA counts the unknown cost of each host callback as -1, so the sum is not used.
         if not _CALLBACK.search(text or "") and min(cost.values(), default=0) >= 0:
             found |= {"flops": cost.get("flops"), "accessed_bytes": cost.get("bytes accessed")}
         if text:  # some backends keep no HLO

@@ -32,11 +32,11 @@ class Call(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """Why a function was traced or compiled."""
+    """The reason for a trace or a compile of a function."""
 
     kind: Literal["first", "again", "JAX's own", "not known"]
     causes: tuple[Difference, ...] = ()
-    """The known differences from an earlier call; empty if there is no earlier call."""
+    """The known differences from an earlier call; empty if no difference is known."""
 
 
 @dataclasses.dataclass
@@ -54,16 +54,16 @@ class Group:
     objects: list[weakref.ref | None] = dataclasses.field(default_factory=list)
     """A weak reference to each traced function; None if such a reference is not possible."""
     kinds: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)
-    """Tuples of a text such as ``a lambda`` or ``a partial``, and the code from `_wrapping`."""
+    """The kinds of traced functions: a text such as ``a lambda``, then code from `_wrapping`."""
     calls: list[tuple[int, Signature]] = dataclasses.field(default_factory=list)
-    """Each call that was traced or compiled, with the position of its function in `objects`."""
+    """For each explained call, the position of its function in `objects`, and its signature."""
     loops: list[tuple[places.Place, Signature]] = dataclasses.field(default_factory=list)
-    """Each traced call of a loop or branch outside of any jit, with its source line."""
+    """The source line and the signature of each traced loop or branch outside of any jit."""
     causes: dict[Difference, None] = dataclasses.field(default_factory=dict)
 
     @property
     def defined(self) -> str:
-        """Where the function is defined, as ``file:line``; empty if it is not known."""
+        """The ``file:line`` of the definition; empty if it is not known."""
         code = self.code
         return "" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
@@ -73,7 +73,7 @@ class Group:
         return self.code is not None and places.owner(self.code.co_filename) == "JAX"
 
     def number_of(self, fn: Any) -> int:
-        """Return the position of a function in `objects`; append the function if it is new."""
+        """Return the position of a function in `objects`; append an entry if there is none."""
         for number, reference in enumerate(self.objects):
             if reference is not None and reference() is fn:
                 return number
@@ -84,8 +84,8 @@ class Group:
         return len(self.objects) - 1
 
     def explain(self, call: Call | None, at: places.Place, *, traced: bool) -> Explanation:
-        """Explain the trace (if `traced` is true) or compile that a call at the line `at` led to;
-        add the causes to `causes`, except for functions of JAX."""
+        """Explain a trace (if `traced` is true) or a compile that a call at the line `at` led to.
+        Add the causes to `causes`, unless the function belongs to JAX."""
         if call is None or call.signature is None:
             return Explanation("JAX's own" if self.is_jax else "not known")
         if self.is_jax:
@@ -108,8 +108,8 @@ class Group:
         return Explanation("again" if same or found else "first", found)
 
     def _explain_loop(self, now: Signature, at: places.Place) -> Explanation:
-        """Explain the trace of a loop or branch outside of any jit: if an earlier call at the same
-        line had the same arguments, the body is a new function object."""
+        """Explain the trace of a loop or branch outside of any jit. If an earlier call at the same
+        line had the same arguments, the reason is that the body is a new function object."""
         earlier = [before for line, before in self.loops if line == at]
         self.loops.append((at, now))
         if earlier and not causes(now, earlier)[1]:
@@ -144,16 +144,17 @@ class Group:
 
 
 def code_of(fn: Any) -> types.CodeType | None:
-    """Return the code of the function that a callable wraps, or else of the ``__call__`` of the
-    wrapped object; None if there is no Python code."""
+    """Return the code of the function inside a callable's wrappers. If there is another object
+    inside, return the code of its ``__call__``. Return None if there is no Python code."""
     fn = unwrapped(fn)
     code = getattr(fn, "__code__", None)  # a method has the code of its function
     return code or getattr(type(fn).__call__, "__code__", None)
 
 
 def _wrapping(fn: Any) -> Iterator[types.CodeType]:
-    """Yield the code of a function, then the code of each JAX function in its closure. All wrappers
-    made by JAX have the same code; only their closures, with the transformation, differ."""
+    """Yield the code of a Python function, then the code of each JAX function in its closure. All
+    wrappers made by JAX have the same code. Only their closures, which hold the transformation,
+    differ."""
     if isinstance(fn, types.FunctionType):
         yield fn.__code__
         for _, held in cells(fn):

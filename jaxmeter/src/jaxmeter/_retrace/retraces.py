@@ -40,7 +40,7 @@ def retraces(
     calls : iterable
         The arguments of each call: a tuple, or a pair of a tuple and a dictionary of keyword
         arguments. The calls are taken one at a time, so a generator may change options of JAX
-        between calls. `calls` may be left out only if `fn` is a case with arguments.
+        between calls. `calls` may be left out if `fn` is a case with arguments.
     clock : callable
         A function that returns the time in seconds.
     **jit_options : Any
@@ -57,8 +57,9 @@ def retraces(
     Raises
     ------
     JaxmeterError
-        If `fn` is not callable, if `calls` is not an iterable of tuples, if `calls` is left out and
-        `fn` is not a case with arguments, or if the arguments or jit options cannot be used.
+        If `fn` is neither a callable nor a case; if `calls` is not an iterable of tuples, or is
+        left out although `fn` is not a case with arguments; or if the arguments or jit options
+        cannot be used.
     Exception
         Any exception that a call raises, with a note that names the call.
     """
@@ -87,8 +88,8 @@ def call_arguments(given: Any, number: int) -> Call:
     """
     if not isinstance(given, tuple):
         raise JaxmeterError(
-            f"retraces: got {type(given).__name__} for call {number}; give a tuple of arguments, "
-            "such as (x,) for one argument, or ((x,), {'n': 20}) with keyword arguments"
+            f"retraces: got call {number} of type {type(given).__name__}; give a tuple of "
+            "arguments, such as (x,) for one argument, or ((x,), {'n': 20}) with keyword arguments"
         )
     return split_call(given)
 
@@ -111,7 +112,7 @@ def _traced_calls(case: Case, calls: Iterable[Any], clock: Clock) -> Iterator[Tr
                 where = f" in call {number}"
                 raise_from_call("retraces", fn, args, kwargs, error, where=where)
         if events.traced and traced_name not in events.traced:
-            traced_name = events.traced[-1]  # other libraries name their functions differently
+            traced_name = events.traced[-1]  # a library may give its function another name
         counted = counts(events, traced_name, counter)
         call = TracedCall(
             number=number,

@@ -1,4 +1,4 @@
-"""Describe a call by the properties that decide on retraces and recompiles; compare two calls.
+"""Describe a call by the properties that decide on retraces and recompilations; compare calls.
 
 A jitted function is retraced, or only recompiled, for each new combination of these properties:
 
@@ -31,7 +31,7 @@ _GROUPS = {"placement": 1, "static number": 2, "option": 3}
 which are group 0."""
 _SEVERITY = {"weak type": 0, "structure": 2, "form": 3}
 """Weights of the kinds of difference. Kinds that are not listed have weight 1. If two calls have
-equally many differences from a later call, the smaller sum of weights decides which is nearer."""
+equally many differences from a later call, the call with the smaller sum of weights is nearer."""
 
 
 class Leaf(NamedTuple):
@@ -65,7 +65,7 @@ class Argument(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Signature:
-    """The properties of a call that decide on retraces and recompiles, without array values."""
+    """The properties of a call that decide on retraces and recompilations."""
 
     arguments: dict[str, Argument]
     options: dict[str, Any]
@@ -114,8 +114,8 @@ def causes(now: Signature, earlier: list[Signature]) -> tuple[int, tuple[Differe
     the first group that is not empty is returned. If all groups are empty, no difference is known.
 
     The nearest call has the fewest differences of arguments, then the smallest sum of the weights
-    in `_SEVERITY`. If no argument differs, the numbers of differences in the other groups decide,
-    in order. Of equal calls, the latest is taken.
+    in `_SEVERITY`. If no argument differs, the nearest call has the fewest differences of
+    placements, then of Python numbers, then of options. Of equal calls, the latest is taken.
     """
     ranked = []
     for number, before in enumerate(earlier):
@@ -163,8 +163,8 @@ def _arguments(now: Signature, before: Signature) -> Iterator[Difference]:
         old, new = before.arguments.get(name), now.arguments.get(name)
         old_form, new_form = ("left out" if one is None else one.form for one in (old, new))
         parts = () if old is None or new is None else tuple(_parts(name, old, new))
-        # A value other than the default causes a trace, whether the value is given by position or
-        # by keyword. Report only the value.
+        # If an argument is given in one call and left out in the other, and its values are known,
+        # the form has no effect. Report only a difference of the values.
         if old_form != new_form and not (parts and "left out" in (old_form, new_form)):
             yield Difference("form", name, old_form, new_form)
         yield from parts
@@ -229,7 +229,7 @@ def _same(before: Any, now: Any) -> bool:
 
 def _made_again(before: Any, now: Any) -> bool:
     """Return whether two unequal objects are probably the same thing created twice: functions with
-    the same code, or objects of a type that defines no ``__eq__``."""
+    the same code, or objects of the same type, which defines no ``__eq__``."""
     code = getattr(before, "__code__", None)
     if code is not None:
         return code is getattr(now, "__code__", None)

@@ -25,7 +25,7 @@ _LIBRARY_FRAMES_COUNT = 12
 
 @contextlib.contextmanager
 def watch() -> Iterator[Watch]:
-    """Watch what JAX traces and compiles within a ``with`` block, in any function and thread.
+    """Watch the functions that JAX traces and compiles within a ``with`` block, in all threads.
 
     Yields
     ------
@@ -48,7 +48,7 @@ class Seen(NamedTuple):
 
     stage: Stage
     group: Group
-    """The function, with its earlier traces and compiles."""
+    """The function, with all its traces and compiles so far."""
     seconds: float
     frames: list[types.FrameType]
     """The frames of the stack, from the innermost function of JAX outwards."""
@@ -98,7 +98,7 @@ class Watch:
         code = None if call is None else code_of(call.fn)
         if code is None:
             # The function is not known, for example because the program is compiled ahead of time.
-            # Take the last function with this name.
+            # Take the last known function with this name.
             for group in reversed(self._groups.values()):
                 if group.name == name:
                     return group, call
@@ -157,8 +157,8 @@ def _library_call(
 
 
 def _line(frames: list[types.FrameType]) -> Place:
-    """Return the innermost line of the user's code on the stack. If there is none, return a line of
-    a package other than JAX and jaxmeter, or of Python's own library, or an empty place."""
+    """Return the innermost line of the user's code on the stack, or else a line of a package other
+    than JAX and jaxmeter, or else a line of Python's own library, or else an empty place."""
     places = [Place(f.f_code.co_filename, f.f_lineno or 0, f.f_code.co_name) for f in frames]
     places = [place for place in places if owner(place.file) not in ("JAX", "jaxmeter")]
     own = [place for place in places if owner(place.file) != "Python"]
@@ -166,5 +166,5 @@ def _line(frames: list[types.FrameType]) -> Place:
 
 
 def _function_name(program: str) -> str:
-    """Return the name of a program's function, such as ``step`` for ``jit(step)``."""
+    """Return the name of the function in a program's name, such as ``step`` in ``jit(step)``."""
     return program.partition("(")[2].removesuffix(")") or program

@@ -16,8 +16,9 @@ _FOLDER_OPTION = "JAX_COMPILATION_CACHE_DIR"
 def diagnose_cache(command: Sequence[str], folder: Path) -> CacheDiagnosis:
     """Run a program twice with a new persistent cache, and return the times and the cache misses.
 
-    The cache is set to keep every compiled program. If the first run fails, there is no second run.
-    The cache and the events of both runs are written to ``folder``, which must be empty.
+    Environment variables set the cache to keep every compiled program. If the first run fails,
+    there is no second run. The cache and the events of both runs are written to ``folder``, which
+    must be empty.
     """
     cache = folder / "cache"
     variables = {
@@ -51,7 +52,7 @@ def _watched(command: Sequence[str], folder: Path, variables: dict[str, str]) ->
 
 
 def _shows_other_options(one: RunCompile, stored_count: int) -> bool:
-    """Return whether a compile used cache options that differ from the environment variables."""
+    """Return whether a compile shows cache options that differ from the environment variables."""
     is_elsewhere = stored_count == 0 and one.cache in ("hit", "written")
     return is_elsewhere or one.cache_reason.startswith(("jax_", "it took <", "its size"))
 

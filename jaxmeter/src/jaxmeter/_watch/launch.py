@@ -1,6 +1,6 @@
 """Run a program so that the program's Python processes record their compiles.
 
-A process records nothing if PYTHONPATH does not reach it, or if it ignores PYTHONPATH
+A process records nothing if it starts without the PYTHONPATH of its parent, or ignores PYTHONPATH
 (``python -I``); see ``start/sitecustomize.py``.
 """
 
@@ -35,8 +35,8 @@ def watch_program(
 
     ``-m module`` and ``script.py`` are run by this Python. An executable script with a shebang
     line, such as ``./script.py``, is run directly. The events are written to ``folder``, which must
-    be empty. ``variables`` are added to the environment of the program. Errors name ``call``, a
-    command of jaxmeter.
+    be empty. ``variables`` are added to the environment of the program. Error messages name
+    ``call``, a command of jaxmeter.
     """
     argv = _argv(command, call)
     environment = {
@@ -75,14 +75,14 @@ def _argv(command: Sequence[str], call: str) -> list[str]:
     if first == "-m" or (first.endswith(".py") and not _has_shebang(first)):
         return [sys.executable, *command]
     if os.sep not in first and shutil.which(first) is None:
-        beside = Path(sys.executable).parent / first  # if this environment is not activated
+        beside = Path(sys.executable).parent / first  # this environment may not be activated
         if beside.exists():
             return [str(beside), *command[1:]]
     return list(command)
 
 
 def _has_shebang(script: str) -> bool:
-    """Return whether a path is an executable script with a shebang line (``#!``)."""
+    """Return whether a path with a separator names an executable script with a shebang (``#!``)."""
     if os.sep not in script or not os.access(script, os.X_OK) or os.path.isdir(script):
         return False
     with open(script, "rb") as file:

@@ -1,6 +1,6 @@
 """Read the events of all processes of a program, and combine the events of each compile.
 
-Sum up the time that the program could save by compiling less.
+Also sum up the time that the program could save by compiling less.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def read_run(
             if event["event"] == "profile":
                 profiles.append(CompileProfile.from_json(event["profile"]))
             elif event["event"] == "profiled":
-                profiled = max(profiled, event["seconds"])  # processes may profile at once
+                profiled = max(profiled, event["seconds"])  # processes may profile simultaneously
     compiles.sort(key=lambda one: one.intervals[-1].end_seconds)
     return WatchedRun(
         command=tuple(command),
@@ -129,7 +129,7 @@ def _process(number: int, events: list[Event], began: float) -> RunProcess:
 
 
 def _continues(event: Event, draft: Draft) -> bool:
-    """Return whether an event is a later stage of the compile of a draft."""
+    """Return whether an event can be a later stage of the compile that a draft describes."""
     is_later = STAGES.index(draft[-1]["event"]) < STAGES.index(event["event"])
     return draft[0]["name"] == event["name"] and is_later
 
@@ -202,7 +202,7 @@ def _compile(draft: Draft, process: int, id: str, own: float, began: float) -> R
 
 
 def _own_seconds(drafts: list[Draft]) -> list[float]:
-    """Return the seconds of each compile, without other compiles that ran during this compile."""
+    """Return the seconds of each compile, without other compiles in its thread at the same time."""
     stages: dict[int, list[tuple[float, float, int]]] = defaultdict(list)
     for number, draft in enumerate(drafts):
         for event in draft:
@@ -232,7 +232,7 @@ def _savings(compiles: Sequence[RunCompile]) -> tuple[Saving, ...]:
     """Return the changes that would save time, the largest saving first.
 
     If the persistent cache can save time in later runs, this saving is the last entry. The other
-    entries are seconds of this run, and each compile counts in at most one of them.
+    entries give seconds of this run, and each compile counts in at most one of these entries.
     """
     again: dict[tuple[str, ...], list[RunCompile]] = defaultdict(list)
     outside: dict[str, list[RunCompile]] = defaultdict(list)

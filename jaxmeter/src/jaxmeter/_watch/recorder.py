@@ -47,8 +47,8 @@ def record(events: Any) -> None:
 
 
 class Recorder(Watch):
-    """Write an event for each stage. An exception in the recorder becomes an event, and is not
-    raised in the program."""
+    """Write an event for each trace, lowering and compile. An exception of the recorder becomes an
+    event, and is not raised in the program."""
 
     def __init__(self, write: Callable[..., None]) -> None:
         super().__init__()
@@ -107,8 +107,8 @@ class Recorder(Watch):
         return cleared
 
     def _program(self, seen: Seen) -> dict[str, Any]:
-        """Return the size and the captured arrays of the program that is being lowered; {} if its
-        jaxpr is not found."""
+        """Return the size of a lowered program, and its largest captured arrays if it captures many
+        bytes; {} if its jaxpr is not found."""
         jaxpr = _jaxpr_in(seen.frames)
         if jaxpr is None:
             self._problem(f"programs and captured arrays are not known with JAX {jax.__version__}")
@@ -133,7 +133,7 @@ class Recorder(Watch):
 
 
 class Slowest:
-    """Keep the functions that took longest to compile, with types and shapes instead of arrays."""
+    """The functions that took longest to compile, without the values of array arguments."""
 
     def __init__(self, count: int) -> None:
         # The profiler is slow to import. It is imported now, because some modules cannot be
@@ -145,7 +145,7 @@ class Slowest:
         self._kept: dict[tuple[str, str], tuple[float, Case]] = {}
 
     def offer(self, seen: Seen) -> None:
-        """Keep a compile if it is not JAX's own, its arguments are known and it is slow enough."""
+        """Keep a function with known arguments, except JAX's own, if its compile is slow enough."""
         call = seen.call
         if call is None or call.signature is None or seen.explanation.kind == "JAX's own":
             return
@@ -216,7 +216,7 @@ def _captured(call: Call | None, jaxpr: Any, values: dict[Hashable, Any]) -> lis
 
 
 def _jaxpr_in(frames: list[FrameType]) -> Any:
-    """Return ``closed_jaxpr`` of the innermost function of JAX with this variable, or None."""
+    """Return ``closed_jaxpr`` of the innermost function of JAX with such a variable, or None."""
     for frame in frames:
         code = frame.f_code
         if owner(code.co_filename) == "JAX" and "closed_jaxpr" in code.co_varnames:
@@ -229,7 +229,7 @@ def _stack(frame: FrameType) -> list[tuple[str, int, str, bool]]:
 
     The program's lines, at most 40, come in order, the innermost first. If a library called JAX,
     the innermost line of the library comes before the program's lines. If the stack has no line of
-    the program, the three innermost lines of libraries are returned.
+    the program, at most three lines of libraries are returned, the innermost first.
     """
     found = places_of_frame(frame)
     places = [(at.file, at.line, at.function, owner(at.file) == "package") for at in found]

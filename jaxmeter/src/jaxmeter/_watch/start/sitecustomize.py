@@ -1,6 +1,6 @@
 """Record the compiles of this Python process.
 
-Python imports ``sitecustomize`` when it starts (https://docs.python.org/3/library/site.html). So
+Python imports ``sitecustomize`` at its start (https://docs.python.org/3/library/site.html). So
 this file runs in the Python processes of a watched program, even in processes that do not use JAX
 or belong to another environment. It does not run in a process without the PYTHONPATH that jaxmeter
 sets, or with the option -I, -E or -S.
@@ -43,7 +43,7 @@ class Events:
         )
 
     def write(self, kind, **fields):
-        """Append an event. Ignore a full disk or a missing folder: the program must not stop."""
+        """Append an event. Ignore errors such as a full disk: the program must not stop."""
         line = json.dumps({"event": kind, "time": time.time(), **fields}, default=str) + "\n"
         try:
             descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
