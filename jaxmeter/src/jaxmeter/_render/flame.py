@@ -34,7 +34,7 @@ rect {{ stroke: Canvas; stroke-width: 0.5; }}
 </style></head><body>
 <h1>{title}</h1>
 <p>{headline} The width of a box shows its time. The boxes below a box are its parts. From top to
-bottom the boxes show stage, calls, source line, named scopes, primitive and kernel. Point at a box
+bottom, the boxes show stage, calls, source line, named scopes, primitive and kernel. Point at a box
 to see its name and time.</p>
 <svg role="img" aria-label="{title}">
 {boxes}
