@@ -116,7 +116,6 @@ def kernels_of_trace(options: argparse.Namespace, folder: Path) -> bool:
 
     from jaxmeter import tables as jt
 
-    scripting.start_jax()
     if jax.default_backend() not in ("gpu", "cuda", "rocm"):
         raise JaxmeterError(jt.INSTALL_NSYS)
     scripting.say(f"{jt.INSTALL_NSYS}\nnsys: reading kernels from JAX's own trace instead")
