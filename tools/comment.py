@@ -33,7 +33,7 @@ ZERO_WIDTH = "\u200b"
 
 
 def main(argv=None):
-    """Write or replace the comment; return the exit code."""
+    """Write or replace the comment if it is needed; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools.comment", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument(
@@ -76,7 +76,7 @@ def pull_request(branch, head):
 
 
 def artefact(run):
-    """Return the text of the review in a run's artefact, or None if no review can be read."""
+    """Return the beginning of the review in a run's artefact, or None if none can be read."""
     query = "-f", "name=comment"
     url = f"{REPOSITORY}/actions/runs/{run}/artifacts"
     for found in json.loads(gh("api", "--method", "GET", url, *query))["artifacts"]:
@@ -113,11 +113,11 @@ def body(review, head):
 
 
 def harmless(text):
-    """Return Markdown without mentions, references, links, images, HTML or diagrams.
+    """Return Markdown in which mentions, references, links, images, diagrams and HTML do nothing.
 
-    Tables, lists, fences and collapsed sections stay. Zero-width spaces break the text that GitHub
-    would convert to mentions, links and the like. They also work in fences, where a backslash or an
-    entity would be visible.
+    Only tables, lists, fences and the HTML of collapsed sections keep their effect. Zero-width
+    spaces break the text that GitHub would convert to mentions, links and the like. They also work
+    in fences, where a backslash or an entity would be visible.
     """
     for pattern in _INVISIBLE:
         text = re.sub(pattern, "", text)

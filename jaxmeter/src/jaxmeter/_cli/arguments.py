@@ -254,7 +254,7 @@ def _from_module(
             return Case(fn, made)
         if not isinstance(made, Case):
             raise JaxmeterError(
-                f"{command}: got {made!r:.80} from {module_name}.{ARGUMENTS_HOOK}({name!r}); "
+                f"{command}: got {made!r:.80} from {maker_name}({name!r}); "
                 f"make {ARGUMENTS_HOOK} return a tuple of arguments, such as (x,) for one "
                 "argument, or a jaxmeter.Case"
             )

@@ -29,7 +29,7 @@ _NAMES = {
 
 def comparison_sheet(comparison: Comparison) -> Sheet:
     """Describe the exact quantities that are not the same, the times with their intervals, and the
-    number of exact quantities that are the same."""
+    number of exact quantities that are the same. After a failure, describe only the failures."""
     a, b = names = _short_names(comparison)
     if comparison.failures:
         return _failed(comparison, f"{a} -> {b}")

@@ -24,8 +24,8 @@ from jaxmeter.errors import JaxmeterError
 
 INSTALL_NSYS = (
     "nsys is not installed here; install Nsight Systems (developer.nvidia.com/nsight-systems, "
-    "Debian's non-free package nsight-systems) or give the path of nsys (in profiling/nsys.py "
-    "with --nsys). To read a capture from another machine, export it there: "
+    "Debian's non-free package nsight-systems) or give the path of nsys (option --nsys of "
+    "profiling/nsys.py). To read a capture from another machine, export it there: "
     "nsys export --type sqlite FILE.nsys-rep"
 )
 # For each table of nsys: the field in `NsysCapture`, the required columns and the optional columns.
