@@ -115,9 +115,9 @@ def body(review, head):
 def harmless(text):
     """Return Markdown in which mentions, references, links, images, diagrams and HTML do nothing.
 
-    Only tables, lists, fences and the HTML of collapsed sections keep their effect. Zero-width
-    spaces break the text that GitHub would convert to mentions, links and the like. They also work
-    in fences, where a backslash or an entity would be visible.
+    Other Markdown and the HTML of collapsed sections keep their effect. Zero-width spaces break the
+    text that GitHub would convert to mentions, links and the like. They also work in fences, where
+    a backslash or an entity would be visible.
     """
     for pattern in _INVISIBLE:
         text = re.sub(pattern, "", text)

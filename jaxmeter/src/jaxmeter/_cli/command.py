@@ -142,7 +142,7 @@ def add_target_options(
         help="a pickled tuple of arguments, or (args, kwargs); reading it can run code from the "
         "file",
     )
-    text = "the function takes no arguments, and does not return a jaxmeter.Case"
+    text = "for a function that takes no arguments and does not return a jaxmeter.Case"
     given.add_argument("--no-args", action="store_true", help=text)
     add_static(parser)
     add_param(parser)
@@ -173,8 +173,9 @@ def add_call(parser: argparse.ArgumentParser, purpose: str) -> None:
     _repeatable(parser, "-c", "--call", metavar="ARGUMENTS", help=text)
 
 
-def _repeatable(parser: Any, *names: str, **details: str) -> None:
-    parser.add_argument(*names, action="append", default=[], **details)
+def _repeatable(parser: Any, *names: str, metavar: str, help: str) -> None:
+    text = f"{help}; may be repeated"
+    parser.add_argument(*names, action="append", default=[], metavar=metavar, help=text)
 
 
 @contextlib.contextmanager
