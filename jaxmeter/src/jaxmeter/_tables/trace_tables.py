@@ -40,6 +40,8 @@ def trace_tables(trace: Trace, hlo: Mapping[str, str] | None = None) -> dict[str
     ------
     JaxmeterError
         If an HLO text does not belong to a program that ran.
+    OSError
+        If the trace file was removed after it was read.
     """
     given = {name: named_instructions(text) for name, text in (hlo or {}).items()}
     for name, instructions in given.items():
