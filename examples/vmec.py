@@ -1,7 +1,7 @@
-"""Separate the field on the boundary of a VMEC equilibrium, and print the normal components.
+"""Split the field on the boundary of a VMEC equilibrium, and print the normal components.
 
-On the boundary B is tangential, so B_ext and B_int have opposite normal components. Coils match the
-equilibrium if the normal component of their field is equal to the normal component of B_ext.
+On the boundary, B is tangential, so B_ext and B_int have opposite normal components. Coils match
+the equilibrium if the normal component of their field is equal to the normal component of B_ext.
 Run: pip install .; python examples/vmec.py [wout_file.nc]
 """
 

@@ -37,7 +37,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         __doc__, target=f"a .nsys-rep or .sqlite file of nsys{scripting.OR_FUNCTION}"
     )
     parser.add_argument("--nsys", help="path of the program nsys; by default, nsys on the PATH")
-    about = "number of captured runs after the first run; default: 3"
+    about = "number of runs after the first run; default: 3"
     parser.add_argument("--repeat", type=scripting.count, default=3, help=about)
     parser.add_argument(
         "--hlo", type=Path, nargs="*", default=[], help="HLO files with the scopes of the kernels"
@@ -94,7 +94,10 @@ def work(argv: Sequence[str] | None) -> bool:
 
 
 def captured(options: argparse.Namespace, folder: Path, arguments: list[str]) -> Path:
-    """Run this script under nsys with the same arguments and ``--only-run``; return the report."""
+    """Run this script under nsys with the same arguments and ``--only-run``.
+
+    Return the path of the report.
+    """
     from jaxmeter import tables as jt
 
     nsys = jt.nsys_program(options.nsys)
@@ -105,15 +108,14 @@ def captured(options: argparse.Namespace, folder: Path, arguments: list[str]) ->
 
 
 def kernels_of_trace(options: argparse.Namespace, folder: Path) -> bool:
-    """Save the tables of JAX's own trace and print its kernels, for a GPU without nsys.
+    """Save the tables of JAX's own trace and print its kernels, because nsys is not installed.
 
-    Return whether the trace contains any kernel.
+    Return whether the trace contains any kernel. Raise a `JaxmeterError` if JAX does not use a GPU.
     """
     import jax
 
     from jaxmeter import tables as jt
 
-    scripting.start_jax()
     if jax.default_backend() not in ("gpu", "cuda", "rocm"):
         raise JaxmeterError(jt.INSTALL_NSYS)
     scripting.say(f"{jt.INSTALL_NSYS}\nnsys: reading kernels from JAX's own trace instead")

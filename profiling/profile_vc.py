@@ -1,8 +1,8 @@
 r"""Profile one operation of vcjax on one problem with a known answer.
 
 The record has the constants, the memory, the error of the result, and the times of all phases.
-Without --jit, the constants, the memory and the phases of the compile are not measured. A trace is
-written if --trace-dir is given. Two examples:
+Without --jit, the constants, the memory, and the times of tracing, lowering and compiling are not
+measured. A trace is written if --trace-dir is given. Two examples:
 
     python profiling/profile_vc.py --case case_vc --op B --jit --repeat 5 \
         --chunk-size auto --target-chunk-size auto --trace-dir DIR
@@ -186,12 +186,13 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         if getattr(options, name) is not None and name not in known:
             option = {"point_count": "points"}.get(name, name.replace("_", "-"))
             raise JaxmeterError(
-                f"--{option}: the operation {options.op} has no such option; leave it out"
+                f"--{option}: got {getattr(options, name)}, but the operation {options.op} has no "
+                "such option; leave it out"
             )
     if options.json is not None and options.json.is_dir():
-        raise JaxmeterError(f"--json {options.json} is a folder; give a file")
+        raise JaxmeterError(f"--json: got {options.json}, which is a folder; give a file")
     if options.trace_dir is not None and options.trace_dir.is_file():
-        raise JaxmeterError(f"--trace-dir {options.trace_dir} is a file; give a folder")
+        raise JaxmeterError(f"--trace-dir: got {options.trace_dir}, a file; give a folder")
     return options
 
 
@@ -217,7 +218,7 @@ def start_jax(options: argparse.Namespace) -> list[Any] | None:
         ) from error
     if options.devices is not None and len(found) < options.devices:
         raise JaxmeterError(
-            f"--devices {options.devices} is more than JAX finds; give at most {len(found)}"
+            f"--devices: got {options.devices}; give at most {len(found)}, as many as JAX finds"
         )
     return None if options.devices is None else found[: options.devices]
 

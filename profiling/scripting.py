@@ -1,7 +1,7 @@
 """Share imports, options, progress, output and exit codes among the scripts of this folder.
 
 The scripts import this module before other modules of the project, because it changes the import
-path. The checkout and jaxmeter come after the installed packages, and this folder comes last. In
+path: the checkout and jaxmeter come after the installed packages, and this folder comes last. In
 another order, the script `trace.py` would hide Python's module `trace`.
 """
 
@@ -119,13 +119,14 @@ def existing(target: str) -> Path | None:
     if jaxmeter.is_target(target):
         return None
     raise JaxmeterError(
-        f"got target={target!r}, which is not an existing file or folder and not a function; give "
-        "the path of a file or folder, or 'package.module:function' or 'file.py:function'"
+        f"got target={target!r}, which is not an existing file or folder and does not name a "
+        "function; give the path of a file or folder, or 'package.module:function' or "
+        "'file.py:function'"
     )
 
 
 def case_of(name: str, options: argparse.Namespace) -> jaxmeter.Case:
-    """Start JAX, and return the case that the options describe: a function with its arguments."""
+    """Set up JAX, and return the case that the options describe: a function with its arguments."""
     start_jax()
     try:
         return jaxmeter.case_from_options(name, options.target, options)
@@ -190,7 +191,7 @@ def _formatter(column: str, dtype: str) -> Callable[[Any], str] | None:
 def conclusion(scopes: pd.DataFrame, seconds: str, steps: Sequence[float] = ()) -> str:
     """Return a line with the slowest named scope, such as ``59 % in `laplacian`, 31 ms a run``.
 
-    The line says so if no operation is in a named scope. The table `scopes` has a column ``scope``
+    If no operation is in a named scope, the line says so. The table `scopes` has a column ``scope``
     and a column of times, named `seconds`. `steps` are the elapsed seconds of each run, if known.
     """
     spent: Any = scopes.groupby("scope")[seconds].sum()

@@ -9,7 +9,7 @@ r"""Trace a function, or read an existing trace, and show where the time went.
     tensorboard --logdir results/profile/trace-benchmarks.cases.field-external_field
 
 The tables list operations with total and self time, named scopes, threads, steps, annotations,
-phases and kernels. Tables of xprof are added if xprof is installed and they contain data.
+phases and kernels. If xprof is installed, the tables that it makes are added.
 docs/tables.md describes the columns.
 """
 
@@ -87,7 +87,7 @@ def work(argv: Sequence[str] | None) -> bool:
     scripting.show(tables, SHOWN, options.top)
     print(f"\n{total['events_count']} events, {total['op_events_count']} of them operations")
     if total["op_events_count"]:
-        print(f"{total['scoped_fraction']:.1%} of their self time is in a named scope")
+        print(f"{total['scoped_fraction']:.1%} of the operations' self time is in named scopes")
         if note := command_buffers_note(tables["trace_ops"]):
             print(note)
     else:

@@ -52,7 +52,10 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def work(argv: Sequence[str] | None) -> bool:
-    """Dump a program or read a dump, compare it on request, save and print tables; return True."""
+    """Dump a program or read a dump, and save and print its tables; return True.
+
+    With ``--than``, also compare the dump with another dump.
+    """
     options = parse(argv)
     place = scripting.existing(options.target)
     name = place.resolve().name if place else options.target

@@ -4,11 +4,11 @@
 
 The command has permission to write to the pull request. Therefore it runs in a workflow of its own,
 with the code of the default branch. From the reviewed branch it takes only one file of limited
-size: ``review.md`` in the artefact "comment" of the run ID. The text of this file is not trusted:
-mentions, links and all HTML except collapsed sections are disabled in it. A pull request
-gets a comment only if it is open, has the label "benchmark", and has COMMIT as its last commit. If
-the commits could not be measured, the comment says so. Without this comment, readers could take the
-review of an earlier push for the review of this push.
+size: ``review.md`` in the artefact "comment" of the run with the number ID. The text of this file
+is not trusted: mentions, links and all HTML except collapsed sections are disabled in it. A pull
+request gets a comment only if it is open, has the label "benchmark", and has COMMIT as its last
+commit. If the commits could not be measured, the comment says so. Without this comment, readers
+could take the review of an earlier push for the review of this push.
 
 The command runs GitHub's program ``gh``. Exit codes: 0 if the comment was written or is not needed,
 2 if it could not be written.
@@ -33,7 +33,7 @@ ZERO_WIDTH = "\u200b"
 
 
 def main(argv=None):
-    """Write or replace the comment; return the exit code."""
+    """Write or replace the comment if it is needed; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools.comment", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument(
@@ -56,7 +56,11 @@ def main(argv=None):
     except (OSError, subprocess.SubprocessError) as error:
         why = getattr(error, "stderr", None) or str(error).encode()
         message = why.decode(errors="replace").strip()
-        print(f"tools.comment: the review was not written: {message}", file=sys.stderr)
+        print(
+            f"tools.comment: the review of {options.head} was not written ({message}); correct the "
+            "error, and run the workflow again",
+            file=sys.stderr,
+        )
         return 2
     return 0
 
@@ -72,7 +76,7 @@ def pull_request(branch, head):
 
 
 def artefact(run):
-    """Return the text of the review in a run's artefact, or None if no review can be read."""
+    """Return the beginning of the review in a run's artefact, or None if none can be read."""
     query = "-f", "name=comment"
     url = f"{REPOSITORY}/actions/runs/{run}/artifacts"
     for found in json.loads(gh("api", "--method", "GET", url, *query))["artifacts"]:
@@ -85,7 +89,7 @@ def unpacked(archive):
     """Return the beginning of ``review.md`` in a zip archive, or None if it cannot be read."""
     try:
         with zipfile.ZipFile(io.BytesIO(archive)) as files:
-            # With other compression methods the whole file is unpacked before it is cut.
+            # With other compression methods, zipfile unpacks the whole file before it is cut.
             if files.getinfo("review.md").compress_type != zipfile.ZIP_DEFLATED:
                 return None
             with files.open("review.md") as stream:
@@ -109,11 +113,11 @@ def body(review, head):
 
 
 def harmless(text):
-    """Return Markdown without mentions, references, links, images, HTML or diagrams.
+    """Return Markdown in which mentions, references, links, images, diagrams and HTML do nothing.
 
-    Tables, lists, fences and collapsed sections stay. Zero-width spaces break the text that GitHub
-    would convert to mentions, links and the like. They also work in fences, where a backslash or an
-    entity would be visible.
+    Other Markdown and the HTML of collapsed sections keep their effect. Zero-width spaces break the
+    text that GitHub would convert to mentions, links and the like. They also work in fences, where
+    a backslash or an entity would be visible.
     """
     for pattern in _INVISIBLE:
         text = re.sub(pattern, "", text)

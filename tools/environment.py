@@ -16,6 +16,7 @@ the digest that `fingerprint` returned; ``.installing`` exists only while pip ru
 
 import argparse
 import contextlib
+import glob
 import hashlib
 import json
 import os
@@ -63,13 +64,10 @@ def lock_file(jax=None):
 
     If `jax` is None, return the lock file with the newest JAX. Without a lock file, return None.
     """
-    start = "py{}.{}-jax".format(*sys.version_info[:2])
-    names = os.listdir(LOCKS) if os.path.isdir(LOCKS) else []
-    found = [name for name in names if name.startswith(start) and name.endswith(".txt")]
-    if jax is not None:
-        found = [name for name in found if name == f"{start}{jax}.txt"]
-    found.sort(key=lambda name: [int(part) for part in re.findall(r"\d+", name)])
-    return os.path.join(LOCKS, found[-1]) if found else None
+    name = "py{}.{}-jax{}.txt".format(*sys.version_info[:2], "*" if jax is None else jax)
+    found = glob.glob(os.path.join(glob.escape(LOCKS), name))
+    found.sort(key=lambda path: [int(part) for part in re.findall(r"\d+", os.path.basename(path))])
+    return found[-1] if found else None
 
 
 def fingerprint(jax=None):

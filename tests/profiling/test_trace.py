@@ -43,7 +43,7 @@ def test_reading_the_trace_again_gives_the_same_operations(trace, traced, tmp_pa
     assert trace.main([str(out), "--out", str(tmp_path), "--no-xprof"]) == 0
     printed = capsys.readouterr().out
     assert "trace_scopes" in printed and "products" in printed
-    assert "of their self time is in a named scope" in printed
+    assert "of the operations' self time is in named scopes" in printed
     assert re.fullmatch(r"\d+ % in `products`, [\d.]+ [mu]?s a run", printed.splitlines()[-1])
     assert re.search(r"products .* [\d.]+ [mu]?s +\d+\.\d%\n", printed)
     first, again = (pd.read_parquet(f / "trace_ops.parquet") for f in (out, tmp_path))

@@ -180,7 +180,7 @@ def test_a_file_in_any_folder_can_be_a_target_and_is_run_once(module, audited, t
         ("audit {}:step -a U10[3]", "JAX has no arrays of this type"),
         ("audit {}:step -a 'n={[]: 1}'", "give a type and shape"),
         ("audit {}:step -a some", "a number, true or false, a quoted string"),
-        ("audit {}:step -a some", "for anything else use --npz, --pickle or jaxmeter_arguments"),
+        ("audit {}:step -a some", "for other values, use --npz, --pickle or jaxmeter_arguments"),
         ("audit {}:step -a x=f64[3] -a f64[3]", "give positional arguments first"),
         ("audit {}:step --npz absent.npz", "give a file that np.savez"),
         ("audit {}:step --pickle absent", "give a file that pickle.dump"),
@@ -194,7 +194,7 @@ def test_a_file_in_any_folder_can_be_a_target_and_is_run_once(module, audited, t
         ("memory {}:jitted -a f64[] --static n", "already jitted; give them to"),
         ("retraces {}:step", "got no calls for"),
         ("retraces {}:step -c some", "--call: got 'some'; give a type and shape"),
-        ("retraces {}:step -c some", "for anything else use jaxmeter_calls(name)"),
+        ("retraces {}:step -c some", "for other values, use jaxmeter_calls(name)"),
         ('retraces {}:step -c "f64[3] \'n"', "close all quotation marks"),
         ("retraces {}:step -c 'n=1 f64[3]'", "--call: got 'f64[3]' after a named argument"),
         # Other options.

@@ -1,1 +1,1 @@
-"""Define the subcommands of ``jaxmeter``, one file each."""
+"""Define the subcommands of ``jaxmeter`` in one file each, and read their arguments."""

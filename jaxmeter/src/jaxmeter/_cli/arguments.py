@@ -30,8 +30,8 @@ from jaxmeter.errors import JaxmeterError
 
 ARGUMENTS_HOOK = "jaxmeter_arguments"
 """The name of a function that the user's module may define. ``jaxmeter_arguments(name)`` returns
-the arguments of the function ``name`` as a tuple, or a `jaxmeter.Case`. The values of ``--param``
-are passed as keyword arguments."""
+a tuple with the arguments of the function ``name``, or a `jaxmeter.Case`. The function
+also gets the values of ``--param`` as keyword arguments."""
 CALLS_HOOK = "jaxmeter_calls"
 """The name of a function that the user's module may define. ``jaxmeter_calls(name)`` returns a list
 of calls of the function ``name``."""
@@ -50,7 +50,7 @@ _ALTERNATIVES = {
 
 
 def case_from_options(command: str, target: str, options: argparse.Namespace | Side) -> Case:
-    """Return the function that a target names, with the arguments that the options give.
+    """Return the case that a target and the options describe: a function with its arguments.
 
     Parameters
     ----------
@@ -60,14 +60,15 @@ def case_from_options(command: str, target: str, options: argparse.Namespace | S
         ``package.module:function`` or ``file.py:function``.
     options : argparse.Namespace or Side
         The options that `add_target_options` defines: ``arg``, ``npz``, ``pickle``, ``no_args``,
-        ``static`` and ``param``. If none of the first four is given, the arguments come from the
-        module.
+        ``static`` and ``param``. If none of the first four is given, ``jaxmeter_arguments`` of the
+        module makes the arguments or the case. If the module does not define this function, the
+        target makes the case.
 
     Returns
     -------
     Case
-        The function and its arguments, or the case that ``jaxmeter_arguments`` or the target
-        returns.
+        The function and its arguments, or the case that was made. The names in ``static`` are
+        added to the static arguments.
 
     Raises
     ------
@@ -101,7 +102,7 @@ def case_from_options(command: str, target: str, options: argparse.Namespace | S
 def calls_from_options(target: str, texts: Sequence[str]) -> Any:
     """Return the calls from the options ``--call``, or else from ``jaxmeter_calls`` of the module.
 
-    Return None without options if the module does not define ``jaxmeter_calls``.
+    Return None if there are no such options and the module does not define ``jaxmeter_calls``.
     """
     if texts:
         return list(map(_parse_call, texts))
@@ -110,7 +111,7 @@ def calls_from_options(target: str, texts: Sequence[str]) -> Any:
 
 
 def with_arrays(case: Case) -> Case:
-    """Return a case that can be run: an array of ones, or of random keys, replaces each
+    """Return a case that can be run: with an array of ones or of random keys in place of each
     `jax.ShapeDtypeStruct`."""
     from jaxmeter._measure.staging import filled
 
@@ -141,7 +142,8 @@ def parse_arguments(
     """Return the positional arguments and the named arguments that the options describe.
 
     Examples of ``texts`` are ``f64[64,3]``, ``x=f32[]``, ``n=3``, ``true``, ``"fast"`` and
-    ``(3, 4)``. A string for a static argument needs no quotation marks: ``mode=fast``.
+    ``(3, 4)``. A string for a named argument in ``static`` needs no quotation marks: ``mode=fast``.
+    Error messages name the ``option``.
     """
     args, kwargs = [], {}
     for text in texts:
@@ -162,7 +164,7 @@ def parse_arguments(
 def static_options(
     fn: Callable[..., Any], names: Sequence[str], options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return options of `jax.jit`, with the named arguments as additional static arguments."""
+    """Return options of `jax.jit`, with the arguments ``names`` added to the static arguments."""
     for name in names:
         if not takes(fn, name):
             raise JaxmeterError(
@@ -188,7 +190,7 @@ def _parse_value(option: str, text: str, value: str, *, is_text: bool = False) -
                 return value
         raise JaxmeterError(
             f"{option}: got {text!r}; {_EXAMPLE}, a number, true or false, a quoted string or a "
-            "tuple. For a named argument, put NAME= in front; for anything else use "
+            "tuple. For a named argument, put NAME= in front; for other values, use "
             f"{_ALTERNATIVES[option]}"
         )
     short = _SHORT.fullmatch(shaped["dtype"])
@@ -222,12 +224,12 @@ def _literal(text: str) -> Any:
 
 
 def _hashable(value: Any) -> Any:
-    """Return a value with tuples in place of lists, because static arguments need a hash."""
+    """Return a value with tuples in place of lists, because static arguments must be hashable."""
     return tuple(map(_hashable, value)) if isinstance(value, (list, tuple)) else value
 
 
 def _parse_call(text: str) -> Call:
-    """Return the arguments of a call written as ``f64[64,3] n=20 mode="fast"``."""
+    """Return the arguments of a call such as ``f64[64,3] n=20 mode="fast"``; arrays are ones."""
     from jaxmeter._measure.staging import filled
 
     if _ARGUMENT.sub("", text).strip():
@@ -252,7 +254,7 @@ def _from_module(
             return Case(fn, made)
         if not isinstance(made, Case):
             raise JaxmeterError(
-                f"{command}: got {made!r:.80} from {module_name}.{ARGUMENTS_HOOK}({name!r}); "
+                f"{command}: got {made!r:.80} from {maker_name}({name!r}); "
                 f"make {ARGUMENTS_HOOK} return a tuple of arguments, such as (x,) for one "
                 "argument, or a jaxmeter.Case"
             )

@@ -30,12 +30,12 @@ _QUOTED = re.compile(r"[\w.]*(Error|Exception): ")
 MEASURE = "measure"
 """The command that ``jaxmeter`` runs if no command is named."""
 COMMANDS = {
-    "audit": "which arrays are embedded, which objects hold them, which lines use them",
+    "audit": "which arrays are captured, which objects hold them, which lines use them",
     "compare": "whether two functions are the same, in exact quantities and in times",
     "retraces": "which calls retraced a function, and which argument is the cause",
     "compile": "which lines and kernels take the time of tracing and compiling",
-    "watch": "which functions a whole program compiled, which lines called them, and why",
-    "cache": "how much time JAX's persistent cache would save, and why programs are not in it",
+    "watch": "which functions a whole program compiled and why, and which lines called them",
+    "cache": "how much time JAX's persistent cache would save, and why some programs are not in it",
     "diff": "how the programs of two functions differ",
     "lock": "whether exact quantities are equal to the quantities in the lock file",
     "memory": "the largest buffers, and the peak memory of a run",
@@ -87,8 +87,8 @@ def run_command(command: str, argv: Sequence[str]) -> int:
             raise JaxmeterError(
                 f"{name}: got - for both --json and --markdown; give one of them a file"
             )
-        # Output that the function prints is not part of the result. The module of the function may
-        # change the current folder.
+        # Send the function's own output to standard error, because it is not part of the result.
+        # Restore the current folder, because the module of the function may change it.
         with contextlib.redirect_stdout(sys.stderr), contextlib.chdir(here):
             result, is_good = module.run(options)
         prints = sys.stderr if command in _RUNNING_A_PROGRAM else sys.stdout
@@ -130,15 +130,19 @@ def add_target_options(
     parser.add_argument(name, help=help)
     given = parser.add_mutually_exclusive_group()
     metavar = "[NAME=]ARGUMENT"
-    text = "an argument: a type and shape such as f64[64,3], a number, a quoted string or a tuple"
+    text = (
+        "an argument: a type and shape such as f64[64,3], a number, a quoted string or a tuple; a "
+        "string for a static argument needs no quotes in NAME=STRING"
+    )
     _repeatable(given, "-a", "--arg", metavar=metavar, help=text)
     given.add_argument("--npz", metavar="FILE", help="a file of arguments that numpy.savez wrote")
     given.add_argument(
         "--pickle",
         metavar="FILE",
-        help="a pickled tuple of arguments, or (args, kwargs); reading it runs code from the file",
+        help="a pickled tuple of arguments, or (args, kwargs); reading it can run code from the "
+        "file",
     )
-    text = "the function takes no arguments, and does not return a jaxmeter.Case"
+    text = "for a function that takes no arguments and does not return a jaxmeter.Case"
     given.add_argument("--no-args", action="store_true", help=text)
     add_static(parser)
     add_param(parser)
@@ -155,31 +159,29 @@ def add_param(parser: argparse.ArgumentParser) -> None:
 
 def add_static(parser: argparse.ArgumentParser) -> None:
     """Add the option ``--static``: the name of a static argument."""
-    text = (
-        "the name of a static argument, for a function that is not jitted; a string for this "
-        "argument needs no quotes in --arg"
-    )
+    text = "the name of a static argument, for a function that is not jitted"
     _repeatable(parser, "--static", metavar="NAME", help=text)
 
 
 def add_call(parser: argparse.ArgumentParser, purpose: str) -> None:
-    """Add the option ``--call``: the arguments of a call."""
+    """Add the option ``--call``: the arguments of a call. Its help text contains ``purpose``."""
     text = (
-        f"the arguments of a call {purpose}, such as 'f64[64,3] n=20'. Arguments are numbers, "
+        f"the arguments of a call {purpose}, for example 'f64[64,3] n=20'. Arguments are numbers, "
         "true, false, tuples such as (3,4), strings in quotation marks, or types and shapes of "
         "arrays; the arrays are filled with ones"
     )
     _repeatable(parser, "-c", "--call", metavar="ARGUMENTS", help=text)
 
 
-def _repeatable(parser: Any, *names: str, **details: str) -> None:
-    parser.add_argument(*names, action="append", default=[], **details)
+def _repeatable(parser: Any, *names: str, metavar: str, help: str) -> None:
+    text = f"{help}; may be repeated"
+    parser.add_argument(*names, action="append", default=[], metavar=metavar, help=text)
 
 
 @contextlib.contextmanager
 def using_case(command: str, target: str, options: argparse.Namespace, verb: str) -> Iterator[Case]:
-    """Yield the case of a target. If the ``with`` block fails, the report says ``verb``, such as
-    ``tracing``."""
+    """Yield the case of a target. If the ``with`` block fails, the error report contains ``verb``,
+    such as ``tracing``."""
     with doing(f"preparing {target}"):
         case = case_from_options(command, target, options)
     with doing(f"{verb} {name_of(case.fn)}"):
@@ -192,8 +194,8 @@ class _Failed(Exception):
 
 @contextlib.contextmanager
 def doing(what: str) -> Iterator[None]:
-    """Report what a ``with`` block was doing, such as ``tracing step``, if it fails with an error
-    other than a `JaxmeterError`."""
+    """Report what a ``with`` block was doing, such as ``tracing step``, if the block fails with an
+    error other than a `JaxmeterError`."""
     try:
         yield
     except JaxmeterError:

@@ -22,7 +22,7 @@ from jaxmeter._records.comparison import Comparison, Criteria, Effort, Side
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", help="the first function, in the same form as the second")
     add_target_options(parser, "b")
-    add_call(parser, "to make with both functions, to count retraces")
+    add_call(parser, "of both functions, to count retraces")
     parser.add_argument(
         "--processes",
         type=int,
@@ -42,8 +42,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=Criteria.tolerance,
         metavar="SHARE",
-        help="answers that differ by at most this share of the largest number are the same "
-        "(default %(default)s: equal bits)",
+        help="answers are the same if they differ by at most this share of the largest number in "
+        "the first answer (the default %(default)s requires equal bits)",
     )
     parser.add_argument(
         "--seconds",

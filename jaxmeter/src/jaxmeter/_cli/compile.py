@@ -20,9 +20,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--speedscope", metavar="FILE", help="write JSON for speedscope.app or ui.perfetto.dev"
     )
-    parser.add_argument(
-        "--limit", type=float, metavar="SECONDS", help="time limit for all stages together"
-    )
+    text = "exit with code 1 if all stages together take longer"
+    parser.add_argument("--limit", type=float, metavar="SECONDS", help=text)
 
 
 def run(options: argparse.Namespace) -> tuple[CompileProfile, bool]:

@@ -1,8 +1,8 @@
 """Compile two functions and show how their programs differ.
 
 exit codes: 0 the optimised programs are the same, and so are the captured values if they are known;
-1 they differ, or it is not known whether the programs differ; 2 bad usage; 3 a function could not
-be imported or compiled
+1 the programs or the values differ, or it is not known whether the programs differ; 2 bad usage;
+3 a function could not be imported or compiled
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 
 import jaxmeter
-from jaxmeter._cli.command import add_target_options, using_case, write_answer
+from jaxmeter._cli.command import TARGET_HELP, add_target_options, using_case, write_answer
 from jaxmeter._records.files import file_errors, read_file
 from jaxmeter._records.inventory import Inventory, ProgramDiff
 from jaxmeter.errors import JaxmeterError
@@ -20,11 +20,8 @@ _FOR_FUNCTIONS = ("arg", "npz", "pickle", "no_args", "static", "param")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "before",
-        help="the first function, in the same form as the second, or a .json file from --save",
-    )
-    add_target_options(parser, "now")
+    parser.add_argument("before", help="the first function or file, in the same form as the second")
+    add_target_options(parser, "now", help=f"a .json file from --save, {TARGET_HELP}")
     parser.add_argument(
         "--save", metavar="FILE", help="write the inventory of the second program, for a later diff"
     )

@@ -66,8 +66,8 @@ def run(options: argparse.Namespace) -> tuple[LockCheck, bool]:
     name = section_name()
     section = section_of(file, name) if options.check else read_lock(file).get(name, {})
     now = {target: _quantities(target, case) for target, case in cases.items()}
-    # Keep the entries of tests, because pytest measures them. If the command line names functions,
-    # also keep the entries of all other functions.
+    # Keep the entries of tests, because only pytest measures tests. If the command line names
+    # functions, also keep the entries of all other functions.
     kept = {
         function: quantities
         for function, quantities in section.items()
@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> tuple[LockCheck, bool]:
 
 
 def _functions(sections: Mapping[str, Section]) -> list[str]:
-    """Return the names of the functions in all sections; tests in the sections are left out."""
+    """Return the names of the functions in all sections, without tests."""
     found = dict.fromkeys(name for section in sections.values() for name in section)
     return [name for name in found if not _is_test(name)]
 

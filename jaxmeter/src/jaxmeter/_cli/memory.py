@@ -17,7 +17,8 @@ from jaxmeter.errors import JaxmeterError
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_target_options(parser)
-    parser.add_argument("--limit", type=int, metavar="BYTES", help="maximum size of temporaries")
+    text = "exit with code 1 if the temporaries are larger"
+    parser.add_argument("--limit", type=int, metavar="BYTES", help=text)
 
 
 def run(options: argparse.Namespace) -> tuple[MemoryUse, bool]:

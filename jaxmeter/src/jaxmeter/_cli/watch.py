@@ -57,7 +57,7 @@ def add_program(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> tuple[WatchedRun, int]:
     folder = Path(options.out).absolute()
     with file_errors("watch: --out", options.out, "give a folder in which files can be written"):
-        folder.mkdir(parents=True, exist_ok=True)  # before the program runs for hours
+        folder.mkdir(parents=True, exist_ok=True)  # fail before the program runs
     checked("watch", "--profile", options.profile, Annotated[int, Meta(ge=0)])
     with temporary_folder("jaxmeter-watch-") as events:
         variables = {"JAXMETER_WATCH_PROFILES": str(options.profile)}

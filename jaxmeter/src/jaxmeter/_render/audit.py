@@ -83,7 +83,7 @@ def _variable(arrays: list[AuditedArray]) -> Row:
 
 
 def _families(arrays: Iterable[AuditedArray]) -> list[tuple[str, list[AuditedArray]]]:
-    """Group similar arrays with paths that differ only in one index that counts up: ``W[0..59]``.
+    """Group similar arrays with paths that differ in one index, if it has no gaps: ``W[0..59]``.
 
     Return each group with its path. Every other array is a group of its own.
     """

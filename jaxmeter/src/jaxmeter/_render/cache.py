@@ -13,7 +13,8 @@ _ENOUGH_SHARE = 0.95
 
 
 def cache_sheet(found: CacheDiagnosis) -> Sheet:
-    """Describe the time saved, the thresholds and the programs that were not in the cache."""
+    """Describe the saved time, the effect of each minimum compile time, and the programs that the
+    second run did not read from the cache. After a failed run, describe only the failure."""
     code = f"exit code {found.exit_code}"
     if found.second_seconds is None:
         return Sheet(f"the program failed, with {code}, and was not run a second time", False)
@@ -44,22 +45,21 @@ def cache_sheet(found: CacheDiagnosis) -> Sheet:
         ),
         Table(("not in the cache", "line", "compile:", "why"), missed, limit=10),
     )
+    saved = f"{seconds_text(found.saved_seconds)} of" if hits else "no"
     headline = (
-        f"a persistent cache saves {seconds_text(found.saved_seconds) if hits else 'no'} "
-        f"{'of ' * bool(hits)}compile time: "
+        f"a persistent cache saves {saved} compile time: "
         f"{seconds_text(found.first_compile_seconds)} in the first run, "
         f"{seconds_text(found.second_compile_seconds)} in the second, with "
         f"{len(hits)} of {count_text(len(found.programs), 'program')} read from the cache"
     )
-    is_set = "is set" if found.is_set else "is not set"
     notes = [
         f"the first run took {seconds_text(found.first_seconds)} and the second "
         f"{seconds_text(found.second_seconds)}; both runs traced and lowered every program, "
         "because the cache contains only compiled programs",
         f"the cache has {bytes_text(found.stored_bytes)} in "
         f"{count_text(found.stored_count, 'program')}",
-        f"JAX_COMPILATION_CACHE_DIR {is_set} in this environment; programs that take less than 1 s "
-        "to compile are not kept by default",
+        f"JAX_COMPILATION_CACHE_DIR is {'' if found.is_set else 'not '}set in this environment; "
+        "programs that take less than 1 s to compile are not kept by default",
     ]
     if found.sets_options:
         notes.append(

@@ -11,7 +11,7 @@ from jaxmeter._render.sheet import Row, Sheet, Table
 from jaxmeter._render.units import count_text, quantity_text, seconds_text
 
 MIN_PROCESSES_COUNT = 4
-"""With fewer processes a comparison finds only large differences in times."""
+"""With fewer processes, a comparison finds only large differences in times."""
 _HASH_CHARACTERS = 12
 _VALUES_SHOWN_COUNT = 2
 _MAX_FACTOR = 100.0
@@ -29,7 +29,7 @@ _NAMES = {
 
 def comparison_sheet(comparison: Comparison) -> Sheet:
     """Describe the exact quantities that are not the same, the times with their intervals, and the
-    number of exact quantities that are the same."""
+    number of exact quantities that are the same. After a failure, describe only the failures."""
     a, b = names = _short_names(comparison)
     if comparison.failures:
         return _failed(comparison, f"{a} -> {b}")

@@ -34,8 +34,8 @@ rect {{ stroke: Canvas; stroke-width: 0.5; }}
 </style></head><body>
 <h1>{title}</h1>
 <p>{headline} The width of a box shows its time. The boxes below a box are its parts. From top to
-bottom the boxes show stage, calls, source line, named scopes, primitive and kernel. Point at a box
-to see its name and time.</p>
+bottom, the boxes show the stage, the calls down to the source line, the named scopes, the primitive
+and the kernel. Point at a box to see its name and time.</p>
 <svg role="img" aria-label="{title}">
 {boxes}
 </svg></body></html>
@@ -91,8 +91,8 @@ def speedscope(profile: CompileProfile) -> str:
 def stacked(profile: CompileProfile) -> dict[tuple[str, ...], float]:
     """Return the seconds of each stack of frames, sorted so that equal frames are neighbours.
 
-    The frames are stage, calls, source line, named scopes, primitive and kernel. The frame
-    ``compile`` comes before every stage except ``trace`` and ``lower``.
+    The frames are the stage, the calls down to the source line, the named scopes, the primitive and
+    the kernel. The frame ``compile`` comes before every stage except ``trace`` and ``lower``.
     """
     found: dict[tuple[str, ...], float] = defaultdict(float)
     for row in profile.rows:

@@ -12,7 +12,7 @@ _NUMBER = "text-align:right;vertical-align:top;white-space:nowrap"
 
 
 def sheet_html(sheet: Sheet) -> str:
-    """Return a sheet as HTML, with collapsed sections for lines that a terminal leaves out."""
+    """Return a sheet as HTML, with collapsed sections for rows and lines above the limits."""
     parts = [f"<strong>{escape(sheet.headline)}</strong>"]
     for table in sheet.tables:
         if table.rows:

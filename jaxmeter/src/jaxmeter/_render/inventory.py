@@ -45,11 +45,10 @@ def diff_sheet(diff: ProgramDiff) -> Sheet:
         )
         for change in diff.lines
     ]
-    details = "before (-) and now (+)"
     tables = (
         Table(("quantity", "before:", "now:", "change:"), numbers, limit=100),
         Table(("line", "equations:", "results:", "text"), lines, limit=12),
-        Table(("fusions",), fusions, details=details, limit=12, details_limit=20),
+        Table(("fusions",), fusions, details="before (-) and now (+)", limit=12, details_limit=20),
     )
     return Sheet(_headline(diff), diff.same or None, tables)
 

@@ -50,16 +50,16 @@ class Table:
     details: str = "details"
     """The name of the column of the rows' details in Markdown, HTML and rich's tables."""
     limit: int = 20
-    """Number of rows shown in a terminal; if 0, only the title is shown. Markdown shows all
-    rows."""
+    """Number of rows that plain text and rich show; if 0, they show only the title. Markdown shows
+    all rows."""
     details_limit: int = 4
-    """Number of details of each row shown in a terminal. Markdown shows all details."""
+    """Number of details of each row that plain text and rich show. Markdown shows all details."""
     hidden: str = ""
-    """The title to show in a terminal if `limit` is 0; if empty, `title` is shown."""
+    """The title that plain text and rich show if `limit` is 0; if empty, they show `title`."""
 
     @property
     def terminal_title(self) -> str:
-        """The title to show in a terminal."""
+        """The title that plain text and rich show."""
         return self.title if self.limit else self.hidden or self.title
 
 
@@ -75,13 +75,13 @@ class Sheet:
     notes: tuple[str, ...] = ()
     suggestions: tuple[str, ...] = ()
     suggestions_limit: int = 6
-    """Number of suggestions shown in a terminal. Markdown shows all suggestions."""
+    """Number of suggestions that plain text and rich show. Markdown shows all suggestions."""
     block: str = ""
     """Lines to copy, which are shown last and unchanged."""
 
 
 def without_limits(sheet: Sheet) -> Sheet:
-    """Return a sheet with its limits raised, so that a terminal shows every row, detail and
+    """Return a sheet with its limits raised, so that plain text and rich show every row, detail and
     suggestion."""
     tables = tuple(
         dataclasses.replace(table, limit=sys.maxsize, details_limit=sys.maxsize)
@@ -218,7 +218,7 @@ def _more(count: int, what: str = "") -> list[str]:
 
 
 def pieces(text: Text) -> list[str]:
-    """Return the strings of a text that are not empty, without line breaks, which break a table."""
+    """Return the strings of a text that are not empty, with spaces for line breaks."""
     parts = (text,) if isinstance(text, str) else text
     return [type(part)(" ".join(part.splitlines())) for part in parts if part]
 

@@ -79,7 +79,7 @@ def markdown(result: Any) -> str:
 
 
 def html(result: Any) -> str:
-    """Return a result as HTML for a notebook."""
+    """Return a result as HTML for a notebook. Raise a `JaxmeterError` for any other object."""
     return sheet_html(_sheet("html", result))
 
 
@@ -104,7 +104,7 @@ def leaving_reader() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except BrokenPipeError:
-        # Send the rest to the null device; otherwise Python would fail again when it ends:
+        # Send later output to the null device; otherwise Python would fail again when it ends:
         # https://docs.python.org/3/library/signal.html#note-on-sigpipe
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

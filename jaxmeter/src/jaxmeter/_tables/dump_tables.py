@@ -90,7 +90,7 @@ def _cut_off(dump: Dump, what: str) -> JaxmeterError:
 
 
 def _parts(stage: str, program: Collection[Instruction]) -> list[dict[str, Any]]:
-    """Return a dictionary for each instruction, with the properties that the tables count by."""
+    """Return a row for each instruction, with the columns that `_opcodes` and `_precision` use."""
     # Results inside fusions need no memory.
     fused = {part.calls for part in program if part.opcode == "fusion"}
     return [

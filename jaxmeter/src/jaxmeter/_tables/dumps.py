@@ -38,11 +38,11 @@ class Dump:
     folder, module : the folder of the dump, and the name of the program.
     before : HLO text before any pass; empty if it was not dumped.
     after : HLO text after all passes.
-    assignment : text of XLA's buffer assignment, with the list of values that newer versions write
-        to another file; empty if it was not dumped.
+    assignment : text of XLA's buffer assignment, including the list of values, which newer versions
+        of XLA write to another file; empty if it was not dumped.
     passes : number, pipeline and name of each pass, and the file with the HLO after the pass, in
         the order of execution.
-    analysed_temp_bytes : size of the temporaries that `memory_analysis()` reports; None if it
+    analysed_temp_bytes : size of the temporaries in bytes, from `memory_analysis()`; None if it
         reports no size, and for a dump from `read_dump`, because dumps do not contain this size.
     """
 
@@ -141,8 +141,8 @@ def read_dump(folder: Path, module: str | None = None) -> Dump:
     names = sorted({match["module"] for match in found})
     if module is None and len(names) > 1:
         raise JaxmeterError(
-            f"dump: got {str(folder)!r}, which has {len(names)} programs; give one of them as "
-            f"module: {', '.join(names[:20])}"
+            f"dump: got {str(folder)!r}, which has programs of {len(names)} names; give one of "
+            f"these names as module: {', '.join(names[:20])}"
         )
     if module is not None and module not in names:
         raise JaxmeterError(
@@ -183,7 +183,8 @@ _SIZES = (
     *("argument_bytes", "output_bytes", "temp_bytes", "largest_temp_bytes", "constant_bytes"),
     *("instructions_count", "fusions_count", "custom_calls_count"),
 )
-# The value of `what`, the table, the columns that identify a row, and the column of bytes.
+# For each kind of item: the value of `what`, the table, the columns by which its rows are grouped,
+# and the column of bytes.
 _TABLES = (
     ("buffer", "dump_buffers", ("buffer_kind", "opcode", "scope", "source"), "bytes"),
     ("fusion", "dump_fusions", ("operations", "scope", "source"), "bytes"),
@@ -219,9 +220,9 @@ def diff_dumps(before: Mapping[str, pd.DataFrame], now: Mapping[str, pd.DataFram
 def _items(tables: Mapping[str, pd.DataFrame]) -> dict[tuple[str, str], dict[str, Any]]:
     """Return the properties of a dump's items by the columns (``what``, ``item``) of ``dump_diff``.
 
-    A size has a count or bytes. Every other item combines the rows of a table that have the same
-    key, without the rows of the program before optimisation: it has the total count and the total
-    bytes of these rows, and the shape of the first row.
+    A size has a count or bytes. Every other item is a group of rows of one of the `_TABLES`. It has
+    the total count and the total bytes of these rows, and the shape of the first row. Rows of the
+    program before optimisation are left out.
     """
     (total,) = tables["dump"].to_dict("records")
     found: dict[tuple[str, str], dict[str, Any]] = {

@@ -24,8 +24,8 @@ from jaxmeter.errors import JaxmeterError
 
 INSTALL_NSYS = (
     "nsys is not installed here; install Nsight Systems (developer.nvidia.com/nsight-systems, "
-    "Debian's non-free package nsight-systems) or give the path of nsys (in profiling/nsys.py "
-    "with --nsys). To read a capture from another machine, export it there: "
+    "Debian's non-free package nsight-systems) or give the path of nsys (option --nsys of "
+    "profiling/nsys.py). To read a capture from another machine, export it there: "
     "nsys export --type sqlite FILE.nsys-rep"
 )
 # For each table of nsys: the field in `NsysCapture`, the required columns and the optional columns.
@@ -79,7 +79,7 @@ class NsysCapture:
 
 @checking_types
 def nsys_program(given: str | Path | None = None) -> str:
-    """Return the path of ``nsys``: the program ``given``, or the program on the PATH.
+    """Return the path of the program ``given``, or else of ``nsys`` on the PATH.
 
     Raises
     ------
@@ -112,6 +112,8 @@ def nsys_version(nsys: str | Path) -> str:
 @checking_types
 def nsys_profile(nsys: str | Path, command: Sequence[str | Path], report: Path) -> Path:
     """Run a command under ``nsys profile``, which traces CUDA and NVTX; return the report's path.
+
+    The path is ``report`` with the suffix ``.nsys-rep``.
 
     Raises
     ------

@@ -16,13 +16,13 @@ from jaxmeter._tables.schemas import frame, kernel_table, mismatch, most
 from jaxmeter._trace.intervals import self_times
 
 NO_RANGES = (
-    "NO NVTX RANGES in this capture: kernels cannot be joined with operations and scopes. On a CPU "
-    "JAX writes no ranges. On a GPU, check that nsys traced nvtx. Versions of the Python package "
-    "nvtx newer than 0.2.11 silently lose every range under nsys 2022 and 2023: run "
+    "NO NVTX RANGES in this capture: kernels cannot be joined with operations and scopes. On a "
+    "CPU, JAX writes no ranges. On a GPU, check that nsys traced nvtx. Versions of the Python "
+    "package nvtx newer than 0.2.11 silently lose every range under nsys 2022 and 2023: run "
     "pip install nvtx==0.2.11."
 )
 
-# CUpti_ActivityMemcpyKind of the CUPTI reference.
+# Names of the values of CUpti_ActivityMemcpyKind in the CUPTI reference, in order.
 _COPIES = (
     *("unknown", "host to device", "device to host", "host to array", "array to host"),
     *("array to array", "array to device", "device to array", "device to device"),
@@ -224,7 +224,7 @@ def _memcpy(capture: NsysCapture) -> pd.DataFrame:
         kind = _COPIES[number] if 0 <= number < len(_COPIES) else f"kind {row.get('copyKind')}"
         seconds = (int(row["end"]) - int(row["start"])) * 1e-9
         rows.append((kind, str(_number(row.get("deviceId"))), int(row["bytes"]), seconds))
-    # The numbers are Python integers, because a sum of bytes may need more than 64 bits.
+    # The bytes are Python integers, because their sum may need more than 64 bits.
     copies = pd.DataFrame(rows, columns=["copy_kind", "device", "bytes", "seconds"], dtype=object)
     sums = copies.groupby(["copy_kind", "device"], sort=False).agg(
         count=("bytes", "size"), bytes=("bytes", "sum"), total_seconds=("seconds", "sum")

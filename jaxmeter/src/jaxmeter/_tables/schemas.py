@@ -54,9 +54,9 @@ def schema(name: str, title: str, /, **columns: str) -> None:
     name, title : str
         The name of the table, and the meaning of its rows.
     **columns : str
-        The meaning of each column. The name of the column decides its type. Columns of booleans
-        begin with ``is_``. Columns of numbers end in a unit such as ``_seconds`` or ``_count``. All
-        other columns are text.
+        The meaning of each column. The name of a column decides its type. The values are booleans
+        if the name begins with ``is_``, and numbers if the name ends in a unit such as ``_seconds``
+        or ``_count``. Otherwise the values are text.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def _kind(column: str) -> str:
 
 
 def documentation() -> str:
-    """Return jaxmeter's description of its tables in Markdown, from which their schemas are made.
+    """Return the description of jaxmeter's tables in Markdown. The schemas are made from this text.
 
     Tables that other code registers with `schema` are not included.
     """
@@ -144,7 +144,7 @@ def most(table: pd.DataFrame, column: str) -> pd.DataFrame:
 
 
 def kernel_table(launches: list[dict[str, Any]]) -> pd.DataFrame:
-    """Return the table ``kernels``, with one row for all launches that differ only in duration.
+    """Return the table ``kernels``, with one row for launches that differ only in duration.
 
     Each launch is a dictionary with the columns that describe the kernel, and the duration in
     ``seconds``.

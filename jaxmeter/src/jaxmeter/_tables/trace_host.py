@@ -30,7 +30,8 @@ _POOL = re.compile(r"/-?\d+$")
 
 
 def annotation_table(trace: Trace) -> pd.DataFrame:
-    """Return the table ``trace_annotations``: all events on host threads except operations."""
+    """Return the table ``trace_annotations``, which sums the events on host threads by name and
+    keywords. Operations are left out."""
     sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0.0, 0.0])
     for line in trace.lines:
         if line.is_device:

@@ -40,6 +40,8 @@ def trace_tables(trace: Trace, hlo: Mapping[str, str] | None = None) -> dict[str
     ------
     JaxmeterError
         If an HLO text does not belong to a program that ran.
+    OSError
+        If the trace file was removed after it was read.
     """
     given = {name: named_instructions(text) for name, text in (hlo or {}).items()}
     for name, instructions in given.items():
@@ -71,7 +73,7 @@ def _check_ran(
     name: str, known: Mapping[str, Instruction], ops: tuple[tuple[str, str], ...]
 ) -> None:
     ran = [op for program, op in ops if name in (program, _module(program))]
-    # The HLO lacks some operations of a trace, but never half of them.
+    # The HLO lacks some operations of a program that ran, but fewer than half of the operations.
     matched = sum(1 for op in ran if op.lstrip("%") in known)
     if 2 * matched <= len(ran):
         found = f"{matched} of the {len(ran)} operations of {name} in the trace"

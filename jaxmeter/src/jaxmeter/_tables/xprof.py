@@ -1,6 +1,6 @@
 """Get the tables that xprof, a plugin of TensorBoard, makes from a trace.
 
-The table ``xprof_tools`` also lists the tools that gave no rows or failed.
+The table ``xprof_tools`` lists all tools, including tools that gave no rows or failed.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ Convert = Callable[[list[str], str, dict[str, Any]], Any]
 def xprof_tables(
     path: Path, programs: Iterable[str] = (), convert: Convert | None = None
 ) -> dict[str, pd.DataFrame]:
-    """Return the tables with data that xprof's tools make from a trace, and ``xprof_tools``.
+    """Return the tables that xprof's tools make from a trace, and the table ``xprof_tools``.
 
-    If xprof fails for a tool, the column ``status`` of ``xprof_tools`` has the error.
+    Tables without rows are left out. If xprof fails for a tool, the column ``status`` of
+    ``xprof_tools`` has the error.
 
     Parameters
     ----------
@@ -89,7 +90,8 @@ def _xprof(path: Path) -> Convert:
 def _tables(answer: Any) -> list[pd.DataFrame]:
     """Return the tables in the answer of a tool of xprof.
 
-    An answer has the JSON form of Google's visualisation library, or lists the heap at peak memory.
+    The answer may be a table in the JSON form of Google's visualisation library, a list of answers,
+    or a dictionary in which ``maxHeap`` lists the heap at peak memory.
     """
     if isinstance(answer, list):
         return [table for part in answer for table in _tables(part)]

@@ -20,7 +20,7 @@ _LEAST_SHARE = 0.0005
 """The minimum width of a box in the timeline, as a share of the run."""
 _OPEN_SHARE = 0.1
 _NO_PROFILES = (
-    "No function was profiled. To profile the three slowest functions, run "
+    "No function was profiled. To profile the three slowest functions of each process, run "
     "jaxmeter watch --profile 3."
 )
 
@@ -37,7 +37,7 @@ def run_page(run: WatchedRun) -> str:
         started=escape(run.started_utc),
         numbers="".join(_numbers(run)),
         notes="".join(f"<li>{escape(capital(note))}.</li>" for note in notes(run)),
-        savings="".join(_savings(run)) or "<tr><td>Nothing was compiled twice.</td></tr>",
+        savings="".join(_savings(run)) or "<tr><td>No avoidable time was found.</td></tr>",
         timelines="".join(_timeline(run, p) for p in run.processes if p.jax),
         tree=_branches(_tree(run), sum(one.own_seconds for one in run.compiles)),
         profiles="".join(sheet_html(compile_sheet(profile)) for profile in run.profiles)
@@ -102,7 +102,7 @@ def _timeline(run: WatchedRun, process: RunProcess) -> str:
 
 @dataclass
 class _Node:
-    """A source line on the call stacks, with the compiles that it led to."""
+    """A source line on the call stacks, with the compiles that it led to. The root has no line."""
 
     line: Line | None = None
     seconds: float = 0.0

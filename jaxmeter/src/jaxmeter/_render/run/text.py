@@ -1,4 +1,4 @@
-"""Describe the compiles of a whole program."""
+"""Describe the compiles of a whole program as a sheet."""
 
 from __future__ import annotations
 
