@@ -46,7 +46,10 @@ def succeeded(measured: pd.DataFrame, *columns: str, suite: str | None = None) -
 def case_summary(
     case: Any, times: Iterable[str] = TIMES, maxima: Iterable[str] = SIZES
 ) -> dict[str, Any]:
-    """Return the summary of a case: counts, times with intervals, maxima and the largest error."""
+    """Return the summary of a case: counts, times with intervals, maxima and the largest error.
+
+    If any error is NaN, the largest error is NaN.
+    """
     row: dict[str, Any] = {
         "processes_count": len(case),
         "checked_errors_count": case["checked_errors_count"].sum(),
@@ -115,7 +118,7 @@ def by_round(case: pd.DataFrame, quantity: str) -> dict[int, float]:
 
 
 def values(case: pd.DataFrame, quantity: str) -> list[float]:
-    """Return the values of a column that are not missing."""
+    """Return the values of a column that are not missing; [] if there is no such column."""
     return [] if quantity not in case else numeric(case[quantity]).dropna().tolist()
 
 

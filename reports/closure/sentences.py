@@ -30,7 +30,7 @@ NOTHING = (
 
 
 def lead(cases: pd.DataFrame) -> str:
-    """Return a sentence on the cost of closing over the arrays of the largest problem."""
+    """Return a sentence on the cost of closing over arrays, for the problem with the most bytes."""
     pair = _largest_pair(cases)
     if pair is None:
         return NOTHING
@@ -55,7 +55,10 @@ def sentences(cases: pd.DataFrame) -> list[str]:
 
 
 def _largest_pair(cases: pd.DataFrame) -> list[Row] | None:
-    """Return the closure and argument rows of the problem that captures the most bytes."""
+    """Return the closure and argument rows of the problem with the most captured bytes.
+
+    Return None if no problem has both rows.
+    """
     by_size = cases.sort_values("captured_bytes", ascending=False, na_position="last")
     for closure in rows(by_size.loc[by_size["variant"] == "closure"]):
         argument = row_of(_same_problem(cases, closure), ARGUMENT)
@@ -71,8 +74,8 @@ def _same_problem(cases: pd.DataFrame, row: Row) -> pd.DataFrame:
 def _captured(cases: pd.DataFrame) -> Iterator[str]:
     """Compare the captured bytes of each closure with its workload's arrays.
 
-    Yield a sentence for each closure that captures other bytes, or one sentence if no closure does.
-    Bytes that the argument variant captures too are allowed.
+    Yield a sentence for each closure whose number of bytes differs, or one sentence if no number
+    differs. Bytes that the argument variant captures too are allowed.
     """
     are_exact, shared = [], 0.0
     for row in rows(cases.loc[cases["variant"] == "closure"]):
@@ -90,7 +93,7 @@ def _captured(cases: pd.DataFrame) -> Iterator[str]:
                 f"{'more' if more > 0 else 'less'} than its workload's arrays."
             )
     if are_exact and all(are_exact):
-        tail = f", and {bytes_(shared)} or less that the argument variant captures too"
+        tail = f", and at most {bytes_(shared)} that the argument variant captures too"
         said = "Each closure captures exactly the bytes of its workload's arrays"
         yield f"{said}{tail if shared else ''}."
 
@@ -140,8 +143,9 @@ def _differences(cases: pd.DataFrame) -> Iterator[str]:
         pixels = (cases["differing_pixels_count"] / cases["size"] ** 2).max()
         yield (
             f"Rate maps of all variants agree within {scientific(difference)} of their maximum (a "
-            f"case above 1e−5 fails), and at most {100 * pixels:.2g} % of the counts drawn from "
-            "them with the same key differ, because the last digit of a rate may change a draw."
+            "case above 1e−5 fails). If counts are drawn from the rate maps with the same key, at "
+            f"most {100 * pixels:.2g} % of the counts differ, because the last digit of a rate may "
+            "change a draw."
         )
 
 
