@@ -35,7 +35,7 @@ Finder = Literal["exact", "asv", "asv+ruptures", "ruptures"]
 SMALLEST_NOISY_STEP = 0.02
 RESOLUTION = 1e-9  # resolution of clocks in seconds; bytes and counts are integers
 FEWEST_POINTS = 6  # in a shorter noisy series, a new level looks like an outlier
-SAME_STEP = 2  # change points of both methods count as the same if at most this many points apart
+SAME_STEP = 2  # points; closer change points of asv and ruptures count as the same change point
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,10 @@ def _error_moved(before: float, after: float) -> bool:
 
 
 def _noisy_steps(values: Sequence[float]) -> tuple[Step, ...]:
-    """Return the change points of a noisy series, without changes that are too small."""
+    """Return the change points of a noisy series, without changes that are too small.
+
+    A series that is short, or has a number that is not finite, has no change points.
+    """
     if len(values) < FEWEST_POINTS or not np.isfinite(values).all():
         return ()
     first, second = _by_asv(values), _by_ruptures(values)
@@ -113,7 +116,9 @@ def _by_asv(values: Sequence[float]) -> list[int]:
 
 
 def _by_ruptures(values: Sequence[float]) -> list[int]:
-    """Return the change points that ruptures finds; [] if it is not installed or a value is <= 0.
+    """Return the change points that ruptures finds.
+
+    Return [] if ruptures is not installed or a value is not positive.
 
     ruptures gets the logarithms of the values, divided by their noise. The noise is estimated from
     the median absolute difference of neighbours, which a few jumps hardly change. A change point

@@ -150,10 +150,10 @@ def _evidence(pair: tuple[CaseResults, CaseResults], findings: Iterable[Finding]
     if program:
         seen["program"] = program
     elif is_same is False:
-        seen["program"] = ("the optimised program changed, but not its size",)
+        seen["program"] = ("the optimised program changed, but none of its compared numbers",)
     else:
-        text = "the optimised program is the same" if is_same else "no record contains the program"
-        seen["unexplained"] = (text,)
+        unknown = "the program was not recorded at both commits"
+        seen["unexplained"] = ("the optimised program is the same" if is_same else unknown,)
     return seen
 
 
