@@ -40,9 +40,10 @@ def lead(cases: pd.DataFrame) -> str:
     if all(row["processes_count"] == closure[f"{COMPILING}_pairs_count"] for row in pair):
         times = (seconds(row["trace_lower_compile_median_seconds"]) for row in pair)
         medians = f", with medians of {' against '.join(times)}"
+    captured = _number(closure, "captured_bytes", math.nan)
+    held = "an unknown number of bytes" if math.isnan(captured) else bytes_(captured)
     return (
-        f"If {_bytes(closure, 'captured_bytes')} are closed over instead of passed as arguments "
-        f"({problem_name(closure)}), "
+        f"If {held} are closed over instead of passed as arguments ({problem_name(closure)}), "
         f"{ratio_words(closure, COMPILING, 'compiling')}{medians}; "
         f"{ratio_words(closure, STEADY, 'the steady-state run')}."
     )
@@ -152,8 +153,3 @@ def _differences(cases: pd.DataFrame) -> Iterator[str]:
 def _number(row: Any, name: str, otherwise: float) -> float:
     value = row.get(name)
     return otherwise if value is None or pd.isna(value) else float(value)
-
-
-def _bytes(row: Any, name: str) -> str:
-    value = _number(row, name, math.nan)
-    return "an unknown number of bytes" if math.isnan(value) else bytes_(value)

@@ -67,7 +67,7 @@ class Drawing:
         corners = " ".join(f"{x + r * dx:.1f},{y + r * dy:.1f}" for dx, dy in _CORNERS[shape])
         self.parts.append(f'<polygon points="{corners}" class="{css}">{_tip(tip)}</polygon>')
 
-    def text(self, x: float, y: float, text: str, css: str = "", *, anchor: str = "start") -> None:
+    def text(self, x: float, y: float, text: str, css: str, *, anchor: str = "start") -> None:
         self.parts.append(
             f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" class="{css}">'
             f"{escape(text)}</text>"
