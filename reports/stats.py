@@ -113,8 +113,7 @@ def is_busy(load: Any, cpus: Any) -> bool:
 
 def by_round(case: pd.DataFrame, quantity: str) -> dict[int, float]:
     """Return the values of a column that are not missing, by round."""
-    found = case[quantity].dropna()
-    return dict(zip(case.loc[found.index, "round_index"].tolist(), found.tolist(), strict=True))
+    return case.dropna(subset=quantity).set_index("round_index")[quantity].to_dict()
 
 
 def values(case: pd.DataFrame, quantity: str) -> list[float]:
