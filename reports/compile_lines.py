@@ -59,9 +59,9 @@ def line_changes(base: CompileLines, head: CompileLines) -> tuple[CompileLineCha
 
     Lines are matched by file, function and text, because an edit elsewhere in a file changes the
     line numbers. Lines with a changed number of equations, kernels or instructions are preferred,
-    because these numbers are exact. If no such line changed enough, the result has the lines whose
-    time changed by at least `NOISY_SHARE` in the same direction as the total time. Changes in the
-    direction of the total time come first.
+    because these numbers are exact. If no such line changed enough, the result has other lines:
+    their times changed by at least `NOISY_SHARE` in the same direction as the total time. Changes
+    in the direction of the total time come first.
     """
     before, after = _by_line(base), _by_line(head)
     changes = []

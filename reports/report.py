@@ -133,8 +133,8 @@ def chosen_place(
     """Return the matching commit that was measured last, and one of its matching environments.
 
     `environments` is from `tables.environments`. `commit` and `environment` are beginnings of a
-    commit hash and of an environment key; None matches everything. If the commit has
-    several matching environments, the one with the largest value in the column `by` is returned.
+    commit hash and of an environment key; None matches everything. Of several matching
+    environments, return the environment with the largest value in the column `by`.
     """
     chosen = environments
     for name, start in (("commit", commit), ("environment_key", environment)):

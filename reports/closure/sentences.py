@@ -30,7 +30,7 @@ NOTHING = (
 
 
 def lead(cases: pd.DataFrame) -> str:
-    """Return a sentence on the cost of closing over arrays, for the problem with the most bytes."""
+    """Return a sentence on the cost of closing over the arrays of the largest problem."""
     pair = _largest_pair(cases)
     if pair is None:
         return NOTHING
@@ -75,8 +75,8 @@ def _same_problem(cases: pd.DataFrame, row: Row) -> pd.DataFrame:
 def _captured(cases: pd.DataFrame) -> Iterator[str]:
     """Compare the captured bytes of each closure with its workload's arrays.
 
-    Yield a sentence for each closure whose number of bytes differs, or one sentence if no number
-    differs. Bytes that the argument variant captures too are allowed.
+    Yield a sentence for each closure with another number of bytes, or one sentence if there is no
+    such closure. Bytes that the argument variant captures too are allowed.
     """
     are_exact, shared = [], 0.0
     for row in rows(cases.loc[cases["variant"] == "closure"]):

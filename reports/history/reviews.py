@@ -74,9 +74,9 @@ def _folder(environment: str, base: str, head: str) -> str:
 
 
 def _digest_of_code() -> str:
-    """Return the digest of the code of reports and jaxmeter, and the versions of Python and pandas.
+    """Return a digest of code (reports and jaxmeter) and of versions (Python and pandas).
 
-    The digest of the code depends on the name, size and time of change of each file.
+    The digest depends on the name, size and time of change of each file of code.
     """
     roots = (Path(__file__).parents[1], Path(jaxmeter.__file__).parent)
     sources = (_files(root, CODE) for root in roots)
@@ -84,7 +84,7 @@ def _digest_of_code() -> str:
 
 
 def _files(folder: Path, endings: tuple[str, ...] = ("",)) -> list[tuple[str, int, int]]:
-    """Return name, size and time of change of each file below a folder with one of `endings`.
+    """Return name, size and time of change of each file with one of `endings` below a folder.
 
     A changed record has another time, because jaxmeter writes a new file and renames it.
     """

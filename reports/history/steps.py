@@ -35,7 +35,7 @@ Finder = Literal["exact", "asv", "asv+ruptures", "ruptures"]
 SMALLEST_NOISY_STEP = 0.02
 RESOLUTION = 1e-9  # resolution of clocks in seconds; bytes and counts are integers
 FEWEST_POINTS = 6  # in a shorter noisy series, a new level looks like an outlier
-SAME_STEP = 2  # points; closer change points of asv and ruptures count as the same change point
+SAME_STEP = 2  # points; asv and ruptures may place the same change point this far apart
 
 
 @dataclass(frozen=True)

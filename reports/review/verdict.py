@@ -157,7 +157,7 @@ class Review:
 
     @property
     def _gaps(self) -> str:
-        """The counts of what the verdict leaves out, such as untested times, or an empty string."""
+        """The numbers, cases and files that the verdict leaves out, counted by reason."""
         elsewhere = [entry for entry in self.commits.left_out if not entry.is_asked]
         unpaired = sum(f.verdict == "unpaired" for f in self.untested)
         once = sum(f.verdict != "unpaired" and f.rounds_count == 1 for f in self.untested)

@@ -39,8 +39,8 @@ TEXTS = ("digest", "machine", "commit", "environment_key", "case", "status", "st
 COLUMNS = (*TEXTS, "round_index", *NUMBERS, "record")
 
 # Two successive processes of one case, commit and environment key on a machine are an A/A pair. A
-# machine is skipped if it has at least `FEWEST_PAIRS` A/A pairs and a quarter of the pairs differ
-# by more than `MOST_SCATTER`. A review uses the same limit to call a time "not judged".
+# machine is skipped if it has at least `FEWEST_PAIRS` A/A pairs and at least a quarter of the pairs
+# differ by more than `MOST_SCATTER`. A review uses the same limit to call a time "not judged".
 MOST_SCATTER = 0.2
 FEWEST_PAIRS = 20
 SCATTER = """

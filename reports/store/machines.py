@@ -92,9 +92,9 @@ def environment_names(records: Sequence[StoredRecord]) -> list[str]:
     """Return the name of each record's environment: machine, versions, device, x64 and flags.
 
     Numbers of two environments are never pooled and never compared. A process that ended before it
-    started JAX takes the environment of other processes in its folder, if any of them may have the
-    same machine and versions. These processes may be at any commit. If they have several
-    environments, some processes are preferred, in this order:
+    started JAX takes the environment of other processes with its environment key, at any commit.
+    Only processes that may have the same machine and versions are used. If these processes have
+    several environments, some processes are preferred, in this order:
 
     1. processes of a machine that ran the same commit
     2. processes of the same case
@@ -114,8 +114,8 @@ def environment_names(records: Sequence[StoredRecord]) -> list[str]:
 def machine_names(records: Sequence[StoredRecord]) -> list[str]:
     """Return the name of each record's machine.
 
-    A process that did not record its machine takes the machine of other processes in its folder, by
-    the rules of `environment_names`. The other processes need not have started JAX. If they have no
+    A process that did not record its machine takes the machine of other processes, by the rules of
+    `environment_names`. The other processes need not have started JAX. If they have no
     known machine or several machines, the name is "unknown".
     """
     processes = _processes(records)
