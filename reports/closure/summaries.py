@@ -14,7 +14,7 @@ from ..tables import PLACE, groups, rows
 
 CASING, FRAMES = "casing_variants", "coronagraph_variants"
 CHANGES, CURVE = "coronagraph_change", "capture_size"
-ARGUMENT = "argument"  # the variant that the others are compared with
+ARGUMENT = "argument"  # the variant with which other variants are compared
 VARIANTS = ("closure", ARGUMENT, "cached", "simplified", "hoisted", "static_callable")
 OPERATIONS = {"none": "array alone", "exp": "array's exp", "cumsum": "array's cumulative sum"}
 PROBLEM = (*stats.PROBLEM, "size")

@@ -42,7 +42,7 @@ def _exact(review: Review) -> Judgement:
 
 
 def _place(review: Review, case: str) -> str:
-    """Return the source line that a case's program differences name first, or "".
+    """Return the source line from the first difference between a case's programs, or "".
 
     The line is written as `` (line a.py:3)``.
     """
