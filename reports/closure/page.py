@@ -112,10 +112,7 @@ def _runs(measured: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
 
 
 def _casing(store: Path) -> Section | None:
-    """Return the section on the casing, from the commit and environment measured last.
-
-    Return None if `store` has no such records.
-    """
+    """Return the section on the casing, as measured last; None if it was not measured."""
     try:
         tables = common_tables(read_store(store))
     except ReportError:

@@ -56,10 +56,7 @@ def sentences(cases: pd.DataFrame) -> list[str]:
 
 
 def _largest_pair(cases: pd.DataFrame) -> list[Row] | None:
-    """Return the closure and argument rows of the problem with the most captured bytes.
-
-    Return None if no problem has both rows.
-    """
+    """Return the closure and argument rows of the largest problem that has both, or None."""
     by_size = cases.sort_values("captured_bytes", ascending=False, na_position="last")
     for closure in rows(by_size.loc[by_size["variant"] == "closure"]):
         argument = row_of(_same_problem(cases, closure), ARGUMENT)

@@ -39,10 +39,7 @@ def ratio_range(row: Any, stem: str) -> str:
 
 
 def range_only(row: Any, stem: str) -> str:
-    """Return the interval of a ratio and the number of pairs, such as `2.3 to 2.6, 6 pairs`.
-
-    For a single pair, return `one pair, inconclusive`.
-    """
+    """Return a ratio's interval and pairs: `2.3 to 2.6, 6 pairs`, or `one pair, inconclusive`."""
     pairs = int(row[f"{stem}_pairs_count"])
     if pairs == 1:
         return "one pair, inconclusive"

@@ -74,10 +74,7 @@ def _folder(environment: str, base: str, head: str) -> str:
 
 
 def _digest_of_code() -> str:
-    """Return a digest of code (reports and jaxmeter) and of versions (Python and pandas).
-
-    The digest depends on the name, size and time of change of each file of code.
-    """
+    """Return a digest of the code of reports and jaxmeter and the versions of Python and pandas."""
     roots = (Path(__file__).parents[1], Path(jaxmeter.__file__).parent)
     sources = (_files(root, CODE) for root in roots)
     return _digest(sys.version_info[:2], pd.__version__, *sources)

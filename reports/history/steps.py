@@ -79,10 +79,7 @@ def _error_moved(before: float, after: float) -> bool:
 
 
 def _noisy_steps(values: Sequence[float]) -> tuple[Step, ...]:
-    """Return the change points of a noisy series, without changes that are too small.
-
-    A series that is short, or has a number that is not finite, has no change points.
-    """
+    """Return the change points of a noisy series, without changes that are too small."""
     if len(values) < FEWEST_POINTS or not np.isfinite(values).all():
         return ()
     first, second = _by_asv(values), _by_ruptures(values)
@@ -116,9 +113,7 @@ def _by_asv(values: Sequence[float]) -> list[int]:
 
 
 def _by_ruptures(values: Sequence[float]) -> list[int]:
-    """Return the change points that ruptures finds.
-
-    Return [] if ruptures is not installed or a value is not positive.
+    """Return the change points that ruptures finds; [] without ruptures or with a value <= 0.
 
     ruptures gets the logarithms of the values, divided by their noise. The noise is estimated from
     the median absolute difference of neighbours, which a few jumps hardly change. A change point

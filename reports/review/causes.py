@@ -184,10 +184,7 @@ def _program(by_name: Mapping[str, Finding]) -> tuple[str, ...]:
 
 
 def _is_same_program(pair: tuple[CaseResults, CaseResults]) -> bool | None:
-    """Return whether the optimised programs are the same; None if a commit lacks a fingerprint.
-
-    The contents of large constants are not compared.
-    """
+    """Return whether the optimised programs are the same; None if a commit has no fingerprint."""
     base, head = (
         {text for row in case.good.values() if isinstance(text := row.get("hlo_fingerprint"), str)}
         for case in pair

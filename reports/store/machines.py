@@ -70,10 +70,10 @@ class _Process:
 
 
 def machine_name(environment: Environment | None) -> str:
-    """Return a short name for a machine, or "unknown" if `environment` is None.
+    """Return a machine's short name, which depends on host, system, processor and memory.
 
-    The name depends on host, system, processor and memory. It does not depend on the device, which
-    a process cannot record before it has started JAX.
+    The name is "unknown" if `environment` is None. It does not depend on the device, which a
+    process cannot record before it has started JAX.
     """
     if environment is None:
         return UNKNOWN
