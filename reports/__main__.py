@@ -53,7 +53,8 @@ def build(options: argparse.Namespace) -> int:
     page = write_report(report, options.out)
     unreadable = list(report.tables["failures"]["status"]).count("unreadable")
     if unreadable:
-        print(f"{counted(unreadable, 'unreadable file')}, listed on the page", file=sys.stderr)
+        files = counted(unreadable, "unreadable file")
+        print(f"reports build: {files}; the page lists the reasons", file=sys.stderr)
     print(page.resolve())
     if not report.succeeded_count:
         print(
@@ -68,8 +69,8 @@ def build(options: argparse.Namespace) -> int:
 def closure(options: argparse.Namespace) -> int:
     """Write the report of the closure study; the exit code is 0 after success.
 
-    With --keep, also write an environment's rows of the table "versions" to
-    studies/closure/measured.
+    With --keep ENVIRONMENT, also write some rows of the table "versions" to
+    studies/closure/measured: the rows of this environment at the reported commit.
     """
     from .closure import versions
     from .closure.page import make_closure_report
@@ -116,8 +117,8 @@ def review(options: argparse.Namespace) -> int:
 
     The review fails if a gated metric regressed or is missing at HEAD, or if a case with a
     successful process at BASE fails more often at HEAD than at BASE. The gated metrics are the
-    errors of the answers, exact metrics such as captured bytes and, with --gate-times, compile and
-    steady-state times.
+    errors of the answers and some exact metrics, such as captured bytes. With --gate-times, the
+    whole compile time and the steady-state time are gated too.
 
     The exit code is 2 if nothing can be compared, for example because a commit was not measured, or
     because the commits were measured on different machines or with different versions of JAX. With
@@ -248,17 +249,17 @@ def _parser() -> argparse.ArgumentParser:
     option("head", nargs="?", help="another commit, named in the same way")
     about = "folder written by benchmarks.measuring.pair, to review instead of the store"
     option("--pair", type=Path, help=about)
-    about = "beginning of an environment's name, if the commits have several in common"
+    about = "beginning of an environment's name; needed if both commits have several environments"
     option("--environment", help=about)
-    about = "also fail the review if a compile or steady-state time regressed"
+    about = "also fail the review if compile times or steady-state times regressed"
     option("--gate-times", action="store_true", help=about)
-    about = "smallest relative change of a time that counts (default: 0.05)"
+    about = "a smaller relative change of a time is not reported (default: 0.05)"
     option("--minimum-effect", type=float, default=0.05, help=about)
     about = "accepted share of reviews with a false alarm (default: 0.01)"
     option("--significance", type=float, default=0.01, help=about)
     option("--markdown", action="store_true", help="print the review as Markdown, with its tables")
 
-    option = command("merge", merge, "copy the stores of several machines into one")
+    option = command("merge", merge, "copy the stores of several machines into one store")
     option("sources", nargs="+", help="folders of records")
     option("--into", required=True, help="folder of the merged store")
 
@@ -266,7 +267,7 @@ def _parser() -> argparse.ArgumentParser:
     option("sources", nargs="+", help="folders of records")
     option("--into", required=True, help="folder of the fleet")
     option("--project", required=True, help="name of the project of these records")
-    option("--remove", action="store_true", help="delete record files once the fleet has them")
+    option("--remove", action="store_true", help="delete record files once they are in the fleet")
     return parser
 
 

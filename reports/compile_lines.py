@@ -1,8 +1,8 @@
 """Find the source lines and kernels that explain a case's compile time and its changes.
 
 The lines and kernels come from a profile of one process at each commit (`jaxmeter.CompileSummary`).
-The profile lists the slowest lines and kernels. Their seconds are scaled, so that the whole profile
-takes the median time of trace, lower and compile of the case's successful processes at the commit.
+The profile lists the slowest lines and kernels. The seconds of the profile are scaled to the whole
+compile time at the commit: the median, over successful processes, of trace, lower and compile.
 """
 
 from collections import Counter, defaultdict
@@ -15,8 +15,8 @@ from .units import counted, difference, seconds
 
 MOST_LINES = 4
 # Smaller changes of a line are left out. Both limits are shares of the longer of the two compile
-# times. The first limit is for lines with changed counts, the second for other lines, because the
-# times in two profiles of equal programs differ by a few percent.
+# times. The first limit is for lines with changed counts, and the second limit is for other lines.
+# The second is larger, because the times in two profiles of equal programs differ by a few percent.
 EXACT_SHARE, NOISY_SHARE = 0.01, 0.03
 
 
@@ -35,12 +35,13 @@ class CompileLines:
 class CompileLineChange:
     """A source line at two commits, BASE and HEAD."""
 
-    source: str  # the place; from HEAD if the profile at HEAD lists the line
+    source: str  # file and line number; at HEAD if the profile at HEAD lists the line
     text: str  # the code
     base_seconds: float  # compile time of the line; 0 if the profile does not list the line
     head_seconds: float
     counts: tuple[str, ...] = ()  # changed numbers of equations, kernels and instructions
-    kernel: str = ""  # the slowest kernel and its seconds, at the commit where the line is slower
+    # The line's slowest kernel and the kernel's seconds, at the commit where the line is slower.
+    kernel: str = ""
 
     @property
     def change_seconds(self) -> float:
@@ -54,13 +55,13 @@ class CompileLineChange:
 
 
 def line_changes(base: CompileLines, head: CompileLines) -> tuple[CompileLineChange, ...]:
-    """Return at most `MOST_LINES` source lines whose compile time changed most.
+    """Return the source lines that explain a changed compile time, at most `MOST_LINES`.
 
     Lines are matched by file, function and text, because an edit elsewhere in a file changes the
     line numbers. Lines with a changed number of equations, kernels or instructions are preferred,
-    because these numbers are exact. If no such line changed enough, the result has the lines whose
-    time changed by at least `NOISY_SHARE` in the same direction as the total time. Changes in the
-    direction of the total time come first.
+    because these numbers are exact. If no such line changed enough, the result has other lines:
+    their times changed by at least `NOISY_SHARE` in the same direction as the total time. Changes
+    in the direction of the total time come first.
     """
     before, after = _by_line(base), _by_line(head)
     changes = []
@@ -126,9 +127,9 @@ def _slowest_kernel(lines: CompileLines, source: str) -> str:
 def compile_lines(
     profiles: Iterable[CompileSummary | None], median_seconds: float
 ) -> CompileLines | None:
-    """Return the first profile with a positive time, scaled to the median time.
+    """Return the first profile with a positive time, scaled to `median_seconds`.
 
-    Return None if there is no such profile, or if the median time is 0.
+    Return None if there is no such profile, or if `median_seconds` is 0.
     """
     profile = next((one for one in profiles if one is not None and one.seconds > 0), None)
     return CompileLines(profile, median_seconds) if profile and median_seconds > 0 else None

@@ -1,9 +1,9 @@
 """Name the numbers of one process, and define how each number is compared.
 
 There are three kinds of numbers. *Exact* numbers are normally the same in all processes of a
-commit, so a difference between commits is a change. *Noisy* numbers (times, resident memory) need
-several processes and statistics. *Errors* are differences between a computed answer and the known
-answer. Rounding may change an error a little.
+commit, so a difference between two commits is not noise. *Noisy* numbers (times, resident memory)
+need several processes and statistics. *Errors* are differences between a computed answer and the
+known answer. Rounding may change an error a little.
 """
 
 import json

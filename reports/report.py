@@ -19,7 +19,8 @@ from .tables import rows
 
 INTERVALS = (
     "An interval is the narrowest symmetric pair of order statistics that contains the true median "
-    "with at least 95 % probability. With fewer than six values, the interval is their whole range."
+    "with at least 95 % probability. With fewer than six values, the interval is the range of all "
+    "values."
 )
 # Name of each table, with two functions: the first makes the table, the second its section.
 SECTIONS: dict[str, tuple[Callable[..., pd.DataFrame], Callable[..., Section]]] = {
@@ -133,7 +134,7 @@ def chosen_place(
 
     `environments` is from `tables.environments`. `commit` and `environment` are beginnings of a
     commit hash and of an environment key; None matches everything. Of several matching
-    environments of this commit, the largest value in the column `by` decides.
+    environments, return the environment with the largest value in the column `by`.
     """
     chosen = environments
     for name, start in (("commit", commit), ("environment_key", environment)):

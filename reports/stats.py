@@ -46,7 +46,7 @@ def succeeded(measured: pd.DataFrame, *columns: str, suite: str | None = None) -
 def case_summary(
     case: Any, times: Iterable[str] = TIMES, maxima: Iterable[str] = SIZES
 ) -> dict[str, Any]:
-    """Return the summary of a case: counts, times with intervals, maxima and the largest error."""
+    """Return counts, times with intervals, maxima and the largest error (NaN if any is NaN)."""
     row: dict[str, Any] = {
         "processes_count": len(case),
         "checked_errors_count": case["checked_errors_count"].sum(),
@@ -110,12 +110,11 @@ def is_busy(load: Any, cpus: Any) -> bool:
 
 def by_round(case: pd.DataFrame, quantity: str) -> dict[int, float]:
     """Return the values of a column that are not missing, by round."""
-    found = case[quantity].dropna()
-    return dict(zip(case.loc[found.index, "round_index"].tolist(), found.tolist(), strict=True))
+    return case.dropna(subset=quantity).set_index("round_index")[quantity].to_dict()
 
 
 def values(case: pd.DataFrame, quantity: str) -> list[float]:
-    """Return the values of a column that are not missing."""
+    """Return the values of a column that are not missing; [] if there is no such column."""
     return [] if quantity not in case else numeric(case[quantity]).dropna().tolist()
 
 

@@ -94,7 +94,7 @@ def environments(frame: pd.DataFrame) -> pd.DataFrame:
                 "cases_count": group["case"].nunique(),
                 "load_1min_before_highest": group["load_1min_before"].max(),
                 **{name: last_known(newest_last[name]) for name in ENVIRONMENT.values()},
-                # A worker that is bound to one processor reports only this processor.
+                # A process that is bound to one CPU records only this CPU.
                 "cpus_available_count": group["cpus_available_count"].max(),
             }
         )
@@ -124,7 +124,7 @@ def whole(column: Any) -> pd.Series:
 
 
 def numeric(column: Any) -> pd.Series:
-    """Return the column as numbers; other values become missing."""
+    """Return the column as numbers; values that are not numbers become missing."""
     return cast(pd.Series, pd.to_numeric(column, errors="coerce"))
 
 
@@ -135,6 +135,6 @@ def last_known(column: Any) -> Any:
 
 
 def row_of_largest(frame: pd.DataFrame, name: str) -> Any:
-    """Return the row with the largest value of a column; None if there is no value."""
+    """Return the row with the largest value of a column; None if no row has a value."""
     column: Any = frame.get(name)
     return None if column is None or column.isna().all() else frame.loc[column.idxmax()]

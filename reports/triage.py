@@ -45,19 +45,19 @@ class Change:
 def triage(history: History, since: str, repository: Path) -> str:
     """Return the digest of the commits authored since a date, or after a git revision.
 
-    The digest lists regressions and improvements of errors, of times and resident memory that reach
-    the threshold of their series, and of exact metrics that can fail a review. A change of a time
-    or of resident memory is unexplained if no number of the case's program changed at the same
-    commit. Changes that were found only by the package ruptures, and exact changes that are too
-    small to fail a review, are left out. The digest also lists the cases without a successful
-    process.
+    The digest lists regressions and improvements of errors, times, resident memory, and the exact
+    metrics that can fail a review. Exact changes that are too small to fail a review are left out.
+    A change of a time or of resident memory is left out if it is below the threshold of its series.
+    Such a change is unexplained if no number of the case's program changed at the same commit.
+    Changes that were found only by the package ruptures are left out. The digest also lists the
+    cases without a successful process.
     """
     wanted = _wanted(history.commits, since, repository)
     if not wanted:
         raise ReportError(
-            f"triage: no measured commit after {since}; measure commits, for example with "
-            "make commits COMMITS=HEAD~10..HEAD, give an earlier --since, or name a clone that has "
-            "the measured commits with --repository"
+            f"triage: no measured commit since {since}; measure commits (for example: make commits "
+            "COMMITS=HEAD~10..HEAD), give an earlier --since, or name a clone that has the "
+            "measured commits with --repository"
         )
     parts = [f"# Triage of {counted(len(wanted), 'measured commit')} since {since}", ""]
     for environment in history.environments:

@@ -104,7 +104,7 @@ FORMATS = {
 
 
 def difference(before: float, after: float, unit: str) -> str:
-    """Return a difference with its sign; `unit` is a key of `FORMATS`: +1.20 MB or −3."""
+    """Return a difference with its sign, such as +1.20 MB or −3; `unit` is a key of `FORMATS`."""
     return f"{'+' if after > before else '−'}{FORMATS[unit](abs(after - before))}"
 
 

@@ -24,7 +24,7 @@ CONSTANTS = {
     "embedded_bytes": "embedded",
     "hidden_argument_bytes": "hidden",
 }
-# Each panel has four items: the columns of the summary, each with the word printed after its bar;
+# Each panel has four items: the columns of the summary, each with the word after the bar's value;
 # the column with the values of the processes; the units; the heading.
 PANELS = (
     ({"trace_lower_compile_median_seconds": ""}, COMPILED, SECONDS, "compile time"),
@@ -110,8 +110,8 @@ def _bars(
 def embedded(points: Any, slope: float, name: str) -> Figure:
     """Draw extra compile time against extra embedded bytes, with a fitted line.
 
-    Both are differences from the argument variant of the same problem. `slope` is the slope of the
-    line in seconds per megabyte.
+    Time and bytes are differences from the argument variant of the same problem. `slope` is the
+    slope of the line in seconds per megabyte; the line is drawn only if the slope is positive.
     """
     last = points["extra_bytes"].max() / 1e6
     fitted = 0.0 if pd.isna(slope) else slope * linear_ticks(last)[-1]
@@ -179,7 +179,7 @@ def _in_order(runs: Any, axis: str) -> Iterable[Drawing]:
 
 
 def break_even(curve: pd.DataFrame) -> Figure:
-    """Draw extra compile seconds against array bytes for each operation, on logarithmic axes."""
+    """Draw extra compile time against the bytes of the array, for each operation."""
     shown = curve.loc[curve["extra_median_seconds"] > 0].sort_values("array_bytes")
     sizes, extra = curve["array_bytes"], list(shown["extra_median_seconds"])
     levels = decades(min(extra), max(extra)) if extra else [1e-3, 1.0]

@@ -42,11 +42,12 @@ def spread(cases: pd.DataFrame, runs: pd.DataFrame, script: pd.DataFrame) -> Sec
         _spread_lead(cases),
         tuple(_script_sentences(script)),
         (
-            "If n runs are equal, except that one takes d longer, the standard deviation is about "
-            "d / √n. For twenty runs and 28 ms this is about 6.3 ms, and the median is unchanged. "
-            "The value published for the closure is 6.2 ms. The first call after compiling can be "
-            "such a slow run, because JAX sets up its fast path and uses the memory of the results "
-            "for the first time. The standard deviation of the steady state excludes this call.",
+            "If one of n runs takes d longer than the other, equal runs, the standard deviation is "
+            "about d / √n. For n = 20 and d = 28 ms this is about 6.3 ms, and the median is "
+            "unchanged. The value published for the closure is 6.2 ms. The first call after "
+            "compiling can be such a slow run, because JAX sets up its fast path and uses the "
+            "memory of the results for the first time. The standard deviation of the steady state "
+            "excludes this call.",
         ),
         drawn,
     )
@@ -262,6 +263,6 @@ def audited(path: Path) -> Section | None:
 
 
 def _short(file: str) -> str:
-    """Return the path below the machine's own folders: from ``benchmarks``, or only the name."""
+    """Return a file's path from the folder ``benchmarks`` on, or only its name elsewhere."""
     _, folder, within = f"/{file}".rpartition("/benchmarks/")
     return f"benchmarks/{within}" if folder else Path(file).name

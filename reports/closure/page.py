@@ -45,10 +45,10 @@ def make_closure_report(
 
     The records are in the store `study`/cases. The folder may have audits, at
     audits/<commit>/<environment-key>.json, and a file picture.png. `casing_store` has the variants
-    of the virtual casing, by default `study`/casing. If it has no such records, the page has no
-    section on the casing. `commit` and `environment` are beginnings of a commit hash and of an
-    environment key. The default is the commit that was measured last, in its environment with the
-    most processes.
+    of the virtual casing, by default `study`/casing. If this store has no such records, the page
+    has no section on the casing. `commit` and `environment` are beginnings of a commit hash and of
+    an environment key. The default is the commit that was measured last, in its environment with
+    the most processes. `kept_versions` is the folder that `versions.kept` reads.
     """
     everything = common_tables(read_store(study / "cases"))
     measured = everything["measurements"]
@@ -112,7 +112,7 @@ def _runs(measured: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
 
 
 def _casing(store: Path) -> Section | None:
-    """Return the section on the last measured commit and environment; None if there is none."""
+    """Return the section on the casing, as measured last; None if it was not measured."""
     try:
         tables = common_tables(read_store(store))
     except ReportError:

@@ -40,9 +40,10 @@ def lead(cases: pd.DataFrame) -> str:
     if all(row["processes_count"] == closure[f"{COMPILING}_pairs_count"] for row in pair):
         times = (seconds(row["trace_lower_compile_median_seconds"]) for row in pair)
         medians = f", with medians of {' against '.join(times)}"
+    captured = _number(closure, "captured_bytes", math.nan)
+    held = "an unknown number of bytes" if math.isnan(captured) else bytes_(captured)
     return (
-        f"If {_bytes(closure, 'captured_bytes')} are closed over instead of passed as arguments "
-        f"({problem_name(closure)}), "
+        f"If {held} are closed over instead of passed as arguments ({problem_name(closure)}), "
         f"{ratio_words(closure, COMPILING, 'compiling')}{medians}; "
         f"{ratio_words(closure, STEADY, 'the steady-state run')}."
     )
@@ -55,7 +56,7 @@ def sentences(cases: pd.DataFrame) -> list[str]:
 
 
 def _largest_pair(cases: pd.DataFrame) -> list[Row] | None:
-    """Return the closure and argument rows of the problem that captures the most bytes."""
+    """Return the closure and argument rows of the largest problem that has both, or None."""
     by_size = cases.sort_values("captured_bytes", ascending=False, na_position="last")
     for closure in rows(by_size.loc[by_size["variant"] == "closure"]):
         argument = row_of(_same_problem(cases, closure), ARGUMENT)
@@ -71,8 +72,8 @@ def _same_problem(cases: pd.DataFrame, row: Row) -> pd.DataFrame:
 def _captured(cases: pd.DataFrame) -> Iterator[str]:
     """Compare the captured bytes of each closure with its workload's arrays.
 
-    Yield a sentence for each closure that captures other bytes, or one sentence if no closure does.
-    Bytes that the argument variant captures too are allowed.
+    Yield a sentence for each closure with another number of bytes, or one sentence if there is no
+    such closure. Bytes that the argument variant captures too are allowed.
     """
     are_exact, shared = [], 0.0
     for row in rows(cases.loc[cases["variant"] == "closure"]):
@@ -90,7 +91,7 @@ def _captured(cases: pd.DataFrame) -> Iterator[str]:
                 f"{'more' if more > 0 else 'less'} than its workload's arrays."
             )
     if are_exact and all(are_exact):
-        tail = f", and {bytes_(shared)} or less that the argument variant captures too"
+        tail = f", and at most {bytes_(shared)} that the argument variant captures too"
         said = "Each closure captures exactly the bytes of its workload's arrays"
         yield f"{said}{tail if shared else ''}."
 
@@ -140,16 +141,12 @@ def _differences(cases: pd.DataFrame) -> Iterator[str]:
         pixels = (cases["differing_pixels_count"] / cases["size"] ** 2).max()
         yield (
             f"Rate maps of all variants agree within {scientific(difference)} of their maximum (a "
-            f"case above 1e−5 fails), and at most {100 * pixels:.2g} % of the counts drawn from "
-            "them with the same key differ, because the last digit of a rate may change a draw."
+            "case above 1e−5 fails). If counts are drawn from the rate maps with the same key, at "
+            f"most {100 * pixels:.2g} % of the counts differ, because the last digit of a rate may "
+            "change a draw."
         )
 
 
 def _number(row: Any, name: str, otherwise: float) -> float:
     value = row.get(name)
     return otherwise if value is None or pd.isna(value) else float(value)
-
-
-def _bytes(row: Any, name: str) -> str:
-    value = _number(row, name, math.nan)
-    return "an unknown number of bytes" if math.isnan(value) else bytes_(value)

@@ -14,7 +14,7 @@ from ..tables import PLACE, groups, rows
 
 CASING, FRAMES = "casing_variants", "coronagraph_variants"
 CHANGES, CURVE = "coronagraph_change", "capture_size"
-ARGUMENT = "argument"  # the variant that the others are compared with
+ARGUMENT = "argument"  # the variant with which other variants are compared
 VARIANTS = ("closure", ARGUMENT, "cached", "simplified", "hoisted", "static_callable")
 OPERATIONS = {"none": "array alone", "exp": "array's exp", "cumsum": "array's cumulative sum"}
 PROBLEM = (*stats.PROBLEM, "size")
@@ -84,7 +84,7 @@ def changes(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def script_calls(measured: pd.DataFrame) -> pd.DataFrame:
-    """Return the seconds of calls timed one after another; call 0 is the compiling call."""
+    """Return the seconds of calls that were timed in order; call 0 is the compiling call."""
     keys = [*PLACE, "size", "variant", "round_index"]
     good = succeeded(measured, suite=CHANGES)
     calls = {name: call for name in good if (call := SCRIPT_CALL.fullmatch(str(name)))}
@@ -95,8 +95,8 @@ def script_calls(measured: pd.DataFrame) -> pd.DataFrame:
 def curve(measured: pd.DataFrame) -> pd.DataFrame:
     """Return the cost of closing over one array, by commit, environment, operation and size.
 
-    The columns ``extra_*`` are the compile time of the program that closes over the array, minus
-    the compile time of the program with the array as an argument, in the same round.
+    The columns ``extra_*`` are differences between two compile times of the same round: closing
+    over the array minus passing it as an argument.
     """
     found = []
     where = [*PLACE, "operation", "array_bytes"]

@@ -50,7 +50,7 @@ def is_page(path: Path) -> bool:
 
 @functools.cache
 def _environment() -> jinja2.Environment:
-    """Return the environment of all pages; it is cached, so each template is compiled once."""
+    """Return the Jinja environment of all pages; jinja2 compiles each of its templates once."""
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,

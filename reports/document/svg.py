@@ -67,7 +67,7 @@ class Drawing:
         corners = " ".join(f"{x + r * dx:.1f},{y + r * dy:.1f}" for dx, dy in _CORNERS[shape])
         self.parts.append(f'<polygon points="{corners}" class="{css}">{_tip(tip)}</polygon>')
 
-    def text(self, x: float, y: float, text: str, css: str = "", *, anchor: str = "start") -> None:
+    def text(self, x: float, y: float, text: str, css: str, *, anchor: str = "start") -> None:
         self.parts.append(
             f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" class="{css}">'
             f"{escape(text)}</text>"
@@ -171,7 +171,8 @@ def linear_scale(low: float, high: float, start: float, end: float) -> Scale:
 def linear_ticks(high: float, count: int = 4) -> list[float]:
     """Return ticks from 0 to at least `high`, with about `count` equal steps between them.
 
-    The step is 1, 2 or 5 times a power of ten.
+    The step is 1, 2 or 5 times a power of ten. If `high` is not positive and finite, the ticks are
+    0 and 1.
     """
     if high <= 0 or not math.isfinite(high):
         return [0.0, 1.0]
@@ -182,7 +183,7 @@ def linear_ticks(high: float, count: int = 4) -> list[float]:
 
 
 def decades(low: float, high: float) -> list[float]:
-    """Return the powers of ten that enclose `low..high`."""
+    """Return the powers of ten that enclose `low..high`, at least two."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     return [10.0**power for power in range(first, max(last, first + 1) + 1)]
 

@@ -103,9 +103,7 @@ def digits_name(row: Any) -> str:
     return f"d{NO_BREAK}={NO_BREAK}{int(row['digits'])}"
 
 
-def row_head(
-    title: str, text: Callable[[Any], str], note: Callable[[Any], str] = lambda row: ""
-) -> Column:
+def row_head(title: str, text: Callable[[Any], str], note: Callable[[Any], str]) -> Column:
     """Return the first column, with the name and a note of each row.
 
     This column is sorted by the original order of the rows.

@@ -1,7 +1,7 @@
 """Put numbers into words for the sentences of sections.
 
 With several pairs, a difference is claimed only if the interval of the paired ratios does not
-contain 1. If there are too few pairs for a 95 % interval, the sentence says so.
+contain 1. A note is added if there are too few pairs for a 95 % interval.
 """
 
 import math
@@ -39,7 +39,7 @@ def ratio_range(row: Any, stem: str) -> str:
 
 
 def range_only(row: Any, stem: str) -> str:
-    """Return the interval of a ratio and the number of pairs, such as `2.3 to 2.6, 6 pairs`."""
+    """Return a ratio's interval and pairs: `2.3 to 2.6, 6 pairs`, or `one pair, inconclusive`."""
     pairs = int(row[f"{stem}_pairs_count"])
     if pairs == 1:
         return "one pair, inconclusive"
@@ -49,7 +49,7 @@ def range_only(row: Any, stem: str) -> str:
 
 
 def too_few(table: pd.DataFrame) -> list[str]:
-    """Return a list with a warning if a case has too few processes for a 95 % interval."""
+    """Return a warning if a case has too few processes for a 95 % interval, else an empty list."""
     count = min((int(n) for n in table["processes_count"]), default=MIN_VALUES_COUNT)
     if count >= MIN_VALUES_COUNT:
         return []

@@ -21,7 +21,8 @@ def write_document(document: Document, tables: Mapping[str, pd.DataFrame], out: 
     Everything is written to a new folder next to `out`. The new folder then replaces `out`.
     """
     out = Path(out)
-    if out.exists() and not _is_earlier_report(out):
+    is_empty = out.is_dir() and not any(out.iterdir())
+    if out.exists() and not (is_empty or is_page(out / "index.html")):
         raise ReportError(
             f"write_report: {out} exists and is not an earlier report; name another folder with "
             "--out, or delete this folder"
@@ -49,10 +50,6 @@ def _write_table(frame: pd.DataFrame, path: Path) -> None:
     # A column of text without any value has no type of its own.
     untyped = {name: "string" for name in frame.columns if frame[name].dtype == object}
     frame.astype(untyped).to_parquet(path.with_suffix(".parquet"), index=False)
-
-
-def _is_earlier_report(out: Path) -> bool:
-    return is_page(out / "index.html") or (out.is_dir() and not any(out.iterdir()))
 
 
 def _replace(out: Path, fresh: Path) -> None:

@@ -1,8 +1,8 @@
 """Write reviews of the newest commits at which series of the history have change points.
 
-A review is written again only if its inputs have changed: the records of its two commits, the code
-that reads, compares and draws the records, or the version of Python or pandas. The reviews are made
-from the records, because a review shows arrays that the history's table does not contain.
+An existing review is written again only if its inputs have changed. The inputs are the records of
+the two commits, the code of the reports and jaxmeter, and the versions of Python and pandas. The
+reviews are made from the records, because a review shows arrays that the history does not contain.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from .series import Environment, History
 
 FOLDER = "reviews"
 MADE_OF = ".made_of"  # file in the folder of a review, with the digest of the review's inputs
-MOST = 100  # limit for reviews of an environment; for older pairs the page shows a command
+MOST = 100  # reviews of an environment; for older pairs of commits the page shows a command
 CODE = (".py", ".jinja", ".css", ".js")
 
 Reviews = dict[tuple[str, str, str], str]
@@ -74,14 +74,14 @@ def _folder(environment: str, base: str, head: str) -> str:
 
 
 def _digest_of_code() -> str:
-    """Return the digest of the code of the reports and jaxmeter, and of some versions."""
+    """Return a digest of the code of reports and jaxmeter and the versions of Python and pandas."""
     roots = (Path(__file__).parents[1], Path(jaxmeter.__file__).parent)
     sources = (_files(root, CODE) for root in roots)
     return _digest(sys.version_info[:2], pd.__version__, *sources)
 
 
 def _files(folder: Path, endings: tuple[str, ...] = ("",)) -> list[tuple[str, int, int]]:
-    """Return name, size and time of change of each file below a folder.
+    """Return name, size and time of change of each file with one of `endings` below a folder.
 
     A changed record has another time, because jaxmeter writes a new file and renames it.
     """

@@ -45,11 +45,12 @@ class Series:
     commits: tuple[int, ...]  # positions in the history, in increasing order
     # One value for each commit: the median over processes of a noisy metric, else the maximum.
     values: tuple[float, ...]
-    # The values of the processes of each commit. Empty if the metric is exact and they agree.
+    # The values of the processes of each commit. Empty if the metric is exact and all processes of
+    # each commit agree.
     samples: tuple[tuple[float, ...], ...]
     steps: tuple[Step, ...]
-    # For compile times, by the index of the value of a profiled commit: the source lines that
-    # explain a change point, or else the slowest lines.
+    # For compile times: a text on source lines, by the index of each profiled commit in `commits`.
+    # The lines explain a change point at this commit, or are the slowest lines.
     lines: Mapping[int, str] = field(default_factory=dict)
 
     @property
@@ -92,8 +93,8 @@ def make_history(store: Store, *, repository: Path | None = None) -> History:
     measured = tables.measurements(store)
     if "ok" not in set(measured["status"]):
         raise ReportError(
-            f"make_history: no process of the store succeeded in {store.root}; "
-            "run python -m reports build on this store to see why"
+            f"make_history: no process in the store {store.root} succeeded; run python -m reports "
+            "build on this store to see why"
         )
     names = environment_names(store.records)
     table = measured.assign(environment=names)

@@ -35,7 +35,7 @@ Finder = Literal["exact", "asv", "asv+ruptures", "ruptures"]
 SMALLEST_NOISY_STEP = 0.02
 RESOLUTION = 1e-9  # resolution of clocks in seconds; bytes and counts are integers
 FEWEST_POINTS = 6  # in a shorter noisy series, a new level looks like an outlier
-SAME_STEP = 2  # change points of both methods count as the same if at most this many points apart
+SAME_STEP = 2  # points; asv and ruptures may place the same change point this far apart
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def _by_asv(values: Sequence[float]) -> list[int]:
 
 
 def _by_ruptures(values: Sequence[float]) -> list[int]:
-    """Return the change points that ruptures finds; [] if it is not installed or a value is <= 0.
+    """Return the change points that ruptures finds; [] without ruptures or with a value <= 0.
 
     ruptures gets the logarithms of the values, divided by their noise. The noise is estimated from
     the median absolute difference of neighbours, which a few jumps hardly change. A change point

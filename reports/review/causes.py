@@ -97,7 +97,7 @@ def causes(commits: CommitPair, findings: Sequence[Finding]) -> tuple[Cause, ...
 def changed_lines(
     commits: CommitPair, findings: Iterable[Finding]
 ) -> dict[str, tuple[CompileLineChange, ...]]:
-    """Return the source lines whose compile time changed most, by case.
+    """Return the source lines that explain a changed compile time, by case.
 
     The result has cases with a reported change of compile time or program, a compile profile at
     both commits, and a line that changed enough.
@@ -150,10 +150,10 @@ def _evidence(pair: tuple[CaseResults, CaseResults], findings: Iterable[Finding]
     if program:
         seen["program"] = program
     elif is_same is False:
-        seen["program"] = ("the optimised program changed, but not its size",)
+        seen["program"] = ("the optimised program changed, but none of its compared numbers",)
     else:
-        text = "the optimised program is the same" if is_same else "no record contains the program"
-        seen["unexplained"] = (text,)
+        unknown = "the program was not recorded at both commits"
+        seen["unexplained"] = ("the optimised program is the same" if is_same else unknown,)
     return seen
 
 
@@ -184,7 +184,7 @@ def _program(by_name: Mapping[str, Finding]) -> tuple[str, ...]:
 
 
 def _is_same_program(pair: tuple[CaseResults, CaseResults]) -> bool | None:
-    """Return whether the optimised programs are the same up to large constants; None if unknown."""
+    """Return whether the optimised programs are the same; None if a commit has no fingerprint."""
     base, head = (
         {text for row in case.good.values() if isinstance(text := row.get("hlo_fingerprint"), str)}
         for case in pair

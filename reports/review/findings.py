@@ -22,9 +22,9 @@ from .read import CaseResults, CommitPair
 Verdict = Literal["regression", "improvement", "changed", "same", "inconclusive", "unpaired"]
 REPORTED: tuple[Verdict, ...] = ("regression", "improvement", "changed")
 
-# These times are tested together: the criteria give the probability of any false alarm among them.
-# Other times only show where a difference lies. Testing them together with these times would weaken
-# every test.
+# These times are tested together: the criteria limit the probability of any false alarm in these
+# tests. Other times only show where a difference lies, and are tested together on their own. If all
+# times were tested together, every test would be weaker.
 PRIMARY = (COMPILED, "steady_median_seconds")
 
 GATED = (
@@ -54,9 +54,9 @@ class Finding:
     """The comparison of one metric of one case, or of a pooled time, between BASE and HEAD.
 
     `base` and `head` are the maxima over processes of an exact metric or an error. For a noisy
-    metric, `base` is the median over processes; for pooled times, it is the sum of the medians of
-    the cases. If the time was tested, `head` is `base` times the tested ratio; otherwise, `head` is
-    also the median.
+    metric, `base` is the median over processes. For pooled times, `base` is the sum of the medians
+    of the cases. If the time was tested, `head` is `base` times the tested ratio. Otherwise, `head`
+    is the median over processes too.
     """
 
     case: str  # for pooled times, a title with the number of cases

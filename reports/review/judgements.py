@@ -42,7 +42,7 @@ def _exact(review: Review) -> Judgement:
 
 
 def _place(review: Review, case: str) -> str:
-    """Return the source line at the start of a case's differences: `` (line a.py:3)``, or ""."""
+    """Return `` (line a.py:3)`` for the first difference between a case's programs, or ""."""
     line = review.commits.programs.get(case, "").partition("\n")[0]
     found = re.search(r"(?:edited|new|gone|changed most|called from):? (\S+?:\d+)", line)
     return f" (line {found[1]})" if found else ""

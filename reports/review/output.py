@@ -22,12 +22,12 @@ from .verdict import Review
 JSON_SCHEMA = 3  # version 3 added "regression", "improvement", "unpaired" and `environment`
 MAX_ROWS = 24  # rows of a table in Markdown; the page has all rows
 MAX_TEXTS = 2  # texts of a section in Markdown
-MAX_TEXT_CHARACTERS = 12_000  # of each text
-MAX_CHARACTERS = 60_000  # of the Markdown; a comment on GitHub can have 65536 with its header
+MAX_TEXT_CHARACTERS = 12_000  # characters of each text in Markdown
+MAX_CHARACTERS = 60_000  # of the Markdown; with its header, a comment on GitHub can have 65536
 FOOTER = (
     "Each round gives one ratio of times. Intervals are from Student's t distribution, for the "
-    "trimmed, weighted mean of the logarithms of these ratios. The p-values are corrected by "
-    "Holm's method over all cases."
+    "trimmed, weighted mean of the logarithms of these ratios. The p-values of times that are "
+    "tested together are corrected by Holm's method."
 )
 
 

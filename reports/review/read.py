@@ -29,8 +29,8 @@ class CaseResults:
 
     good: dict[int, Row]  # the successful processes, by round
     failed: tuple[Row, ...] = ()
-    definition: tuple[Any, ...] = ()  # target and parameters; equal for equal functions
-    # Of the process that captured the most bytes: (dtype and shape, bytes, where) of each array.
+    definition: tuple[Any, ...] = ()  # target and parameters, which must agree at both commits
+    # The arrays of the process that captured the most bytes: (dtype and shape, bytes, where).
     arrays: tuple[tuple[str, int, str], ...] = ()
     compile_lines: CompileLines | None = None  # None if no successful process was profiled
 

@@ -19,9 +19,9 @@ MAX_SHOWN_RATIO = 1.6  # longer intervals are cut, so that the other intervals s
 MAX_TIMES_SHOWN = 40
 NUMBERS = ("Base", "Head", "Change")
 LINES_LEAD = (
-    "Source lines of the cases whose compile time or program changed. The times come from one "
-    "profile of each case at each commit. They are scaled so that the whole profile takes the "
-    "median time of trace, lower and compile."
+    "Source lines of the cases in which the compile time or the program changed. The times come "
+    "from one profile of each case at each commit. The times are scaled so that the whole profile "
+    "takes the median time of trace, lower and compile."
 )
 
 

@@ -29,8 +29,8 @@ MAX_REACH = 0.2  # an inconclusive time is not judged if it may have changed by 
 class Policy:
     """The criteria for a difference of times, and whether longer times fail a review.
 
-    The history uses the default criteria. The detection rates in docs/detection.md were measured
-    with the default criteria.
+    The reviews of the history use the default criteria. The detection rates in docs/detection.md
+    were measured with the default criteria.
     """
 
     criteria: Criteria = Criteria(minimum_effect=0.05, significance=0.01, trimmed_share=0.125)
@@ -157,7 +157,7 @@ class Review:
 
     @property
     def _gaps(self) -> str:
-        """The gaps of the verdict with counts, such as untested times, or an empty string."""
+        """The numbers, cases and files that the verdict leaves out, counted by reason."""
         elsewhere = [entry for entry in self.commits.left_out if not entry.is_asked]
         unpaired = sum(f.verdict == "unpaired" for f in self.untested)
         once = sum(f.verdict != "unpaired" and f.rounds_count == 1 for f in self.untested)

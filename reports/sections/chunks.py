@@ -26,7 +26,7 @@ def summary(measured: pd.DataFrame) -> pd.DataFrame:
     """
     pair = ["chunk_size", "target_chunk_size"]
     found = []
-    # Other suites vary tile sizes too. Their fields and gradients would be mixed here.
+    # Other suites vary tile sizes too; without `suite`, fields and gradients would be mixed here.
     swept = succeeded(measured, *pair, suite=SUITE)
     for problem, group in groups(swept, PROBLEM):
         cases = {tuple(key.values()): case for key, case in groups(group, pair)}
@@ -182,5 +182,5 @@ def _level(value: float, values: Any) -> float:
     low, high = values.min(), values.max()
     if low <= 0:
         return value / (high or 1.0)
-    # Without this minimum of a factor of two, noise would get strong colours.
+    # If the scale could be shorter than a factor of two, noise would get strong colours.
     return math.log(value / low) / max(math.log(high / low), math.log(2.0))

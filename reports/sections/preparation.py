@@ -23,7 +23,7 @@ ALL_TIMES = (*TIMES, "choose_seconds", "tables_seconds")
 
 
 def summary(measured: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each problem for which the preparation itself was measured."""
+    """Return a row for each problem of the suite that measures the preparation."""
     prepared = succeeded(measured, "casing_bytes", suite=SUITE)
     return table_of(
         [{**key, **case_summary(group, ALL_TIMES)} for key, group in groups(prepared, PROBLEM)]
@@ -47,8 +47,8 @@ def section(problems: pd.DataFrame) -> Section:
         "Preparing a casing",
         lead(problems),
         paragraphs=(
-            "A casing is prepared once for a surface and then evaluated often. The sections on "
-            "variants and chunk sizes above measure the evaluation of prepared casings.",
+            "A casing is prepared once for a surface and then evaluated often. The times in the "
+            "sections on variants and chunk sizes are of evaluations of prepared casings.",
         ),
         tables=(table(problems, columns, "preparation", "Time and memory of each preparation"),),
     )

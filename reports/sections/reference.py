@@ -48,9 +48,9 @@ def summary(measured: pd.DataFrame, *, gradient: bool = False) -> pd.DataFrame:
     The rows are on fields or, if `gradient` is true, on gradients. Errors of gradients are relative
     to the largest component of the gradient.
 
-    `setup` is the time from a new surface to its first field or gradient. For vcjax it includes
-    choosing, making tables, preparing and evaluating, but no compiling. For the reference it
-    includes making a new object and evaluating. `evaluation` is the time of a further evaluation.
+    `setup` is the time from a new surface to its first field or gradient. For vcjax, this time
+    includes choosing, making tables, preparing and evaluating, but no compiling. For the reference,
+    it includes making a new object and evaluating. `evaluation` is the time of one more evaluation.
     Speed-ups are medians of the ratio reference / vcjax of each process.
     """
     both = succeeded(measured, "reference_evaluation_seconds")

@@ -3,8 +3,8 @@
     FLEET/project=NAME/environment=NAME/month=YYYY-MM/records.parquet
 
 Each row is a record. The columns include the place (commit, environment key, case and round), the
-known metrics, and the record as JSON text. The digest of a record depends on its commit,
-environment key, case and content, not on its round. A file contains each digest only once, so a
+known metrics, the record as JSON text, and a digest. The digest depends on the commit, environment
+key, case and content of the record, not on its round. A file contains each digest only once, so a
 record may be added several times. Two different records of the same place are both kept, unlike in
 a store. The file of a month is replaced as a whole, so a reader sees either the old file or the new
 file.
@@ -39,8 +39,8 @@ TEXTS = ("digest", "machine", "commit", "environment_key", "case", "status", "st
 COLUMNS = (*TEXTS, "round_index", *NUMBERS, "record")
 
 # Two successive processes of one case, commit and environment key on a machine are an A/A pair. A
-# machine is skipped if it has at least `FEWEST_PAIRS` A/A pairs and a quarter of the pairs differ
-# by more than `MOST_SCATTER`. A review uses the same limit to call a time "not judged".
+# machine is skipped if it has at least `FEWEST_PAIRS` A/A pairs and at least a quarter of the pairs
+# differ by more than `MOST_SCATTER`. A review uses the same limit to call a time "not judged".
 MOST_SCATTER = 0.2
 FEWEST_PAIRS = 20
 SCATTER = """
@@ -110,7 +110,7 @@ def _rows(found: Sequence[StoredRecord]) -> Iterator[tuple[Path, Row]]:
 
 
 def _text(stored: StoredRecord) -> str:
-    """Return a record's JSON text: its file, or new text if the file is not plain UTF-8."""
+    """Return a record's JSON text: from its file, or new text if the file is not plain UTF-8."""
     try:
         text = printable_text(read_file(stored.path)).decode()
     except UnicodeDecodeError:

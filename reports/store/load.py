@@ -28,7 +28,7 @@ RENAMED = {
         "renamed by a report or by the benchmarks, because the file could not be read as a record"
     ),
     ".stale": (
-        "renamed by the benchmarks, because the file measures another function or has other "
+        "renamed by the benchmarks, because the record is of another function or has other "
         "parameters"
     ),
 }
@@ -262,7 +262,7 @@ def _is_truncated(path: Path) -> bool:
 
 
 def _renamed(root: Path, file: SkippedFile) -> SkippedFile:
-    """Rename a truncated file that no longer grows, so that it is not read again."""
+    """Rename a truncated file unless it may still grow, and return its entry."""
     path = root / file.path
     with contextlib.suppress(OSError):  # a read-only store can still be read
         stat = path.stat()

@@ -31,10 +31,8 @@ class _Process:
     environment_key: str
     case: str
     cpus: int | None
-    """Number of CPUs of the machine: the largest number that a process of the machine recorded
-    in this folder.
-
-    A process that is bound to one CPU records only this CPU.
+    """Number of CPUs of the machine: the largest number that any of its processes recorded at this
+    commit and environment key. A process that is bound to one CPU records only this CPU.
     """
     machine: str | None = None
     python: str | None = None
@@ -72,9 +70,10 @@ class _Process:
 
 
 def machine_name(environment: Environment | None) -> str:
-    """Return a short name for a machine; it depends on host, system, processor and memory.
+    """Return a machine's short name, which depends on host, system, processor and memory.
 
-    It does not depend on the device, which a process cannot record before it has started JAX.
+    The name is "unknown" if `environment` is None. It does not depend on the device, which a
+    process cannot record before it has started JAX.
     """
     if environment is None:
         return UNKNOWN
@@ -93,9 +92,9 @@ def environment_names(records: Sequence[StoredRecord]) -> list[str]:
     """Return the name of each record's environment: machine, versions, device, x64 and flags.
 
     Numbers of two environments are never pooled and never compared. A process that ended before it
-    started JAX takes the environment of other processes in its folder, if any of them may have the
-    same machine and versions. These processes may be at any commit. If they have several
-    environments, some processes are preferred, in this order:
+    started JAX takes the environment of other processes with its environment key, at any commit.
+    Only processes that may have the same machine and versions are used. If these processes have
+    several environments, some processes are preferred, in this order:
 
     1. processes of a machine that ran the same commit
     2. processes of the same case
@@ -103,8 +102,8 @@ def environment_names(records: Sequence[StoredRecord]) -> list[str]:
     4. processes with the same number of CPUs
     5. processes at the same commit
 
-    If several environments remain, the name is "unknown". Pass the records of all commits at once,
-    because a record of one commit may take its environment from the records of another commit.
+    If several environments or none remain, the name is "unknown". Pass the records of all commits
+    at once, because a record may take its environment from records of another commit.
     """
     found = (
         {other.environment for other in alike} for alike in _alike(_processes(records), "device")
@@ -115,9 +114,9 @@ def environment_names(records: Sequence[StoredRecord]) -> list[str]:
 def machine_names(records: Sequence[StoredRecord]) -> list[str]:
     """Return the name of each record's machine.
 
-    A process that did not record its machine takes the machine of other processes in its folder, by
-    the rules of `environment_names`. The other processes need not have started JAX. If they name no
-    machine or several machines, the name is "unknown".
+    A process that did not record its machine takes the machine of other processes, by the rules of
+    `environment_names`. The other processes need not have started JAX. If they have no
+    known machine or several machines, the name is "unknown".
     """
     processes = _processes(records)
     found = ({other.machine for other in alike} for alike in _alike(processes, "machine"))

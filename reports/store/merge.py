@@ -23,9 +23,10 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 class Merged:
     """The number of added records, the number of known records, and the refused files.
 
-    A record is known if the store or fleet has an equal record already. A file is refused if it is
-    not a record, or is not in the folder of a commit hash. `merge_stores` also refuses a record
-    that it cannot copy, for example because another record or a link is at its destination.
+    A record is known if the store or fleet has an equal record already. A file is refused if it
+    cannot be read as a record, or is not in the folder of a commit hash. `merge_stores` also
+    refuses a record that it cannot copy, for example because another record or a link is at the
+    record's destination.
     """
 
     added_count: int
@@ -40,9 +41,9 @@ def merge_stores(sources: Sequence[str | Path], into: str | Path) -> Merged:
     folders ``base`` and ``head``, either in the source or in its folder ``pair``. All sources are
     read before anything is copied.
 
-    Nothing is overwritten. A record with the content of the record at its destination is skipped,
-    and any other record with an occupied destination is refused. A merge may therefore be repeated,
-    interrupted, or done by two processes at once.
+    Nothing is overwritten. If a record is already at the destination, an equal record is skipped,
+    and a different record is refused. A merge may therefore be repeated, interrupted, or done by
+    two processes at once.
     """
     into = Path(into)
     read = [(source, *read_source("merge_stores", source, into)) for source in map(Path, sources)]

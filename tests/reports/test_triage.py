@@ -59,7 +59,7 @@ def test_the_digest_names_commit_size_case_and_command(failed_history, tmp_path)
 
 
 def test_a_date_without_later_commits_and_an_unknown_name_are_errors(failed_history, tmp_path):
-    with pytest.raises(ReportError, match="no measured commit after 2027-01-01"):
+    with pytest.raises(ReportError, match="no measured commit since 2027-01-01"):
         triage(failed_history, "2027-01-01", tmp_path)
     with pytest.raises(ReportError, match="finds no commit 'v9'"):
         triage(failed_history, "v9", tmp_path)

@@ -1,5 +1,6 @@
 "use strict";
-// Charts are drawn when they come into view; until then a card shows only its caption.
+// The first charts are drawn at once, and other charts shortly before they come into view. Until
+// then, a card shows only its caption.
 const byId = (id) => document.getElementById(id);
 const data = JSON.parse(byId("data").textContent);
 const W = 400, H = 180, L = 58, R = 10, T = 14, B = 24, FAILED = H - B - 7;
@@ -48,7 +49,7 @@ const all = data.environments.map((environment) => environment.series.map(([case
   };
 }));
 
-// Return the points of a chart that the pointer and the keys select: values (index i) and failures.
+// Return the points that the pointer and the keys can select: values (index i) and failures.
 function stopsOf(series) {
   series.stops ??= [...series.at.map((at, i) => ({ at, i })), ...series.failed.map((failure) => ({ at: failure.at, failure }))]
     .sort((a, b) => a.at - b.at);

@@ -1,4 +1,4 @@
-// Sort a table by the column whose heading is pressed. A second press reverses the order.
+// A press on a heading sorts the table by this column. A second press reverses the order.
 for (const button of document.querySelectorAll("th button")) {
   button.addEventListener("click", () => {
     const heading = button.closest("th");

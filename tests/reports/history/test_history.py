@@ -87,7 +87,7 @@ def test_a_failure_without_an_environment_is_in_the_environment_of_its_folder(tm
 
 def test_a_store_of_failures_alone_is_an_error(tmp_path):
     made_up.write(tmp_path, made_up.failed("a/b", {}))
-    with pytest.raises(ReportError, match="no process of the store succeeded"):
+    with pytest.raises(ReportError, match="no process in the store .* succeeded"):
         make_history(read_store(tmp_path))
 
 

@@ -218,7 +218,7 @@ def test_the_command_uses_the_default_criteria_of_every_review(pair, tmp_path, c
     with pytest.raises(SystemExit):
         main(["review", "--help"])
     shown = " ".join(capsys.readouterr().out.split())
-    assert f"of a time that counts (default: {Policy.criteria.minimum_effect:g})" in shown
+    assert f"of a time is not reported (default: {Policy.criteria.minimum_effect:g})" in shown
     assert f"false alarm (default: {Policy.criteria.significance:g})" in shown
 
 
