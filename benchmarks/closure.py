@@ -1,8 +1,8 @@
 """The cost of closing over a coronagraph's arrays instead of passing them as arguments.
 
 A frame is an exposure of a simulated coronagraph. The study ``studies.closure`` measures the cases
-of this module and further cases. asv measures frames only on the full grid, at the two smallest
-sizes.
+of this module and further cases. The suite measures frames only on the full grid, at the two
+smallest sizes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TIMEOUT_SECONDS = 900.0
 
 
 def preparation(size: int) -> PlannedCase:
-    """Return the planned case that makes the simulated system for all cases of the same size.
+    """Return the planned case that makes the system for all other cases of the same size.
 
     `size` is the number of pixels along a side of the images.
     """
@@ -48,7 +48,7 @@ def frame_case(variant: str, size: int, *, rounds: int) -> PlannedCase:
 def change_case(variant: str, size: int) -> PlannedCase:
     """Return the planned case that computes a frame before and after an array changes.
 
-    The changed array is the cube of the coronagraph's images; the change doubles its brightness.
+    The array is the cube of the coronagraph's images. The change doubles all its values.
     """
     return _case("coronagraph_change", "changed", variant, size, rounds=1, repeat=3)
 

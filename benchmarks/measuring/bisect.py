@@ -3,9 +3,9 @@
 The command measures an exact metric of one case, such as ``temp_bytes`` of
 ``operations/external_field``. It measures BASE and HEAD first. Then it repeatedly measures the
 commit in the middle of the remaining range. For n commits it needs about log2(n) measurements. An
-exact metric needs only one process for each commit, even on a busy machine. Measurements are kept
-in ``results/bisect``, so an interrupted command resumes when it is run again. A failed measurement
-is repeated, unless the answer was wrong or the function was retraced.
+exact metric needs only one measurement of each commit, even on a busy machine. Measurements are
+kept in ``results/bisect``, so an interrupted command resumes when it is run again. The next command
+repeats a failed measurement, unless the answer was wrong or the function was retraced.
 
 Exit codes: 0 if the commit is found, 2 if it cannot be found, 130 if the command is interrupted.
 """
@@ -40,7 +40,7 @@ STORE = ROOT / "results" / "bisect"
 ERROR_FACTOR = 1.25  # errors that differ by at most this factor count as equal
 
 Value = float | str | None
-"""Value of a metric: a number, a fingerprint, the kind of a failure; None if it has no value."""
+"""A metric's number or fingerprint, or the kind of a failure; None if the metric has no value."""
 FAILURES = ("WrongAnswer", "RetraceError")
 """Kinds of failures that are values of a metric."""
 
@@ -121,10 +121,10 @@ def first_change(commits: Sequence[str], value_of: Callable[[str], Value]) -> tu
 
 
 def is_same(one: Value, other: Value) -> bool:
-    """Return whether two values are equal.
+    """Return whether two values count as equal.
 
-    Numbers between 0 and 1 are assumed to be errors of an answer. Two errors count as equal if
-    they differ by at most the factor `ERROR_FACTOR`.
+    If the smaller of two numbers is between 0 and 1, they are assumed to be errors of an answer.
+    Errors count as equal if they differ by at most the factor `ERROR_FACTOR`.
     """
     if isinstance(one, float) and isinstance(other, float):
         small, large = sorted((abs(one), abs(other)))
@@ -142,14 +142,17 @@ def check_exact(metric: str) -> None:
 
 
 def shown_value(commit: str, case: str, metric: str) -> Value:
-    """Return the value of a metric at a commit, and print it."""
+    """Return the value of a metric at a commit, and print this value."""
     found = value_in(measured(commit, case), metric)
     print(f"{_subject(commit)}: {'cannot be measured' if found is None else found}", flush=True)
     return found
 
 
 def measured(commit: str, case: str) -> jaxmeter.Record:
-    """Return the record of a case at a commit; measure the case if the store has no result."""
+    """Return the record of a case at a commit; measure the case if the store has no result.
+
+    A case that does not exist raises a `CheckoutError`.
+    """
     store = RecordStore(STORE / commit / environment_name())
     record = store.find(case, 0)
     if record is None or not has_result(record):

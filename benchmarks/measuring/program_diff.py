@@ -2,7 +2,7 @@
 
 For each of the first `MAX_CASES` cases with different optimised programs, ``write_diffs`` starts a
 worker for each commit, unless the differences are already written. The worker calls `described`,
-which compiles the case and writes an inventory of its program to a file.
+which compiles the case and writes an inventory of the compiled program to a file.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ def write_diffs(
 
 
 def inventory(case: jaxmeter.BenchmarkCase, path: Path) -> jaxmeter.Inventory | None:
-    """Return the inventory that a worker writes to `path`; if there is none, print the reason."""
+    """Return the inventory that a worker writes to `path`.
+
+    If the worker writes no inventory, print the reason and return None.
+    """
     path.unlink(missing_ok=True)
     describing = dataclasses.replace(
         case,

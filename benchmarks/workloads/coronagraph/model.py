@@ -49,7 +49,7 @@ class RateMaps(NamedTuple):
 
     @property
     def total(self) -> Float[Array, "size size"]:
-        """Return the sum of the maps; small negative values from interpolation become zero."""
+        """The sum of the maps; negative values, which come from interpolation, count as zero."""
         return jnp.sum(jnp.maximum(jnp.stack(self), 0.0), axis=0)
 
 
@@ -69,7 +69,7 @@ def frame(
 ) -> Frame:
     """Return a random exposure and its expected rate.
 
-    `known` maps names of fields of `RateMaps` to rate maps that are not computed again.
+    `known` has rate maps that are not computed again, by their names in `RateMaps`.
     """
     rate = rate_maps(system, observation, known=known).total
     counts = system.detector.counts(rate, observation.exposure, key)
@@ -139,7 +139,7 @@ _RATES = {"star": star_rate, "planets": planets_rate, "disk": disk_rate, "zodi":
 
 
 def _collected(system: System, observation: Observation) -> Float[Array, ""]:
-    """Return the photons per second for unit flux: bandwidth times area times throughput."""
+    """Return the photons per second for a flux of 1: bandwidth times area times throughput."""
     area = jnp.pi / 4 * system.diameter**2
     return observation.bandwidth * area * system.throughput
 
