@@ -6,8 +6,8 @@ from benchmarks import common
 from benchmarks.measuring.plan import PlannedCase
 
 # To reach p = 0.0022, a test of two variants needs at least six processes for each variant. The
-# quick grid has six processes only at six digits. The other cases have one process, which shows
-# only sizes and orders of magnitude.
+# quick grid has six processes only at six digits. A single process shows only sizes and orders of
+# magnitude.
 QUICK_ROUNDS = {3: 1, 6: 6, 9: 1, 12: 1}
 FULL_ROUNDS = 8
 QUICK_REPEAT, FULL_REPEAT = 5, 10

@@ -167,7 +167,7 @@ class CaseSuite(ABC):
         return {name: summarise(found) for name, found in records.items()}
 
     def setup(self, cache: dict[str, Summary], *point: Any) -> None:
-        """Skip a case that was not measured: asv expects a NotImplementedError."""
+        """Raise NotImplementedError for a case that was not measured, so that asv skips it."""
         summary = cache.get(self.case("full", *point).name)
         if summary is None:
             raise NotImplementedError(
@@ -196,7 +196,7 @@ def _track(suite: type[CaseSuite], quantity: str) -> Callable[..., Any]:
         return self.value(cache, quantity, point)
 
     def setup(cache: dict[str, Summary], *point: Any) -> None:
-        """Skip a time that only one process measured."""
+        """Raise NotImplementedError for a time that only one process measured."""
         summary = cache.get(suite().case("full", *point).name)
         if summary is not None and len(summary["times"].get(quantity, ())) == 1:
             raise NotImplementedError(

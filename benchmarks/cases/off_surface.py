@@ -18,7 +18,8 @@ from vcjax.problems import Problem, magnetic_field
 def fields_at_distance(*, workload: str, digits: int, distance: float, point_count: int) -> Case:
     """Return the case that evaluates the external and internal field near the surface.
 
-    The points lie on both sides of the surface, all at the same `distance` from it, in metres.
+    The `point_count` points lie on both sides of the surface, all at the same `distance` from the
+    surface, in metres.
     """
     problem = problem_named(workload, digits=digits)
     rule = preparing.choose_off_surface(problem)

@@ -291,7 +291,7 @@ def sides(
 
 
 def inject(regression: str, package: Path) -> None:
-    """Add a regression to a package; it is a Python file, or the name of a file in `INJECTED`."""
+    """Add a regression to a package; `regression` is a Python file, or a name in `INJECTED`."""
     source = Path(regression) if regression.endswith(".py") else INJECTED / f"{regression}.py"
     if not source.is_file() or source.stem == "__init__":
         known = ", ".join(sorted(path.stem for path in INJECTED.glob("[a-z]*.py")))

@@ -52,7 +52,7 @@ def measure_interleaved(
     clock: Callable[[], float] = time.monotonic,
     load: Callable[[], float | None] = jaxmeter.load_1min,
 ) -> None:
-    """Measure all rounds of the cases except first rounds, until the budget is spent.
+    """Measure all rounds except the first round of each case, until the budget is spent.
 
     Each round is measured on all sides. `costs` has the seconds of each case's first round. Cases
     with changed programs come first. A case that cannot get enough rounds for a test is left out,

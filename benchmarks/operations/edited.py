@@ -15,7 +15,7 @@ Place = tuple[str, str, int]
 
 @dataclass(frozen=True)
 class EditedLine:
-    """A line of code that is new in HEAD, or the first line that an edit without new code removes.
+    """A line of code that is new in HEAD, or the first removed line of an edit without new lines.
 
     A removed line has the number of the line that is now in its place. A line removed from the end
     of the file has the number of the new last line.

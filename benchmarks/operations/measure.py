@@ -144,7 +144,7 @@ def write_differences(
     cause.
 
     Return the names of the operations with a different compiled program, or with different numbers
-    of traces or compiles. In the other operations, only work on the host can differ.
+    of traces or compiles. In the other operations, only the time of work on the host can differ.
     """
     changed = []
     for path in sorted(both[1].store.root.glob(f"{SUITE}/*/0.json")):

@@ -54,7 +54,7 @@ class RateMaps(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """An exposure: the counts and the expected rate in each pixel."""
+    """An exposure: the counted photons, and the expected photons per second, in each pixel."""
 
     counts: Int[Array, "size size"]
     rate: Float[Array, "size size"]
@@ -108,7 +108,7 @@ def planets_rate(system: System, observation: Observation) -> Float[Array, "size
 
 
 def disk_rate(system: System, observation: Observation) -> Float[Array, "size size"]:
-    """Return the rate map of the disk, which is the sum of the images of all its points.
+    """Return the rate map of the disk, which is the sum of the images of the disk's points.
 
     The image of a point depends on the position of the point, so the sum is not a convolution.
     """
