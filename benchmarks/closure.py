@@ -15,7 +15,7 @@ from benchmarks.measuring.plan import PlannedCase
 VARIANTS = ("closure", "argument", "cached", "simplified", "hoisted", "static_callable")
 SIZES = (64, 128, 192, 256)
 ROUNDS = 6
-"""Processes for each variant. With six processes each, a test of two variants reaches p = 0.0022."""
+"""Processes for each variant; with six, a test of two variants can reach p = 0.0022."""
 # The published program, the simulator coronagraphoto (docs/closure.md), computes in single
 # precision. OpenBLAS gets one thread, because several threads would wait for each other on a busy
 # machine.
