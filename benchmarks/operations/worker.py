@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for one in list(OPERATIONS.values())[first::step]:
         if not any(fnmatch.fnmatch(one.name, pattern) for pattern in options.only):
             continue
-        case = planned(one)
+        case = PlannedCase(name=f"{SUITE}/{one.name}", target=one.target, params={}, rounds=1)
         if store.read(case, options.round) is not None:
             continue
         # The parent process reads this note if this process ends early.
@@ -79,11 +79,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not options.round:
             print(f"{case.name}: {record.status}, {spent:.1f} s of processor time", flush=True)
     return 0
-
-
-def planned(one: Operation) -> PlannedCase:
-    """Return the planned case of an operation; the store names the record after this case."""
-    return PlannedCase(name=f"{SUITE}/{one.name}", target=one.target, params={}, rounds=1)
 
 
 def measured(
