@@ -268,7 +268,7 @@ def loop(*, kind: str, rounds: int) -> Case:
     sines = jaxpr.count("= sin ")
     if sines != (rounds if kind == "python" else 1):
         raise WrongAnswer(
-            f"{kind} loop of {rounds} rounds: its program has {sines} sines; a Python loop "
+            f"{kind} loop of {rounds} rounds: the program has {sines} sines; a Python loop "
             "should have a sine for each round, and the other loops a single sine"
         )
     function = functools.partial(_repeated, kind, rounds)  # a new function, not traced yet

@@ -69,7 +69,7 @@ def search(metric: str, case: str, base: str, head: str) -> None:
     before, after = (commits[place] for place in found)
     print(f"{metric} of {case} changed at {_subject(after)}")
     if between := found[1] - found[0] - 1:
-        print(f"or at one of the {between} commits just before it; these cannot be measured")
+        print(f"or at one of the {between} commits just before, which cannot be measured")
     print(f"to compare the two commits: make review BASE={before[:10]} HEAD={after[:10]}")
 
 
@@ -99,12 +99,13 @@ def first_change(commits: Sequence[str], value_of: Callable[[str], Value]) -> tu
     if first is None or last is None:
         raise CheckoutError(
             f"the metric has no value at {'BASE' if first is None else 'HEAD'}: the case failed "
-            "there, or its record does not have this metric; name a metric and a case that can be "
+            "there, or the record does not have this metric; give a metric and a case that can be "
             "measured at both commits"
         )
     if is_same(first, last):
         raise CheckoutError(
-            f"BASE and HEAD have the same value, {first}; give two commits with different values"
+            f"the metric has the same value at BASE and HEAD, {first}; give two commits with "
+            "different values"
         )
     old, new = 0, len(commits) - 1
     unknown: set[int] = set()
@@ -167,7 +168,7 @@ def measured(commit: str, case: str) -> jaxmeter.Record:
         record = store.find(case, 0)
     if record is None:
         raise CheckoutError(
-            f"there is no case {case}; give a case of the quick grid, such as "
+            f"got the case {case}, which does not exist; give a case of the quick grid, such as "
             "memory_sweep/field-cauto-tauto, or an operation, such as operations/external_field"
         )
     return record

@@ -44,7 +44,7 @@ def write_diffs(
         )
         if base is not None and head is not None:
             path.write_text(jaxmeter.table(jaxmeter.diff(base, head)) + "\n", encoding="utf-8")
-            print(f"programs of {case.name} differ: {path}", flush=True)
+            print(f"the programs of {case.name} differ; differences are in {path}", flush=True)
 
 
 def inventory(case: jaxmeter.BenchmarkCase, path: Path) -> jaxmeter.Inventory | None:

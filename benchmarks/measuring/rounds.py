@@ -62,8 +62,8 @@ def measure_interleaved(
     started = clock()
     if (met := load() or 0.0) > max_load:
         print(
-            f"times are not judged: the load {met:.1f} is above {max_load:.1f}, which is "
-            "--max-load times the number of CPUs; stop other programs, then run the command again",
+            f"times are not judged: the load {met:.1f} is above {max_load:.1f}, the product of "
+            "--max-load and the number of CPUs; stop other programs, then run the command again",
             flush=True,
         )
         return
