@@ -6,8 +6,8 @@ from benchmarks import common
 from benchmarks.measuring.plan import PlannedCase
 
 # To reach p = 0.0022, a test of two variants needs at least six processes for each variant. The
-# quick grid has six processes only at six digits. At other digits it has one process, which shows
-# only sizes and orders of magnitude.
+# quick grid has six processes only at six digits. A single process shows only sizes and orders of
+# magnitude.
 QUICK_ROUNDS = {3: 1, 6: 6, 9: 1, 12: 1}
 FULL_ROUNDS = 8
 QUICK_REPEAT, FULL_REPEAT = 5, 10
@@ -37,8 +37,8 @@ class CasingVariants(common.CaseSuite):
 
     def case(self, grid: str, variant: str, digits: int) -> PlannedCase:
         """Return the planned case for a variant and a number of digits."""
-        # At all digits the variant "simplified" has the same program as the variant "argument".
-        # Therefore the quick grid has the variant "simplified" only for three and six digits.
+        # The variant "simplified" has the same program as the variant "argument". Therefore the
+        # quick grid has the variant "simplified" only at three and six digits.
         is_known = variant == "simplified" and digits > 6
         quick_rounds = 0 if is_known else QUICK_ROUNDS[digits]
         return PlannedCase(

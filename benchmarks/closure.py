@@ -1,8 +1,8 @@
 """The cost of closing over a coronagraph's arrays instead of passing them as arguments.
 
 A frame is an exposure of a simulated coronagraph. The study ``studies.closure`` measures the cases
-of this module and further cases. asv measures frames only on the full grid, at the two smallest
-sizes.
+of this module and further cases. The suite measures frames only on the full grid, at the two
+smallest sizes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from benchmarks.measuring.plan import PlannedCase
 VARIANTS = ("closure", "argument", "cached", "simplified", "hoisted", "static_callable")
 SIZES = (64, 128, 192, 256)
 ROUNDS = 6
-"""Processes for each variant. To reach p = 0.0022, a test of two variants needs at least six."""
+"""Processes for each variant; with six, a test of two variants can reach p = 0.0022."""
 # The published program, the simulator coronagraphoto (docs/closure.md), computes in single
 # precision. OpenBLAS gets one thread, because several threads would wait for each other on a busy
 # machine.
@@ -24,7 +24,7 @@ TIMEOUT_SECONDS = 900.0
 
 
 def preparation(size: int) -> PlannedCase:
-    """Return the planned case that makes the simulated system for all cases of the same size.
+    """Return the planned case that makes the system for all other cases of the same size.
 
     `size` is the number of pixels along a side of the images.
     """
@@ -48,7 +48,7 @@ def frame_case(variant: str, size: int, *, rounds: int) -> PlannedCase:
 def change_case(variant: str, size: int) -> PlannedCase:
     """Return the planned case that computes a frame before and after an array changes.
 
-    The changed array is the cube of the coronagraph's images; the change doubles its brightness.
+    The array is the cube of the coronagraph's images. The change doubles all its values.
     """
     return _case("coronagraph_change", "changed", variant, size, rounds=1, repeat=3)
 

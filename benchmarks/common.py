@@ -8,7 +8,7 @@ case of a grid point, and
 
 Each suite needs this method in its own body. asv identifies a cache by the file and line of
 ``setup_cache``, so all suites would share one cache if the base class defined the method. asv
-starts a process for every number that it reads, so this module and the suites do not import JAX.
+starts a process for every number that it reads, so importing a suite must not import JAX.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from benchmarks.measuring.plan import (
 if TYPE_CHECKING:
     from benchmarks.summary import Summary
 
-# asv stops a `setup_cache` that prints nothing for this time. Every round has a shorter limit,
-# and prints a line when it ends.
+# asv stops a `setup_cache` that prints nothing for this time. Every worker process has a shorter
+# limit, and every round prints a line when it ends.
 SUITE_TIMEOUT_SECONDS = 1800
 
 W7X = {"workload": "w7x", "half_period": True}
 
-# Some modules of JAX read the option for simplified constants when they are imported. Therefore the
-# option is set in the environment.
+# Some modules of JAX read the option for simplified constants when JAX is imported. Therefore the
+# environment sets this option.
 SIMPLIFIED_ENVIRONMENT = {"JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS": "1"}
 
-# Workers of cases with `one_cpu` use one thread, even if the system cannot bind them to a CPU.
+# A worker with this environment uses one thread, even if the system cannot bind it to a CPU.
 ONE_THREAD_ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "NPROC": "1",
@@ -50,14 +50,14 @@ ONE_THREAD_ENVIRONMENT = {
 COMPILE_TIMES = ("compile_seconds", "trace_lower_compile_seconds")
 TIMES = (*COMPILE_TIMES, "steady_median_seconds", "steady_std_seconds")
 
-# A time has one sample for each process; an error is the largest of all processes.
+# A time has one sample for each process. Any other number is the largest of all processes.
 MEANINGS = {
     "compile_seconds": "Time of XLA's compile phase.",
     "trace_lower_compile_seconds": "Sum of the times to trace, lower and compile.",
     "steady_median_seconds": "Median of the steady-state calls.",
     "steady_std_seconds": "Standard deviation of the steady-state calls.",
     "prepare_seconds": "Time to make the tables and prepare the surface, in the steady state.",
-    "prepare_compile_seconds": "Time of the first preparation minus the steady-state time.",
+    "prepare_compile_seconds": "Time of the first preparation minus the median time of later ones.",
     "setup_seconds": "Time from a new surface to its first result, in the steady state.",
     "reference_setup_seconds": "Time of the C++ package for set-up and first evaluation.",
     "evaluation_seconds": "Time of one evaluation, interleaved with calls of the C++ package.",
@@ -66,11 +66,11 @@ MEANINGS = {
         "Time to prepare the surface and compute the scalar, interleaved with gradients."
     ),
     "gradient_seconds": "Time to compute the gradient, interleaved with calls of the scalar.",
-    "calls_seconds": "Time of all calls of a habit, compiles included.",
-    "executions_count": "Number of runs of the Python code.",
-    "compiles_count": "Number of compiled programs.",
+    "calls_seconds": "Time of all calls of a habit, with their compiles.",
+    "executions_count": "Number of runs of the habit's Python code.",
+    "compiles_count": "Number of programs that the habit compiles.",
     "equations_count": "Number of copies of the loop's body in the traced program.",
-    "captured_bytes": "Bytes of the arrays that the function closes over, nested jits included.",
+    "captured_bytes": "Bytes of the arrays that the function and its nested jits close over.",
     "embedded_bytes": "Bytes of the constants in the program that the compiler receives.",
     "temp_bytes": "Bytes of the program's temporaries on one device.",
     "process_peak_bytes": "Peak memory of the process that traces and calls the gradient.",
@@ -79,10 +79,11 @@ MEANINGS = {
     ),
     "reference_error_relative": "Error of the C++ package, defined like error_relative.",
     "modes_error_relative": (
-        "Relative difference of the derivatives by reverse and forward mode, along one direction."
+        "Relative difference between the derivatives by reverse and forward mode in one direction."
     ),
     "rate_difference_relative": (
-        "Largest difference from the rates of the preparation, divided by the largest of its rates."
+        "Largest difference between a rate and the expected rate, divided by the largest expected "
+        "rate."
     ),
 }
 UNITS = {"seconds": "seconds", "bytes": "bytes", "count": "1", "relative": "1"}
@@ -105,19 +106,19 @@ def casing_preparation(digits: int) -> PlannedCase:
 class CaseSuite(ABC):
     """An asv suite: cases over a grid of parameters.
 
-    The class is abstract, so asv skips it when it collects benchmarks.
+    The class is abstract, so asv does not collect the class itself as a benchmark.
     """
 
     suite: str
     """First part of the name of each case."""
     params: tuple[tuple, ...]
-    """The whole grid, the same on every machine; it includes cases with 0 rounds."""
+    """Values of each parameter, the same on every machine; some of the cases may have 0 rounds."""
     param_names: tuple[str, ...]
     quantities: tuple[str, ...]
     """Names of the measured quantities; each gets a ``track_`` method."""
     timeout = 60
     quick_budget_seconds: float = 240.0
-    """Limit on the small and quick grids; after this time, only first rounds of cases start."""
+    """Limit on the small and quick grids. After this time, only first rounds of cases start."""
 
     def __init_subclass__(cls) -> None:
         """Set the time limit of ``setup_cache``, and add a ``track_`` method for each quantity."""
@@ -127,17 +128,14 @@ class CaseSuite(ABC):
 
     @abstractmethod
     def setup_cache(self) -> dict[str, Summary]:
-        """Return ``self.measured()``.
-
-        Each suite defines this method itself, because asv identifies a cache by file and line.
-        """
+        """Return ``self.measured()``; each suite must define this method in its own body."""
 
     @abstractmethod
     def case(self, *args: Any, **kwargs: Any) -> PlannedCase:
         """Return the planned case of a grid point; the first argument is "quick" or "full"."""
 
     def plan(self, grid: str) -> list[PlannedCase]:
-        """Return all cases of a grid that are measured at least once.
+        """Return the cases of a grid that have at least one round.
 
         The small grid has only the cases of the quick grid that `SMALL_ROUNDS` lists.
         """
@@ -153,7 +151,7 @@ class CaseSuite(ABC):
         return None if grid == "full" else self.quick_budget_seconds
 
     def measured(self) -> dict[str, Summary]:
-        """Measure the cases, and return the summary of each case by its name."""
+        """Measure the cases, and return the summaries by the names of the cases."""
         from benchmarks.measuring.runner import measure_plan
         from benchmarks.measuring.store import RecordStore, environment_name, store_root
         from benchmarks.summary import summarise
@@ -169,7 +167,7 @@ class CaseSuite(ABC):
         return {name: summarise(found) for name, found in records.items()}
 
     def setup(self, cache: dict[str, Summary], *point: Any) -> None:
-        """Skip a case that was not measured: asv expects a NotImplementedError."""
+        """Raise NotImplementedError for a case that was not measured, so that asv skips it."""
         summary = cache.get(self.case("full", *point).name)
         if summary is None:
             raise NotImplementedError(
@@ -198,7 +196,7 @@ def _track(suite: type[CaseSuite], quantity: str) -> Callable[..., Any]:
         return self.value(cache, quantity, point)
 
     def setup(cache: dict[str, Summary], *point: Any) -> None:
-        """Skip a time that only one process measured."""
+        """Raise NotImplementedError for a time that only one process measured."""
         summary = cache.get(suite().case("full", *point).name)
         if summary is not None and len(summary["times"].get(quantity, ())) == 1:
             raise NotImplementedError(

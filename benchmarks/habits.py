@@ -41,8 +41,8 @@ def _case(suite: str, point: str, function: str, grid: str, params: dict[str, An
 class Habits(common.CaseSuite):
     """Number of runs of the Python code, number of compiles, and time of each habit.
 
-    The first three lessons of the workshop state these numbers of runs and compiles. asv tracks the
-    numbers over versions of JAX.
+    The first three lessons of the workshop state such numbers, and asv tracks them over versions of
+    JAX.
     """
 
     suite = "habits"
@@ -61,7 +61,7 @@ class Habits(common.CaseSuite):
 class Loops(common.CaseSuite):
     """Program size, compile time and run time of a loop that computes sines.
 
-    Parameters are the kind of the loop and the number of its iterations.
+    The parameters are the kind of the loop and the number of rounds of the loop.
     """
 
     suite = "loops"

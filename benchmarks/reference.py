@@ -12,7 +12,7 @@ FULL_ROUNDS = 6
 
 
 class AgainstReference(common.CaseSuite):
-    """Set-up and evaluation time of the external field in vcjax and in ``virtual_casing``.
+    """Set-up time, evaluation time and error of the external field in both packages.
 
     The surface is half a period of the W7-X boundary. The compile time of vcjax is measured too.
     """
@@ -56,13 +56,13 @@ class AgainstReference(common.CaseSuite):
     def value(self, cache, quantity, point):
         """Return the value of a quantity.
 
-        Names of errors end in ``error_relative`` in the suite, and in `self.error` in records.
+        The names of errors end in ``error_relative`` in the suite, but in `self.error` in records.
         """
         return super().value(cache, quantity.replace("error_relative", self.error), point)
 
 
 class GradientAgainstReference(AgainstReference):
-    """Set-up and evaluation time of both packages for the gradient of the external field."""
+    """Set-up time, evaluation time and error of the gradient of the field in both packages."""
 
     suite = "gradient_against_reference"
     target = "benchmarks.cases.reference:external_gradient"

@@ -7,7 +7,7 @@ from benchmarks.measuring.plan import PlannedCase
 
 W7X_FIELD = "benchmarks.cases.field:external_field"
 # The quick grid has automatic, small, medium and large tiles, which show the trend. The full grid
-# has all tile sizes.
+# has all combinations of sizes.
 QUICK_TILES = (("auto", "auto"), (256, 20), (1024, 80), (4096, 320))
 
 
@@ -45,8 +45,8 @@ class DeviceSweep(common.CaseSuite):
 
     The surface is half a period of the W7-X boundary. The number of devices must not change the
     error. The devices are virtual: they share the machine's cores. More devices than cores
-    therefore cannot save time. The suite shows the cost of dividing the targets over devices, and
-    the time that this division saves if one device leaves cores idle.
+    therefore cannot save time. The suite shows the cost of dividing the targets over devices. It
+    also shows the time that this division saves if a single device leaves cores idle.
     """
 
     suite = "device_sweep"
@@ -73,8 +73,8 @@ class MemorySweep(common.CaseSuite):
     """Temporary memory of the external field and its gradient on ``case_vc_large``, by tile size.
 
     A tile is a block of sources and targets of the far-field sum. Arrays are float64. With
-    automatic tile sizes the aims are at most 10 MiB for the field and at most 20 MiB for the
-    gradient. The tile size must not change the error.
+    automatic tile sizes, the field should need at most 10 MiB and the gradient at most 20 MiB. The
+    tile size must not change the error.
     """
 
     suite = "memory_sweep"
@@ -103,9 +103,9 @@ class OffSurface(common.CaseSuite):
     """Cost and error of the external and internal field near the W7-X boundary, by distance.
 
     The boundary is half a period with a minor radius of 0.5 metres. Points lie on both sides of the
-    boundary, at the same distance, given in metres. A call evaluates both fields at 128 points.
-    There are two aims at nine digits: the error is at most 1e-8; points at any distance take at
-    most three times as long as the farthest points.
+    boundary, all at the same distance, which is given in metres. A call evaluates both fields at
+    128 points. There are two aims at nine digits: the error is at most 1e-8; points at any distance
+    take at most three times as long as the farthest points.
     """
 
     suite = "off_surface"

@@ -1,9 +1,9 @@
 """Summarise the records of a case as the numbers that asv keeps.
 
 A time has one sample for each *process*. All calls in a process have the same memory layout and
-nearly the same machine noise. Their times therefore agree far better with each other than with the
-times of another process. The bytes of captured arrays, constants and temporaries must be equal in
-all processes.
+nearly the same machine noise. The times in a process therefore agree far better with each other
+than with the times in another process. The bytes of captured arrays, constants and temporaries must
+be equal in all processes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ class Summary(TypedDict):
     in ``_seconds``.
     """
     numbers: dict[str, float]
-    """Other numbers by name, such as bytes, counts and errors; the largest of all processes."""
+    """Other numbers by name, such as bytes, counts and errors.
+
+    Each number is the largest of all processes, or NaN if it is NaN in any process.
+    """
 
 
 def summarise(records: Sequence[Record]) -> Summary:

@@ -29,7 +29,7 @@ from jaxmeter import Case
 # Largest accepted difference between the rates of a variant and the rates of `preparation`,
 # relative to the maximum rate. Rounding errors of single precision are smaller.
 LARGEST_DIFFERENCE = 1e-5
-PUBLISHED = ("closure", "argument")  # the variants of the measurement in docs/closure.md
+PUBLISHED = ("closure", "argument")  # variants of the published measurement, docs/closure.md
 SCRIPT_CALLS = 20
 
 
@@ -45,7 +45,7 @@ class Given(NamedTuple):
 def preparation(*, size: int) -> Case:
     """Return the case that computes the frame and rate maps of a new system.
 
-    Its check stores the system, the frame and the maps for later workers of the run.
+    The case's check stores the system, the frame and the maps for later workers of the run.
     """
     system, observation, key = coronagraph.system(size), coronagraph.observation(), _key()
 
@@ -66,7 +66,7 @@ def preparation(*, size: int) -> Case:
 def frame(*, size: int, variant: str) -> Case:
     """Return the case that computes a frame with one of `VARIANTS`.
 
-    Its check compares the frame with the frame that `preparation` computes.
+    The case's check compares the frame with the frame that `preparation` computes.
     """
     variants.check_variant("frame", variant, VARIANTS)
     given, expected = _given(size)
@@ -91,8 +91,8 @@ def frame_to_audit(size: int) -> Case:
 def changed(*, size: int, variant: str) -> Case:
     """Return the case of `frame`, with a check that also measures a frame after a change.
 
-    The check changes an array, the cube of the coronagraph's images, and measures the next frame.
-    For the variants in `PUBLISHED`, it also times the calls of a simple script: a first call, which
+    The check doubles the cube of the coronagraph's images, and measures the next frame. For the
+    variants in `PUBLISHED`, the check also times the calls of a simple script: a first call, which
     compiles, and `SCRIPT_CALLS` further calls.
     """
     variants.check_variant("changed", variant, VARIANTS)
@@ -110,12 +110,12 @@ def changed(*, size: int, variant: str) -> Case:
 def _after_change(
     variant: str, given: Given, case: Case, jitted: Callable[..., Frame]
 ) -> dict[str, float]:
-    """Make the cube twice as bright, and return the compiles and seconds of the next frame.
+    """Double the cube, and return the compiles and seconds of the next frame.
 
     The same program is called again, with the new cube if the cube is an argument. If the frame
-    does not change, the program has captured the cube, or values computed from the cube. Then
-    ``change_follows_count`` is 0, and the variant is made again: the results come from the first
-    call of the new program.
+    changes, ``change_follows_count`` is 1. Otherwise the program has captured the cube, or values
+    computed from the cube. Then ``change_follows_count`` is 0, and the variant is made again: the
+    compiles and seconds are those of the first call of the new program.
     """
     cube = given.system.coronagraph.cube
     brighter = jax.block_until_ready(2.0 * cube)
@@ -129,9 +129,7 @@ def _after_change(
         again = VARIANTS[variant](given._replace(system=system, maps=maps))
         result, compiles, seconds = _watched(jax.jit(again.fn), again.args)
         if np.array_equal(before, result.rate):
-            raise WrongAnswer(
-                f"{variant}: the frame did not change when the cube became twice as bright"
-            )
+            raise WrongAnswer(f"{variant}: the frame did not change when the cube was doubled")
     return {
         "change_compiles_count": compiles,
         "change_seconds": seconds,
@@ -142,7 +140,7 @@ def _after_change(
 def _as_a_script(case: Case) -> dict[str, float]:
     """Return the seconds of each call that a simple script makes.
 
-    Call 0 compiles. The first calls after it are warm-up calls, which are slower than later calls.
+    Call 0 compiles. The next calls are warm-up calls, which may be slower than later calls.
     """
     # A new function has no compiled program yet, so its first call compiles.
     jitted = jax.jit(lambda *arguments: case.fn(*arguments))
@@ -168,7 +166,7 @@ def _given(size: int) -> tuple[Given, Frame]:
     observation, key = coronagraph.observation(), _key()
     path = _stored(size)
     if path is not None and path.exists():
-        # Load the leaves, not a pickled system: equinox keeps unpickled modules alive for ever.
+        # Load arrays, not a pickled system: equinox keeps unpickled modules alive for ever.
         with np.load(path) as file:
             *parts, counts, rate, star, planets, disk, zodi = map(jnp.asarray, file.values())
         system = jax.tree.unflatten(coronagraph.structure(), parts)
@@ -181,7 +179,7 @@ def _given(size: int) -> tuple[Given, Frame]:
 
 
 def _compared(answer: Frame, expected: Frame) -> dict[str, float]:
-    """Return the differences between a frame and the expected frame."""
+    """Return how much a frame differs from the expected frame, in rates and in counts."""
     ours, theirs = np.asarray(answer.rate, float), np.asarray(expected.rate, float)
     difference = float(np.abs(ours - theirs).max() / theirs.max())
     if not difference <= LARGEST_DIFFERENCE:
@@ -213,7 +211,7 @@ def _argument(given: Given) -> Case:
 
 
 def _cached(given: Given) -> Case:
-    """Capture the rate maps of star and disk instead of computing them from the system."""
+    """Return a case that captures the rate maps of star and disk; other arrays are arguments."""
     known = {"star": given.maps.star, "disk": given.maps.disk}
 
     def frame_of_rest(system: System, observation: Observation, key: jax.Array) -> Frame:
@@ -223,7 +221,7 @@ def _cached(given: Given) -> Case:
 
 
 def _static_callable(given: Given) -> Case:
-    """Replace two tables by static callables that capture them; other arrays are arguments.
+    """Return a case with static callables that capture two tables; other arrays are arguments.
 
     The tables are the off-axis images and the solutions of Kepler's equation.
     """

@@ -18,8 +18,8 @@ from jaxmeter import Case
 # With the grid of case_vc_large, the error is 0.01 for the field and 0.05 for the gradient.
 LARGEST_ERROR = 0.1
 
-# Two small arrays of a casing, the matrices that interpolate a field to the nodes. The variant
-# "cached" closes over these arrays only.
+# Two small arrays of a casing: the matrices that interpolate a field to the nodes. The variant
+# "cached" closes over these two arrays only.
 SMALL_ARRAYS = ("field_phi", "field_theta")
 
 
@@ -36,11 +36,11 @@ def external_field(
     """Return the case that evaluates the external field of a prepared casing.
 
     `workload` names a problem in ``benchmarks.workloads.casing``. `variant` is one of `VARIANTS`,
-    the ways to give the casing to the jitted function. "simplified" closes over the casing, in a
-    process that was started with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1. `chunk_size` and
-    `target_chunk_size` are the numbers of sources and targets in a tile of the far-field sum. The
-    targets are divided over `device_count` devices, which must be all devices of the process. If
-    `device_count` is None, the targets are not divided.
+    the ways to give the casing to the jitted function. The variant "simplified" closes over the
+    casing, in a process that was started with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1. `chunk_size`
+    and `target_chunk_size` are the numbers of sources and targets in a tile of the far-field sum,
+    or "auto". The targets are divided over `device_count` devices, which must be all devices of the
+    process. If `device_count` is None, the targets are not divided.
     """
     variants.check_variant("external_field", variant, VARIANTS)
     if device_count is None:
@@ -61,9 +61,10 @@ def external_field(
 
 
 def case_vc_large(*, quantity: str, chunk_size: int | str, target_chunk_size: int | str) -> Case:
-    """Return the case that evaluates a quantity of case_vc_large at the chosen tile sizes.
+    """Return the case that evaluates a quantity on the surface of case_vc_large.
 
-    `quantity` is the external field ("field") or its gradient ("gradient").
+    `quantity` is "field" for the external field, or "gradient" for its gradient. `chunk_size` and
+    `target_chunk_size` are as in `external_field`.
     """
     computed = {"field": FIELD, "gradient": GRADIENT}[quantity]
     prepared = prepare(problem_named("case_vc_large"), computed)
@@ -97,7 +98,7 @@ def _divided(workload: str, digits: int, half_period: bool, device_count: int) -
 
 
 def _cached(case: Case) -> Case:
-    """Capture the arrays `SMALL_ARRAYS`; the other arrays, with nearly all bytes, are arguments."""
+    """Return a case that captures `SMALL_ARRAYS`; nearly all bytes are in the other arrays."""
     import equinox as eqx  # the other variants need no equinox
 
     casing, B = case.args

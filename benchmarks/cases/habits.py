@@ -1,7 +1,7 @@
 """Cases for habits and for loops; a habit is a common way of using `jax.jit`.
 
-The case of a habit counts the compiles and the runs of the habit's Python code. The case times all
-calls together.
+The case of a habit counts the compiles and the runs of the habit's Python code, and times all calls
+together.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Expected(NamedTuple):
 
 
 class Habit:
-    """The input `x` of a habit, shape (n,), and the number of runs of the Python code."""
+    """The input `x` of a habit, shape (n,), and a counter of runs of the habit's Python code."""
 
     def __init__(self, x: jax.Array) -> None:
         self.x, self.executions = x, 0
@@ -49,7 +49,7 @@ class Habit:
 def selu(x: jax.Array) -> jax.Array:
     """Return the SELU activation of each number in `x`.
 
-    Without jit, JAX compiles five operations to compute the activation.
+    Without jit, JAX compiles a program for each of the five kinds of operation in this function.
     """
     return 1.05 * jnp.where(x > 0, x, 1.67 * jnp.exp(x) - 1.67)
 
@@ -215,11 +215,11 @@ HABITS: dict[str, tuple[Callable[[Habit], None], Expected]] = {
 
 
 def observed(name: str, x: jax.Array) -> dict[str, float]:
-    """Run a habit; return its counts, and the seconds of all its calls with their compiles."""
+    """Run a habit; return the counts, and the seconds of all calls together with the compiles."""
     call, expected = HABITS[name]
     habit = Habit(x)
-    # For each eager operation JAX compiles one of its own functions. An earlier call may have
-    # compiled these functions already in this process, so the caches are cleared.
+    # JAX compiles one of its own functions for each eager operation. An earlier call may have
+    # compiled these functions in this process already, so the caches are cleared.
     is_eager = name == "eager_selu"
     if is_eager:
         jax.clear_caches()
@@ -268,7 +268,7 @@ def loop(*, kind: str, rounds: int) -> Case:
     sines = jaxpr.count("= sin ")
     if sines != (rounds if kind == "python" else 1):
         raise WrongAnswer(
-            f"{kind} loop of {rounds} rounds: its program has {sines} sines; a Python loop "
+            f"{kind} loop of {rounds} rounds: the program has {sines} sines; a Python loop "
             "should have a sine for each round, and the other loops a single sine"
         )
     function = functools.partial(_repeated, kind, rounds)  # a new function, not traced yet

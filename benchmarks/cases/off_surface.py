@@ -18,7 +18,8 @@ from vcjax.problems import Problem, magnetic_field
 def fields_at_distance(*, workload: str, digits: int, distance: float, point_count: int) -> Case:
     """Return the case that evaluates the external and internal field near the surface.
 
-    The points lie on both sides of the surface, all at the same `distance` from it, in metres.
+    The `point_count` points lie on both sides of the surface, all at the same `distance` from the
+    surface, in metres.
     """
     problem = problem_named(workload, digits=digits)
     rule = preparing.choose_off_surface(problem)
@@ -41,10 +42,10 @@ def fields_at_distance(*, workload: str, digits: int, distance: float, point_cou
 def points_at_distance(
     problem: Problem, distance: float, count: int, *, inside: bool = False
 ) -> np.ndarray:
-    """Return points at a distance from the surface: on both of its sides, or only inside.
+    """Return points at a distance from the surface: on both sides, or only inside the surface.
 
-    The points lie on the surface normals at the points of a surface grid with 8 values of phi.
-    The result has the shape (count, 3).
+    The points lie on the normals at the points of a surface grid with 8 values of phi. `distance`
+    is in the unit of the surface points. The result has the shape (count, 3).
     """
     options = {**preparing.symmetry(problem), "nphi": 8, "ntheta": -(-count // 8)}
     x = vcjax.surface_points(problem.X, **options)
@@ -63,9 +64,9 @@ def error_at(
 ) -> float:
     """Return the largest error of both fields, divided by the largest component of the total field.
 
-    The external field is compared at points inside the surface. The internal field is compared at
-    points outside. ``exact(sources, points)`` returns the known field of given sources. If `found`
-    has gradients of the fields, `exact` must return the gradient of the known field.
+    The external field is compared at points inside the surface, and the internal field at points
+    outside. ``exact(sources, points)`` returns the known field of given sources. If `found` has
+    gradients of the fields, `exact` must return the gradient of the known field.
     """
     external, internal = (exact(sources, points) for sources in (problem.outside, problem.inside))
     inside = np.asarray(found.inside).reshape(-1, *[1] * (external.ndim - 1))

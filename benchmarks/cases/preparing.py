@@ -23,7 +23,7 @@ from vcjax.problems import Problem
 
 CHOICES = 3
 STEADY_PREPARATIONS = 2
-# A comparison stops after this time: the ratio of the two times is then precise enough.
+# A comparison of two calls stops after this time: the ratio of their times is then precise enough.
 ENOUGH_SECONDS = 5.0
 
 T = TypeVar("T")
@@ -33,8 +33,8 @@ T = TypeVar("T")
 class Prepared:
     """A problem, its casing and its total field `B`, with the cost of the casing.
 
-    The casing and `B`, shape (src_nphi, src_ntheta, 3), are on the device. `extras` has bytes by
-    name and, if this process prepared the casing, seconds by name.
+    `B` has the shape (src_nphi, src_ntheta, 3). The casing and `B` are on the device. `extras` has
+    the bytes of the casing and, if this process prepared the casing, seconds by name.
     """
 
     problem: Problem
@@ -44,7 +44,7 @@ class Prepared:
 
 
 def preparation(*, workload: str, digits: int, half_period: bool) -> Case:
-    """Return the case that prepares a casing; its check stores the casing for a run's workers."""
+    """Return the case that prepares a casing; the check stores the casing for later workers."""
     problem = problem_named(workload, digits=digits, half_period=half_period)
     rule, extras = chosen(problem)
 
@@ -75,9 +75,9 @@ def prepared_casing(workload: str, digits: int, half_period: bool) -> Prepared:
 def prepare(problem: Problem, quantity: Quantity = FIELD) -> Prepared:
     """Choose a rule and prepare the surface several times; return the result with the times.
 
-    The first preparation includes the compile time. vcjax keeps the tables of a rule, but a surface
-    with another rule needs new tables. Therefore ``prepare_seconds`` includes the time to make
-    tables.
+    The first preparation compiles. ``prepare_seconds`` is the median of the later preparations plus
+    the time to make the tables of the rule. vcjax keeps these tables, but a surface with another
+    rule needs new tables.
     """
     rule, extras = chosen(problem, quantity)
     X = jnp.asarray(problem.X)
@@ -94,11 +94,11 @@ def prepare(problem: Problem, quantity: Quantity = FIELD) -> Prepared:
 
 
 def chosen(problem: Problem, quantity: Quantity = FIELD) -> tuple[vcjax.Rule, dict[str, float]]:
-    """Return the rule of a problem, with the seconds to choose it and to make its tables."""
+    """Return the rule of a problem, with the seconds to choose the rule and to make its tables."""
     choices = [timed(lambda: choose(problem, quantity)) for _ in range(CHOICES)]
     rule = choices[-1][1]
-    # Warm-up: making the first tables of a process loads parts of numpy. The warm-up has a slightly
-    # different rule, because vcjax keeps the tables of a rule and would not make them again.
+    # Warm-up: making the first tables of a process loads parts of numpy. The warm-up uses another
+    # rule, because vcjax keeps the tables of a rule and would not make them a second time.
     quantity.tables(dataclasses.replace(rule, cutoff=float(np.nextafter(rule.cutoff, np.inf))))
     tables_seconds, _ = timed(lambda: quantity.tables(rule))
     choose_seconds = float(np.median([seconds for seconds, _ in choices]))
@@ -138,14 +138,14 @@ def timed(call: Callable[[], T]) -> tuple[float, T]:
 
 @dataclasses.dataclass(frozen=True)
 class Timing:
-    """Median time of a call, and the mean number of processors that the call kept busy."""
+    """Median time of a call, and the processor time of all calls divided by their elapsed time."""
 
     wall_seconds: float
     cpu_per_wall: float
 
 
 def timed_interleaved(first: Callable, second: Callable, count: int) -> tuple[Timing, Timing]:
-    """Time two calls alternately, up to `count` times; no pair begins after `ENOUGH_SECONDS`."""
+    """Time two calls alternately, up to `count` times each; stop after `ENOUGH_SECONDS`."""
     times: tuple[list, list] = ([], [])
     started = time.perf_counter()
     for _ in range(count):

@@ -1,7 +1,7 @@
 """The two quantities that are measured on a surface: the field, and its gradient.
 
-Each quantity has limits for its error, and names the functions that compute it in vcjax and in the
-C++ package ``virtual_casing``.
+Each quantity has limits for its error, and the functions of vcjax and of the C++ package
+``virtual_casing`` that compute the quantity.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class WrongAnswer(ArithmeticError):
 
 @dataclass(frozen=True, kw_only=True)
 class Quantity:
-    """A quantity that is computed by virtual casing, with its functions and limits."""
+    """A quantity that virtual casing computes, with its functions and limits."""
 
     name: str
     """Prefix in the name of the quantity's error, ``<name>error_relative``; empty for the field."""
@@ -33,14 +33,15 @@ class Quantity:
     reference_method: str
     """The method of the C++ package's class that evaluates this quantity."""
     error: Callable[[Problem, Any], float]
-    """Function of a problem and a result that returns the largest error.
+    """Function that returns the largest error, given a problem and a result.
 
     The error is relative to the largest component of the total field or total gradient.
     """
     w7x_limits: Mapping[int, float] = field(default_factory=dict)
-    """Limits for the error on the W7-X boundary, by number of digits: errors of the C++ package.
+    """Limits for the error on the W7-X boundary, by number of digits.
 
-    On other boundaries, and at other numbers of digits, the limit is ``10**(1 - digits)``.
+    These limits are the errors of the C++ package. On other boundaries, and at other numbers of
+    digits, the limit is ``10**(1 - digits)``.
     """
 
     @property

@@ -20,14 +20,14 @@ SETUPS = 2
 
 
 def external_field(*, workload: str, digits: int, half_period: bool) -> Case:
-    """Return the case that evaluates the external field; its check runs the C++ package too."""
+    """Return the case that evaluates the external field; the check runs the C++ package too."""
     return _against_reference(FIELD, workload, digits, half_period)
 
 
 def external_gradient(*, workload: str, digits: int, half_period: bool) -> Case:
     """Return the case that evaluates the gradient of the external field.
 
-    Its check runs the C++ package too.
+    The case's check runs the C++ package too.
     """
     return _against_reference(GRADIENT, workload, digits, half_period)
 
@@ -53,16 +53,16 @@ def compare(
 ) -> dict[str, float]:
     """Return times of vcjax and of the C++ package, and the error of the C++ package.
 
-    vcjax is compiled first. Then calls of both packages are interleaved. Times are medians in
-    seconds:
+    The programs of vcjax are compiled first. Then calls of both packages are interleaved. Times are
+    medians in seconds:
 
     - ``setup_seconds`` and ``reference_setup_seconds``: the time from a new surface to its first
-      result. vcjax chooses a rule, makes its tables (timed once, before), prepares the surface and
-      evaluates. The C++ package makes and sets up an object, computes its quadrature and evaluates;
+      result. vcjax chooses a rule, makes the tables (timed once, in advance), prepares the surface
+      and evaluates. The C++ package makes and sets up an object, and evaluates for the first time;
     - ``evaluation_seconds`` and ``reference_evaluation_seconds``: the time of one more evaluation.
 
     ``cpu_per_wall`` and ``reference_cpu_per_wall`` are the processor time of the evaluations,
-    divided by their elapsed time. A ratio is about 1 if one thread did all the work.
+    divided by the elapsed time. Such a ratio is about 1 if one thread did all the work.
     """
     problem = prepared.problem
     reference = Reference(problem, quantity)

@@ -34,7 +34,7 @@ def shape_gradient(*, workload: str, digits: int) -> Case:
     gradient = jax.jit(jax.grad(value))
 
     def check(found) -> dict[str, float]:
-        # Read the peak memory before anything else is compiled, to get the peak of the gradient.
+        # Read the peak memory now, because only the gradient has been compiled so far.
         peak = peak_rss_bytes()
         difference = modes_difference(problem, value, arguments, found)
         if not difference <= LARGEST_DIFFERENCE:
@@ -64,10 +64,10 @@ def scalar_of_field(
     prepare: Callable[..., Any] = vcjax.prepare,
     evaluate: Callable[..., Any] = vcjax.external_field,
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """Return a function and its arguments. The function computes a scalar from the surface points.
+    """Return a function that computes a scalar from the surface points, and its arguments.
 
-    The scalar is a weighted sum of squares of the field. The first argument of the function is the
-    array of surface points. `prepare` and `evaluate` compute the field.
+    The scalar is a weighted sum of squares of the field that `prepare` and `evaluate` compute. The
+    first argument of the function is the array of surface points.
     """
     weight = np.random.default_rng(0).normal(size=(*rule.trg_shape, 3))
 

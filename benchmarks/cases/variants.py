@@ -1,8 +1,8 @@
 """Variants of a program that get the same data in different ways.
 
-`closure` and `hoisted` take a case and return another case that computes the same result. The cases
-differ in which arrays are arguments. The compiler gets only the shape and type of an argument. It
-gets all bytes of a captured array, unless simplified constants are on.
+`closure` and `hoisted` take a case and return another case that computes the same result. The two
+cases differ in which arrays are arguments. The compiler gets only the shape and type of an
+argument, but all bytes of a captured array, unless simplified constants are on.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ def closure(case: Case) -> Case:
 
 
 def hoisted(case: Case) -> Case:
-    """Return the case of `closure`, with captured arrays (not scalars) as a new first argument."""
+    """Return the case of `closure`, with the captured arrays (not scalars) as first argument."""
     closed = closure(case)
     function, constants = jaxmeter.hoist(closed.fn, *closed.args)
     return Case(function, (constants, *closed.args))
 
 
 def check_variant(call: str, variant: str, known: Iterable[str]) -> None:
-    """Raise a ValueError, which names the function `call`, if a variant cannot be measured here.
+    """Raise a ValueError if a variant is unknown or cannot be measured in this process.
 
-    The variant "simplified" needs a process with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1. All other
-    variants need a process without simplified constants.
+    The error names the function `call`. The variant "simplified" needs a process with
+    JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1. All other variants need a process without this setting.
     """
     if variant not in known:
         raise ValueError(f"{call} got variant={variant!r}; give one of {', '.join(known)}")

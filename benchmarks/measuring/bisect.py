@@ -3,9 +3,9 @@
 The command measures an exact metric of one case, such as ``temp_bytes`` of
 ``operations/external_field``. It measures BASE and HEAD first. Then it repeatedly measures the
 commit in the middle of the remaining range. For n commits it needs about log2(n) measurements. An
-exact metric needs only one process for each commit, even on a busy machine. Measurements are kept
-in ``results/bisect``, so an interrupted command resumes when it is run again. A failed measurement
-is repeated, unless the answer was wrong or the function was retraced.
+exact metric needs only one measurement of each commit, even on a busy machine. Measurements are
+kept in ``results/bisect``, so an interrupted command resumes when it is run again. The next command
+repeats a failed measurement, unless the answer was wrong or the function was retraced.
 
 Exit codes: 0 if the commit is found, 2 if it cannot be found, 130 if the command is interrupted.
 """
@@ -40,7 +40,7 @@ STORE = ROOT / "results" / "bisect"
 ERROR_FACTOR = 1.25  # errors that differ by at most this factor count as equal
 
 Value = float | str | None
-"""Value of a metric: a number, a fingerprint, the kind of a failure; None if it has no value."""
+"""A metric's number or fingerprint, or the kind of a failure; None if the metric has no value."""
 FAILURES = ("WrongAnswer", "RetraceError")
 """Kinds of failures that are values of a metric."""
 
@@ -69,7 +69,7 @@ def search(metric: str, case: str, base: str, head: str) -> None:
     before, after = (commits[place] for place in found)
     print(f"{metric} of {case} changed at {_subject(after)}")
     if between := found[1] - found[0] - 1:
-        print(f"or at one of the {between} commits just before it; these cannot be measured")
+        print(f"or at one of the {between} commits just before, which cannot be measured")
     print(f"to compare the two commits: make review BASE={before[:10]} HEAD={after[:10]}")
 
 
@@ -99,12 +99,13 @@ def first_change(commits: Sequence[str], value_of: Callable[[str], Value]) -> tu
     if first is None or last is None:
         raise CheckoutError(
             f"the metric has no value at {'BASE' if first is None else 'HEAD'}: the case failed "
-            "there, or its record does not have this metric; name a metric and a case that can be "
+            "there, or the record does not have this metric; give a metric and a case that can be "
             "measured at both commits"
         )
     if is_same(first, last):
         raise CheckoutError(
-            f"BASE and HEAD have the same value, {first}; give two commits with different values"
+            f"the metric has the same value at BASE and HEAD, {first}; give two commits with "
+            "different values"
         )
     old, new = 0, len(commits) - 1
     unknown: set[int] = set()
@@ -121,10 +122,10 @@ def first_change(commits: Sequence[str], value_of: Callable[[str], Value]) -> tu
 
 
 def is_same(one: Value, other: Value) -> bool:
-    """Return whether two values are equal.
+    """Return whether two values count as equal.
 
-    Numbers between 0 and 1 are assumed to be errors of an answer. Two errors count as equal if
-    they differ by at most the factor `ERROR_FACTOR`.
+    If the smaller of two numbers is between 0 and 1, they are assumed to be errors of an answer.
+    Errors count as equal if they differ by at most the factor `ERROR_FACTOR`.
     """
     if isinstance(one, float) and isinstance(other, float):
         small, large = sorted((abs(one), abs(other)))
@@ -142,14 +143,17 @@ def check_exact(metric: str) -> None:
 
 
 def shown_value(commit: str, case: str, metric: str) -> Value:
-    """Return the value of a metric at a commit, and print it."""
+    """Return the value of a metric at a commit, and print this value."""
     found = value_in(measured(commit, case), metric)
     print(f"{_subject(commit)}: {'cannot be measured' if found is None else found}", flush=True)
     return found
 
 
 def measured(commit: str, case: str) -> jaxmeter.Record:
-    """Return the record of a case at a commit; measure the case if the store has no result."""
+    """Return the record of a case at a commit; measure the case if the store has no result.
+
+    A case that does not exist raises a `CheckoutError`.
+    """
     store = RecordStore(STORE / commit / environment_name())
     record = store.find(case, 0)
     if record is None or not has_result(record):
@@ -164,7 +168,7 @@ def measured(commit: str, case: str) -> jaxmeter.Record:
         record = store.find(case, 0)
     if record is None:
         raise CheckoutError(
-            f"there is no case {case}; give a case of the quick grid, such as "
+            f"got the case {case}, which does not exist; give a case of the quick grid, such as "
             "memory_sweep/field-cauto-tauto, or an operation, such as operations/external_field"
         )
     return record

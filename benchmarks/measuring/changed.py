@@ -1,8 +1,8 @@
 """Measure the times of operations with changed programs; the sides are interleaved.
 
 A side is a commit of a review: BASE or a HEAD. One process measures several operations one after
-the other. It imports vcjax and prepares inputs only once. It takes every program from the
-compilation cache, and calls each program for about a second. Round 0 has the exact quantities.
+the other. The process imports vcjax and prepares inputs only once. It takes the programs from the
+compilation cache, and calls each operation for about a second. Round 0 has the exact quantities.
 Rounds of times begin with round 1.
 """
 
@@ -34,8 +34,8 @@ def timed_sides(
 ) -> list[TimedSide]:
     """Return the sides, BASE first, with the operations to time on each side.
 
-    For each HEAD, `changed` has the operations that differ from BASE. Each HEAD is timed with its
-    own operations, and BASE with the operations of all HEADs.
+    `changed` has, for each HEAD, the operations that differ from BASE. Each HEAD is timed with the
+    operations of this HEAD, and BASE with the operations of all HEADs.
     """
     names = dict.fromkeys(name for one in changed for name in one)
     return [
@@ -82,14 +82,14 @@ def take_rounds(
 ) -> float:
     """Measure the missing rounds; stop before a round that is expected to end after `seconds`.
 
-    The first round is expected to take `expected_seconds`. Every other round is expected to take as
-    long as the previous round. Return the expected seconds of the next round.
+    The first missing round is expected to take `expected_seconds`. Every other round is expected to
+    take as long as the previous round. Return the expected seconds of the next round.
     """
     started, cost = clock(), expected_seconds
     for number in range(1, rounds + 1):
         begun = clock()
-        # If one side has no successful record, all sides are measured: a side measured alone would
-        # be compared with an earlier state of the machine.
+        # If one side has no successful record, all sides are measured. Otherwise the side would be
+        # compared with records from an earlier state of the machine.
         kept = [
             side.store.succeeded(f"{SUITE}/{name}", number)
             for side, names in sides

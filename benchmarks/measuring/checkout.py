@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class CheckoutError(Exception):
-    """The checkout cannot be measured as requested; the message says why."""
+    """The checkout cannot be measured as requested; the message gives the reason."""
 
 
 def exit_code(command: str, work: Callable[[], int | None]) -> int:
@@ -42,7 +42,7 @@ def git(*arguments: str) -> bytes:
     if done.returncode != 0:
         raise CheckoutError(
             f"'git {' '.join(arguments)}' failed: {done.stderr.decode().strip()}; "
-            "measuring needs a git clone that contains the commit"
+            "measure in a git clone that contains the commit"
         )
     return done.stdout
 
@@ -58,7 +58,7 @@ def has_changes(*paths: str) -> bool:
 
 
 def code_version() -> str:
-    """Return a short digest that identifies vcjax's code, the versions of JAX and the machine."""
+    """Return a short digest of vcjax's code, the versions of JAX and jaxlib, and the machine."""
     digest = hashlib.sha256()
     for path in sorted((ROOT / "vcjax").rglob("*.py")):
         digest.update(path.read_bytes())
@@ -77,10 +77,11 @@ def unpacked_package(commit: str, folder: Path) -> Path:
 
 @contextmanager
 def run_lock(path: Path = ROOT / "results" / "run.lock") -> Iterator[int]:
-    """Hold the lock of a measuring run within a ``with`` block, and yield its file descriptor.
+    """Hold the lock of a measuring run within a ``with`` block, and yield the lock's descriptor.
 
-    A child process can inherit the descriptor. The operating system releases the lock when every
-    process with this descriptor has closed it or ended.
+    A child process can inherit this file descriptor. The operating system releases the lock when
+    every process with the descriptor has closed it or ended. If another process holds the lock,
+    a `CheckoutError` is raised.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)

@@ -12,8 +12,8 @@ An interrupted command resumes when it is run again. It keeps all rounds in whic
 HEAD succeeded. Exit codes: 0 if both commits are measured, 2 if they cannot be measured, 130 if
 interrupted.
 
-For studies ``--inject`` adds a regression to HEAD. A regression is a Python file, given by its path
-or by its name in studies/detection/injected. On import, HEAD's package passes itself to the
+For studies, ``--inject`` adds a regression to HEAD. A regression is a Python file, given by its
+path or by its name in studies/detection/injected. On import, HEAD's package passes itself to the
 function ``inject`` of the file. Several names or paths make several HEADs, each with one
 regression. The name ``none`` makes a HEAD without a regression. All HEADs are compared with the
 same processes of BASE. If there are several HEADs, each HEAD has a folder ``<out>/<name>`` with
@@ -61,18 +61,18 @@ from benchmarks.operations.table import SUITE
 
 INJECTED = ROOT / "studies" / "detection" / "injected"
 
-# Small cases that are timed in many rounds. Exact metrics are measured for all operations. --cases
-# PATTERN selects other cases of the quick grid, or operations.
+# Small cases that are timed in many rounds by default. Exact metrics are measured for all
+# operations. --cases PATTERN selects other cases of the quick grid, or operations.
 TIMED = (
     "casing_variants/w7x-argument-d3",
     "memory_sweep/field-cauto-tauto",
     "casing_variants/w7x-argument-d6",
 )
 MOST_ROUNDS = 12
-# Timed cases have many calls, so that noise that lasts for a few milliseconds does not affect their
-# median. Some processes compile several times, because the time of a single compile varies by a
-# tenth. The other processes take their program from the compilation cache, and need a fraction of
-# the time.
+# Each process times many calls, so that noise of a few milliseconds does not affect the median. In
+# the first `builds` rounds, a process compiles several times, because the time of a single compile
+# varies by a tenth. In the other rounds, the program comes from the compilation cache, which takes
+# less time.
 TIMED_EFFORT = {"repeat": 30, "max_seconds": 1.0, "compiles": 3, "builds": 4}
 OPERATIONS = f"{SUITE}/"
 KEPT = ROOT / "results" / "operations"
@@ -89,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def measure_pair(options: argparse.Namespace) -> None:
-    """Measure both commits with the command-line options, and print the folder of the records."""
+    """Measure both commits as the options say, and print the folder of the records."""
     commits = [commit_named(name) for name in (options.base, options.head)]
     if has_changes("vcjax"):
         print("uncommitted changes of vcjax are not measured", file=sys.stderr)
@@ -155,8 +155,8 @@ def measure(measured: Sequence[MeasuredSide], options: argparse.Namespace) -> No
 def chosen_cases(patterns: Sequence[str] | None, rounds: int) -> list[PlannedCase]:
     """Return the cases of the quick grid that match the patterns, each with `rounds` rounds.
 
-    If `patterns` is None, the cases are `TIMED`. Only a pattern that begins with `OPERATIONS` may
-    match no case.
+    If `patterns` is None, the cases are `TIMED`. A pattern that matches no case is an error, unless
+    the pattern begins with `OPERATIONS`.
     """
     quick = planned_cases("quick")
     wanted: list[str] = []
@@ -176,7 +176,7 @@ def chosen_cases(patterns: Sequence[str] | None, rounds: int) -> list[PlannedCas
 
 
 def chosen_operations(patterns: Sequence[str] | None) -> list[str]:
-    """Return patterns of the operations to measure; None stands for all operations."""
+    """Return patterns of the operations to measure; if `patterns` is None, of all operations."""
     if patterns is None:
         return ["*"]
     return [p.removeprefix(OPERATIONS) for p in patterns if p.startswith(OPERATIONS)]
@@ -220,12 +220,13 @@ def measure_times(
     clock: Callable[[], float] = time.monotonic,
     load: Callable[[], float | None] = jaxmeter.load_1min,
 ) -> None:
-    """Measure the times of the cases, and of the operations whose programs changed.
+    """Measure the times of the cases, and of the operations that differ from BASE.
 
-    The first round of the cases shows how long their rounds take. Then the operations are measured,
-    unless the load is above `max_load` or `rounds` is 1. The operations get the seconds that the
-    cases do not need for a test, but at least half of the seconds that are left. The other rounds
-    of the cases follow. If any time remains, the operations get their missing rounds.
+    `changed` has the names of these operations for each HEAD. First, one round of each case shows
+    how long the rounds take. Then the operations are measured, unless the load is above `max_load`
+    or `rounds` is 1. The operations get the seconds that the cases do not need for a test, but at
+    least half of the seconds that are left. The other rounds of the cases follow. If any time
+    remains, the operations get their missing rounds.
     """
     until = clock() + seconds
     operations: Sequence[TimedSide] = ()
@@ -261,9 +262,9 @@ def sides(
 ) -> Iterator[list[MeasuredSide]]:
     """Unpack BASE's package once, and HEAD's package once for each regression; yield all sides.
 
-    ``change(regression, package)`` adds a regression to an unpacked package. The default is
-    `inject`. If `change` is given, or there are several regressions, each HEAD has its own folder
-    in `out`.
+    ``change(regression, package)`` adds a regression to an unpacked package; the default function
+    is `inject`. If `change` is given, or there are several regressions, each HEAD has its own
+    folder in `out`.
     """
     with jaxmeter.temporary_folder("vcjax-pair-") as folder:
 
@@ -290,7 +291,7 @@ def sides(
 
 
 def inject(regression: str, package: Path) -> None:
-    """Add a regression, a Python file or the name of a file in `INJECTED`, to a package."""
+    """Add a regression to a package; `regression` is a Python file, or a name in `INJECTED`."""
     source = Path(regression) if regression.endswith(".py") else INJECTED / f"{regression}.py"
     if not source.is_file() or source.stem == "__init__":
         known = ", ".join(sorted(path.stem for path in INJECTED.glob("[a-z]*.py")))

@@ -1,6 +1,6 @@
 """The plan of a measurement: which cases are measured, how often and in which order.
 
-Every process that asv starts imports this module, so it imports only the standard library.
+Every process that asv starts imports this module, so the module imports only the standard library.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ RESUME_VARIABLE = "VCJAX_BENCH_RESUME"
 """If this variable is 1, suites keep successful records; otherwise they measure all cases again."""
 SCRATCH_VARIABLE = "VCJAX_BENCH_SCRATCH"
 
-# These variables override settings of the caller that would change a measurement. 12 digits need
-# 64-bit floats. A persistent cache would hide compile times. Flags of XLA change programs.
+# These variables override settings of the caller that would change a measurement. Many digits need
+# 64-bit floats. A persistent cache would hide compile times. Flags of XLA would change programs.
 WORKER_ENVIRONMENT = {
     "JAX_ENABLE_X64": "1",
     "JAX_ENABLE_COMPILATION_CACHE": "false",
@@ -53,16 +53,16 @@ class PlannedCase:
     max_seconds: float = 10.0
     """Steady-state calls stop after this time, but not before the third call."""
     compiles: int = 1
-    """How often a process traces, lowers and compiles the function, in rounds that compile."""
+    """Number of times that a process traces, lowers and compiles, in rounds that compile."""
     builds: int | None = None
     """Rounds 0 to ``builds - 1`` compile; None means that all rounds compile.
 
     Later rounds take the program from the compilation cache and measure only steady-state calls.
     """
     profile_compile: bool = False
-    """Whether round 0 also makes a compile profile, with which a review names source lines."""
+    """Whether round 0 also makes a compile profile, which shows the cost of source lines."""
     timeout_seconds: float = 300.0
-    """Limit for one process; a process that exceeds it gets the status ``timeout``."""
+    """Limit for one process; the record of a process above this limit has the status "timeout"."""
     env: Mapping[str, str] = field(default_factory=dict)
     """Environment variables of the worker, in addition to `WORKER_ENVIRONMENT`."""
     one_cpu: bool = False
@@ -70,14 +70,14 @@ class PlannedCase:
     preparation: PlannedCase | None = None
     """A case that computes data for all processes of this case.
 
-    It is measured once in a run, before the first process of this case. It stores the data in the
-    folder that the variable `SCRATCH_VARIABLE` names.
+    The preparation is measured once in a run, before the first process of this case. It stores the
+    data in the folder that the environment variable `SCRATCH_VARIABLE` names.
     """
     requires: Mapping[str, str] = field(default_factory=dict)
-    """Optional packages by their modules; the case is skipped if a package is not installed."""
+    """Optional packages by module name; the case is skipped if a module cannot be found."""
 
     def is_cached(self, round_index: int) -> bool:
-        """Return whether a round takes its program from the compilation cache."""
+        """Return whether a round, given by its number, takes its program from the cache."""
         return self.builds is not None and round_index >= self.builds
 
 
@@ -99,8 +99,8 @@ def interleaved(cases: Sequence[PlannedCase]) -> Iterator[tuple[PlannedCase, int
     cancels.
 
     The first pass has the first round of every case. The other rounds of a case with few rounds
-    come in the last passes. The most important cases have many rounds, so they have most of their
-    rounds even if a budget ends the plan early.
+    come in the last passes. If a budget ends the plan early, the cases with many rounds, which are
+    the most important cases, have most of their rounds.
     """
     passes = max((case.rounds for case in cases), default=0)
     for number in range(passes):

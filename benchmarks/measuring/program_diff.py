@@ -2,7 +2,7 @@
 
 For each of the first `MAX_CASES` cases with different optimised programs, ``write_diffs`` starts a
 worker for each commit, unless the differences are already written. The worker calls `described`,
-which compiles the case and writes an inventory of its program to a file.
+which compiles the case and writes an inventory of the compiled program to a file.
 """
 
 from __future__ import annotations
@@ -44,11 +44,14 @@ def write_diffs(
         )
         if base is not None and head is not None:
             path.write_text(jaxmeter.table(jaxmeter.diff(base, head)) + "\n", encoding="utf-8")
-            print(f"programs of {case.name} differ: {path}", flush=True)
+            print(f"the programs of {case.name} differ; differences are in {path}", flush=True)
 
 
 def inventory(case: jaxmeter.BenchmarkCase, path: Path) -> jaxmeter.Inventory | None:
-    """Return the inventory that a worker writes to `path`; if there is none, print the reason."""
+    """Return the inventory that a worker writes to `path`.
+
+    If the worker writes no inventory, print the reason and return None.
+    """
     path.unlink(missing_ok=True)
     describing = dataclasses.replace(
         case,

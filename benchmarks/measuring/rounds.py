@@ -1,4 +1,4 @@
-"""Measure rounds of cases on several sides, interleaved, within a time budget."""
+"""Measure rounds of cases at several commits, interleaved, within a time budget."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from benchmarks.measuring.runner import Workers
 from benchmarks.measuring.store import RecordStore
 
 ENOUGH_ROUNDS = 3  # times with fewer rounds are not tested
-# Assumed time of a round with a program from the cache, divided by the time of a round that
-# compiles.
+# Assumed time of a round that takes its program from the cache, as a share of the time of a round
+# that compiles.
 SHARE_OF_CACHED = 0.5
 
 
 @dataclass(frozen=True)
 class MeasuredSide:
-    """A commit of a pair, with its store and the workers that import its package.
+    """A side of a pair: a commit, with its store and the workers that import its package.
 
     `name` is "base" or "head". `pair` is the folder of the pair, which a review reads.
     """
@@ -33,12 +33,12 @@ class MeasuredSide:
 
     @property
     def details(self) -> Path:
-        """Folder with a description of the compiled programs of each operation."""
+        """The folder with a description of each operation's compiled programs."""
         return self.pair / "details" / self.name
 
     @property
     def package(self) -> Path:
-        """Folder of the package ``vcjax`` that is measured."""
+        """The folder of the measured package ``vcjax``."""
         return self.workers.imports / "vcjax"
 
 
@@ -52,18 +52,18 @@ def measure_interleaved(
     clock: Callable[[], float] = time.monotonic,
     load: Callable[[], float | None] = jaxmeter.load_1min,
 ) -> None:
-    """Measure the rounds after the first of every case on all sides, until the budget is spent.
+    """Measure all rounds except the first round of each case, until the budget is spent.
 
-    `costs` has the seconds of each case's first round. Cases with changed programs come first.
-    Except for the first case, a case that cannot get enough rounds for a test is left out. If the
-    load of the machine is above `max_load`, no round is measured, because times would scatter too
-    much.
+    Each round is measured on all sides. `costs` has the seconds of each case's first round. Cases
+    with changed programs come first. A case that cannot get enough rounds for a test is left out,
+    unless it comes first. If the load of the machine is above `max_load`, no round is measured,
+    because times would scatter too much.
     """
     started = clock()
     if (met := load() or 0.0) > max_load:
         print(
-            f"times are not judged: the load {met:.1f} is above {max_load:.1f}, which is "
-            "--max-load times the number of CPUs; stop other programs, then run the command again",
+            f"times are not judged: the load {met:.1f} is above {max_load:.1f}, the product of "
+            "--max-load and the number of CPUs; stop other programs, then run the command again",
             flush=True,
         )
         return
@@ -91,7 +91,7 @@ def measure_interleaved(
 def measure_first_round(
     cases: Sequence[PlannedCase], measured: Sequence[MeasuredSide], clock: Callable[[], float]
 ) -> dict[str, float]:
-    """Measure the first round of each case; return each round's seconds, summed over all sides."""
+    """Measure the first round of each case; return its seconds on all sides together, by case."""
     costs = {}
     for case in cases:
         begun = clock()
@@ -108,7 +108,7 @@ def seconds_to_test(case: PlannedCase, costs: Mapping[str, float]) -> float:
 
 
 def round_seconds(case: PlannedCase, measured: Sequence[MeasuredSide]) -> float | None:
-    """Return the seconds that the processes of a case's first round took on all sides together.
+    """Return the seconds of a case's first round on all sides together.
 
     The preparation of the case is not included, because later rounds do not repeat it. Return None
     if a record is missing or has no duration.
@@ -126,7 +126,10 @@ def has_changed(case: PlannedCase, measured: Sequence[MeasuredSide]) -> bool:
 
 
 def affordable(needed: Mapping[str, float], left_seconds: float) -> list[str]:
-    """Return the names whose `needed` seconds fit into the time left; at least the first name."""
+    """Return the names that fit into the time left, in order; the first name is always returned.
+
+    `needed` has the seconds of each name.
+    """
     kept: list[str] = []
     for name, seconds in needed.items():
         if not kept or seconds <= max(left_seconds, 0.0):
@@ -141,8 +144,9 @@ def say_not_judged(
     """Print that the time left is too short to judge the times of some cases or operations.
 
     `kind` is a noun such as "operation with a changed program". All cases or operations of this
-    kind together need `needed_seconds`. `rest` has the names of the cases or operations that are
-    not judged. `advice` is an instruction such as "increase --budget by 40 s".
+    kind together need `needed_seconds`, but `left_seconds` are left. `rest` has the names of the
+    cases or operations that are not judged. `advice` is an instruction such as "increase --budget
+    by 40 s".
     """
     print(
         f"{ENOUGH_ROUNDS} rounds of every {kind} take about {needed_seconds:.0f} s more, but "
@@ -155,9 +159,9 @@ def say_not_judged(
 def round_order(cases: Sequence[PlannedCase]) -> list[int]:
     """Return the numbers of the rounds after the first, in the order in which they are measured.
 
-    Rounds that compile come first, until there are enough of them to test compile times. They
-    measure steady-state times too. The other rounds that compile follow, each after at most two
-    rounds that do not compile.
+    Rounds that compile come first, until compile times can be tested. These rounds measure
+    steady-state times too. The other rounds that compile follow, each after at most two rounds that
+    do not compile.
     """
     compiled = sorted(
         {n for case in cases for n in range(case.rounds) if not case.is_cached(n)} - {0}
@@ -171,8 +175,8 @@ def round_order(cases: Sequence[PlannedCase]) -> list[int]:
 
 
 def _measure_round(case: PlannedCase, number: int, order: Sequence[MeasuredSide]) -> None:
-    # If one side has no successful record, all sides are measured: a side measured alone would be
-    # compared with an earlier state of the machine.
+    # If one side has no successful record, all sides are measured. Otherwise the side would be
+    # compared with records from an earlier state of the machine.
     kept = [side.store.read(case, number) for side in order]
     if all(record is not None and record.status == "ok" for record in kept):
         return

@@ -77,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def measure_head(grid: str, run_case: RunCase = jaxmeter.run_case) -> None:
-    """Measure the cases of all suites at the checked-out commit, and store their records."""
+    """Measure the cases of all suites at the checked-out commit, and store the records."""
     commit, key = commit_named("HEAD"), environment_name()
     print(f"measuring vcjax at commit {commit[:10]} in {key}, {grid} grid")
     if has_changes("vcjax"):
@@ -101,7 +101,7 @@ def measure_head(grid: str, run_case: RunCase = jaxmeter.run_case) -> None:
 
 
 def measure_range(grid: str, commits: str) -> int:
-    """Measure a range of commits with ``asv run``; return its exit code, or 0 if cases failed."""
+    """Measure a range of commits with ``asv run``; return asv's exit code, or 0 if cases failed."""
     # asv splits the string like a shell and passes the words to git.
     if not re.fullmatch(r"[^-\s'\"\\][^\s'\"\\]*", commits):
         raise CheckoutError(
@@ -116,10 +116,10 @@ def measure_range(grid: str, commits: str) -> int:
         described = subprocess.run([*ASV, "machine", "--yes"], cwd=ROOT, stdout=subprocess.DEVNULL)
         if described.returncode:
             raise CheckoutError(
-                f"asv machine --yes failed with exit status {described.returncode}; run this "
-                "command to see the reason"
+                f"'{' '.join(ASV)} machine --yes' failed with exit status {described.returncode}; "
+                "run this command to see the reason"
             )
-        # asv inherits the lock, so that the lock lasts as long as asv does.
+        # asv inherits the lock, so that the lock is held until asv has ended.
         with subprocess.Popen(
             asv_command(grid, commits),
             cwd=ROOT,
@@ -144,7 +144,7 @@ def planned_cases(grid: str) -> dict[str, PlannedCase]:
 def asv_command(grid: str, commits: str) -> list[str]:
     """Return the ``asv run`` command for the suites with cases on a grid.
 
-    Other suites are left out, because asv starts a process for each number.
+    Other suites are left out, because asv starts a process for each number of a suite.
     """
     names = "|".join(suite.__name__ for suite in SUITES if suite().plan(grid))
     bench = rf"\b({names})\."
@@ -154,9 +154,9 @@ def asv_command(grid: str, commits: str) -> list[str]:
 def repair_asv_folder(folder: Path) -> None:
     """Clean up files that a killed run of asv left behind, so that later runs of asv do not fail.
 
-    asv does not write its results atomically, so a result file may be truncated. Truncated files
-    are renamed: they get the suffix ``.unreadable``. Lock files in asv's clones of the project are
-    removed, because they would stop every later checkout.
+    asv does not write its results atomically, so a result file may be truncated. A result file that
+    is not JSON gets the suffix ``.unreadable``. Lock files in asv's clones of the project are
+    removed, because git would refuse every later checkout.
     """
     for path in sorted((folder / "results").rglob("*.json")):
         try:

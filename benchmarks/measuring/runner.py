@@ -1,4 +1,4 @@
-"""Measure planned cases into a store, each round in a fresh worker process."""
+"""Measure planned cases, each round in a fresh worker process, and store the records."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CACHED_ENVIRONMENT = {
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
-"""With these variables a worker takes programs from the checkout's compilation cache."""
+"""Variables with which a worker reads and fills the checkout's compilation cache."""
 
 RunCase = Callable[[jaxmeter.BenchmarkCase], jaxmeter.Record]
 
@@ -31,7 +31,8 @@ class Workers:
     """Run cases in worker processes that import the same package ``vcjax``.
 
     `store` gets the records of preparations. In the temporary `folder`, the folders ``imports`` and
-    ``scratch`` are made. `package` is a folder ``vcjax``, by default the installed package.
+    ``scratch`` are made. `package` is the folder of the package ``vcjax``. By default it is the
+    result of `installed_package`.
     """
 
     def __init__(
@@ -54,8 +55,9 @@ class Workers:
     def measure(self, case: PlannedCase, round_index: int) -> jaxmeter.Record:
         """Measure a round of a case in one process, and return its record.
 
-        The preparation of the case runs first, once for all rounds of all cases. If it fails, or if
-        a required package is missing, nothing is measured, and the record gives the reason.
+        The preparation of the case runs first, once for all rounds of all cases. If the preparation
+        fails, or if a required package is missing, nothing is measured, and the record gives the
+        reason.
         """
         for module, package in case.requires.items():
             if importlib.util.find_spec(module) is None:
@@ -97,10 +99,11 @@ class Workers:
 
 
 def _steady_only(record: jaxmeter.Record) -> jaxmeter.Record:
-    """Return the record without the quantities that a cached program does not have.
+    """Remove the quantities of a compile from the record of a process with a cached program.
 
-    These are phases, counts and resident memory. jaxmeter records a process with a cached program
-    as the failure ``CacheHit``; the returned record has the status "ok" instead.
+    These quantities are phases, counts and resident memory. jaxmeter records such a process as the
+    failure ``CacheHit``; the returned record has the status "ok" instead. A record of any other
+    failure is returned unchanged.
     """
     if record.failure is not None and record.failure.kind == "CacheHit":
         record = dataclasses.replace(record, status="ok", failure=None)
@@ -120,7 +123,10 @@ def _steady_only(record: jaxmeter.Record) -> jaxmeter.Record:
 
 
 def installed_package() -> Path | None:
-    """Return the folder of vcjax in site-packages, where asv installs it, or None."""
+    """Return the folder of vcjax in site-packages; None if vcjax is not installed there.
+
+    asv installs vcjax in site-packages.
+    """
     try:
         folder = Path(str(importlib.metadata.distribution("vcjax").locate_file("vcjax")))
     except importlib.metadata.PackageNotFoundError:
@@ -129,10 +135,10 @@ def installed_package() -> Path | None:
 
 
 def one_cpu() -> tuple[int, ...] | None:
-    """Return one CPU that this process may use, or None if the system cannot bind processes."""
+    """Return a CPU that this process may use, or None if the system cannot bind processes."""
     if not hasattr(os, "sched_getaffinity"):
         return None
-    # Take the last CPU, because the system tends to use the first CPU for its own work.
+    # Take the last CPU, because the system often uses the first CPU for its own work.
     return (max(os.sched_getaffinity(0)),)
 
 
@@ -159,7 +165,7 @@ class Progress:
         """One line for each failed round."""
 
     def end(self, case: str, round_index: int, status: str, message: str = "") -> None:
-        """Report the end of a round; the status "kept" is for a record of an earlier run."""
+        """Report the end of a round; the status is "kept" for a record of an earlier run."""
         self.done += 1
         note = f": {message}" if message else ""
         if status not in ("ok", "kept", "skipped"):
@@ -167,7 +173,7 @@ class Progress:
         self.write(f"[{self.done}/{self.total}] {case}, process {round_index + 1}: {status}{note}")
 
     def end_plan(self, left_out: int, seconds: float) -> None:
-        """Report the end of a plan; `left_out` rounds did not fit its time budget."""
+        """Report the end of a plan, with the number of rounds that its time budget left out."""
         self.done += left_out
         note = f"; {left_out} rounds left out to stay within the time budget" if left_out else ""
         note += f"; {len(self.failures)} failed" if self.failures else ""
@@ -188,10 +194,10 @@ def measure_plan(
     """Measure the rounds of a plan, and return the records of each measured case by its name.
 
     Every case gets its first round. Later rounds start only within `budget_seconds`, so a slow
-    machine measures fewer processes for each case. If `resume` is true, ``ok`` records in the store
-    are kept. `workers` may be shared between plans, so that each preparation runs once. `run_case`
-    is used only if `workers` is None. If the process that started the run has ended, the run stops,
-    so that it does not disturb the times of the next run.
+    machine measures fewer processes for each case. If `resume` is true, records in the store with
+    the status "ok" are kept. `workers` may be shared between plans, so that each preparation runs
+    once. `run_case` is used only if `workers` is None. If the process that started the run has
+    ended, a SystemExit stops the run. Otherwise the run would disturb the times of the next run.
     """
     started = clock()
     parent = os.getppid()

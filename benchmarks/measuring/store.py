@@ -56,8 +56,8 @@ class RecordStore:
         """Return the record of one round of the case with this name, or None if there is no record.
 
         A file that cannot be read as a record (truncated, another schema, not a regular file, too
-        large) gets the suffix ``.unreadable``, and replaces an earlier file of the same name. The
-        round is then measured again.
+        large) gets the suffix ``.unreadable``, and replaces an earlier file with this suffix. The
+        result is then None.
         """
         path = self.path(case, round_index)
         try:
@@ -69,14 +69,15 @@ class RecordStore:
             return None
 
     def succeeded(self, case: str, round_index: int) -> Record | None:
-        """Return the record that `find` returns if its status is "ok", and otherwise None."""
+        """Return the record that `find` returns, or None if its status is not "ok"."""
         record = self.find(case, round_index)
         return record if record is not None and record.status == "ok" else None
 
     def read(self, case: PlannedCase, round_index: int) -> Record | None:
-        """Return the record that `find` returns, if it has the target and parameters of the case.
+        """Return the record of one round of a case, or None if there is no such record.
 
-        Any other record gets the suffix ``.stale``, and the result is None.
+        A record with another target or other parameters than the case gets the suffix ``.stale``,
+        and the result is None. Unreadable files are treated as in `find`.
         """
         record = self.find(case.name, round_index)
         if record is None:

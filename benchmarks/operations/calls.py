@@ -25,7 +25,7 @@ from vcjax.problems import Problem
 
 
 def _twice(call: Callable[..., Any], *arguments: Any) -> Any:
-    """Make the same call twice and return the second result; the second call should not compile."""
+    """Make a call twice, and return the second result; the second call should not compile."""
     call(*arguments)
     return call(*arguments)
 
@@ -182,9 +182,9 @@ def called_as_virtual_casing() -> Calls:
 def called_as_virtual_casing_jax() -> Calls:
     """Call methods of `VirtualCasingJAX`, which has the interface of `virtual_casing_jax`.
 
-    Each of these methods that evaluates a field or a gradient is called at least twice. Batches of
-    gradients are left out. Names that contain ``_jit`` or ``_schedule`` are left out too, because
-    they are other names of the same methods.
+    Every called method that evaluates a field or a gradient is called at least twice. Methods for
+    batches of gradients are left out. Names with ``_jit`` or ``_schedule`` are left out too,
+    because they are other names of the same methods.
     """
     problem = PROBLEM()
 
@@ -212,11 +212,11 @@ def called_as_virtual_casing_jax() -> Calls:
     *("vcjax.wout.from_wout", "vcjax.wout.read_wout", "vcjax.wout.tokamak_path"),
 )
 def called_for_an_equilibrium() -> Calls:
-    """Read an equilibrium, and separate its field by `simsopt.VirtualCasing` and `from_wout`."""
+    """Separate the field of an equilibrium by `simsopt.VirtualCasing` and by `from_wout`."""
 
     def run():
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", vcjax.VcjaxWarning)  # the field has few digits
+            warnings.simplefilter("ignore", vcjax.VcjaxWarning)  # the field is inaccurate
             path = wout.tokamak_path()
             simsopt.best_nphi_over_ntheta(wout.read_wout(path))
             simsopt.VirtualCasing.from_vmec(path, 4, 24, digits=DIGITS, filename=None)

@@ -1,7 +1,7 @@
 """Programs that differentiate a scalar with respect to the field, the surface or the points.
 
 The scalar is half the squared norm (the sum of squares) of a computed field or gradient. In the
-docstrings B is the total field, X are the surface points, and "the points" lie off the surface.
+docstrings, B is the total field, X are the surface points, and "the points" lie off the surface.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def _scaled_alike(gradients: Any, values: Any, expected: float) -> float:
     """Return the relative error of sum(gradients * values), but at least `ROUNDING`.
 
     The error is the difference from `expected`, divided by the sum of the terms' absolute values.
-    For a homogeneous function, Euler's theorem gives the expected sum: the degree times the
-    function's value.
+    For a homogeneous function, the expected sum is the degree times the value of the function
+    (Euler's theorem).
     """
     pairs = list(zip(jax.tree.leaves(gradients), jax.tree.leaves(values), strict=True))
     largest = sum(float(jnp.abs(g * v).sum()) for g, v in pairs)
@@ -43,7 +43,7 @@ def _in_the_field(evaluate: Callable[..., Any], casing: Any) -> Program:
 
     def check(answer, run):
         value, gradient = answer
-        # The scalar is a quadratic form of the field B: its derivative along B is twice its value.
+        # The scalar is a quadratic form of B, so its derivative along B is twice its value.
         return {"slope_error_relative": _scaled_alike(gradient, B, 2.0 * float(value))}
 
     return Program(jax.value_and_grad(value), (B, casing), check)
@@ -89,9 +89,9 @@ def _in_the_points(value: Callable[..., Any], given: Any, constants: Any, degree
 
     `given` is the surface points X, or the pair (points off the surface, X). The check returns the
     errors of two identities. First, the scalar is a homogeneous function of all points in `given`,
-    of degree `degree`. Euler's theorem therefore holds up to the error of the quadrature. Second,
-    the gradient is a quadratic function of the field B: if B is multiplied by 3, the gradient is
-    multiplied by 9.
+    and `degree` is its degree. Euler's theorem therefore holds up to the error of the quadrature.
+    Second, the gradient is a quadratic function of the field B: if B is multiplied by 3, the
+    gradient is multiplied by 9.
     """
     B = inputs.total()
 
@@ -109,7 +109,7 @@ def _in_the_points(value: Callable[..., Any], given: Any, constants: Any, degree
 
 @operation("vcjax.prepare_off_surface", "vcjax.field_at")
 def field_slope_in_the_points() -> Program:
-    """Differentiate half the squared norm of off-surface fields with respect to points and X."""
+    """Differentiate half the squared norm of off-surface fields in the points and in X."""
     rule = inputs.off_surface_rule()
 
     def value(given, B, constants):
@@ -139,6 +139,6 @@ def gradient_slope_in_the_points() -> Program:
 
 
 def _half_square_of(found: vcjax.OffSurface) -> Any:
-    # Of the two fields at a point, one may be NaN. This field must not be differentiated.
+    # At each point, one of the two fields is NaN. This field must not be differentiated.
     inside = found.inside.reshape(-1, *[1] * (found.external.ndim - 1))
     return _half_square(jnp.where(inside, found.external, found.internal))

@@ -15,9 +15,10 @@ Place = tuple[str, str, int]
 
 @dataclass(frozen=True)
 class EditedLine:
-    """A line of code that is new in HEAD, or the first line that an edit without new code removes.
+    """A line of code that is new in HEAD, or the first removed line of an edit without new lines.
 
-    A removed line has the number of the line that is now in its place, or of the file's last line.
+    A removed line has the number of the line that is now in its place. A line removed from the end
+    of the file has the number of the new last line.
     """
 
     file: str
@@ -71,7 +72,7 @@ def _of_file(base: Path, head: Path, name: Path) -> Iterator[EditedLine]:
 def _nodes(text: str) -> list[ast.AST]:
     try:
         return list(ast.walk(ast.parse(text)))
-    except SyntaxError:  # the import of the file fails too, and this failure is reported
+    except SyntaxError:  # importing the file also fails, and that failure is reported
         return []
 
 
@@ -95,8 +96,8 @@ def nearest(edits: Sequence[EditedLine], seen: Sequence[Place]) -> EditedLine | 
 
     `seen` are the places where the program changed, the most important place first. An edit on a
     line where the program changed is nearest. Edits in the same function come next, then edits in
-    the same file. If all edits are in other files, the result depends on the number of edits. With
-    at most `MAX_FAR` edits it is the first edited line; with more edits it is None.
+    the same file. If all edits are in other files, the result is the first edited line, or None if
+    there are more than `MAX_FAR` edits.
     """
 
     def distance(edit: EditedLine) -> tuple[int, int]:

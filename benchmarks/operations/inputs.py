@@ -22,8 +22,8 @@ POINT_COUNT = 400  # on CPUs, more points than a tile has
 DISTANCE = 0.04  # at this distance some points need a patch of their own
 ROUNDING = 1e-11
 """A violation of an identity below this value is rounding, and is reported as this value."""
-# The limit for gradients is larger: the finite part of their integrals is a difference of large
-# numbers.
+# The limit for gradients is larger, because a gradient is the finite part of an integral: a
+# difference of large numbers.
 ROUNDING_OF_GRADIENTS = 1e-6
 
 
@@ -75,8 +75,8 @@ def off_surface_casing(**options: Any) -> vcjax.OffSurfaceCasing:
 def violation(found: Any, expected: Any, floor: float = ROUNDING) -> float:
     """Return the largest relative difference of two pytrees, but at least `floor`.
 
-    Differences are relative to the largest number of each array in `expected`. If the arrays do not
-    have NaN at the same places, the result is NaN.
+    Differences are relative to the largest absolute value of each array in `expected`. If the
+    arrays do not have NaN at the same places, the result is NaN.
     """
     pairs = zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True)
     worst = floor
@@ -92,11 +92,11 @@ def violation(found: Any, expected: Any, floor: float = ROUNDING) -> float:
 def linearity(
     run: Callable[..., Any], *arguments: Any, floor: float = ROUNDING
 ) -> dict[str, float]:
-    """Return the error of a program's linearity in its second argument, which is a field.
+    """Return a check of a program's linearity in its second argument, which is a field.
 
-    The result for 3 times the field is compared with 3 times the result for the field. Rounding
-    errors of the two results differ, so the difference is about 1e-8 if a part of the program
-    computes in single precision, at any number of digits.
+    The result for 3 times the field is compared with 3 times the result for the field. The two
+    results have different rounding errors. If a part of the program computes in single precision,
+    the difference is therefore about 1e-8, at any number of digits.
     """
     first, field, *rest = arguments
     once = jax.tree.map(lambda leaf: leaf * 3.0, run(first, field, *rest))

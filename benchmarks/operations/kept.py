@@ -1,9 +1,9 @@
 """Keep the exact metrics of operations for later reviews of the same code.
 
 The exact metrics of an operation depend on the code, the versions of the packages, the machine and
-some environment variables. For each combination of these, the first records are kept, and later
-reviews copy them. A second review against the same BASE therefore measures the exact metrics of
-HEAD only.
+some environment variables. For each combination of these, the first successful records are kept,
+and later reviews copy the records. A second review against the same BASE therefore measures the
+exact metrics of HEAD only.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def code_digest(package: Path, benchmarks: Path) -> str:
 
 
 def remove_unusable(side: MeasuredSide, digest: str) -> None:
-    """Remove exact metrics that are unusable for the code with this digest; store the digest.
+    """Remove a side's exact metrics that are unusable for the code with this digest.
 
     Records of other code, failed records and records without details (after an interruption) are
     unusable. The digest is stored in the side's folder of details.
@@ -74,7 +74,7 @@ def remove_unusable(side: MeasuredSide, digest: str) -> None:
 
 
 def take_kept(kept: Path, side: MeasuredSide, only: Sequence[str]) -> int:
-    """Copy the records in the folder `kept` that a side lacks, and return their number.
+    """Copy the records that a side lacks from the folder `kept`, and return their number.
 
     `only` are patterns of the operations' names.
     """
@@ -84,8 +84,8 @@ def take_kept(kept: Path, side: MeasuredSide, only: Sequence[str]) -> int:
 def keep(kept: Path, side: MeasuredSide) -> None:
     """Copy the successful records of a side to the folder `kept`, and remove the oldest folders.
 
-    The name of `kept` is a digest of the code. At most `MAX_FOLDERS` folders remain, `kept` and its
-    neighbours.
+    The name of `kept` is a digest of the code. At most `MAX_FOLDERS` folders remain in the parent
+    of `kept`.
     """
     _copy_missing(_measured(side), (kept / "details", kept / "records"))
     if kept.exists():
@@ -113,7 +113,7 @@ def _succeeded(details: Path, suite: Path) -> Iterator[str]:
 def _copy_missing(
     source: tuple[Path, Path], target: tuple[Path, Path], only: Sequence[str] = ("*",)
 ) -> int:
-    """Copy the records of successful operations that `target` lacks, and return their number.
+    """Copy the successful records that `target` lacks from `source`, and return their number.
 
     `source` and `target` are pairs of folders (details, records).
     """

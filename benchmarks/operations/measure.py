@@ -31,12 +31,12 @@ def measure_operations(
 
     Two workers share the operations and run in parallel. If a worker dies in an operation, the
     record of this operation has the status "failed". `only` are patterns of the operations' names.
-    `kept` is a folder of records for later reviews of the same code. If it is None, records are
-    neither reused nor kept.
+    `kept` is a folder with records for later reviews of the same code. If `kept` is None, no record
+    is copied from another review or kept for later reviews.
     """
     for path in side.store.root.glob(f"{SUITE}/*/0.json"):
         if side.store.succeeded(f"{SUITE}/{path.parent.name}", 0) is None:
-            path.unlink(missing_ok=True)  # an unreadable file was renamed
+            path.unlink(missing_ok=True)  # an unreadable file is missing, because it was renamed
     digest = ""
     code = side.package, side.workers.imports / "benchmarks"
     if kept is not None:
@@ -47,7 +47,7 @@ def measure_operations(
                 print(f"{SUITE}: {count} records of the same code are reused", flush=True)
     with ThreadPoolExecutor(WORKERS_COUNT) as pool:
         list(pool.map(lambda k: _work(side, only, part=(k, WORKERS_COUNT)), range(WORKERS_COUNT)))
-    # Compare the digests again: somebody may have edited the benchmarks in the meantime.
+    # Compute the digest again: somebody may have edited the benchmarks in the meantime.
     if kept is not None and code_digest(*code) == digest:
         with _file_errors_printed():
             keep(kept / digest, side)
@@ -55,7 +55,7 @@ def measure_operations(
 
 @contextlib.contextmanager
 def _file_errors_printed() -> Iterator[None]:
-    """Print file errors instead of raising them: without kept records a review takes longer."""
+    """Print file errors instead of raising them, because a review can do without kept records."""
     try:
         yield
     except (OSError, jaxmeter.FileError) as error:
@@ -116,7 +116,7 @@ def _record_death(store: RecordStore, note: Path, round_index: int, why: str) ->
     """Record that the operation in progress failed; return False if no operation had begun.
 
     The worker writes the name of each operation that it begins into the file `note`. If a worker
-    dies after its last operation, this operation keeps its record.
+    dies after the record of this operation was written, the record is kept.
     """
     try:
         found = json.loads(note.read_text())
@@ -144,7 +144,7 @@ def write_differences(
     cause.
 
     Return the names of the operations with a different compiled program, or with different numbers
-    of traces or compiles. In the other operations, only work on the host can take a different time.
+    of traces or compiles. In the other operations, only the time of work on the host can differ.
     """
     changed = []
     for path in sorted(both[1].store.root.glob(f"{SUITE}/*/0.json")):
@@ -174,13 +174,13 @@ class Difference(NamedTuple):
     text: str = ""
     """A description of the differences; empty if nothing differs."""
     places: Sequence[Place] = ()
-    """The places that differ; in a program new lines first, then removed lines, then others."""
+    """The places that differ; in a program, first new lines, then removed lines, then others."""
     same_program: bool = True
     """Whether the compiled programs are the same (for calls: the counts). Jaxprs may differ."""
 
 
 def difference(base: bytes, head: bytes) -> Difference:
-    """Return how two inventories of a program or two reports of calls, as JSON texts, differ."""
+    """Return how two inventories of a program, or two reports of calls, differ; both are JSON."""
     if base == head:
         return Difference()
     if "functions" in json.loads(head):
@@ -192,7 +192,7 @@ def difference(base: bytes, head: bytes) -> Difference:
     # A removed line has no number in HEAD.
     places = [(line.file, line.function, line.line if now else 0) for line, now in lines]
     text = jaxmeter.table(found)
-    for change in found.lines[:1]:  # a new line, if there is a new line
+    for change in found.lines[:1]:  # new lines are first
         verb = "new" if change.before is None else "gone" if change.now is None else "changed most"
         line = change.line
         text = f"{verb}: {line.file}:{line.line} in {line.function}: {line.text}\n{text}"

@@ -46,7 +46,7 @@ def internal_field() -> Program:
 
 @operation("vcjax.external_field")
 def field_in_single_precision() -> Program:
-    """Return the program that evaluates the external field, with a single-precision far field."""
+    """Return the program that evaluates the external field, with the far field in float32."""
     error = PROBLEM().external_error
     return _evaluation(vcjax.external_field, inputs.casing(), error, far_dtype="float32")
 
@@ -126,8 +126,8 @@ def _preparation(
 ) -> Program:
     """Return the program that prepares a traced surface.
 
-    The attribute `part` of the prepared surface is proportional to a power of the surface's size.
-    The exponent is `degree`. The check of the program returns the error of this relation.
+    The attribute `part` of the prepared surface is proportional to a power of the surface's size,
+    with the exponent `degree`. The check of the program returns the error of this relation.
     """
 
     def function(X, constants):

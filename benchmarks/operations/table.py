@@ -28,7 +28,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Calls:
-    """A sequence of public calls, as a user makes them; the calls may compile many programs.
+    """A sequence of calls of public functions; the calls may compile many programs.
 
     ``check(answer)`` returns named numbers.
     """
@@ -39,7 +39,7 @@ class Calls:
 
 @dataclass(frozen=True)
 class Operation:
-    """A row of the table of operations; its records belong to the case ``operations/<name>``."""
+    """A row of the table of operations; the records are of the case ``operations/<name>``."""
 
     name: str
     covers: tuple[str, ...]
@@ -58,10 +58,11 @@ OPERATIONS: dict[str, Operation] = {}
 
 
 def operation(*covers: str) -> Callable[[Callable[[], Program | Calls]], Callable[[], Case]]:
-    """Return a decorator that adds an operation, which measures the names `covers`, to the table.
+    """Return a decorator that adds an operation to the table.
 
-    The decorator replaces the function with a function that returns a `jaxmeter.Case`. Commands of
-    jaxmeter can then use the operation by its name ``module:function``.
+    `covers` are the public names that the operation measures. The decorator replaces the function
+    with a function that returns a `jaxmeter.Case`. Commands of jaxmeter can then use the operation
+    by its name ``module:function``.
     """
 
     def entered(make: Callable[[], Program | Calls]) -> Callable[[], Case]:

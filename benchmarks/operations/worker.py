@@ -2,7 +2,8 @@
 
 Operations are measured one after the other. JAX's caches are cleared before each operation. A
 program that an earlier worker compiled comes from the persistent compilation cache. A cached
-program has the same quantities, so a commit that changed nothing is measured in seconds.
+program has the same quantities as a newly compiled program, so a commit that changes no program is
+measured in seconds.
 
 ``--round 0``, the default, measures exact quantities. A larger number measures only steady-state
 times, and the record of that round has no exact quantities.
@@ -58,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for one in list(OPERATIONS.values())[first::step]:
         if not any(fnmatch.fnmatch(one.name, pattern) for pattern in options.only):
             continue
-        case = planned(one)
+        case = PlannedCase(name=f"{SUITE}/{one.name}", target=one.target, params={}, rounds=1)
         if store.read(case, options.round) is not None:
             continue
         # The parent process reads this note if this process ends early.
@@ -80,18 +81,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def planned(one: Operation) -> PlannedCase:
-    """Return the planned case of an operation; the store names the record after this case."""
-    return PlannedCase(name=f"{SUITE}/{one.name}", target=one.target, params={}, rounds=1)
-
-
 def measured(
     one: Operation, *, is_timed: bool = False
 ) -> tuple[jaxmeter.Record, jaxmeter.Inventory | jaxmeter.Watched | None]:
-    """Measure an operation; return its record, and a description of the compiled programs.
+    """Measure an operation; return its record, and a description of its compiled programs.
 
-    The description is None if the operation failed, or if only times are measured. A record of
-    times has no exact quantities.
+    The description is None if the operation failed, or if only times are measured.
     """
     host = dataclasses.replace(jaxmeter.host_environment(), **jaxmeter.jax_environment())
     record = jaxmeter.Record(f"{SUITE}/{one.name}", "ok", target=one.target, environment=host)
@@ -126,8 +121,8 @@ def _program(record: jaxmeter.Record, made: Program) -> tuple[jaxmeter.Record, j
         counts=jaxmeter.Counts(traces_count=executions_count(), compiles_count=1),
         checks=dict(made.check(answer, jitted)),
         extras={"low_precision_count": _low_precision_count(jitted, made.arguments)},
-        # The time without the compile. A later, timed round needs about this time before its
-        # samples.
+        # This time does not include the compile. A later, timed round needs about this time before
+        # its samples.
         wall_seconds=time.perf_counter() - started,
     )
     return record, dataclasses.replace(found, name=record.name)
@@ -137,8 +132,8 @@ def _counted(made: Program) -> tuple[Any, Callable[[], int]]:
     """Return the jitted function of a program, and a function that counts runs of its body."""
     executions = 0
 
-    # The name of this function is part of the key of the compilation cache. All workers therefore
-    # use the same name.
+    # The name of this function is part of the key of the compilation cache, so the name must be the
+    # same in all workers.
     def counted(*arguments):
         nonlocal executions
         executions += 1
@@ -191,7 +186,7 @@ def steady_samples(
 
 
 def _low_precision_count(jitted: Any, arguments: tuple[Any, ...]) -> int:
-    """Return the number of equations that have a result of one of the types `LOW_PRECISION`."""
+    """Return the number of equations that have a result of a type in `LOW_PRECISION`."""
 
     def count(jaxpr: Any) -> int:
         jaxpr = getattr(jaxpr, "jaxpr", jaxpr)

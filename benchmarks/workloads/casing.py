@@ -1,4 +1,4 @@
-"""Virtual casing problems by name, each with its known answer.
+"""Virtual casing problems with known answers, by name.
 
 These names and sizes are common in profiles of virtual casing codes.
 """
@@ -25,9 +25,9 @@ def _torus(
 
 
 CASES: dict[str, Callable[..., Problem]] = {
-    # Narrow tori. So few sources cannot give the requested digits: with any method, the error of
-    # case_vc is about 0.1, and the error of case_vc_large about 1e-2. A call of case_vc computes
-    # almost nothing, so it shows the cost of a call.
+    # Tori with few points. So few sources cannot give the requested digits: with any method, the
+    # error of case_vc is about 0.1, and the error of case_vc_large about 1e-2. case_vc needs almost
+    # no computation, so its time is the cost of a call.
     "case_vc": _torus("case_vc", 5, (6, 5), (4, 4)),
     "case_vc_large": _torus("case_vc_large", 6, (14, 10), (10, 8)),
     # The functions in vcjax.problems describe the sizes of these problems.

@@ -183,7 +183,7 @@ def test_the_edit_nearest_to_the_change_is_chosen():
 
 def test_an_answer_that_changed_with_the_same_program_is_attributed_to_the_edit(tmp_path):
     both = side_in(tmp_path, "base"), side_in(tmp_path, "head")
-    case = worker.planned(OPERATIONS["self_test"])
+    case = planned("operations/self_test")
     for side, error in zip(both, (1e-9, 1e-6), strict=True):
         write_record(side.store, case, checks={"error": error})
         side.details.mkdir(parents=True)

@@ -1,10 +1,9 @@
 """A simulator of coronagraph images: star, planets, disk and zodiacal light on a photon counter.
 
-The files ``scene`` and ``optics`` define the parts of a system as classes derived from
-``equinox.Module``. All arrays in these classes are pytree leaves. The classes use the files
-``interpolation``, ``kepler`` and ``point_images``. The file ``model`` computes rate maps and
-frames. The file ``propagation`` computes images by Fourier optics, and ``example`` makes a whole
-system.
+The modules ``scene`` and ``optics`` define the parts of a system as classes derived from
+``equinox.Module``. All arrays in these classes are pytree leaves. The classes use the modules
+``interpolation``, ``kepler`` and ``point_images``. The module ``model`` computes rate maps and
+frames, ``propagation`` computes images by Fourier optics, and ``example`` makes a whole system.
 
 Rate maps are computed in the dtype of the system's arrays; `example.system` makes float32 arrays.
 """

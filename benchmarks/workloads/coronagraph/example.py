@@ -24,14 +24,15 @@ ARCSECOND = np.pi / 648000.0
 def system(size: int) -> System:
     """Return the example system, with images of `size` x `size` pixels and float32 arrays.
 
-    A star like the sun is at a distance of 4 parsec. It has a ring of dust and three giant planets,
-    with semi-major axes below 0.3 astronomical units. The telescope has a diameter of 39 metres.
+    A star like the sun is at a distance of 4 parsec. The star has a ring of dust, and three giant
+    planets with semi-major axes below 0.3 astronomical units. The telescope has a diameter of
+    39 metres.
     """
     return _system(build(Instrument(size=size)), kepler_table(), size)
 
 
 def structure() -> Any:
-    """Return the pytree structure of a system; it is needed to restore a system from arrays."""
+    """Return the pytree structure of a system, which is needed to restore a system from arrays."""
     nothing = [jnp.zeros((1,) * axes, jnp.float32) for axes in range(5)]
     optics = Coronagraph(
         cube=nothing[4],
@@ -62,7 +63,7 @@ def _system(optics: Coronagraph, solve_kepler: KeplerTable, size: int) -> System
 def observation() -> Observation:
     """Return an observation of 600 seconds on day 12.5.
 
-    The wavelengths are in a band with a width of 0.1 micrometres around 1.05 micrometres.
+    The wavelength band is centred at 1.05 micrometres, and has a width of 0.1 micrometres.
     """
     return Observation(
         wavelength=_f32(1.05),

@@ -1,6 +1,6 @@
 """Cubic interpolation of images, of maps that depend on one number, and of values on a grid.
 
-Images are interpolated from 4 x 4 pixels for each point. Source of the kernel: R. G. Keys, Cubic
+Each interpolated point of an image depends on 4 x 4 pixels. Source of the kernel: R. G. Keys, Cubic
 convolution interpolation for digital image processing, IEEE Trans. ASSP 29 (1981) 1153, equation
 15, a = -1/2.
 """
@@ -16,7 +16,7 @@ from scipy.interpolate import CubicSpline
 
 
 def keys_weights(fraction: Float[Array, " *grid"]) -> Float[Array, " 4 *grid"]:
-    """Return the weights of samples at -1, 0, 1 and 2 for a position `fraction` from 0 to 1."""
+    """Return the weights of the samples at -1, 0, 1 and 2 for a position between 0 and 1."""
     t, s = fraction, 1.0 - fraction
     return jnp.stack(
         [
@@ -59,9 +59,9 @@ def rotated_grid(
 ) -> Float[Array, "2 size size"]:
     """Return coordinates for `resample` on a square grid that is rotated about its centre.
 
-    `centre` and `image_centre` are the index of the centre on the new grid and on the image, the
-    same for rows and columns. `scale` is the side of a new pixel, in pixels of the image. `angle`
-    is the rotation of the scene in radians, from rows towards columns.
+    `centre` is the index of the centre on the new grid, and `image_centre` on the image; both are
+    the same for rows and columns. `scale` is the side of a new pixel, in pixels of the image.
+    `angle` is the rotation of the scene in radians, from rows towards columns.
     """
     offsets = scale * (jnp.arange(size).astype(angle.dtype) - centre)
     cosine, sine = jnp.cos(angle), jnp.sin(angle)
@@ -71,14 +71,14 @@ def rotated_grid(
 
 
 class MapSpline(eqx.Module):
-    """A map that depends on one number; each pixel is a cubic spline of that number."""
+    """A map that depends on one number; each pixel is a cubic spline in this number."""
 
     knots: Float[Array, " n"]
     coefficients: Float[Array, "4 n-1 rows columns"]
-    """Coefficients of each piece, the highest power first."""
+    """Coefficients of each piece of the splines, the highest power first."""
 
     def __call__(self, x: Float[Array, ""]) -> Float[Array, "rows columns"]:
-        """Return the map at `x`; beyond the knots the first or last piece is extrapolated."""
+        """Return the map at `x`; beyond the knots, the first or last piece is extrapolated."""
         piece = jnp.clip(jnp.searchsorted(self.knots, x, side="right") - 1, 0, len(self.knots) - 2)
         c = self.coefficients[:, piece]
         step = x - self.knots[piece]
@@ -100,7 +100,7 @@ class Plane(eqx.Module):
     step: Float[Array, " 2"]
 
     def __call__(self, x: Float[Array, ""], y: Float[Array, ""]) -> Float[Array, ""]:
-        """Return the value at (x, y); a point beyond the grid gets the value at the grid's edge."""
+        """Return the value at (x, y); beyond the grid, the value at the grid's nearest edge."""
         place = (jnp.stack([x, y]) - self.start) / self.step
         rows, row_weights = _four_around(place[0], self.values.shape[0])
         columns, column_weights = _four_around(place[1], self.values.shape[1])

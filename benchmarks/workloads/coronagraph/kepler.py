@@ -1,4 +1,4 @@
-"""Planets on Kepler orbits.
+"""Positions of planets on Kepler orbits.
 
 Source of the projection: C. D. Murray, A. C. M. Correia, Keplerian orbits and dynamics of
 exoplanets, in Exoplanets (2010), section 4, equations 50 to 55.
@@ -19,12 +19,12 @@ ECCENTRICITIES, ANOMALIES = 513, 2049
 
 
 class KeplerTable(eqx.Module):
-    """Sine and cosine of the eccentric anomaly, tabulated and interpolated in 2 x 2 patches."""
+    """A table of the eccentric anomaly, interpolated linearly in eccentricity and mean anomaly."""
 
     values: Float[Array, "2 e m"]
     """Sine and cosine of the eccentric anomaly.
 
-    Rows are eccentricities from 0 to `LARGEST_ECCENTRICITY`, columns are mean anomalies from 0 to
+    Rows are eccentricities from 0 to `LARGEST_ECCENTRICITY`. Columns are mean anomalies from 0 to
     2 pi.
     """
 
@@ -33,7 +33,7 @@ class KeplerTable(eqx.Module):
     ) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """Return the sine and cosine of the eccentric anomaly.
 
-        `turns` is the mean anomaly divided by 2 pi. For an eccentricity beyond the table both
+        `turns` is the mean anomaly divided by 2 pi. For an eccentricity beyond the table, both
         results are NaN. No error is raised, because the eccentricity may be traced.
         """
         _, rows, columns = self.values.shape
@@ -51,10 +51,10 @@ class KeplerTable(eqx.Module):
 
 
 def kepler_table(eccentricities: int = ECCENTRICITIES, anomalies: int = ANOMALIES) -> KeplerTable:
-    """Return a table of solutions of Kepler's equation, computed by Newton's method.
+    """Return a float32 table of solutions of Kepler's equation, computed by Newton's method.
 
     The equation is E - e sin E = M, with the eccentric anomaly E, the eccentricity e and the mean
-    anomaly M. The arguments are the numbers of rows (e) and columns (M).
+    anomaly M. The arguments are the numbers of values of e (rows) and of M (columns).
     """
     e = np.linspace(0.0, LARGEST_ECCENTRICITY, eccentricities)[:, None]
     m = np.linspace(0.0, 2 * np.pi, anomalies)[None, :]
@@ -83,9 +83,9 @@ class Orbits(eqx.Module):
         """Return the position of a planet relative to its star, in astronomical units.
 
         The components are to the north, to the east, and away from us. The time is in days. For
-        several planets, map this method with `jax.vmap`. `solve` is called with two numbers: the
-        mean anomaly divided by 2 pi, and the eccentricity. It returns the sine and cosine of the
-        eccentric anomaly.
+        several planets, map this method with `jax.vmap`. The function `solve` gets the mean anomaly
+        divided by 2 pi, and the eccentricity. It returns the sine and cosine of the eccentric
+        anomaly.
         """
         e = self.eccentricity
         # The angle is in turns. In radians, rounding would displace a planet by 1e-5 pixels.

@@ -49,12 +49,12 @@ class RateMaps(NamedTuple):
 
     @property
     def total(self) -> Float[Array, "size size"]:
-        """Return the sum of the maps; small negative values from interpolation become zero."""
+        """The sum of the maps; negative values, which come from interpolation, count as zero."""
         return jnp.sum(jnp.maximum(jnp.stack(self), 0.0), axis=0)
 
 
 class Frame(NamedTuple):
-    """An exposure: the counts and the expected rate in each pixel."""
+    """An exposure: the counted photons, and the expected photons per second, in each pixel."""
 
     counts: Int[Array, "size size"]
     rate: Float[Array, "size size"]
@@ -69,7 +69,7 @@ def frame(
 ) -> Frame:
     """Return a random exposure and its expected rate.
 
-    `known` maps names of fields of `RateMaps` to rate maps that are not computed again.
+    `known` has rate maps that are not computed again, by their names in `RateMaps`.
     """
     rate = rate_maps(system, observation, known=known).total
     counts = system.detector.counts(rate, observation.exposure, key)
@@ -108,7 +108,7 @@ def planets_rate(system: System, observation: Observation) -> Float[Array, "size
 
 
 def disk_rate(system: System, observation: Observation) -> Float[Array, "size size"]:
-    """Return the rate map of the disk, which is the sum of the images of all its points.
+    """Return the rate map of the disk, which is the sum of the images of the disk's points.
 
     The image of a point depends on the position of the point, so the sum is not a convolution.
     """
@@ -139,7 +139,7 @@ _RATES = {"star": star_rate, "planets": planets_rate, "disk": disk_rate, "zodi":
 
 
 def _collected(system: System, observation: Observation) -> Float[Array, ""]:
-    """Return the photons per second for unit flux: bandwidth times area times throughput."""
+    """Return the photons per second for a flux of 1: bandwidth times area times throughput."""
     area = jnp.pi / 4 * system.diameter**2
     return observation.bandwidth * area * system.throughput
 

@@ -19,8 +19,8 @@ TABLE_SIDE = 18
 """The off-axis table has 18 x 18 = 324 entries."""
 DIAMETERS = np.linspace(0.0, 1.2, 13)
 """Angular diameters of stars, in units of wavelength / telescope diameter."""
-# Minimum value of a pixel, because logarithms need positive numbers. A photon counter cannot detect
-# so little light.
+# Smallest value of a pixel of a star's image, because logarithms need positive numbers. A photon
+# counter cannot detect so little light.
 _FAINTEST = 1e-16
 
 
@@ -30,7 +30,7 @@ class Coronagraph(eqx.Module):
     cube: Float[Array, "quarter quarter size size"]
     """Image of a source at each whole offset in one quadrant; see the module `point_images`."""
     off_axis: Callable
-    """A callable such as `OffAxisTable`: from a row and column offset in pixels to an image."""
+    """A callable such as `OffAxisTable`, from the row and column offset of a source to an image."""
     stellar: MapSpline
     """Logarithm of a star's image, by the star's diameter in the units of `DIAMETERS`."""
     sky_transmission: Float[Array, "size size"]
@@ -48,7 +48,7 @@ def build(instrument: Instrument) -> Coronagraph:
     """Compute all images of an instrument.
 
     Three things must fit into memory: the result, one of the size/2 + 1 rows of the cube, and the
-    complex field of that row. The cube is not copied if JAX's backend can use NumPy's memory.
+    complex field of this row. The cube is not copied if JAX's backend can use NumPy's memory.
     """
     propagator = Propagator(instrument)
     size, quarter = instrument.size, instrument.size // 2 + 1

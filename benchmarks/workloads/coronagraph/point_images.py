@@ -1,9 +1,9 @@
 """Images of point sources, and images of extended sources as sums of point images.
 
 Point images vary over the field of view. They are stored only for sources in one quadrant of the
-field. This is enough if the pupil is its own mirror image in rows and in columns, because mirrored
-sources then have mirrored images. Sources in the other quadrants are mirrored (folded) into the
-first quadrant, and their images are mirrored back.
+field. One quadrant is enough if the pupil is its own mirror image in rows and in columns, because
+mirrored sources then have mirrored images. Sources in the other quadrants are mirrored (folded)
+into the first quadrant, and their images are mirrored back.
 
 N is the number of rows, and of columns, of an image. An extended source consists of point sources
 at whole offsets -N/2 ... N/2-1 from the centre. The pixels of an image lie at half-integer offsets,
@@ -32,9 +32,9 @@ class OffAxisTable(eqx.Module):
         """Return the image of a source of unit flux; `position` is its row and column offset.
 
         Offsets are in pixels. First the source is mirrored into the table's quadrant. The images of
-        the four nearest sources in the table are shifted to the mirrored position. Their mean has
-        weights proportional to 1 / (1e-6 + squared distance). Negative values of the mean become 0.
-        Then the mean is mirrored back.
+        the four nearest sources in the table are shifted to the mirrored position, and averaged
+        with weights proportional to 1 / (1e-6 + squared distance). Negative values of the mean
+        become 0. Then the mean is mirrored back.
         """
         place = jnp.abs(position)
         squares = jnp.sum((place - self.positions) ** 2, axis=-1)
@@ -55,9 +55,9 @@ def shifted(
 ) -> Float[Array, "rows columns"]:
     """Return an image that is shifted by `shift` rows and columns; fractions are allowed.
 
-    A phase factor in the Fourier transform shifts each axis. Before the transform the axis is
-    padded to four times its length. Without padding, light that leaves on one side would return on
-    the other side.
+    Each axis is shifted by a phase factor in its Fourier transform. Before the transform, the axis
+    is padded to four times its length. Without padding, light that leaves on one side would return
+    on the other side.
     """
     moved = _shifted_along_rows(image, shift[1])
     return _shifted_along_rows(moved.T, shift[0]).T
@@ -78,15 +78,15 @@ def fold(sources: Float[Array, "size size"]) -> Float[Array, "4 quarter quarter"
     """Return the sources of each quadrant, mirrored into the first quadrant.
 
     The order of the quadrants is (+, +), (+, -), (-, +), (-, -), the signs of the row and column
-    offsets. For N x N sources a quadrant has N/2 + 1 offsets in each direction. Sources on an axis
-    belong to the quadrants with the sign +, so each source is counted once.
+    offsets. For N x N sources, a quadrant has N/2 + 1 offsets in each direction. The offset 0
+    belongs to the sign +, so each source is counted once.
     """
     half = sources.shape[0] // 2
     quadrants = []
     for row_step in (1, -1):
         for column_step in (1, -1):
-            # In a reversed array the offset -1 has the index `half`, so sources on the axis
-            # (offset 0) are left out.
+            # In a reversed array, the offset -1 has the index `half`, so sources at the offset 0
+            # are left out.
             part = sources[::row_step, ::column_step][half:, half:]
             pads = [(0, 1) if step > 0 else (1, 0) for step in (row_step, column_step)]
             quadrants.append(jnp.pad(part, pads))
@@ -102,7 +102,7 @@ def unfold(images: Float[Array, "4 size size"]) -> Float[Array, "size size"]:
 def folded_convolution(
     sources: Float[Array, "size size"], cube: Float[Array, "quarter quarter size size"]
 ) -> Float[Array, "size size"]:
-    """Return the image of extended sources, given their flux at each whole offset.
+    """Return the image of an extended source, given its flux at each whole offset.
 
     ``cube[i, j]`` is the image of a source of unit flux at the offset (i, j).
     """

@@ -8,8 +8,8 @@ Sources:
   15935: the matrix Fourier transforms, which sample only the area of the mask.
 
 Lengths in the pupil are in units of the pupil's diameter. Angles are in units of wavelength /
-diameter. NumPy computes the images once, on the host, in single precision. Errors are below 1e-6 of
-the peak.
+diameter. NumPy computes the images once, on the host, in single precision. The errors of the images
+are below 1e-6 of the peak.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Propagator:
         return np.abs(field) ** 2 * np.float32(self._scale)
 
     def at_stop(self, sources: Float64[np.ndarray, "n 2"]) -> Complex64[np.ndarray, "n m m"]:
-        """Return the field of each source behind the Lyot stop; `sources` as in `images`."""
+        """Return the field of each source behind the Lyot stop; `sources` are as in `images`."""
         rows, columns = (
             np.exp(2j * np.pi * sources[:, axis, None] * self._u).astype(np.complex64)
             for axis in (0, 1)
@@ -94,9 +94,9 @@ class Propagator:
         return (phase / PUPIL_SAMPLES).astype(np.complex64)
 
     def _apodiser(self, pupil: Float32[np.ndarray, "m m"]) -> Float32[np.ndarray, "m m"]:
-        """Return the apodiser, a function on the pupil with maximum 1, by power iteration.
+        """Compute the apodiser by power iteration; it is a function on the pupil with maximum 1.
 
-        Propagation to the mask and back to the pupil reproduces the apodiser up to a factor.
+        Propagation to the mask and back to the pupil multiplies the apodiser by a constant.
         """
         made = pupil
         for _ in range(60):
@@ -109,7 +109,7 @@ class Propagator:
 def _both_axes(
     matrix: Complex64[np.ndarray, "k m"], fields: Complex64[np.ndarray, "n m m"]
 ) -> Complex64[np.ndarray, "n k k"]:
-    """Return ``matrix @ field @ matrix.T`` for each field, by two products over all fields."""
+    """Return ``matrix @ field @ matrix.T`` for each field, by two products with all fields."""
     for _ in range(2):
         shape = (*fields.shape[:2], len(matrix))
         product = fields.reshape(-1, fields.shape[2]) @ matrix.T

@@ -54,7 +54,7 @@ class Planets(eqx.Module):
     def seen(
         self, time: Float[Array, ""]
     ) -> tuple[Float[Array, "planets 2"], Float[Array, " planets"]]:
-        """Return the planets' positions in the sky, and their brightnesses, at a time in days.
+        """Return the positions and the brightnesses of the planets at a time in days.
 
         Positions are offsets to the north and to the east of the star, in astronomical units.
         Brightnesses are relative to the star.

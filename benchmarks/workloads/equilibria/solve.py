@@ -7,8 +7,8 @@ NAME is one of `NAMES`:
   of 2.9 %;
 - ``ellipse``: a rotating ellipse with a fixed boundary, three field periods and a beta of 0.6 %;
 - ``free_boundary_8``, ``free_boundary_12``: a tokamak with a free boundary, a plasma current of
-  6 MA and a magnetic field of 5 T, with 8 and 12 poloidal modes. Known coils,
-  `vcjax.problems.tokamak_coils`, hold the plasma.
+  6 MA and a magnetic field of 5 T, computed with 8 or 12 poloidal modes. The coils are
+  `vcjax.problems.tokamak_coils`.
 
 The script needs the large package vmecpp (``pip install vmecpp``), which vcjax does not need. A
 file is written only if the solver has converged.
@@ -24,8 +24,8 @@ def tokamak():
     """Return the inputs of VMEC++ for a tokamak with a fixed boundary and a given iota profile.
 
     The boundary is R = R0 + a cos(theta - delta sin(theta)), Z = kappa a sin(theta), with the major
-    radius R0, the minor radius a, the elongation kappa and delta = 0.3. Its triangularity is
-    negative: the highest point has a larger R than R0.
+    radius R0, the minor radius a, the elongation kappa and delta = 0.3. The triangularity is
+    negative: at the highest point, R is larger than R0.
     """
     major_radius, minor_radius, elongation, triangularity, modes = 6.0, 2.0, 1.6, 0.3, 12
     m = np.arange(modes)
@@ -128,7 +128,7 @@ NAMES = {
 
 
 def solve(name: str, path: str) -> None:
-    """Compute the equilibrium `name`, and save it to `path`."""
+    """Compute the equilibrium `name`, and save the VMEC output to `path`."""
     import vmecpp  # pyright: ignore[reportMissingImports]
 
     problem = vmecpp.VmecInput(**NAMES[name]())
