@@ -25,7 +25,7 @@ _MARGIN = 3.0
 _LARGEST_MISSED = 0.1
 """Largest share of max |B| that a grid may miss, for any number of requested digits."""
 _CURRENT, _FLUX = 5e-3, 1e-3
-"""Limits of the current and the flux in a `Crossing`. The values are 1e-4 for equilibria, and 1e-2
+"""Limits of the current and the flux in a `Crossing`. The current is 1e-4 for equilibria, and 1e-2
 or more for bad data."""
 _ALIASED = 1.5
 """The part of a field that its grid misses can look like a current through the surface. This
@@ -39,7 +39,7 @@ _DOUBT = 0.003
 class WatchedSurface:
     """A stored surface, used to check the fields that are evaluated with its casings.
 
-    The keys of `checked` are the hashes of the fields that were checked, in order.
+    The keys of `checked` are the hashes of the fields that were checked, the oldest first.
     """
 
     rule: Rule
@@ -124,8 +124,8 @@ def warn_of_rule(call: str, surface: WatchedSurface) -> None:
 def _missed(spectrum: Spectrum, largest: float, surface: WatchedSurface) -> tuple[tuple, tuple]:
     """Return the shares of a field that its grid misses along phi and theta, and the decays.
 
-    The shares are relative to the largest value of the field, or of its gradient. The decays are
-    ratios of the amplitudes of successive modes.
+    The shares are relative to the largest value of the field, or of its gradient if the rule is for
+    gradients. The decays are ratios of the amplitudes of successive modes.
     """
     rule = surface.rule
     found = [spectrum.missed(axis, int(rule.gradient)) for axis in (1, 2)]

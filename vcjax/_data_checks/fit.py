@@ -28,9 +28,9 @@ _SAMPLE = 24
 
 
 def lacks_for_surface(rule: Rule, samples: Float[np.ndarray, "3 a b"]) -> float:
-    """Return the factor by which a rule is too coarse for a surface; 1 if it is at most `_ENOUGH`.
+    """Return the factor by which a rule is too coarse for a surface.
 
-    The demands are about the same as in `choose`. The nodes must resolve the surface normals and
+    A factor of at most `_ENOUGH` is returned as 1. The demands are about the same as in `choose`. The nodes must resolve the surface normals and
     the gaps between sheets (parts of the surface that face each other). Patches must be as large as
     the range of the near kernel.
     """

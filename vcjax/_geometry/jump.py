@@ -1,4 +1,4 @@
-"""Compute the gradient of a field on a surface from its derivatives along the surface."""
+"""Compute the gradient of a field on a surface from derivatives of the field along the surface."""
 
 from typing import Any
 

@@ -59,7 +59,7 @@ def grid_angles(nphi: int, nfp: int, half_period: bool):
 
 
 def without_images(angles: np.ndarray) -> np.ndarray:
-    """Return the angles of `grid_angles` over a full period, without mirror images of other angles.
+    """Return the `grid_angles` of a full period that are not mirror images of earlier angles.
 
     In a stellarator-symmetric configuration, the cross-section at -phi is the mirror image of the
     cross-section at phi.
@@ -78,9 +78,10 @@ def field_period(
 ):
     """Return one period (3, n, ntheta) of a field in the co-rotating frame.
 
-    B, (3, nphi, ntheta), has Cartesian components, on a grid over a full or half period. The other
-    half of a half period follows by symmetry, with the signs in `parity` (`POSITION_PARITY` for
-    positions). The rows of the result are at the angles that `field_angles` gives.
+    B, (3, nphi, ntheta), has Cartesian components, on a grid over a full or half period. If B
+    covers half a period, the other half follows by symmetry, with the signs in `parity`
+    (`POSITION_PARITY` for positions). The rows of the result are at the angles that `field_angles`
+    gives.
     """
     if half_period:
         B = xp.concatenate([mirror(B, parity, xp), B], axis=1)
