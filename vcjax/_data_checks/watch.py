@@ -1,13 +1,12 @@
 """Decide which surfaces and fields are checked, and check each of them once.
 
-`choose` and similar calls check X and B. `prepare` and similar calls check X, unless an earlier call
-of either kind had the same X and rule; the last `_KEPT` pairs of X and rule are remembered.
-Evaluations check their field, or the first field of a batch, unless it is zero or was checked
-before. A `DenseOperator` checks one field only. Nothing is traced or compiled. A field is not
-checked if it is traced or divided among processes, or if its casing went through `jit`,
-`jax.tree.map` or a file. The check of a field in the memory of an accelerator copies the field to
-the host. Such a field is therefore checked only if no field was checked before with the same rule
-and surface.
+`choose` and similar calls check X and B. `prepare` and similar calls check X, unless an earlier
+call had the same X and rule; the last `_KEPT` pairs of X and a rule are remembered. Evaluations
+check their field, or the first field of a batch, unless it is zero or was checked before. A
+`DenseOperator` checks one field only. Nothing is traced or compiled. A field is not checked if it
+is traced or divided among processes, or if its casing went through `jit`, `jax.tree.map` or a file.
+The check of a field in the memory of an accelerator copies the field to the host. Such a field is
+therefore checked only if no field was checked before with the same rule and surface.
 """
 
 from collections import OrderedDict
