@@ -53,8 +53,8 @@ def tangents_at(samples: np.ndarray, nfp: int, angles: np.ndarray, ntheta: int):
     theta = equispaced(0.0, 2 * np.pi / ntheta, ntheta)
     phi, phi_slope = interpolation_matrices(samples.shape[1], 0.0, 2 * np.pi / nfp, angles)
     theta, theta_slope = interpolation_matrices(samples.shape[2], 0.0, 2 * np.pi, theta)
-    w = phi @ (samples @ theta.T)
-    w_phi = phi_slope @ (samples @ theta.T)
+    along_theta = samples @ theta.T
+    w, w_phi = phi @ along_theta, phi_slope @ along_theta
     w_theta = phi @ (samples @ theta_slope.T)
     return w, np.stack([w_phi[0] - w[1], w_phi[1] + w[0], w_phi[2]]), w_theta
 
