@@ -139,14 +139,10 @@ def _enlarge(values, rows: int):
     For even n the Nyquist mode is split into halves, at +n/2 and -n/2.
     """
     n = values.shape[1]
-    half = n // 2
-    spectrum = np.fft.fft(values, axis=1)
-    low, high = spectrum[:, : (n + 1) // 2], spectrum[:, n - (n - 1) // 2 :]
-    middle = [0.5 * spectrum[:, half : half + 1]] if n % 2 == 0 else []
-    gap = rows - low.shape[1] - high.shape[1] - 2 * len(middle)
-    zeros = np.zeros((3, gap, values.shape[2]), dtype=spectrum.dtype)
-    padded = np.concatenate([low, *middle, zeros, *middle, high], axis=1)
-    return np.fft.ifft(padded, axis=1).real * (rows / n)
+    spectrum = np.fft.rfft(values, axis=1)
+    if n % 2 == 0:
+        spectrum[:, -1] *= 0.5
+    return np.fft.irfft(spectrum, rows, axis=1) * (rows / n)
 
 
 def rotation(angles: np.ndarray) -> np.ndarray:
