@@ -20,7 +20,7 @@ from vcjax._geometry import symmetry
 from vcjax._quadrature.rule import Rule
 
 _MARGIN = 3.0
-"""A field is unresolved if the estimated share that its grid misses is more than `_MARGIN` times
+"""A field is unresolved if its grid misses an estimated share of more than `_MARGIN` times
 10^-digits. Estimates are up to 2.3 times too large."""
 _LARGEST_MISSED = 0.1
 """Largest share of max |B| that a grid may miss, for any number of requested digits."""
@@ -77,7 +77,7 @@ class WatchedSurface:
 
     @cached_property
     def variation(self) -> float:
-        """Return the largest variation of cross-sections along phi, in minor radii."""
+        """Return the largest change of a coordinate of the samples along phi, in minor radii."""
         return float(np.ptp(self.samples, axis=1).max()) / self.minor_radius
 
 
@@ -159,7 +159,7 @@ def _doubtful(surface: WatchedSurface, crossed: Crossing, share: float) -> bool:
 
 
 def warn_of_outlier(call: str, name: str, spectrum: Spectrum, scale: float, rule: Rule) -> bool:
-    """Warn if X or B has an outlier, and return whether it has one.
+    """Warn of an outlier in X or B, and return whether there is an outlier.
 
     `scale` is the minor radius for X, and max |B| for B.
     """
@@ -179,7 +179,7 @@ def warn_of_outlier(call: str, name: str, spectrum: Spectrum, scale: float, rule
 
 
 def _index(row: int, column: int, spectrum: Spectrum, rule: Rule) -> list[int]:
-    """Return the indices of a point of a spectrum's values in the array that the user gave.
+    """Convert indices of a spectrum's values to indices of the array that the user gave.
 
     For a half period, the first half of the spectrum's rows are mirror images of the second half.
     """
@@ -191,7 +191,7 @@ def _index(row: int, column: int, spectrum: Spectrum, rule: Rule) -> list[int]:
 
 
 def _warned_of_coarse_rule(call: str, spectrum: Spectrum, surface: WatchedSurface) -> bool:
-    """Warn if a rule is too coarse for a field, and return whether it is.
+    """Warn if a rule is too coarse for a field, and return whether it is too coarse.
 
     A rule that `choose` would accept for this field does not count as too coarse, because a new
     rule would not be better.

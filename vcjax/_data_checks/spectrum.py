@@ -1,9 +1,9 @@
 """Estimate the part of a field that its grid misses, and detect noise and outliers.
 
 The spectrum of smooth data decays. The modes that the grid does not resolve are estimated by
-continuing the decay of the last modes of the grid. The modes with high mode numbers along both
-angles are called the corner of the spectrum. For smooth data they are almost zero. Noise and single
-wrong points are as large in the corner as in any other modes.
+continuing the decay of the last modes of the grid. The corner of the spectrum consists of the modes
+with high mode numbers along both angles. In smooth data these modes are almost zero. Noise and
+single wrong points contribute to these modes as much as to other modes.
 """
 
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class Spectrum:
 
     @cached_property
     def coefficients(self) -> Complex[np.ndarray, "3 n k"]:
-        """Return the coefficients (3, n, k) of all modes of phi and modes 0 to m/2 of theta."""
+        """Return the coefficients (3, n, k): all modes of phi, and the modes 0 to m/2 of theta."""
         return np.fft.rfft2(self.values, axes=(1, 2)) / self.values[0].size
 
     @cached_property

@@ -183,7 +183,7 @@ class SurfaceSetup:
         return B is None or not B.any() or resolves(rule, self.X, B, digits)
 
     def _toroidal_field(self, *, ripples: bool) -> Float[np.ndarray, "src_nphi src_ntheta 3"]:
-        """Return the field of a conductor along the z axis at the points of the source grid.
+        """Return the field of a conductor on the z axis, at the points of the source grid.
 
         If `ripples`, the highest modes of the grid along phi and along theta are added.
         """
@@ -217,7 +217,7 @@ def required(setup: SurfaceSetup | None, call: str) -> SurfaceSetup:
 
 
 def check_shape(**counts: Any) -> tuple[int, int]:
-    """Return the numbers of points along phi and theta; raise `VcjaxError` if one is invalid."""
+    """Return the numbers of points along phi and theta; raise `VcjaxError` if any is invalid."""
     nphi, ntheta = (check_grid("setup", name, count) for name, count in counts.items())
     return nphi, ntheta
 
