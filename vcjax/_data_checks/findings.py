@@ -37,7 +37,7 @@ _DOUBT = 0.003
 
 @dataclass(eq=False)
 class WatchedSurface:
-    """A stored surface, used to check the fields that are evaluated with its casings.
+    """A stored surface, used to check the fields that casings of this surface evaluate.
 
     The keys of `checked` are the hashes of the fields that were checked, the oldest first.
     """

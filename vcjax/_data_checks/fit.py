@@ -1,6 +1,6 @@
 """Check whether a rule is fine enough for a surface or field that it was not chosen for.
 
-`samples` is one period of the surface, from `symmetry.surface_period`. A spectrum is the spectrum
+`samples` is one period of the surface, from `symmetry.surface_period`. `spectrum` is the spectrum
 of one period of the field, in components that rotate with phi.
 """
 
