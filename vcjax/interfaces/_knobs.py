@@ -28,7 +28,8 @@ class Knobs(NamedTuple):
     """The keyword arguments of a call, translated for vcjax.
 
     `casing` contains options of `SurfaceSetup.casing`; `chunks` contains tile sizes. If `donate`,
-    the result may reuse the memory of the field.
+    the result may reuse the memory of the field. If `return_estimate`, the estimated errors are
+    returned as well.
     """
 
     casing: dict[str, Any]
