@@ -1,7 +1,7 @@
 """Measure the current and the magnetic flux through a surface: n . curl B and the flux of B.
 
-Only tangential derivatives of B enter n . curl B. Let n be the unit normal, and X_phi and X_theta
-the derivatives of the surface points X. With the covariant components B_phi = B . X_phi and
+Let n be the unit normal of the surface, and X_phi and X_theta the derivatives of its points X. Only
+tangential derivatives of B enter n . curl B. With the covariant components B_phi = B . X_phi and
 B_theta = B . X_theta, Stokes' theorem on a cell of the grid gives
 
     n . curl B |X_phi x X_theta| = +-(d B_theta / d phi - d B_phi / d theta).
@@ -20,8 +20,8 @@ from vcjax._annotations import Float
 from vcjax._geometry import resample, symmetry
 
 _RESOLVED = 1 / 3
-"""Fraction of a grid's modes that is used. The derivatives of these lowest modes have little
-aliasing."""
+"""Share of the modes along each angle from which the current is computed, beginning with the lowest
+mode. The derivatives of these modes have little aliasing."""
 
 
 Tangents: TypeAlias = tuple[Float[np.ndarray, "3 n m"], Float[np.ndarray, "3 n m"]]
@@ -33,8 +33,8 @@ class Crossing(NamedTuple):
 
     `current` is the root mean square of n . curl B |X_phi x X_theta|, divided by max |B| and by the
     root mean square of |X_phi|. This ratio is about the root mean square of n . curl B, relative to
-    max |B| / (minor radius). `flux` is the net flux of B, relative to the integral of |B|. For half
-    periods, the flux is 0 by symmetry.
+    max |B| / (minor radius). `flux` is the absolute net flux of B, divided by the integral of |B|.
+    If the data cover half a period, the flux is 0 by symmetry.
     """
 
     current: float
@@ -71,7 +71,10 @@ def tangents_at_field(
 
 @lru_cache(maxsize=16)
 def _onto_rows(count: int, nfp: int, half_period: bool, rows: int) -> np.ndarray:
-    """Return matrices (2, 1, row, n) that map n samples along phi to values and slopes at rows."""
+    """Return matrices (2, 1, rows, count) that map samples along phi to values, and to slopes.
+
+    The values and slopes are at the rows of `symmetry.field_period`.
+    """
     angles = symmetry.equispaced(*symmetry.field_angles(rows, nfp, half_period), rows)
     matrices = resample.interpolation_matrices(count, 0.0, 2 * np.pi / nfp, angles)
     return np.stack(matrices)[:, None]
@@ -82,8 +85,8 @@ def crossing(
 ) -> Crossing:
     """Return the current and the flux through a surface.
 
-    The current is computed from the lowest third of the Fourier modes. `field` is B at the points
-    of the tangents, in components that rotate with phi.
+    The current is computed from the lowest third of the Fourier modes along each angle. `field` is
+    B at the points of the tangents, in components that rotate with phi.
     """
     _, n, m = field.shape
     covariant = np.stack([np.einsum("ijk,ijk->jk", field, v) for v in tangents])
@@ -103,11 +106,11 @@ def crossing(
 
 @lru_cache(maxsize=32)
 def _resolved(n: int, m: int) -> tuple[tuple, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the lowest third of the modes of an (n, m) grid, for a real Fourier transform.
+    """Return the lowest third of the modes of an (n, m) grid along each angle.
 
-    The results are index arrays of these modes; their mode numbers along phi and along theta, times
-    the imaginary unit; and the factor of each mode in the power, which is 2 if the negative mode is
-    not stored, else 1.
+    The first result indexes these modes in a real Fourier transform. The next two results are the
+    mode numbers along phi and along theta, times the imaginary unit. The last result is the weight
+    of each mode in the power: 2 if the mode of the opposite sign is not stored, else 1.
     """
     modes_phi, modes_theta = np.fft.fftfreq(n, 1 / n), np.arange(m // 2 + 1)
 

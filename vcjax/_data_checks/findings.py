@@ -20,12 +20,12 @@ from vcjax._geometry import symmetry
 from vcjax._quadrature.rule import Rule
 
 _MARGIN = 3.0
-"""A field is unresolved if the estimated share that its grid misses is more than `_MARGIN` times
+"""A field is unresolved if its grid misses an estimated share of more than `_MARGIN` times
 10^-digits. Estimates are up to 2.3 times too large."""
 _LARGEST_MISSED = 0.1
 """Largest share of max |B| that a grid may miss, for any number of requested digits."""
 _CURRENT, _FLUX = 5e-3, 1e-3
-"""Limits of the current and the flux in a `Crossing`. The values are 1e-4 for equilibria, and 1e-2
+"""Limits of the current and the flux in a `Crossing`. The current is 1e-4 for equilibria, and 1e-2
 or more for bad data."""
 _ALIASED = 1.5
 """The part of a field that its grid misses can look like a current through the surface. This
@@ -37,9 +37,9 @@ _DOUBT = 0.003
 
 @dataclass(eq=False)
 class WatchedSurface:
-    """A stored surface, used to check the fields that are evaluated with its casings.
+    """A stored surface, used to check the fields that casings of this surface evaluate.
 
-    The keys of `checked` are the hashes of the fields that were checked, in order.
+    The keys of `checked` are the hashes of the fields that were checked, the oldest first.
     """
 
     rule: Rule
@@ -77,7 +77,7 @@ class WatchedSurface:
 
     @cached_property
     def variation(self) -> float:
-        """Return the largest variation of cross-sections along phi, in minor radii."""
+        """Return the largest change of a coordinate of the samples along phi, in minor radii."""
         return float(np.ptp(self.samples, axis=1).max()) / self.minor_radius
 
 
@@ -124,8 +124,8 @@ def warn_of_rule(call: str, surface: WatchedSurface) -> None:
 def _missed(spectrum: Spectrum, largest: float, surface: WatchedSurface) -> tuple[tuple, tuple]:
     """Return the shares of a field that its grid misses along phi and theta, and the decays.
 
-    The shares are relative to the largest value of the field, or of its gradient. The decays are
-    ratios of the amplitudes of successive modes.
+    The shares are relative to the largest value of the field, or of its gradient if the rule is for
+    gradients. The decays are ratios of the amplitudes of successive modes.
     """
     rule = surface.rule
     found = [spectrum.missed(axis, int(rule.gradient)) for axis in (1, 2)]
@@ -159,7 +159,7 @@ def _doubtful(surface: WatchedSurface, crossed: Crossing, share: float) -> bool:
 
 
 def warn_of_outlier(call: str, name: str, spectrum: Spectrum, scale: float, rule: Rule) -> bool:
-    """Warn if X or B has an outlier, and return whether it has one.
+    """Warn of an outlier in X or B, and return whether there is an outlier.
 
     `scale` is the minor radius for X, and max |B| for B.
     """
@@ -179,7 +179,7 @@ def warn_of_outlier(call: str, name: str, spectrum: Spectrum, scale: float, rule
 
 
 def _index(row: int, column: int, spectrum: Spectrum, rule: Rule) -> list[int]:
-    """Return the indices of a point of a spectrum's values in the array that the user gave.
+    """Convert indices of a spectrum's values to indices of the array that the user gave.
 
     For a half period, the first half of the spectrum's rows are mirror images of the second half.
     """
@@ -191,7 +191,7 @@ def _index(row: int, column: int, spectrum: Spectrum, rule: Rule) -> list[int]:
 
 
 def _warned_of_coarse_rule(call: str, spectrum: Spectrum, surface: WatchedSurface) -> bool:
-    """Warn if a rule is too coarse for a field, and return whether it is.
+    """Warn if a rule is too coarse for a field, and return whether it is too coarse.
 
     A rule that `choose` would accept for this field does not count as too coarse, because a new
     rule would not be better.

@@ -1,6 +1,6 @@
 """Check whether a rule is fine enough for a surface or field that it was not chosen for.
 
-`samples` is one period of the surface, from `symmetry.surface_period`. A spectrum is the spectrum
+`samples` is one period of the surface, from `symmetry.surface_period`. `spectrum` is the spectrum
 of one period of the field, in components that rotate with phi.
 """
 
@@ -28,11 +28,11 @@ _SAMPLE = 24
 
 
 def lacks_for_surface(rule: Rule, samples: Float[np.ndarray, "3 a b"]) -> float:
-    """Return the factor by which a rule is too coarse for a surface; 1 if it is at most `_ENOUGH`.
+    """Return the factor by which a rule is too coarse for a surface.
 
-    The demands are about the same as in `choose`. The nodes must resolve the surface normals and
-    the gaps between sheets (parts of the surface that face each other). Patches must be as large as
-    the range of the near kernel.
+    A factor of at most `_ENOUGH` is returned as 1. The demands are about the same as in `choose`:
+    the nodes must resolve the surface normals, and the gaps between sheets (parts of the surface
+    that face each other). Patches must be as large as the range of the near kernel.
     """
     epsilon, radius = RIM_KERNEL * np.exp(-(rule.cutoff**2)), rule.cutoff**2 / np.pi
     quad = np.array([rule.quad_nphi, rule.quad_ntheta])

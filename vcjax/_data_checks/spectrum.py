@@ -1,9 +1,9 @@
 """Estimate the part of a field that its grid misses, and detect noise and outliers.
 
 The spectrum of smooth data decays. The modes that the grid does not resolve are estimated by
-continuing the decay of the last modes of the grid. The modes with high mode numbers along both
-angles are called the corner of the spectrum. For smooth data they are almost zero. Noise and single
-wrong points are as large in the corner as in any other modes.
+continuing the decay of the last modes of the grid. The corner of the spectrum consists of the modes
+with high mode numbers along both angles. In smooth data these modes are almost zero. Noise and
+single wrong points contribute to these modes as much as to other modes.
 """
 
 from dataclasses import dataclass
@@ -27,8 +27,8 @@ _ALONE = 0.5
 """A point is an outlier only if it explains at least this share of the power in the corner. A point
 of smooth data explains up to 0.35."""
 _EVEN = 0.7
-"""Limit of the ratio of the larger of the last two amplitudes to the larger of the two before them.
-Above this limit, the last two may be noise."""
+"""The last two amplitudes may be noise if their maximum is more than `_EVEN` times the maximum of
+the two amplitudes before them."""
 _FLAT = 0.1
 """Least ratio of power per outer mode to power per inner mode (`_Corner`) that indicates noise."""
 
@@ -51,7 +51,7 @@ class Spectrum:
 
     @cached_property
     def coefficients(self) -> Complex[np.ndarray, "3 n k"]:
-        """Return the coefficients (3, n, k) of all modes of phi and modes 0 to m/2 of theta."""
+        """Return the coefficients (3, n, k): all modes of phi, and the modes 0 to m/2 of theta."""
         return np.fft.rfft2(self.values, axes=(1, 2)) / self.values[0].size
 
     @cached_property
@@ -64,7 +64,7 @@ class Spectrum:
 
     @cached_property
     def _amplitudes(self) -> list[Float[np.ndarray, " modes"]]:
-        """Return the root of the power at each absolute mode number, along both axes."""
+        """Return the root of the power at each absolute mode number, along phi and along theta."""
         return [np.sqrt(folded(self._power.sum(axis=1))), np.sqrt(self._power.sum(axis=0))]
 
     def steepness(self, nfp: int, lengths) -> float:
@@ -87,7 +87,8 @@ class Spectrum:
         sum of the geometric series that continues their decay, or times 1 if this sum is less. On
         known fields the estimate was 0.5 to 2.3 times the error of interpolation. The decay is the
         ratio of the amplitudes of successive modes. If `slope` is 1, the estimate is for
-        derivatives along the axis: each mode is weighted by its mode number in a period.
+        derivatives along the axis: each mode is weighted by its mode number in a period. If the
+        axis has a single value, the estimate is 0.
         """
         if self.values.shape[axis] < 2:
             return 0.0, self._decay(axis)
@@ -101,7 +102,11 @@ class Spectrum:
         return largest * max(1.0, decay / (1 - decay)), decay
 
     def _decay(self, axis: int) -> float:
-        """Return the ratio of the amplitudes of successive modes in the upper half of the modes."""
+        """Estimate the ratio of the amplitudes of successive modes in the upper half of the modes.
+
+        The estimate is at most `_SLOWEST`. It is 0.5 if the axis has fewer than 5 amplitudes, or if
+        all amplitudes are zero.
+        """
         share = self._amplitudes[axis - 1]
         if share.size < 5 or not share.any():
             return 0.5
@@ -139,8 +144,8 @@ class Spectrum:
     def outlier(self, least: float) -> tuple[int, int, float] | None:
         """Return the row, the column and the error of a wrong point, or None if none is found.
 
-        The error, which is more than `least`, is the distance from the value that a smooth function
-        would have there.
+        The error is the distance from the value that a smooth function would have at this point.
+        Errors up to `least` are not reported.
         """
         corner = self._corner
         count, size = sum(corner.counts), self.values[0].size
@@ -180,9 +185,10 @@ def folded(values, xp: Any = np):
 
 @lru_cache(maxsize=32)
 def _last_waves(count: int, slope: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weights (k,) of the last k modes of a grid, and these modes at its points.
+    """Return the weights (k,) of the last k modes along an axis, and these modes at its points.
 
-    The modes have the shape (2 k, count): the cosines of all k modes, then the sines.
+    The modes have the shape (2 k, count): the cosines of all k modes, then the sines. See
+    `Spectrum.missed` for `slope`.
     """
     last = count // 2
     modes = np.arange(last - 1 if last >= 4 else last, last + 1)
@@ -194,9 +200,9 @@ def _last_waves(count: int, slope: int) -> tuple[np.ndarray, np.ndarray]:
 class _Corner(NamedTuple):
     """A corner of the spectrum: the modes in the upper half along both axes.
 
-    The masks (n, k) are for all coefficients in the corner, for its highest modes (outer), and for
-    its other modes (inner). `counts` are the numbers of modes in outer and inner, with both signs
-    of theta's mode number.
+    The masks (n, k) select coefficients: `modes` selects the whole corner, `outer` its highest
+    modes, and `inner` its other modes. `counts` are the numbers of outer and of inner modes, with
+    both signs of theta's mode number.
     """
 
     modes: np.ndarray

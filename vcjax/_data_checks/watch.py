@@ -1,12 +1,12 @@
 """Decide which surfaces and fields are checked, and check each of them once.
 
-`choose` and similar calls check X and B. `prepare` and similar calls check X, unless X and the rule
-are one of the last `_KEPT` pairs of these calls. Evaluations check their field, or the first field
-of a batch, unless it is zero or was checked before; a `DenseOperator` checks one field only.
-Nothing is traced or compiled. A field is not checked if it is traced or divided among processes, or
-if its casing went through `jit`, `jax.tree.map` or a file. The check of a field in the memory of an
-accelerator copies the field to the host. Such a field is therefore checked only if no field was
-checked before with the same rule and surface.
+`choose` and similar calls check X and B. `prepare` and similar calls check X, unless an earlier
+call had the same X and rule; the last `_KEPT` pairs of X and a rule are remembered. Evaluations
+check their field, or the first field of a batch, unless it is zero or was checked before. A
+`DenseOperator` checks one field only. Nothing is traced or compiled. A field is not checked if it
+is traced or divided among processes, or if its casing went through `jit`, `jax.tree.map` or a file.
+The check of a field in the memory of an accelerator copies the field to the host. Such a field is
+therefore checked only if no field was checked before with the same rule and surface.
 """
 
 from collections import OrderedDict
@@ -28,9 +28,9 @@ from vcjax._geometry.nodes import on_host
 from vcjax._quadrature.rule import Rule
 
 _KEPT = 4
-"""Number of surfaces that are kept for later casings."""
+"""Largest number of pairs of a surface and a rule that are kept for later casings."""
 _REMEMBERED = 1000
-"""Number of fields of a surface that are remembered as checked."""
+"""Largest number of fields of a surface that are remembered as checked."""
 
 _chosen: OrderedDict[Any, WatchedSurface] = OrderedDict()
 _watched: "WeakKeyDictionary[Any, WatchedSurface]" = WeakKeyDictionary()

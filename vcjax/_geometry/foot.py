@@ -1,8 +1,8 @@
 """Search for the foot of a point: the nearest point of the surface.
 
-The search finds the nearest node of a coarse grid in each of several sectors of theta. Newton steps
-then start in the sectors with the nearest of these nodes. More than one start is needed, because
-two sheets of the surface may be almost equally near.
+In each of several sectors of theta, the search finds the node of a coarse grid that is nearest to
+the point. Newton steps then start at the nearest of these nodes. More than one start is needed,
+because two sheets of the surface may be almost equally near.
 
 Positions (u, v) on the surface are counted in quadrature nodes, u along phi over the whole torus
 and v along theta. Between nodes the surface is the local Lagrange interpolant. Nodes are stored for
@@ -34,16 +34,16 @@ _STEPS = 12
 _SECTORS = 8
 """Number of ranges of theta in which the nearest coarse node is searched for."""
 _DESCENTS = 4
-"""Number of sectors in which Newton steps start: the sectors with the nearest coarse nodes. With
-two sectors, the search ended on the wrong sheet for one in a thousand points next to a thin
-cross-section. Four sectors take less time than a coarse grid with twice as many nodes."""
+"""Number of coarse nodes at which Newton steps start. With two starts, the search ended on the
+wrong sheet for one in a thousand points next to a thin cross-section. Four starts take less time
+than a coarse grid with twice as many nodes."""
 _LEAST_CURVATURE = 0.1
-"""Least eigenvalue of the shifted Hessian, in units in which both tangents have length 1."""
+"""Least allowed eigenvalue of the Hessian, in units in which both tangents have length 1."""
 _TILE = 64
 
 
 class Periods(NamedTuple):
-    """The continued nodes of one field period, and the rotations from it to all periods.
+    """The points of the continued nodes of one field period, and the rotations to all periods.
 
     The points have laboratory components. The rotations are by 0 .. nfp - 1 periods.
     """
@@ -184,9 +184,9 @@ def _nearest_nodes(points, surface: Periods, stride: tuple[int, int], rule: Rule
 
 
 def place(u, v, rule: Rule):
-    """Return the period that contains each of t positions, and the row and column of a node.
+    """Return the period, row and column of the node at or just below each of t positions.
 
-    The node is at or just below the position. Its row is counted in the first period.
+    Rows are counted from the start of the period.
     """
     row, column = jnp.floor(u).astype(int), jnp.floor(v).astype(int)
     period, row = jnp.divmod(row, rule.period_rows)
@@ -209,7 +209,7 @@ def _stencils(surface: Periods, row, column, rule: Rule) -> Float[Array, "t 3 p 
 
 
 def _newton_step(points, u, v, surface: Periods, rule: Rule):
-    """Return the `Foot` of points at positions (u, v), and the Newton step (du, dv) from there."""
+    """Return a `Foot` with the positions (u, v), and the Newton steps (du, dv) from there."""
     period, row, column = place(u, v, rule)
     stencils = _stencils(surface, row, column, rule)
     a, b = _along_both(_lagrange_slopes, u, v, rule.lagrange_count)

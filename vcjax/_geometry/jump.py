@@ -1,4 +1,4 @@
-"""Compute the gradient of a field on a surface from its derivatives along the surface."""
+"""Compute the gradient of a field on a surface from derivatives of the field along the surface."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def dual_basis(x_phi, x_theta, xp: Any):
 
 
 def total_gradient(basis, slopes):
-    """Return the gradient [i, k] = d_i B_k of a field without divergence and curl.
+    """Return the gradient [i, k] = d_i B_k of a field without divergence or curl.
 
     The gradient is the symmetric traceless part of the matrix D in the docstring of
     `vcjax._gradient`. It does not depend on the sign of the normal. The basis is from `dual_basis`.
@@ -35,8 +35,8 @@ def total_gradient(basis, slopes):
 def symmetric_traceless(gradient):
     """Return the symmetric and traceless part of a gradient (3, 3, n, m).
 
-    The gradient of a field without divergence and curl is symmetric and traceless. The other
-    parts of its computed gradient are errors.
+    The gradient of a field without divergence or curl is symmetric and traceless. In a computed
+    gradient, the other parts are errors.
     """
     even = 0.5 * (gradient + gradient.swapaxes(0, 1))
     third = (even[0, 0] + even[1, 1] + even[2, 2]) / 3

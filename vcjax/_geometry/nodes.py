@@ -94,10 +94,10 @@ def surface_nodes(
 ) -> tuple[Any, Any, Any]:
     """Return points, outward normals and tangents of a surface on the continued nodes.
 
-    X has the shape that the rule was chosen for. The results have laboratory components: points,
-    then outward normals, (6, row, column), and the tangents dX/dphi and dX/dtheta, (3, row, column)
-    each. The length of a normal is the area that its node stands for. Raise an error if `constants`
-    are not the tables of the rule.
+    X has the shape that the rule was chosen for. All results have laboratory components. The first
+    result, (6, row, column), contains points, then outward normals. The others, (3, row, column)
+    each, are the tangents dX/dphi and dX/dtheta. The length of a normal is the area that its node
+    stands for. Raise an error if `constants` are not the tables of the rule.
     """
     if not isinstance(constants, Tables) or constants.rule != rule:
         raise VcjaxError(

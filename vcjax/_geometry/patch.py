@@ -13,7 +13,7 @@ reduce its time to a tenth:
   patch. More groups take less time to run, and more time to compile.
 
 The four parities (even or odd, in phi and in theta) form one batch of products. This makes the
-program four times smaller. The even and odd parts are stacked, so that each is computed only once.
+program four times smaller. The even and odd parts are stacked, so that no part is computed twice.
 The transposed program is as fast as the program itself.
 
 The foot of a point off the surface generally lies between nodes. The values at the nodes around the

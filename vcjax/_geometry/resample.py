@@ -2,8 +2,8 @@
 
 Data are resampled on one field period in the co-rotating frame (`vcjax._geometry.symmetry`). Two
 small dense products, ``D_phi @ W @ D_theta.T``, resample the components W. The products are exact
-for band-limited data, linear, differentiable, and fast on any device. Compiled programs resample
-with `resampled`, and its matrices are made on the host.
+for band-limited data, linear, differentiable, and fast on any device. `resampled` computes these
+products in compiled programs, with matrices that are made on the host.
 """
 
 import itertools
@@ -44,7 +44,7 @@ def interpolation_matrices(count: int, start: float, period: float, points: np.n
 
 
 def tangents_at(samples: np.ndarray, nfp: int, angles: np.ndarray, ntheta: int):
-    """Return points and tangents of a surface at given toroidal angles, in ntheta steps of theta.
+    """Return points and tangents of a surface at given angles phi and `ntheta` steps of theta.
 
     `samples` (3, n, m) are the co-rotating components W from `surface_period`. The results, x,
     x_phi and x_theta, have co-rotating components, (3, a, ntheta) each. Because the frame rotates,
@@ -53,8 +53,8 @@ def tangents_at(samples: np.ndarray, nfp: int, angles: np.ndarray, ntheta: int):
     theta = equispaced(0.0, 2 * np.pi / ntheta, ntheta)
     phi, phi_slope = interpolation_matrices(samples.shape[1], 0.0, 2 * np.pi / nfp, angles)
     theta, theta_slope = interpolation_matrices(samples.shape[2], 0.0, 2 * np.pi, theta)
-    w = phi @ (samples @ theta.T)
-    w_phi = phi_slope @ (samples @ theta.T)
+    along_theta = samples @ theta.T
+    w, w_phi = phi @ along_theta, phi_slope @ along_theta
     w_theta = phi @ (samples @ theta_slope.T)
     return w, np.stack([w_phi[0] - w[1], w_phi[1] + w[0], w_phi[2]]), w_theta
 

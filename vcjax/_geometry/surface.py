@@ -56,7 +56,7 @@ def outward_normals(
 ) -> Float[np.ndarray, "a b 3"]:
     """Return the outward unit normals of a surface on a grid over a full or half period."""
     normal = np.cross(along_phi, along_theta)
-    # The flux of the position vector outwards is three times the enclosed volume.
+    # The outward flux of the position vector is three times the enclosed volume.
     outward = np.sign((points * normal).sum())
     return outward * normal / np.linalg.norm(normal, axis=-1, keepdims=True)
 

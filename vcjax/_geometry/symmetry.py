@@ -59,7 +59,7 @@ def grid_angles(nphi: int, nfp: int, half_period: bool):
 
 
 def without_images(angles: np.ndarray) -> np.ndarray:
-    """Return the angles of `grid_angles` over a full period, without mirror images of other angles.
+    """Return the `grid_angles` of a full period that are not mirror images of earlier angles.
 
     In a stellarator-symmetric configuration, the cross-section at -phi is the mirror image of the
     cross-section at phi.
@@ -78,9 +78,10 @@ def field_period(
 ):
     """Return one period (3, n, ntheta) of a field in the co-rotating frame.
 
-    B, (3, nphi, ntheta), has Cartesian components, on a grid over a full or half period. The other
-    half of a half period follows by symmetry, with the signs in `parity` (`POSITION_PARITY` for
-    positions). The rows of the result are at the angles that `field_angles` gives.
+    B, (3, nphi, ntheta), has Cartesian components, on a grid over a full or half period. If B
+    covers half a period, the other half follows by symmetry, with the signs in `parity`
+    (`POSITION_PARITY` for positions). The rows of the result are at the angles that `field_angles`
+    gives.
     """
     if half_period:
         B = xp.concatenate([mirror(B, parity, xp), B], axis=1)
@@ -138,14 +139,10 @@ def _enlarge(values, rows: int):
     For even n the Nyquist mode is split into halves, at +n/2 and -n/2.
     """
     n = values.shape[1]
-    half = n // 2
-    spectrum = np.fft.fft(values, axis=1)
-    low, high = spectrum[:, : (n + 1) // 2], spectrum[:, n - (n - 1) // 2 :]
-    middle = [0.5 * spectrum[:, half : half + 1]] if n % 2 == 0 else []
-    gap = rows - low.shape[1] - high.shape[1] - 2 * len(middle)
-    zeros = np.zeros((3, gap, values.shape[2]), dtype=spectrum.dtype)
-    padded = np.concatenate([low, *middle, zeros, *middle, high], axis=1)
-    return np.fft.ifft(padded, axis=1).real * (rows / n)
+    spectrum = np.fft.rfft(values, axis=1)
+    if n % 2 == 0:
+        spectrum[:, -1] *= 0.5
+    return np.fft.irfft(spectrum, rows, axis=1) * (rows / n)
 
 
 def rotation(angles: np.ndarray) -> np.ndarray:

@@ -28,7 +28,8 @@ class Knobs(NamedTuple):
     """The keyword arguments of a call, translated for vcjax.
 
     `casing` contains options of `SurfaceSetup.casing`; `chunks` contains tile sizes. If `donate`,
-    the result may reuse the memory of the field.
+    the result may reuse the memory of the field. If `return_estimate`, the estimated errors are
+    returned as well.
     """
 
     casing: dict[str, Any]
@@ -55,11 +56,11 @@ def read_knobs(call: str, kind: str, knobs: dict[str, Any]) -> Knobs:
     near = _near(call, known)
     return_estimate = _flag(call, "return_estimate", known)
     if not off and (caps or return_estimate):
-        name = "return_estimate" if return_estimate else "max_Nt or max_Np"
+        limits = ", ".join(f"{CAPS[name]}={cap}" for name, cap in caps.items())
         raise VcjaxError(
-            f"{call} got {name}, which only the methods with _offsurf in their name accept; "
-            "leave it out. On the surface, vcjax.error_estimate estimates the error, and the "
-            "digits determine the quadrature."
+            f"{call} got {limits or 'return_estimate=True'}, which only the methods with _offsurf "
+            "in their name accept; leave it out. On the surface, vcjax.error_estimate estimates "
+            "the error, and the digits determine the quadrature."
         )
     digits, rule = known.pop("digits", None), known.pop("precision", None)
     if digits is not None:

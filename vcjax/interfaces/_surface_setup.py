@@ -1,4 +1,4 @@
-"""Keep the surface of a class of `vcjax.interfaces`; prepare it when the first field is given."""
+"""Keep a surface given to a class of `vcjax.interfaces`, and prepare it for the given fields."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -43,11 +43,11 @@ class SurfaceSetup:
     """A surface with its grids and digits, and the casings prepared for it so far.
 
     The packages that `vcjax.interfaces` replaces fix their quadrature before a field is given. This
-    class prepares a casing for the first field, and keeps it. For a later field with the
-    same options, it prepares another casing only if no kept casing resolves the field. Every casing
+    class prepares a casing for the first field, and keeps the casing. For a later field with the
+    same options, another casing is prepared only if no kept casing resolves the field. Every casing
     resolves a zero field.
 
-    `X` has the shape (nphi, ntheta, 3). If it is traced, each call needs a rule. `src_shape` and
+    `X` has the shape (nphi, ntheta, 3). If X is traced, each call needs a rule. `src_shape` and
     `trg_shape` are the (nphi, ntheta) of the fields and of the results. `verified` contains the
     casings whose error was measured on a known field.
     """
@@ -82,7 +82,7 @@ class SurfaceSetup:
         `kind` is "field", "gradient", "off" or "off_gradient"; "off" means points off the surface.
         A given rule is from `VirtualCasingJAX.plan_precision`. Without a rule, if B is traced or
         None, the casing resolves every field of the source grid. The options are keywords of
-        `vcjax.prepare`, or for points off the surface of `vcjax.choose_off_surface`.
+        `vcjax.prepare` or, for points off the surface, of `vcjax.choose_off_surface`.
         """
         if rule is not None and kind != "field":
             raise VcjaxError(
@@ -129,10 +129,9 @@ class SurfaceSetup:
             raise VcjaxError(
                 "rule got a traced surface, which cannot determine array sizes. If the surface "
                 "does not change, call setup outside jit and grad. If the surface must be traced, "
-                "use VirtualCasingJAX: call setup and plan_precision() with a typical surface, "
-                "outside jit and grad. Inside, call setup with the traced surface, and evaluate "
-                "fields on the surface with precision=rule, where rule is the result of "
-                "plan_precision()."
+                "call setup and rule = plan_precision() with a typical surface, outside jit and "
+                "grad. Inside, call setup with the traced surface, and evaluate fields on the "
+                "surface with precision=rule."
             )
         if B is None or not B.any():
             with made_up_data():
@@ -184,7 +183,7 @@ class SurfaceSetup:
         return B is None or not B.any() or resolves(rule, self.X, B, digits)
 
     def _toroidal_field(self, *, ripples: bool) -> Float[np.ndarray, "src_nphi src_ntheta 3"]:
-        """Return the field of a conductor along the z axis at the points of the source grid.
+        """Return the field of a conductor on the z axis, at the points of the source grid.
 
         If `ripples`, the highest modes of the grid along phi and along theta are added.
         """
@@ -218,7 +217,7 @@ def required(setup: SurfaceSetup | None, call: str) -> SurfaceSetup:
 
 
 def check_shape(**counts: Any) -> tuple[int, int]:
-    """Return the numbers of points along phi and theta; raise `VcjaxError` if one is invalid."""
+    """Return the numbers of points along phi and theta; raise `VcjaxError` if any is invalid."""
     nphi, ntheta = (check_grid("setup", name, count) for name, count in counts.items())
     return nphi, ntheta
 

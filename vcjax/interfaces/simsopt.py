@@ -197,7 +197,7 @@ class VirtualCasing:
 
 
 def best_nphi_over_ntheta(equilibrium: Equilibrium) -> float:
-    """Return the ratio nphi/ntheta of a grid on the whole torus with the most nearly square cells.
+    """Return nphi/ntheta of the grid on the whole torus for which cells are most nearly square.
 
     Let a be the ratio |dX/dphi| / |dX/dtheta| at a point X. A grid cell at that point has the
     aspect ratio a ntheta/nphi. Let the deviation of an aspect ratio q be the larger of q and 1/q.

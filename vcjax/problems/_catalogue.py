@@ -1,8 +1,8 @@
 """Define problems with known answers, and the coils of a tokamak.
 
-For W7-X and the rotating ellipse, the distances of the currents from the surface are chosen so that
-the field needs about as many Fourier modes as the test field of the package ``virtual_casing``, for
-each number of digits. The tests of vcjax compare the numbers of modes.
+For W7-X and the rotating ellipse, the field needs about as many Fourier modes as the test field of
+the package ``virtual_casing``, for each number of digits. The distances of the currents from the
+surface were chosen for this. The tests of vcjax compare the numbers of modes.
 """
 
 import functools

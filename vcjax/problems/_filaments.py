@@ -4,9 +4,9 @@ Currents are given as mu_0 I / (4 pi). Fields have the unit of mu_0 I divided by
 the points.
 
 The trapezoidal rule on a smooth closed curve converges geometrically [1]_. With n points over the
-parameter range [0, 2 pi), the error is about exp(-n s). Here s is the distance of the integrand's
-singularities from the real axis. For a target at the distance d outside a circle of radius a,
-s = log(1 + d / a). `point_count` generalises this formula to other curves.
+parameter range [0, 2 pi), the error is about exp(-n s). Here s is the distance from the real axis
+to the nearest singularity of the integrand. For a target at the distance d outside a circle of
+radius a, s = log(1 + d / a). `point_count` generalises this formula to other curves.
 
 References
 ----------
@@ -238,7 +238,10 @@ def _elements(call, filaments, targets, refinement: float = 1):
 
 
 def _tiles(targets, points):
-    """Yield tiles of targets: their slice, and the components of x - y, (target, point) each."""
+    """Yield the slice of each tile of targets, and the components of target minus point.
+
+    The three components have the shape (target, point).
+    """
     step = max(1, _TILE_BYTES // (8 * len(points)))
     for start in range(0, len(targets), step):
         tile = slice(start, start + step)
