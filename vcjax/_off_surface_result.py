@@ -123,8 +123,8 @@ def _gradient_errors(foot: Foot, nodes: Nodes, missed, rule: Rule) -> Float[Arra
     are relative to max |B|.
     """
     # The part of B that its grid misses varies over the spacings of this grid along phi and theta.
-    # The part of B that the patches miss varies over the spacing of the nodes. On the grid lines
-    # through the foot, derivatives of interpolated fields jump, and the effect of a jump grows like
+    # The part of B that the patches miss varies over the spacing of the nodes. Derivatives of
+    # interpolated fields jump at the grid lines through the foot. The effect of a jump grows like
     # log(1/distance).
     spacing = nodes.spacing[1]
     tails, of_patches = unresolved_at(foot, missed, spacing, rule)
@@ -175,5 +175,8 @@ def _(primals, tangents):
 
 
 def _is_inside(transform, known) -> Bool[Array, " n"]:
-    """Return whether points are inside: T of the test field is this field inside, and 0 outside."""
+    """Return whether points are inside.
+
+    At points inside, T of the test field is the test field. At points outside, it is 0.
+    """
     return ((transform - 0.5 * known) * known).sum(axis=1) > 0

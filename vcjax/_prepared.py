@@ -2,7 +2,7 @@
 
 A casing is prepared once from a rule and a surface, and then evaluated for many fields. `Prepared`
 has the attributes of every casing. `PreparedTargets` adds the near part of casings with targets on
-the surface. Fields and gradients differ only in their `Kernels`.
+the surface. The operators of fields and gradients differ only in their `Kernels`.
 """
 
 from collections.abc import Callable
@@ -102,7 +102,10 @@ class Kernels(NamedTuple):
 
 
 def check_preparation(call: str, rule, X, choose: str = "vcjax.choose") -> None:
-    """Raise `VcjaxError` unless a rule and a surface, given to a call like `prepare`, are valid."""
+    """Raise `VcjaxError` unless the rule and the surface given to a preparation are valid.
+
+    The errors advise the call `choose`.
+    """
     check_jax(call)
     check_rule(call, rule, choose)
     if bool(rule.core_count) != (choose == "vcjax.choose_off_surface"):
@@ -114,7 +117,7 @@ def check_preparation(call: str, rule, X, choose: str = "vcjax.choose") -> None:
 
 
 def warn_of_field_rule(call: str, rule: Rule, choose: str) -> None:
-    """Warn if a call that computes gradients got a rule chosen for fields."""
+    """Warn if the rule of a call that computes gradients was chosen for fields."""
     if not rule.gradient:
         warn(
             call,
@@ -136,7 +139,7 @@ def check_evaluation(call: str, casing, kind: type[Prepared], prepare: str, B) -
 
 
 def source_fields(rule: Rule, devices: Mesh | None, constants: Tables, nodes) -> dict:
-    """Return the attributes of `Prepared` by name."""
+    """Return the values of the attributes of `Prepared`, by name."""
     return dict(
         rule=rule,
         field_phi=constants.field_phi,
@@ -169,7 +172,7 @@ def near_fields(
     nodes,
     constants,
 ) -> dict:
-    """Return the attributes that `PreparedTargets` adds to `Prepared`, by name."""
+    """Return the values of the attributes that `PreparedTargets` adds to `Prepared`, by name."""
     if near.streamed:
         return dict(near_weights=None, near_recipe=(constants,), near_block=near.block)
     stored = _stored(groups, kernels, rule, near, devices, nodes, constants)

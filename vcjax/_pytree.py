@@ -1,4 +1,4 @@
-"""Register frozen dataclasses as pytrees, which only the same version of vcjax can unpickle."""
+"""Register frozen dataclasses as pytrees. Only the same version of vcjax can unpickle them."""
 
 import dataclasses
 
@@ -32,9 +32,9 @@ class _Devices:
 def versioned(cls):
     """Make a dataclass store the version of vcjax in pickles.
 
-    Reading a pickle of another version raises `VcjaxError`. In another version the same arrays may
-    have another meaning, and a missing attribute would silently take its default. `copy.copy` and
-    `copy.deepcopy` use the same methods as pickles.
+    Unpickling raises `VcjaxError` if the pickle is from another version. In another version the
+    same arrays may have another meaning, and a missing attribute would silently take its default.
+    `copy.copy` and `copy.deepcopy` use the same methods as pickles.
     """
 
     def get_state(self):

@@ -194,8 +194,8 @@ def _tiled_sum(
     @jax.checkpoint
     def weighted_moments(x, centre, y, moments):
         least = punctured if len(x) == 3 else lax.stop_gradient(x[3, :, None].astype(dtype))
-        # Offsets from the centre are rounded instead of positions. The offsets of near targets are
-        # far shorter.
+        # Offsets from the centre are rounded instead of positions, because the offsets of targets
+        # near the block are far shorter.
         x = (x[:3] - centre).astype(dtype)
         return pair_product(pair_weights(kernel.power, x, y, least), moments)
 

@@ -4,8 +4,8 @@ Let r be the vector from source to target, and alpha a cut-off rate. In powers a
 stands for its length. The kernel is split according to 1/r = erfc(alpha r)/r + erf(alpha r)/r
 (docs/equations.md, "The quadrature"). The first term is confined to a patch of grid nodes around
 the target. The far part is the trapezoidal sum of the *whole* kernel over all nodes but the target.
-(The far sum of a gradient may leave out more nodes; see `split_weights`.) The sum is corrected on
-the patch by
+(The far part of a gradient may leave out more nodes; see `split_weights`.) The far part is
+corrected on the patch by
 
     (polar integral of the near kernel)  -  (grid sum of the near kernel).
 

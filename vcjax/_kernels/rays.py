@@ -23,10 +23,10 @@ near kernel:
 
 A point on the surface is its own foot, and its polar integral is the principal value.
 
-So that derivatives of the polar integral have small errors next to the surface, the field B is
-written as its value at the foot plus the change from this value. The change is interpolated with
-small relative errors. For the constant value, the derivative of the integral is known
-(`vcjax._kernels.gradient`).
+Derivatives of the polar integral would have large errors next to the surface. The field B is
+therefore written as its value at the foot plus the change from this value. The change is
+interpolated with small relative errors. For the constant value, the derivative of the integral is
+known (`vcjax._kernels.gradient`).
 """
 
 from collections.abc import Callable
@@ -149,6 +149,7 @@ def _rings(from_foot, interpolation, constants: OffSurfaceTables):
     Offsets and changes of the field vanish with the radius, and are divided by the radius of their
     ring. Interpolation between rings then keeps their relative accuracy, which points close to the
     surface need.
+
     `from_foot`, (t, 9, p, q), are values on the grids around the feet: offsets from the foot,
     normals, and changes of the field from its value at the foot. The result is (t, 9, ring, node).
     """
@@ -245,8 +246,8 @@ def _along_rays(rings, delta, constants: OffSurfaceTables, rule: Rule):
     nodes depend on the distance of the point from the surface, and their values are interpolated
     from the rings of the core. Radii and weights are (t, s), values (t, c, s, node).
     """
-    # asinh and sinh are written out for positive arguments. The library's functions take several
-    # times as many instructions.
+    # asinh and sinh are written out for positive arguments. JAX's functions take several times as
+    # many instructions.
     ratio = CORE / delta
     width = jnp.log(ratio + jnp.sqrt(ratio * ratio + 1.0))
     growth = jnp.expm1(width * constants.core_nodes)

@@ -68,7 +68,7 @@ def choose(
 
         - X or B is traced, or is not a finite float64 array on the grid described above.
         - X is not a closed torus around the z axis, or crosses itself.
-        - B vanishes or has fewer than 4 poloidal points.
+        - B is zero everywhere, breaks between periods, or has fewer than 4 poloidal points.
         - No quadrature is found for the surface.
         - An argument is out of range.
         - JAX runs in 32-bit mode, or in a process that was forked after JAX had started.
@@ -183,7 +183,10 @@ def choose_off_surface(
 
 
 def _finer_interpolation(rule: Rule) -> Rule:
-    """Add Lagrange points: gradients next to the surface contain slopes of interpolation errors."""
+    """Return the rule with more Lagrange points and, if needed, a wider margin of patches.
+
+    Gradients next to the surface contain slopes of interpolation errors.
+    """
     count = rule.lagrange_count + _EXTRA_POINTS
     patch, quad = (rule.patch_phi, rule.patch_theta), (rule.quad_nphi, rule.quad_ntheta)
     room = min((n - 1) // 2 - p for n, p in zip(quad, patch, strict=True))
