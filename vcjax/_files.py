@@ -80,8 +80,7 @@ def read_variables(path: str | PathLike[str]) -> dict[str, np.ndarray]:
 
     The variables are scalars, mode numbers and radial profiles of Fourier coefficients.
     """
-    names = (*_SCALARS, *_MODES, *_PROFILES)
-    data = read_netcdf(_CALL, path, names, kind="a VMEC output wout_*.nc")
+    data = read_netcdf(_CALL, path, _SCALARS + _MODES + _PROFILES, kind="a VMEC output wout_*.nc")
     _check_shapes(path, data)
     _check_numbers(path, data)
     _check_modes(path, data)

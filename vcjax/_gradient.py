@@ -141,7 +141,7 @@ def prepare_gradient(
         field_theta_slope=kept.field_theta_slope,
         dual_basis=dual_basis,
     )
-    watch("prepare_gradient", casing, X)
+    watch(call, casing, X)
     return casing
 
 

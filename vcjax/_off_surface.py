@@ -121,8 +121,8 @@ def _nodes_and_spacing(rule: Rule, X, constants: Tables, xp: Any):
         step**2 * (tangent**2).sum(axis=0)
         for step, tangent in zip(rule.spacing, tangents, strict=True)
     ]
-    spacing = xp.maximum(*squares)
-    return nodes, xp.sqrt(xp.stack([spacing.min(), spacing.max()]))
+    larger = xp.maximum(*squares)
+    return nodes, xp.sqrt(xp.stack([larger.min(), larger.max()]))
 
 
 def off_surface_field(
@@ -283,13 +283,12 @@ def _at_points(
     missed = missed_parts(rule, B, jnp) if missed is None else missed
     continued = jnp.concatenate([casing.nodes, on_nodes(casing, B)])
     nodes = Nodes(continued, casing.spacing, casing.constants)
-    everywhere = nodes, missed
 
-    def at_share(points, *everywhere):
+    def at_share(points, nodes, missed):
         count = len(points)
         fill = (0, filled_count(count) - count), (0, 0)
         filled = jnp.pad(points, fill, mode="edge")
-        found = quantity(rule, tiles, filled, *everywhere, used)
+        found = quantity(rule, tiles, filled, nodes, missed, used)
         return jax.tree.map(lambda v: v[:count], found)
 
-    return over_targets(at_share, casing.devices, points, *everywhere, count=len(points))
+    return over_targets(at_share, casing.devices, points, nodes, missed, count=len(points))

@@ -100,13 +100,12 @@ def gradient_result(
     found, slopes = transform_gradients(rule, tiles, nodes, points, foot, used)
     known_at = partial(known_field, one_period(nodes.continued[:3], rule))
     field = known_at(points.T).T
-    inside = _is_inside(found.values[:, 1], field)
+    inside = _is_inside(found.values[:, 1], field)[:, None, None]
     # The test field at a point does not depend on the other points.
     known = jax.vmap(jax.jacfwd(known_at))(points).swapaxes(1, 2)
-    share = jnp.where(inside, 1.0, 0.0)
-    violation = jnp.linalg.norm(slopes[:, :, 1] - share[:, None, None] * known, axis=(1, 2))
+    violation = jnp.linalg.norm(slopes[:, :, 1] - jnp.where(inside, known, 0.0), axis=(1, 2))
     distance = distance_from(points, nodes.surface, foot, rule, used)
-    inside, on = inside[:, None, None], found.on_surface[:, None, None]
+    on = found.on_surface[:, None, None]
     return OffSurface(
         external=jnp.where(inside & ~on, slopes[:, :, 0], jnp.nan),
         internal=jnp.where(inside | on, jnp.nan, -slopes[:, :, 0]),
