@@ -59,7 +59,7 @@ def check_integer(call: str, name: str, value, low: int, high: int) -> int:
 
 
 def check_grid(call: str, name: str, value) -> int:
-    """Return a number of grid points; raise `VcjaxError` if it is not an integer in [1, 1e5]."""
+    """Return the value as an int; raise `VcjaxError` if it is not an integer in [1, 1e5]."""
     return check_integer(call, name, value, 1, 10**5)
 
 

@@ -1,4 +1,4 @@
-"""Compute the casing operator of a fixed surface as a dense matrix.
+"""Compute the map from total fields to external or internal fields as a dense matrix.
 
 Each row of the matrix is the transpose of the evaluation at one target, applied to a unit vector.
 On one processor, computing the matrix took the time of 40 to 70 field evaluations (W7-X, rotating

@@ -29,9 +29,9 @@ machine epsilon was measured."""
 class OffSurface(NamedTuple):
     """The external and the internal field, or their gradients, at n points.
 
-    A point is treated as on the surface if its distance is below 1e-10 of the patch radius. At such
-    a point both fields are given, but gradients are NaN. Derivatives with respect to the point and
-    to the surface are NaN, too. Use `external_gradient` and `internal_gradient` on the surface.
+    A point counts as lying on the surface if its distance is below 1e-10 of the patch radius. At
+    such a point both fields are given, but gradients are NaN. Derivatives with respect to the point
+    and to the surface are NaN, too. Use `external_gradient` and `internal_gradient` on the surface.
 
     Attributes
     ----------

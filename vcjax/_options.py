@@ -63,7 +63,7 @@ class Tiles(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """A tile size and its origin: "auto" for the built-in default, or an environment variable."""
+    """A tile size and its origin: "auto" for a default, or the name of an environment variable."""
 
     value: int
     origin: str

@@ -1,4 +1,7 @@
-"""Compute the near and the far part of the kernel of a field (see `vcjax._kernels.near`)."""
+"""Split 1/r^3, a factor of the kernel of a field, into a near and a far part.
+
+`vcjax._kernels.near` defines the near part, the function N1 and the rate alpha.
+"""
 
 import functools
 

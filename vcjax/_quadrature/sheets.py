@@ -140,7 +140,7 @@ def sheets_of(samples: np.ndarray, nfp: int, *, both_sides: bool, symmetric: boo
 
 
 def _nearest_of_edges(curves: np.ndarray, normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Find the nearest point of each edge for each point p of a closed curve.
+    """Find, for each point p of a closed curve, the nearest point of each edge of the curve.
 
     Each row of `curves` (row, p, 3) is one closed curve. Edge k leads from point k to the next
     point. `normal` (row, p, 3) are unit normals of the surface. The results, (row, p, edge), are

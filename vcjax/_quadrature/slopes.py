@@ -79,7 +79,7 @@ class Slopes(Values):
         return self._largest(axis, missed_slope(self.spectrum.values, axis, turns, count))
 
     def size(self, axis: int, factors: np.ndarray) -> float:
-        """Return the largest derivative along an axis, with the modes scaled by factors (k,)."""
+        """Return the largest derivative along an axis, with its modes scaled by factors (k,)."""
         modes = np.arange(factors.size)
         return self._largest(axis, signal(self.spectrum.values, axis, modes * factors))
 
