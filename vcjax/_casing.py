@@ -67,8 +67,8 @@ def prepare(
     """Prepare a surface: compute the quantities that do not depend on the field.
 
     The result is differentiable in X. If you call `prepare` in a function under ``jit``, compute
-    ``constants = vcjax.tables(rule)`` outside this function, and pass the tables to the function as
-    an argument. Tables computed inside the function would be embedded in its program.
+    ``constants = vcjax.tables(rule)`` outside this function. Pass the tables to the function as an
+    argument. Tables computed inside the function would be embedded in its program.
 
     Parameters
     ----------

@@ -163,8 +163,8 @@ def _phase(m, n, phi, theta):
 def tokamak_path() -> Path:
     """Return the path of the wout file in this package.
 
-    The file describes a tokamak of negative triangularity (the D has its straight side at large R),
-    with a major radius of 6 m, a field of 5 T and a beta of 3 %.
+    The file describes a tokamak of negative triangularity: the straight side of the D is at large
+    R. The major radius is 6 m, the field 5 T, and beta 3 %.
     """
     return Path(__file__).with_name("data") / "wout_tokamak.nc"
 

@@ -44,9 +44,9 @@ because the antisymmetric part of r_i w_k belongs to the vector r x w = r^2 n - 
 each node of a patch has eight weights: five components of S, with rows S_i, and three of v.
 
 The integral is Hadamard's finite part. Its value for a constant B is known. Let
-g = erfc(alpha r)/r, so that K_im = -d_i d_m g. By Stokes' theorem, with derivatives in y, the
-integral of n x grad(f) over the patch is the integral of f dl along its rim, with steps dl
-counterclockwise about n. For f = d_i g, the theorem gives the integral of n x K_i. Because
+g = erfc(alpha r)/r, so that K_im = -d_i d_m g. Stokes' theorem, with derivatives in y, gives
+integrals over the patch. The integral of n x grad(f) is the integral of f dl along the rim, with
+steps dl counterclockwise about n. For f = d_i g, the theorem gives the integral of n x K_i. Because
 
     (n x grad) x grad(g) = (n.grad) grad(g) - n lap(g),
 

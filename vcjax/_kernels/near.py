@@ -126,13 +126,13 @@ def split_weights(
     `axis`. It returns its values along `axis`.
 
     The grid sum leaves out the target. With a `puncture`, the far sum leaves out the nodes within
-    this many node spacings of the target, because it would have larger rounding errors there. The
+    this many node spacings of the target, where the sum would have larger rounding errors. The
     kernel then gets a further argument, the weights with which it subtracts the whole kernel. The
     near weights thus add the whole kernel at these nodes.
 
     ``of_constant(rule, nodes, weights, alpha)`` returns the integrals (t, k) of the near kernel
-    over the patches. If `of_constant` is given, the weight of each target is chosen such that the
-    weights of its patch add up to this integral before the grid sum is subtracted.
+    over the patches. If `of_constant` is given, the weights of each patch add up to this integral
+    before the grid sum is subtracted. The weight of the target itself is chosen for this.
     """
     nodes = (2 * rule.reach_phi + 1) * (2 * rule.reach_theta + 1)
     count = patch.shape[0]

@@ -151,7 +151,7 @@ class Demand:
         """Return the number of radii with which a patch resolves near kernel and sheets together.
 
         If the near kernel alone and the sheets alone need about the same number of radii, their
-        errors add up, and a few percent more radii are needed. `semi_axes` (2,) are the semi-axes
+        errors add up. A few percent more radii are then needed. `semi_axes` (2,) are the semi-axes
         of this patch.
         """
         least = float(self.least_radial_count)
