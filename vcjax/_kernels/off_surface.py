@@ -42,7 +42,7 @@ class Nodes(NamedTuple):
 
     The parts of `continued` are points, outward normals and the field on the continued nodes (see
     `vcjax._geometry.nodes`), in laboratory components. `spacing` is the least and the largest
-    spacing of the nodes; see `OffSurfaceCasing`.
+    spacing of the nodes; see `OffSurfaceCasing`. `constants` are ``off_surface_tables(rule)``.
     """
 
     continued: Float[Array, "part row column"]
