@@ -124,8 +124,7 @@ def _check_range(call: str, name: str, values, given_shape: tuple[int, ...]) -> 
     if in_host_memory(values):
         largest = float(_maximum(np.asarray(values)))
     else:
-        # Inside a traced function, JAX would otherwise trace this call, although the array is
-        # concrete.
+        # Otherwise, JAX would trace this call if it is made in a traced function.
         with jax.ensure_compile_time_eval():
             largest = float(jax.device_get(_maximum_on_device(values)))
     if not np.isfinite(largest):
@@ -262,10 +261,7 @@ def check_concrete(
 
 
 def check_surface(call: str, X, nfp: int, half_period: bool) -> np.ndarray:
-    """Return the points of a surface as a NumPy array (3, nphi, ntheta).
-
-    Raise `VcjaxError` unless X is a closed surface of valid points.
-    """
+    """Return X as a NumPy array (3, nphi, ntheta); raise `VcjaxError` unless it is a torus."""
     points = check_concrete(call, "X", X)
     if points.shape[1] < 1 or points.shape[2] < 4:
         raise VcjaxError(

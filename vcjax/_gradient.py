@@ -236,10 +236,9 @@ def gradient_operator(
 def surface_gradient(
     casing: GradientCasing, B: Float[Array, "a b 3"], rows: Rows = None
 ) -> Float[Array, "3 3 tphi ttheta"]:
-    """Return the symmetric traceless part of D at the targets.
+    """Return the symmetric traceless part of D at the targets in the given rows; all rows if None.
 
-    If rows are given, the result has these rows only. The docstring of the module defines D. The
-    sign of the normal has no effect on D.
+    The docstring of the module defines D. The sign of the normal has no effect on D.
     """
     (i, j), (a, b) = casing.rule.overlap, casing.rule.trg_shape
     phi = casing.field_phi[:, i:][:, : a * casing.rule.stride_phi : casing.rule.stride_phi]

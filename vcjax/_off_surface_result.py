@@ -174,8 +174,5 @@ def _(primals, tangents):
 
 
 def _is_inside(transform, known) -> Bool[Array, " n"]:
-    """Return whether points are inside.
-
-    At points inside, T of the test field is the test field. At points outside, it is 0.
-    """
+    """Return whether points are inside: T of the test field is then this field, and otherwise 0."""
     return ((transform - 0.5 * known) * known).sum(axis=1) > 0

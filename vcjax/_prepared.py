@@ -103,10 +103,7 @@ class Kernels(NamedTuple):
 
 
 def check_preparation(call: str, rule, X, choose: str = "vcjax.choose") -> None:
-    """Raise `VcjaxError` unless the rule and the surface given to a preparation are valid.
-
-    The errors advise the call `choose`.
-    """
+    """Raise `VcjaxError` unless the rule and the surface given to a preparation are valid."""
     check_jax(call)
     check_rule(call, rule, choose)
     if bool(rule.core_count) != (choose == "vcjax.choose_off_surface"):

@@ -1,7 +1,4 @@
-"""Split 1/r^3, a factor of the kernel of a field, into a near and a far part.
-
-`vcjax._kernels.near` defines the near part, the function N1 and the rate alpha.
-"""
+"""Split 1/r^3, a factor of the kernel of a field (see `vcjax._kernels.near`), into two parts."""
 
 import functools
 

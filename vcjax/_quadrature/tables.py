@@ -268,9 +268,6 @@ def _fold(rows: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=8)
 def theta_stencils(rule: Rule) -> np.ndarray:
-    """Return the range of the nonzero columns in each row of `patch_theta`, (node, 2).
-
-    The range is given by its first column, and by the first column after it.
-    """
+    """Return [first, last + 1] of the nonzero columns in each row of `patch_theta`, (node, 2)."""
     read = (_field_tables(rule)["patch_theta"] != 0).any(axis=0)
     return np.stack([read.argmax(axis=1), read.shape[1] - read[:, ::-1].argmax(axis=1)], axis=1)
