@@ -42,7 +42,7 @@ from vcjax._quadrature.tables import Tables, tables
 
 _KERNELS = Kernels(FIELD, FIELD_PARTS, field_weights_at, combine_field)
 casing_operator = partial(apply_operator, _KERNELS)
-"""Function that returns T[B] at the targets in laboratory components, (3, tphi, ttheta)."""
+"""Function that returns T[B] at the targets, (3, tphi, ttheta); see `apply_operator`."""
 
 
 @pytree
@@ -67,8 +67,8 @@ def prepare(
     """Prepare a surface: compute the quantities that do not depend on the field.
 
     The result is differentiable in X. If you call `prepare` in a function under ``jit``, compute
-    ``constants = vcjax.tables(rule)`` outside this function, and pass the tables to the function as
-    an argument. Tables computed inside the function would be embedded in its program.
+    ``constants = vcjax.tables(rule)`` outside this function. Pass the tables to the function as an
+    argument. Tables computed inside the function would be embedded in its program.
 
     Parameters
     ----------
@@ -76,13 +76,13 @@ def prepare(
     X : (nphi, ntheta, 3) surface points, of the shape that the rule was chosen for; may be
         traced.
     constants : ``tables(rule)``; computed here if None.
-    near_weights : storage of the near weights, which correct the sum over sources around each
-        target. "float64" and "float32" store the weights. "float32" takes half the memory, and
-        keeps 7 digits of fields and 4 digits of gradients. "streamed" recomputes the weights at
-        every evaluation, which suits many targets or a single evaluation. See
-        ``docs/parameters.md``.
+    near_weights : storage of the near weights. They correct the sum over sources, because the
+        kernel is singular at the target. "float64" and "float32" store the weights. "float32" takes
+        half the memory, and keeps 7 digits of fields and 4 digits of gradients. "streamed"
+        recomputes the weights at every evaluation; it is for many targets or a single evaluation.
+        See ``docs/parameters.md``.
     near_block_size : largest number of targets whose weights are computed at once, or "auto". The
-        number used is the largest number within this limit that divides the number of target
+        block size is the largest number within this limit that divides the number of target
         columns.
     devices : a mesh or a list of devices among which the targets are divided, here and in every
         evaluation of the casing; None for one device. See ``docs/devices.md``.
@@ -97,7 +97,7 @@ def prepare(
     VcjaxError : in any of these cases
 
         - The rule was not made by `choose`.
-        - X is not a finite float64 array of the rule's shape.
+        - X is not a finite float64 array of the rule's shape, or nearly touches itself.
         - The devices cannot be used.
         - An option or `constants` is invalid.
         - The weights do not fit into memory.

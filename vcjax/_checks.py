@@ -11,14 +11,14 @@ from vcjax._errors import VcjaxError, errors_named
 from vcjax._quadrature.rule import FIELD_PARTS, GRADIENT_PARTS, Rule, is_integer
 from vcjax._quadrature.seams import check_surface_seams
 
-# Kernels contain the fifth power of distances, from node spacings up to the size of the surface.
-# These powers neither overflow nor underflow if the largest |component| of X is from 1e-50
-# to 1e50.
+# Kernels contain the fifth power of distances. Distances range from the node spacing to the size of
+# the surface. The powers neither overflow nor underflow if the largest |component| of X is from
+# 1e-50 to 1e50.
 _LARGEST = 1e50
 
-# The id of the process in which JAX runs, set before the first fork of this process. JAX computes
-# on threads of its own, which a forked process does not have. JAX itself only warns at the fork.
-# The forked process would then hang when it reads a result.
+# The id of the process in which JAX runs; None until this process forks after JAX has started. A
+# forked process does not have the threads on which JAX computes, so it would hang when it reads a
+# result. JAX itself only warns at the fork.
 _jax_runs_in: int | None = None
 
 
@@ -59,7 +59,7 @@ def check_integer(call: str, name: str, value, low: int, high: int) -> int:
 
 
 def check_grid(call: str, name: str, value) -> int:
-    """Return a number of grid points; raise `VcjaxError` if it is not an integer in [1, 1e5]."""
+    """Return the value as an int; raise `VcjaxError` if it is not an integer in [1, 1e5]."""
     return check_integer(call, name, value, 1, 10**5)
 
 
@@ -124,7 +124,7 @@ def _check_range(call: str, name: str, values, given_shape: tuple[int, ...]) -> 
     if in_host_memory(values):
         largest = float(_maximum(np.asarray(values)))
     else:
-        # Inside a traced function, JAX would otherwise trace concrete arrays as well.
+        # Otherwise, JAX would trace this call if it is made in a traced function.
         with jax.ensure_compile_time_eval():
             largest = float(jax.device_get(_maximum_on_device(values)))
     if not np.isfinite(largest):
@@ -170,7 +170,7 @@ def check_points(call: str, points) -> None:
 
 
 def check_casing(call: str, casing, kind: type, prepare: str) -> None:
-    """Raise `VcjaxError` unless a casing has the type `kind`, and its arrays are valid.
+    """Raise `VcjaxError` unless a casing has the type `kind` and arrays of the right form.
 
     Calls such as `jax.tree.map` can change the dtypes and the shapes of the arrays.
     """
@@ -198,7 +198,7 @@ def check_casing(call: str, casing, kind: type, prepare: str) -> None:
 
 
 def _shapes(casing) -> dict[str, tuple[int, ...]]:
-    """Return the required shapes of the attributes of a casing that are checked, by name."""
+    """Return the shapes that the checked attributes of a casing must have, by name."""
     rule = casing.rule
     images, (rows, columns) = 2 if rule.half_period else 1, rule.continued_shape
     shapes: dict[str, tuple[int, ...]] = {
@@ -219,7 +219,8 @@ def _shapes(casing) -> dict[str, tuple[int, ...]]:
 def check_constants(call: str, constants, kind: type, make: str) -> None:
     """Raise `VcjaxError` unless `constants` are of type `kind` and all their arrays are float64.
 
-    The error names `make`. `surface_nodes` checks that the tables belong to the rule.
+    `make` is the name of the function that computes the constants. `surface_nodes` checks that the
+    constants belong to the rule.
     """
     if not isinstance(constants, kind):
         raise VcjaxError(
@@ -260,7 +261,7 @@ def check_concrete(
 
 
 def check_surface(call: str, X, nfp: int, half_period: bool) -> np.ndarray:
-    """Return the checked points of a closed surface X as a NumPy array (3, nphi, ntheta)."""
+    """Return X as a NumPy array (3, nphi, ntheta); raise `VcjaxError` unless it is a torus."""
     points = check_concrete(call, "X", X)
     if points.shape[1] < 1 or points.shape[2] < 4:
         raise VcjaxError(

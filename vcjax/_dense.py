@@ -1,4 +1,4 @@
-"""Compute the casing operator of a fixed surface as a dense matrix.
+"""Compute the map from total fields to external or internal fields as a dense matrix.
 
 Each row of the matrix is the transpose of the evaluation at one target, applied to a unit vector.
 On one processor, computing the matrix took the time of 40 to 70 field evaluations (W7-X, rotating
@@ -178,10 +178,11 @@ def _matrix(casing: Casing, tiles: Tiles, sign: float):
 
 
 def _field_at_one(casing: Casing, tiles: Tiles, sign: float):
-    """Return a function of (B, row, column, *weights) that returns the field (3,) at one target.
+    """Return a function of (B, row, column, *weights) that separates a field B at one target.
 
-    The field is the separated field. `row` and `column` are the indices of the target; `weights`
-    are the stored near weights of the target, if any.
+    The function returns the external field (3,) if `sign` is 1, and the internal field if `sign` is
+    -1. `row` and `column` are the indices of the target; `weights` are the stored near weights of
+    the target, if any.
     """
     rule = casing.rule
     sources = casing.sources, casing.area_normals

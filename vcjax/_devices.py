@@ -102,7 +102,7 @@ def divided(
         mesh=mesh,
         in_specs=(share, *(PartitionSpec() for _ in everywhere)),
         out_specs=PartitionSpec(*(None,) * axis, mesh.axis_names),
-        # Every axis divides targets, so JAX need not infer which results are copies.
+        # Every axis of the mesh divides targets, so JAX need not infer which results are copies.
         check_vma=False,
     )
     return program(jax.tree.map(filled, targets), *everywhere)
@@ -111,7 +111,7 @@ def divided(
 def over_targets(
     function: Callable, mesh: Mesh | None, targets: Any, *everywhere: Any, count: int, axis: int = 0
 ) -> Any:
-    """Call `divided`, gather the results on every device, and return the first `count` entries."""
+    """Call `divided`, and return the first `count` entries along `axis` on every device."""
     result = divided(function, mesh, targets, *everywhere, axis=axis)
     if mesh is not None:
         result = lax.with_sharding_constraint(result, NamedSharding(mesh, PartitionSpec()))

@@ -21,7 +21,7 @@ class VcjaxError(ValueError):
 
 
 class VcjaxWarning(UserWarning):
-    """Base class of the warnings that a result will have fewer digits than requested."""
+    """Base class for warnings of results that will have fewer digits than requested."""
 
 
 class ContradictionWarning(VcjaxWarning):

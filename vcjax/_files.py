@@ -80,8 +80,7 @@ def read_variables(path: str | PathLike[str]) -> dict[str, np.ndarray]:
 
     The variables are scalars, mode numbers and radial profiles of Fourier coefficients.
     """
-    names = (*_SCALARS, *_MODES, *_PROFILES)
-    data = read_netcdf(_CALL, path, names, kind="a VMEC output wout_*.nc")
+    data = read_netcdf(_CALL, path, _SCALARS + _MODES + _PROFILES, kind="a VMEC output wout_*.nc")
     _check_shapes(path, data)
     _check_numbers(path, data)
     _check_modes(path, data)
@@ -89,7 +88,7 @@ def read_variables(path: str | PathLike[str]) -> dict[str, np.ndarray]:
 
 
 def _check_shapes(path, data):
-    """Raise `VcjaxError` unless all shapes are consistent and there are at least 3 surfaces."""
+    """Raise `VcjaxError` unless all shapes are consistent, with at least 3 flux surfaces."""
     kinds = (
         (_SCALARS, 0, "a single number"),
         (_MODES, 1, "a list of mode numbers"),
@@ -125,8 +124,8 @@ def _check_shapes(path, data):
 def _check_numbers(path, data):
     """Raise `VcjaxError` unless the numbers that are used are finite and describe an equilibrium.
 
-    Of each profile, the last two surfaces are used. On these surfaces rmnc, zmns and the field
-    (bsupumnc or bsupvmnc) must each have a value other than 0. The equilibrium must be
+    Of each profile, only the last two surfaces are used. There rmnc, zmns and the field (bsupumnc
+    or bsupvmnc) must each have a value other than 0. The equilibrium must be
     stellarator-symmetric.
     """
     used = {name: data[name][-2:] if name in _PROFILES else data[name] for name in data}

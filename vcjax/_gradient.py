@@ -1,9 +1,12 @@
 """Compute the gradients of the external and the internal field on the surface.
 
 Let a stand for phi and theta, d_a for the derivative along a, and e^a for the dual tangents. Let n
-be the unit normal and T[B] as in `vcjax._casing`. The values of B on the surface give the
-tangential derivatives of B. The equations div B = 0 and curl B = 0 on the vacuum side give d, the
-derivative of B along n. All these derivatives form the matrix D. D and T[B] give both gradients:
+be the unit normal and T[B] as in `vcjax._casing`. The sign (x) denotes the tensor product. FP
+denotes Hadamard's finite part of an integral at points of the surface.
+
+The values of B on the surface give the tangential derivatives of B. The equations div B = 0 and
+curl B = 0 on the vacuum side give d, the derivative of B along n. All these derivatives form the
+matrix D. D and T[B] give both gradients:
 
     D = sum_a e^a (x) d_a B + n (x) d,   d = sum_a e^a (n.d_a B) - n sum_a e^a.d_a B,
     grad B_ext = D/2 + FP grad T[B],   grad B_int = D/2 - FP grad T[B] = D - grad B_ext.
@@ -13,8 +16,7 @@ divergence on the vacuum side. Therefore only the symmetric traceless part of D 
 is kept. If currents cross the surface, the integral also has an antisymmetric part, which is left
 out.
 
-The sign (x) denotes the tensor product. FP denotes Hadamard's finite part of the integral at points
-of the surface. Nothing is extrapolated from points off the surface.
+Nothing is extrapolated from points off the surface.
 """
 
 from dataclasses import dataclass
@@ -139,7 +141,7 @@ def prepare_gradient(
         field_theta_slope=kept.field_theta_slope,
         dual_basis=dual_basis,
     )
-    watch("prepare_gradient", casing, X)
+    watch(call, casing, X)
     return casing
 
 
@@ -224,7 +226,8 @@ def gradient_operator(
 ) -> Float[Array, "3 3 tphi ttheta"]:
     """Return the symmetric traceless part of FP grad T[B] at the targets.
 
-    `nodes` is the field from `on_nodes`. The result has laboratory components.
+    `nodes` is the field from `on_nodes`. The result has laboratory components. If rows are given,
+    the result has these rows only.
     """
     return symmetric_traceless(apply_operator(_KERNELS, casing, nodes, tiles, rows))
 
@@ -233,9 +236,9 @@ def gradient_operator(
 def surface_gradient(
     casing: GradientCasing, B: Float[Array, "a b 3"], rows: Rows = None
 ) -> Float[Array, "3 3 tphi ttheta"]:
-    """Return the symmetric traceless part of D at the targets in `rows`, or at all targets if None.
+    """Return the symmetric traceless part of D at the targets in the given rows; all rows if None.
 
-    The docstring of the module defines D, which does not depend on the sign of the normal.
+    The docstring of the module defines D. The sign of the normal has no effect on D.
     """
     (i, j), (a, b) = casing.rule.overlap, casing.rule.trg_shape
     phi = casing.field_phi[:, i:][:, : a * casing.rule.stride_phi : casing.rule.stride_phi]

@@ -90,7 +90,7 @@ def prepare_off_surface(
     VcjaxError : in any of these cases
 
         - The rule was not made by `choose_off_surface`.
-        - X is not a finite float64 array of the rule's shape.
+        - X is not a finite float64 array of the rule's shape, or nearly touches itself.
         - The devices cannot be used.
         - `constants` is invalid.
         - JAX runs in 32-bit mode, or in a process forked after JAX started.
@@ -121,8 +121,8 @@ def _nodes_and_spacing(rule: Rule, X, constants: Tables, xp: Any):
         step**2 * (tangent**2).sum(axis=0)
         for step, tangent in zip(rule.spacing, tangents, strict=True)
     ]
-    spacing = xp.maximum(*squares)
-    return nodes, xp.sqrt(xp.stack([spacing.min(), spacing.max()]))
+    larger = xp.maximum(*squares)
+    return nodes, xp.sqrt(xp.stack([larger.min(), larger.max()]))
 
 
 def off_surface_field(
@@ -240,15 +240,15 @@ def gradient_at(
 ) -> OffSurface:
     """Return the gradients of the fields that `field_at` returns, at points off the surface.
 
-    The gradients are symmetric and traceless, because no currents of these fields flow at the
-    points. If currents cross the surface, the derivatives of `field_at` also have an antisymmetric
-    part, which is left out here. On the surface the gradients are NaN. Parameters, errors and
-    warnings are the same as for `field_at`.
+    The gradients are symmetric and traceless, because the currents of these fields flow elsewhere.
+    If currents cross the surface, the derivatives of `field_at` also have an antisymmetric part,
+    which is left out here. On the surface the gradients are NaN. Parameters, errors and warnings
+    are the same as for `field_at`.
 
     Returns
     -------
     OffSurface : with gradients (n, 3, 3), [:, i, k] = d_i B_k, in the unit of B over the unit of X.
-        Its `error`, relative to max |B|, has the unit of 1/X.
+        The attribute `error` is relative to max |B|, and has the unit of 1/X.
 
     Warns
     -----
@@ -283,13 +283,12 @@ def _at_points(
     missed = missed_parts(rule, B, jnp) if missed is None else missed
     continued = jnp.concatenate([casing.nodes, on_nodes(casing, B)])
     nodes = Nodes(continued, casing.spacing, casing.constants)
-    everywhere = nodes, missed
 
-    def at_share(points, *everywhere):
+    def at_share(points, nodes, missed):
         count = len(points)
         fill = (0, filled_count(count) - count), (0, 0)
         filled = jnp.pad(points, fill, mode="edge")
-        found = quantity(rule, tiles, filled, *everywhere, used)
+        found = quantity(rule, tiles, filled, nodes, missed, used)
         return jax.tree.map(lambda v: v[:count], found)
 
-    return over_targets(at_share, casing.devices, points, *everywhere, count=len(points))
+    return over_targets(at_share, casing.devices, points, nodes, missed, count=len(points))

@@ -29,9 +29,9 @@ machine epsilon was measured."""
 class OffSurface(NamedTuple):
     """The external and the internal field, or their gradients, at n points.
 
-    A point is treated as on the surface if its distance is below 1e-10 of the patch radius. At such
-    a point both fields are given, but gradients are NaN. Derivatives with respect to the point and
-    to the surface are NaN, too. Use `external_gradient` and `internal_gradient` on the surface.
+    A point counts as lying on the surface if its distance is below 1e-10 of the patch radius. At
+    such a point both fields are given, but gradients are NaN. Derivatives with respect to the point
+    and to the surface are NaN, too. Use `external_gradient` and `internal_gradient` on the surface.
 
     Attributes
     ----------
@@ -100,13 +100,12 @@ def gradient_result(
     found, slopes = transform_gradients(rule, tiles, nodes, points, foot, used)
     known_at = partial(known_field, one_period(nodes.continued[:3], rule))
     field = known_at(points.T).T
-    inside = _is_inside(found.values[:, 1], field)
+    inside = _is_inside(found.values[:, 1], field)[:, None, None]
     # The test field at a point does not depend on the other points.
     known = jax.vmap(jax.jacfwd(known_at))(points).swapaxes(1, 2)
-    share = jnp.where(inside, 1.0, 0.0)
-    violation = jnp.linalg.norm(slopes[:, :, 1] - share[:, None, None] * known, axis=(1, 2))
+    violation = jnp.linalg.norm(slopes[:, :, 1] - jnp.where(inside, known, 0.0), axis=(1, 2))
     distance = distance_from(points, nodes.surface, foot, rule, used)
-    inside, on = inside[:, None, None], found.on_surface[:, None, None]
+    on = found.on_surface[:, None, None]
     return OffSurface(
         external=jnp.where(inside & ~on, slopes[:, :, 0], jnp.nan),
         internal=jnp.where(inside | on, jnp.nan, -slopes[:, :, 0]),
@@ -123,8 +122,8 @@ def _gradient_errors(foot: Foot, nodes: Nodes, missed, rule: Rule) -> Float[Arra
     are relative to max |B|.
     """
     # The part of B that its grid misses varies over the spacings of this grid along phi and theta.
-    # The part of B that the patches miss varies over the spacing of the nodes. On the grid lines
-    # through the foot, derivatives of interpolated fields jump, and the effect of a jump grows like
+    # The part of B that the patches miss varies over the spacing of the nodes. Derivatives of
+    # interpolated fields jump at the grid lines through the foot. The effect of a jump grows like
     # log(1/distance).
     spacing = nodes.spacing[1]
     tails, of_patches = unresolved_at(foot, missed, spacing, rule)
@@ -175,5 +174,5 @@ def _(primals, tangents):
 
 
 def _is_inside(transform, known) -> Bool[Array, " n"]:
-    """Return whether points are inside: T of the test field is this field inside, and 0 outside."""
+    """Return whether points are inside: T of the test field is then this field, and otherwise 0."""
     return ((transform - 0.5 * known) * known).sum(axis=1) > 0

@@ -63,7 +63,7 @@ class Tiles(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """A tile size and its origin: "auto" for the built-in default, or an environment variable."""
+    """A tile size and its origin: "auto" for a default, or the name of an environment variable."""
 
     value: int
     origin: str
@@ -213,7 +213,7 @@ def weights_shortage(call: str, rule: Rule, parts: int, itemsize: int = 8, devic
         weights_bytes(rule, parts, itemsize),
         'Prepare with near_weights="streamed", which recomputes the weights at each evaluation, or '
         'with near_weights="float32", which takes half the memory of "float64". Or ask for fewer '
-        "targets or digits. Several accelerators share the weights, if `devices` names them.",
+        "targets or digits. Or divide the weights among several accelerators with `devices`.",
         devices,
     )
 
@@ -239,7 +239,7 @@ def memory_shortage(what: str, needed: int, advice: str, devices: int = 1) -> st
 
 
 def device_bytes(devices: int = 1) -> int:
-    """Return the memory in bytes of a number of devices like the first device of this process.
+    """Return the memory, in bytes, of `devices` devices like the first device of this process.
 
     Devices of a CPU share the memory that this process may use. If JAX does not report the memory
     of an accelerator, return the largest integer.
@@ -259,7 +259,9 @@ def _size(call: str, name: str, value: int | str, auto: int) -> int:
     if not isinstance(value, str):
         return check_integer(call, name, value, 1, _LARGEST)
     if value != "auto":
-        raise VcjaxError(f'{call} got {name}={value!r}; give "auto" or a positive integer.')
+        raise VcjaxError(
+            f'{call} got {name}={value!r}; give "auto" or an integer from 1 to {_LARGEST}.'
+        )
     return auto
 
 
@@ -284,7 +286,8 @@ def _from_environment(call: str, name: str, count: int) -> list[Setting]:
         return []
     parts = [part.strip() for part in text.split(",")]
     if len(parts) > count or not all(_is_size(part) for part in parts):
-        wanted = "one positive integer" + (', or "sources,targets"' if count == 2 else "")
+        wanted = f"an integer from 1 to {_LARGEST}"
+        wanted += ', or to two integers "sources,targets"' if count == 2 else ""
         raise VcjaxError(
             f"{call} found {name}={text[:40]!r} in the environment; set it to {wanted}, or unset "
             "it."

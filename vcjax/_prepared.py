@@ -2,7 +2,7 @@
 
 A casing is prepared once from a rule and a surface, and then evaluated for many fields. `Prepared`
 has the attributes of every casing. `PreparedTargets` adds the near part of casings with targets on
-the surface. Fields and gradients differ only in their `Kernels`.
+the surface. The operators of fields and gradients differ only in their `Kernels`.
 """
 
 from collections.abc import Callable
@@ -68,10 +68,11 @@ class PreparedTargets(Prepared):
 
     Attributes
     ----------
-    near_weights : (trg_nphi, trg_ntheta, k, patch) weights that correct the far sum around each
-        target, with k = 4 for the field and k = 8 for the gradient; None if they are recomputed at
-        each evaluation. On many devices the rows are divided among the devices. Copies of the last
-        row are first appended, until the number of rows is a multiple of the number of devices.
+    near_weights : (trg_nphi, trg_ntheta, k, patch) weights of the nodes around each target, which
+        correct the far sum; k is 4 for the field and 8 for the gradient. None if the weights are
+        recomputed at each evaluation. On many devices the rows are divided among the devices.
+        Copies of the last row are first appended, until the number of rows is a multiple of the
+        number of devices.
     near_recipe : the tables from which weights are recomputed; empty if the weights are stored.
     near_block : largest number of targets whose near part is computed at once; static.
     """
@@ -102,7 +103,7 @@ class Kernels(NamedTuple):
 
 
 def check_preparation(call: str, rule, X, choose: str = "vcjax.choose") -> None:
-    """Raise `VcjaxError` unless a rule and a surface, given to a call like `prepare`, are valid."""
+    """Raise `VcjaxError` unless the rule and the surface given to a preparation are valid."""
     check_jax(call)
     check_rule(call, rule, choose)
     if bool(rule.core_count) != (choose == "vcjax.choose_off_surface"):
@@ -114,7 +115,7 @@ def check_preparation(call: str, rule, X, choose: str = "vcjax.choose") -> None:
 
 
 def warn_of_field_rule(call: str, rule: Rule, choose: str) -> None:
-    """Warn if a call that computes gradients got a rule chosen for fields."""
+    """Warn if the rule of a call that computes gradients was chosen for fields."""
     if not rule.gradient:
         warn(
             call,
@@ -136,7 +137,7 @@ def check_evaluation(call: str, casing, kind: type[Prepared], prepare: str, B) -
 
 
 def source_fields(rule: Rule, devices: Mesh | None, constants: Tables, nodes) -> dict:
-    """Return the attributes of `Prepared` by name."""
+    """Return the values of the attributes of `Prepared`, by name."""
     return dict(
         rule=rule,
         field_phi=constants.field_phi,
@@ -169,7 +170,7 @@ def near_fields(
     nodes,
     constants,
 ) -> dict:
-    """Return the attributes that `PreparedTargets` adds to `Prepared`, by name."""
+    """Return the values of the attributes that `PreparedTargets` adds to `Prepared`, by name."""
     if near.streamed:
         return dict(near_weights=None, near_recipe=(constants,), near_block=near.block)
     stored = _stored(groups, kernels, rule, near, devices, nodes, constants)

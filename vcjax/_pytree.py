@@ -1,4 +1,4 @@
-"""Register frozen dataclasses as pytrees, which only the same version of vcjax can unpickle."""
+"""Register frozen dataclasses as pytrees. Only the same version of vcjax can unpickle them."""
 
 import dataclasses
 
@@ -32,9 +32,9 @@ class _Devices:
 def versioned(cls):
     """Make a dataclass store the version of vcjax in pickles.
 
-    Reading a pickle of another version raises `VcjaxError`. In another version the same arrays may
-    have another meaning, and a missing attribute would silently take its default. `copy.copy` and
-    `copy.deepcopy` use the same methods as pickles.
+    Unpickling raises `VcjaxError` if the pickle is from another version. In another version the
+    same arrays may have another meaning, and a missing attribute would silently take its default.
+    `copy.copy` and `copy.deepcopy` use the same methods as pickles.
     """
 
     def get_state(self):
@@ -47,14 +47,14 @@ def versioned(cls):
     def set_state(self, state):
         made_by = state.get("vcjax", "before 0.1.0")
         fields = state.get("fields", state)
-        missing = {f.name for f in dataclasses.fields(self)} ^ set(fields)
-        if made_by != VERSION or missing:
-            other = f"; these attributes differ: {', '.join(sorted(missing))}" if missing else ""
+        changed = {f.name for f in dataclasses.fields(self)} ^ set(fields)
+        if made_by != VERSION or changed:
+            names = f"; these attributes differ: {', '.join(sorted(changed))}" if changed else ""
             # Builds between two releases have the same version.
             reader = "this build of vcjax" if made_by == VERSION else f"vcjax {VERSION}"
             raise VcjaxError(
                 f"Unpickling got a {type(self).__name__} of vcjax {made_by}, which {reader} cannot "
-                f"read{other}. Choose the rule and prepare the surface again."
+                f"read{names}. Choose the rule and prepare the surface again."
             )
         self.__dict__.update(
             (name, value.mesh if isinstance(value, _Devices) else value)
@@ -82,8 +82,7 @@ def pytree(cls):
 
     def unflatten(fixed, children):
         value = object.__new__(cls)
-        for name, part in (*zip(leaves, children, strict=True), *zip(static, fixed, strict=True)):
-            object.__setattr__(value, name, part)
+        value.__dict__.update(zip(leaves + static, (*children, *fixed), strict=True))
         return value
 
     jax.tree_util.register_pytree_with_keys(cls, flatten, unflatten)

@@ -169,7 +169,7 @@ def _test_gradient(rows: Rows, casing: GradientCasing, tiles: Tiles):
 
 
 def _external_fields(casing: Casing | GradientCasing):
-    """Return e_z, and e_phi/R with maximum 1, on the continued nodes: (3, row, column) each."""
+    """Return e_z and e_phi/R on the continued nodes, (3, row, column) each, with maximum 1."""
     x, y, z = casing.nodes[:3]
     radius, zero = jnp.hypot(x, y), jnp.zeros_like(x)
     vertical = jnp.stack([zero, zero, jnp.ones_like(z)])

@@ -57,8 +57,9 @@ class Equilibrium:
         Parameters
         ----------
         nphi, ntheta : numbers of toroidal and poloidal points.
-        half_period : True for a grid over half a field period, phi = (i + 1/2) pi / (nfp nphi);
-            False for a grid over a full field period, phi = 2 pi i / (nfp nphi).
+        half_period : True for a grid over half a field period, with row i at
+            phi = (i + 1/2) pi / (nfp nphi). False for a grid over a full field period, with row i
+            at phi = 2 pi i / (nfp nphi).
 
         Returns
         -------
@@ -116,10 +117,10 @@ class Equilibrium:
         return self._tangents(*self._grid("tangents", nphi, ntheta, half_period))[1:]
 
     def exact_grid(self, *, half_period: bool = True) -> tuple[int, int]:
-        """Return (nphi, ntheta) of a grid just fine enough to resolve boundary and field exactly.
+        """Return (nphi, ntheta) of a small grid that resolves boundary and field exactly.
 
-        The field is a product of two Fourier series, so the mode numbers of both add up. Cartesian
-        components add one more mode in phi.
+        The field is a sum of products of two Fourier series, so their mode numbers add up.
+        Cartesian components add one more mode in phi.
 
         Parameters
         ----------
@@ -162,8 +163,8 @@ def _phase(m, n, phi, theta):
 def tokamak_path() -> Path:
     """Return the path of the wout file in this package.
 
-    The file describes a tokamak of negative triangularity (the straight side of the D is outside),
-    with a major radius of 6 m, a field of 5 T and a beta of 3 %.
+    The file describes a tokamak of negative triangularity: the straight side of the D is at large
+    R. The major radius is 6 m, the field 5 T, and beta 3 %.
     """
     return Path(__file__).with_name("data") / "wout_tokamak.nc"
 
@@ -214,7 +215,7 @@ def from_wout(
     """Read a VMEC equilibrium, choose the quadrature and prepare the plasma boundary.
 
     Evaluate the external field with ``vcjax.external_field(*from_wout(...))``. Boundary and field
-    are sampled on a grid just fine enough to represent the file's Fourier series exactly.
+    are sampled on the grid of `Equilibrium.exact_grid`.
 
     Parameters
     ----------

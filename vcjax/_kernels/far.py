@@ -180,9 +180,9 @@ def _tiled_sum(
     pairs twice instead of three times.
 
     Sources are left out up to a distance from the target. The square of this distance is the fourth
-    component of `tiles` if they have four, and otherwise `punctured`. With `punctured` None, only
-    sources at the target are left out. `used` is the number of tiles to evaluate, as in
-    `map_tiles`. Pairs are computed in `dtype`.
+    component of `tiles`. If `tiles` have only three components, the square is `punctured`. If
+    `punctured` is None, only sources at the target are left out. `used` is the number of tiles to
+    evaluate, as in `map_tiles`. Pairs are computed in `dtype`.
     """
     points = tiles[:, :3].swapaxes(0, 1).reshape(3, -1)
     if punctured is None:
@@ -194,8 +194,8 @@ def _tiled_sum(
     @jax.checkpoint
     def weighted_moments(x, centre, y, moments):
         least = punctured if len(x) == 3 else lax.stop_gradient(x[3, :, None].astype(dtype))
-        # Offsets from the centre are rounded instead of positions. The offsets of near targets are
-        # far shorter.
+        # Offsets from the centre are rounded instead of positions, because the offsets of targets
+        # near the block are far shorter.
         x = (x[:3] - centre).astype(dtype)
         return pair_product(pair_weights(kernel.power, x, y, least), moments)
 

@@ -4,8 +4,8 @@ Let r be the vector from source to target, and alpha a cut-off rate. In powers a
 stands for its length. The kernel is split according to 1/r = erfc(alpha r)/r + erf(alpha r)/r
 (docs/equations.md, "The quadrature"). The first term is confined to a patch of grid nodes around
 the target. The far part is the trapezoidal sum of the *whole* kernel over all nodes but the target.
-(The far sum of a gradient may leave out more nodes; see `split_weights`.) The sum is corrected on
-the patch by
+(The far part of a gradient may leave out more nodes; see `split_weights`.) The far part is
+corrected on the patch by
 
     (polar integral of the near kernel)  -  (grid sum of the near kernel).
 
@@ -126,13 +126,13 @@ def split_weights(
     `axis`. It returns its values along `axis`.
 
     The grid sum leaves out the target. With a `puncture`, the far sum leaves out the nodes within
-    this many node spacings of the target, because it would have larger rounding errors there. The
+    this many node spacings of the target, where the sum would have larger rounding errors. The
     kernel then gets a further argument, the weights with which it subtracts the whole kernel. The
     near weights thus add the whole kernel at these nodes.
 
     ``of_constant(rule, nodes, weights, alpha)`` returns the integrals (t, k) of the near kernel
-    over the patches. If `of_constant` is given, the weight of each target is chosen such that the
-    weights of its patch add up to this integral before the grid sum is subtracted.
+    over the patches. If `of_constant` is given, the weights of each patch add up to this integral
+    before the grid sum is subtracted. The weight of the target itself is chosen for this.
     """
     nodes = (2 * rule.reach_phi + 1) * (2 * rule.reach_theta + 1)
     count = patch.shape[0]

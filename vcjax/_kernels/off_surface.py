@@ -1,7 +1,7 @@
 """Apply the operator T (see `vcjax._casing`) at points off the surface.
 
 T is applied to a field and to a test field (`known_field`). T is the sum of a far sum and a near
-part on patches. The far sum covers all nodes except the nodes next to a point. Points that are
+part on patches. The far sum covers all nodes except the nodes next to the point. Points that are
 too near to the surface for the far sum get a patch of their own (`vcjax._kernels.rays`). Tiles in
 which no point needs a patch are skipped.
 """
@@ -42,7 +42,7 @@ class Nodes(NamedTuple):
 
     The parts of `continued` are points, outward normals and the field on the continued nodes (see
     `vcjax._geometry.nodes`), in laboratory components. `spacing` is the least and the largest
-    spacing of the nodes; see `OffSurfaceCasing`.
+    spacing of the nodes; see `OffSurfaceCasing`. `constants` are ``off_surface_tables(rule)``.
     """
 
     continued: Float[Array, "part row column"]
@@ -147,8 +147,8 @@ def known_change(
 ) -> Float[Array, "3 ..."]:
     """Return the change of the test field from points to the points plus offsets.
 
-    The distance of the points from the z axis, before and after the change, must be at least
-    sqrt(1/2) times the least distance of a source.
+    Let R be the least distance of a source from the z axis. The points, with and without the
+    offsets, must be at least sqrt(1/2) R away from the z axis.
     """
     least = lax.stop_gradient((sources[:2] ** 2).sum(axis=0).min())
     (x, y, _), (dx, dy, dz) = points, offsets

@@ -2,7 +2,7 @@
 
 The far sum of a tile of targets is the matrix of w = 1/r^p, (targets, sources), times moments of
 the sources. If this product were written plainly, the transpose of its derivative would take four
-times as long as the product itself. Three properties of XLA's CPU compiler matter:
+times as long as the product itself. Three properties of XLA on CPUs matter:
 
 - It multiplies matrices fast if no matrix has to be transposed first.
 - It sums a large matrix slowly along either axis.

@@ -23,10 +23,10 @@ near kernel:
 
 A point on the surface is its own foot, and its polar integral is the principal value.
 
-So that derivatives of the polar integral have small errors next to the surface, the field B is
-written as its value at the foot plus the change from this value. The change is interpolated with
-small relative errors. For the constant value, the derivative of the integral is known
-(`vcjax._kernels.gradient`).
+Derivatives of the polar integral would have large errors next to the surface. The field B is
+therefore written as its value at the foot plus the change from this value. The change is
+interpolated with small relative errors. For the constant value, the derivative of the integral is
+known (`vcjax._kernels.gradient`).
 """
 
 from collections.abc import Callable
@@ -87,11 +87,11 @@ def near_part(
     """Return the near part of the operator T at t points, each with a patch of its own.
 
     `images`, (t, 3, nfp), are the points from `vcjax._kernels.far.images`. `continued` is as in
-    `vcjax._kernels.off_surface.Nodes`. `test_field` is a field that is symmetric about the z axis:
-    a function of points (3, ...), and a function of points and offsets (3, ...) that returns the
-    change of the field from the points to the points plus offsets. The change must have a small
-    relative rounding error. `punctured` is the square of the distance up to which the far sum
-    leaves out nodes.
+    `vcjax._kernels.off_surface.Nodes`. `test_field` is a field that is symmetric about the z axis,
+    given by two functions. The first returns the field at points (3, ...). The second takes points
+    and offsets (3, ...), and returns the change of the field from the points to the points plus
+    offsets. The change must have a small relative rounding error. `punctured` is the square of the
+    distance up to which the far sum leaves out nodes.
     """
     known_field, known_change = test_field
     period, row, column = place(foot.u, foot.v, rule)
@@ -149,6 +149,7 @@ def _rings(from_foot, interpolation, constants: OffSurfaceTables):
     Offsets and changes of the field vanish with the radius, and are divided by the radius of their
     ring. Interpolation between rings then keeps their relative accuracy, which points close to the
     surface need.
+
     `from_foot`, (t, 9, p, q), are values on the grids around the feet: offsets from the foot,
     normals, and changes of the field from its value at the foot. The result is (t, 9, ring, node).
     """
@@ -163,10 +164,10 @@ def _rings(from_foot, interpolation, constants: OffSurfaceTables):
 def _scales(offset, spacing, rings, constants: OffSurfaceTables, rule: Rule):
     """Return the scales (t,) that the near kernel and the rays of each point depend on.
 
-    The results are the cut-off rate alpha, the ratio delta of the distance to the radius of the
-    patch (at least `CLOSEST`), and whether the point is treated as a point on the surface. They are
-    not differentiated, because fields depend on them only through the discretisation error.
-    `offset`, (t, 3), leads from the foot to the point.
+    The results are the cut-off rate alpha, the ratio delta, and whether the point is treated as a
+    point on the surface. The ratio delta is the distance over the radius of the patch, but at least
+    `CLOSEST`. The results are not differentiated, because fields depend on them only through the
+    discretisation error. `offset`, (t, 3), leads from the foot to the point.
     """
     offset, spacing, rings = lax.stop_gradient((offset, spacing, rings))
     rim = rings[:, :3, -1] * constants.rings[0][-1]
@@ -242,11 +243,11 @@ def _along_rays(rings, delta, constants: OffSurfaceTables, rule: Rule):
     """Return the nodes along the rays of each point, with their weights and values.
 
     Outside the core of the patch, the nodes lie on the rings. Inside the core, the radii of the
-    nodes depend on the distance of the point from the surface, and their values are interpolated
-    from the rings of the core. Radii and weights are (t, s), values (t, c, s, node).
+    nodes depend on the distance of the point from the surface. The values of these nodes are
+    interpolated from the rings of the core. Radii and weights are (t, s), values (t, c, s, node).
     """
-    # asinh and sinh are written out for positive arguments. The library's functions take several
-    # times as many instructions.
+    # asinh and sinh are written out for positive arguments. JAX's functions take several times as
+    # many instructions.
     ratio = CORE / delta
     width = jnp.log(ratio + jnp.sqrt(ratio * ratio + 1.0))
     growth = jnp.expm1(width * constants.core_nodes)
@@ -291,10 +292,10 @@ def _legendre(z, count: int):
 def _grid_sum(x, windows, offsets, alpha, test_field_at, punctured, rule: Rule):
     """Return the sums over each patch of the far kernel or of minus the near kernel, (t, 2, 3).
 
-    The far kernel is summed over the nodes that the far sum leaves out, and minus the near kernel
-    over the others inside the rim. The second axis of the result is for the field and the test
-    field. `windows`, (t, 9, p, q), are from `cut`. `offsets` are the positions of the feet along
-    phi and theta relative to the nodes just below them, in node spacings, (t,) each.
+    The far kernel is summed over the nodes that the far sum leaves out. Minus the near kernel is
+    summed over the other nodes inside the rim. The second axis of the result is for the field and
+    the test field. `windows`, (t, 9, p, q), are from `cut`. `offsets` are the positions of the feet
+    along phi and theta relative to the nodes just below them, in node spacings, (t,) each.
     `test_field_at` returns the test field at points (t, 3, ...).
     """
     # Cut out the nodes of the ellipse. Its centre, the foot, lies between the two middle nodes.

@@ -1,4 +1,4 @@
-"""Compute the near and the far part of the kernel of a field (see `vcjax._kernels.near`)."""
+"""Split 1/r^3, a factor of the kernel of a field (see `vcjax._kernels.near`), into two parts."""
 
 import functools
 
@@ -62,8 +62,8 @@ def _(primals, tangents):
 def far_split(square, terms: int):
     """Return (1 - N1(t))/t^3 as a function of t^2; with t = alpha r it is the far part of 1/t^3.
 
-    The series 4/sqrt(pi) sum_k (-t^2)^k / (k! (2k + 3)) follows from the derivative of 1 - N1,
-    4/sqrt(pi) t^2 exp(-t^2).
+    The result is the sum of the first `terms` terms of 4/sqrt(pi) sum_k (-t^2)^k / (k! (2k + 3)).
+    The series follows from the derivative of 1 - N1, 4/sqrt(pi) t^2 exp(-t^2).
     """
     total, power = jnp.zeros_like(square), jnp.ones_like(square)
     for k in range(terms):

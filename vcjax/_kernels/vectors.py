@@ -1,4 +1,4 @@
-"""Compute products of vectors, with code that compiles to few loops.
+"""Stack and split components, and multiply vectors, with code that compiles to few loops.
 
 XLA's CPU compiler makes a loop nest for each operand of a stack or a concatenation. Most of the
 compile time is proportional to the number of loop nests. `stacked` therefore selects by index,

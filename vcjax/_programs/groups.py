@@ -30,9 +30,9 @@ _GROUP = 1024
 """Number of points in one call of the program, except on many devices and inside a transformation
 of JAX."""
 _GROUP_BYTES = 2**25
-"""Limit of the size of the near weights of a group of target rows; see `row_groups`. The weights
-stay in memory until they have been copied. Smaller groups would take longer: with two processors,
-each group costs a few milliseconds."""
+"""Largest size, in bytes, of the near weights of a group of target rows; see `row_groups`. The
+weights stay in memory until they have been copied. Smaller groups would take longer: with two
+processors, each group costs a few milliseconds."""
 _UNEQUAL = 1.05
 """Largest allowed ratio of the rows that one processor evaluates to an equal share of the rows."""
 _SETTINGS = (

@@ -47,7 +47,7 @@ def choose(
     ----------
     X : (nphi, ntheta, 3) Cartesian points of the surface, in any length unit.
     B : (src_nphi, src_ntheta, 3) a typical total field, in any unit. Its spectrum determines how
-        fine the grid must be.
+        fine the grid of the quadrature must be.
     digits : accuracy, from 1 to 13. The error relative to max |B| will be about 10^-digits.
     nfp : number of field periods.
     half_period : if True, the grids of X, B and targets cover half a period of a
@@ -56,7 +56,7 @@ def choose(
     trg_nphi, trg_ntheta : numbers of points of the target grid; the default is the grid of B.
     gradient : whether the rule is for `prepare_gradient`. The error is then relative to
         max |grad B|. The grid of B must resolve the derivatives of B as well. If the grid resolves
-        B to d digits only, the gradient has one or two digits fewer.
+        only d digits of B, the gradient has one or two digits fewer than d.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def choose(
 
         - X or B is traced, or is not a finite float64 array on the grid described above.
         - X is not a closed torus around the z axis, or crosses itself.
-        - B vanishes or has fewer than 4 poloidal points.
+        - B is zero everywhere, breaks between periods, or has fewer than 4 poloidal points.
         - No quadrature is found for the surface.
         - An argument is out of range.
         - JAX runs in 32-bit mode, or in a process that was forked after JAX had started.
@@ -104,7 +104,7 @@ def choose_off_surface(
     ----------
     X : (nphi, ntheta, 3) Cartesian points of the surface, in any length unit.
     B : (src_nphi, src_ntheta, 3) a typical total field, in any unit. Its spectrum determines how
-        fine the grid must be.
+        fine the grid of the quadrature must be.
     digits : accuracy, from 1 to 13. The error relative to max |B| will be about 10^-digits.
     nfp : number of field periods.
     half_period : whether X and B cover half a period; see `choose`.
@@ -183,7 +183,10 @@ def choose_off_surface(
 
 
 def _finer_interpolation(rule: Rule) -> Rule:
-    """Add Lagrange points: gradients next to the surface contain slopes of interpolation errors."""
+    """Return the rule with more Lagrange points and, if needed, a wider margin of patches.
+
+    Gradients next to the surface contain slopes of interpolation errors.
+    """
     count = rule.lagrange_count + _EXTRA_POINTS
     patch, quad = (rule.patch_phi, rule.patch_theta), (rule.quad_nphi, rule.quad_ntheta)
     room = min((n - 1) // 2 - p for n, p in zip(quad, patch, strict=True))

@@ -44,11 +44,10 @@ _MOST_QUADRATURE_DIGITS, _MOST_MORE_DIGITS = 13.0, 3.0
 class Demand:
     """The conditions that a quadrature must satisfy to reach an accuracy on any surface.
 
-    For many digits, the near kernel of targets on the surface may have a smaller T, `wide_cutoff`,
-    than `cutoff`, which determines the sizes of patches and polar rules. If a surface bends within
-    a patch, the trapezoidal rule for the smooth rest of the kernel can have 100 times the error
-    that it has on a flat surface. A wider near kernel reduces this error, and fits on patches
-    sized for `cutoff`.
+    The sizes of patches and polar rules follow from T = `cutoff`. For many digits, the near kernel
+    of targets on the surface may have a smaller T, `wide_cutoff`. If a surface bends within a
+    patch, the trapezoidal rule for the smooth rest of the kernel can have 100 times the error that
+    it has on a flat surface. A wider near kernel reduces this error, and fits on the same patches.
 
     For points off the surface, the square of the distance to the rim must be larger by the factor
     1 + `bending` beta^2. The angle beta is large if a section has few nodes; see `Rims`.
@@ -152,7 +151,7 @@ class Demand:
         """Return the number of radii with which a patch resolves near kernel and sheets together.
 
         If the near kernel alone and the sheets alone need about the same number of radii, their
-        errors add up, and a few percent more radii are needed. `semi_axes` (2,) are the semi-axes
+        errors add up. A few percent more radii are then needed. `semi_axes` (2,) are the semi-axes
         of this patch.
         """
         least = float(self.least_radial_count)

@@ -178,7 +178,7 @@ def _fitting_patches(demand: Demand, metric, grids: np.ndarray) -> tuple[np.ndar
     """Return patches that cover a disc of the required radius r on the surface.
 
     The image of the patch ellipse has the semi-axes sigma_min <= sigma_max. They are the singular
-    values of M = [x_phi P_phi h_phi, x_theta P_theta h_theta], where P are the semi-axes of the
+    values of M = [x_phi P_phi h_phi, x_theta P_theta h_theta]. Here P are the semi-axes of the
     patch in nodes, and h the angles between nodes. For each P_phi, the least P_theta with
     sigma_min >= r follows from the condition that M^T M - r^2 I is positive semi-definite. Because
     a patch may extend far around the torus, the chord 2 sin(P h / 2) takes the place of the arc

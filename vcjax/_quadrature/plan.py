@@ -112,10 +112,10 @@ def _checked(X, B, digits, nfp, half_period, trg_nphi, trg_ntheta):
 def planned_rule(
     X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient, off_surface=False
 ):
-    """Return the rule of `choose`, one period of the surface, and the spectrum of the field.
+    """Return a rule, one period of the surface, and the spectrum of the field.
 
     The surface is (3, n, m) from `symmetry.surface_period`. With `off_surface` the rule also
-    resolves the kernel at points off the surface.
+    resolves the kernel at points off the surface. Errors and warnings name `choose`.
     """
     points, field, digits, nfp, half_period, trg_shape = _checked(
         X, B, digits, nfp, half_period, trg_nphi, trg_ntheta
@@ -180,8 +180,8 @@ def _plan(
         by_field = errors.nodes(by_field, digits, demand.lagrange_count)
         plan = planned(demand)
         if not off_surface:
-            # The grid was chosen for an interpolation with two points fewer. Without two more
-            # points, the error of the interpolation was 1.6e-7 at 7 digits on a rotating ellipse.
+            # The grid was chosen for an interpolation without these two points. Without them, the
+            # error of the interpolation was 1.6e-7 at 7 digits on a rotating ellipse.
             plan["lagrange_count"] += 2
     if not off_surface:
         plan["cutoff"] = demand.wide_cutoff
@@ -191,7 +191,7 @@ def _plan(
 
 
 def _facing_x(samples: np.ndarray) -> np.ndarray:
-    """Shift co-rotating points (3, n, m) along z and rotate them, so that their mean is on +x.
+    """Shift co-rotating points (3, n, m) along z and rotate them, to a mean on the positive x axis.
 
     Without the shift, rounding of large values of z would look like a rough surface.
     """

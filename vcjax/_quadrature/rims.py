@@ -30,7 +30,7 @@ class Rims:
     The trapezoidal rule has a larger error around a circle than on a line. Seen from outside, the
     nodes of a circle also look farther apart than they are. Let beta be the angle of a patch radius
     of R/h nodes. To leading order, the exponent of the error, (pi R / h)^2 / T^2, is smaller by the
-    factor 1 - beta^2 / 12 for a point on the circle. If the rim along phi is the closest, the
+    factor 1 - beta^2 / 12 for a point on the circle. If the rim is closest along phi, the
     factor has its minimum, 1 - 5 beta^2 / 24, at a height of beta^2 / 4 times the radius of the
     circle. Off the surface, R^2 must therefore be larger (`Demand.bending`).
 
@@ -126,6 +126,5 @@ class Rims:
         x, y, z = np.moveaxis(
             (left[:, None] @ self._spectrum @ right.swapaxes(1, 2)[:, None]).real, 1, 0
         )
-        # Rotate into the co-rotating frame at the points before they are moved.
         cosine, sine = np.cos(by[:, :1, None]), np.sin(by[:, :1, None])
         return np.stack([cosine * x - sine * y, sine * x + cosine * y, z], axis=1)

@@ -1,4 +1,4 @@
-"""Check seams: whether data on a period continue smoothly into the next period.
+"""Check that the data of a period continue smoothly across its seams.
 
 Seams are where one period (or half period) meets the next, and where one turn in theta meets the
 next. The curves of the grid break at a seam if a surface is open, if a point is missing or repeated

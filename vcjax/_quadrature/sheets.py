@@ -140,12 +140,12 @@ def sheets_of(samples: np.ndarray, nfp: int, *, both_sides: bool, symmetric: boo
 
 
 def _nearest_of_edges(curves: np.ndarray, normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Find the nearest point of each edge for each point p of a closed curve.
+    """Find, for each point p of a closed curve, the nearest point of each edge of the curve.
 
     Each row of `curves` (row, p, 3) is one closed curve. Edge k leads from point k to the next
-    point. `normal` (row, p, 3) are unit normals of the surface. The results, (row, p, edge), are
-    the square of the distance from p to the nearest point of the edge, and the distance of this
-    point from the tangent plane at p. Both are 0 for the two edges that meet in p.
+    point. `normal` (row, p, 3) are unit normals of the surface. The results are (row, p, edge)
+    each: the square of the distance from p to the nearest point of the edge, and the distance of
+    this point from the tangent plane at p. Both are 0 for the two edges that meet in p.
     """
     # Coordinates relative to the centre of a curve are small, and have small rounding errors.
     curves = curves - curves.mean(axis=1, keepdims=True)

@@ -44,8 +44,8 @@ class Slopes(Values):
     def scale(self) -> float:
         """Size to which the requested error is relative: the largest component of grad B.
 
-        The value is at least max |B| / (10 R), where R is the largest radius of the torus, because
-        the gradient of a uniform field vanishes.
+        The value is at least max |B| / (10 R), because the gradient of a uniform field vanishes.
+        Here R is the largest radius of the torus.
         """
         (_, rows, columns), values = self.spectrum.values.shape, self.spectrum.values
         modes = self.nfp * np.fft.fftfreq(rows, 1 / rows)[:, None], np.arange(columns // 2 + 1)
@@ -79,7 +79,7 @@ class Slopes(Values):
         return self._largest(axis, missed_slope(self.spectrum.values, axis, turns, count))
 
     def size(self, axis: int, factors: np.ndarray) -> float:
-        """Return the largest derivative along an axis, with the modes scaled by factors (k,)."""
+        """Return the largest derivative along an axis, with its modes scaled by factors (k,)."""
         modes = np.arange(factors.size)
         return self._largest(axis, signal(self.spectrum.values, axis, modes * factors))
 
@@ -95,9 +95,9 @@ def missed_slope(
 
     Between nodes that are h apart, the error of an interpolated value (`spectrum.missed_values`)
     oscillates like sin(pi x / h). At a node, the slope of this error is therefore pi/h times its
-    amplitude. The parameters are as in `missed_values`. With `tail`, the derivative of the last
-    two modes is added, as an estimate of the derivative of the modes that the grid of the values
-    does not resolve.
+    amplitude. The parameters are as in `missed_values`. With `tail`, the derivative of the last two
+    modes is added. It estimates the derivative of the modes that the grid of the values does not
+    resolve.
     """
     modes = np.arange(values.shape[axis] // 2 + 1)
     weight = midway(count) / (2 * turns) * lagrange_errors(modes.size, turns, count)

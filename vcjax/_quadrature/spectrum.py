@@ -34,8 +34,8 @@ def spectral_tail(B: Float[np.ndarray, "nphi ntheta 3"], *, nfp: int, half_perio
     """Return the amplitude of the highest modes of a field on its grid, relative to max |B|.
 
     This number estimates the part of the field that its grid does not resolve, and that no
-    quadrature can recover. For an accuracy of d digits it should be below about 10^-d. If the
-    spectrum decays slowly, the part may be ten times this number.
+    quadrature can recover. For an accuracy of d digits the number should be below about 10^-d. If
+    the spectrum decays slowly, the unresolved part may be ten times as large as the number.
 
     Parameters
     ----------
@@ -50,8 +50,11 @@ def spectral_tail(B: Float[np.ndarray, "nphi ntheta 3"], *, nfp: int, half_perio
 
     Raises
     ------
-    VcjaxError : if B is traced, is not a finite float64 array (nphi, ntheta, 3), vanishes, or has
-        fewer than 4 poloidal points, or if `nfp` or `half_period` is invalid.
+    VcjaxError : in any of these cases
+
+        - B is traced, or is not a finite float64 array (nphi, ntheta, 3).
+        - B is zero everywhere, or has fewer than 4 poloidal points.
+        - `nfp` or `half_period` is invalid.
     """
     nfp, half_period = check_symmetry("spectral_tail", nfp, half_period)
     values = check_concrete("spectral_tail", "B", B)
@@ -116,7 +119,7 @@ class Values:
         return self.spectrum.largest
 
     def missed_along(self, axis: int, turns: float, count: int) -> float:
-        """Return the largest of `missed_values` along an axis."""
+        """Return the largest value of `missed_values` along an axis."""
         return float(missed_values(self.spectrum.values, axis, turns, count).max())
 
     def tolerance(self, digits: int) -> float:

@@ -152,7 +152,8 @@ def off_surface_tables(rule: Rule) -> OffSurfaceTables:
 def _field_tables(rule: Rule) -> dict:
     (rows, columns), (above, beside) = rule.continued_shape, rule.overlap
     turn = 2 * np.arccos(np.longdouble(-1))
-    # The continued nodes must lie exactly on the nodes of the next period.
+    # The continued nodes must lie exactly on the nodes of the next period. Angles therefore have
+    # extended precision where the platform has it.
     exact_angles = rule.first_angle + turn / rule.quad_nphi * (np.arange(rows) - above)
     angles = exact_angles.astype(float)
     theta = rule.spacing[1] * ((np.arange(columns) - beside) % rule.quad_ntheta)
@@ -267,6 +268,6 @@ def _fold(rows: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=8)
 def theta_stencils(rule: Rule) -> np.ndarray:
-    """Return first and last + 1 of the nonzero columns in each row of `patch_theta`, (node, 2)."""
+    """Return [first, last + 1] of the nonzero columns in each row of `patch_theta`, (node, 2)."""
     read = (_field_tables(rule)["patch_theta"] != 0).any(axis=0)
     return np.stack([read.argmax(axis=1), read.shape[1] - read[:, ::-1].argmax(axis=1)], axis=1)

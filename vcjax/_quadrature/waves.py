@@ -40,7 +40,7 @@ all rays."""
 def with_enough_points(
     rule: Rule, error: Callable[[int, float, int], float], tolerance: float
 ) -> Rule:
-    """Return the rule with a margin of patches that is wide enough to interpolate B.
+    """Return the rule with patches that have a wide enough margin to interpolate B.
 
     `error` is the `missed_along` of B or of its derivatives, and `tolerance` its largest allowed
     value. If the grid does not have room for this margin, the margin is as wide as the grid allows.
