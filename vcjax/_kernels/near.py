@@ -136,8 +136,7 @@ def split_weights(
     """
     nodes = (2 * rule.reach_phi + 1) * (2 * rule.reach_theta + 1)
     count = patch.shape[0]
-    polar = interpolation.to_nodes(patch.reshape(count * 6, *patch.shape[2:]))
-    polar = polar.reshape(4, count, 6, -1)
+    polar = interpolation.to_nodes(patch)
     spacing = _spacing(patch, rule)
     alpha = _cutoff_rates(polar[:, :, :3], spacing, rule)
     singular = kernel(polar, polar_weights, alpha, 2)

@@ -155,7 +155,7 @@ def _rings(from_foot, interpolation, constants: OffSurfaceTables):
     """
     t, c = from_foot.shape[:2]
     radii = constants.rings[0]
-    polar = interpolation.to_nodes(from_foot.reshape(t * c, *from_foot.shape[2:]))
+    polar = interpolation.to_nodes(from_foot)
     polar = polar.reshape(4, t, c, radii.size, -1).transpose(1, 2, 3, 0, 4)
     divisor = jnp.where(np.arange(c)[:, None] // 3 == 1, 1.0, radii)
     return polar.reshape(t, c, radii.size, -1) / divisor[:, :, None]

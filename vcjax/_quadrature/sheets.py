@@ -193,14 +193,12 @@ def _beside(touching, curves, normal, along_phi, along_theta, rows: int):
     to = curves[row, near] - curves[:, :, None]
     normals, x_phi, x_theta = (v[row, near] for v in (normal, along_phi, along_theta))
     with np.errstate(divide="ignore", invalid="ignore"):
-        facing = 1.0 - (normals * normal[:, :, None]).sum(axis=-1)
-        signed = (normals * to).sum(axis=-1) / facing
+        facing = 1.0 - np.vecdot(normals, normal[:, :, None])
+        signed = np.vecdot(normals, to) / facing
         # Vectors from q to the point where the ball touches the tangent plane at q.
         shift = signed[..., None] * (normals - normal[:, :, None]) - to
-        a, b = ((shift * v).sum(axis=-1) for v in (x_phi, x_theta))
-        E, F, G = (
-            (v * w).sum(axis=-1) for v, w in ((x_phi,) * 2, (x_phi, x_theta), (x_theta,) * 2)
-        )
+        a, b = (np.vecdot(shift, v) for v in (x_phi, x_theta))
+        E, F, G = (np.vecdot(*v) for v in ((x_phi,) * 2, (x_phi, x_theta), (x_theta,) * 2))
         phi, theta = (np.abs(v) / (E * G - F * F) for v in (G * a - F * b, E * b - F * a))
         touches = (phi <= 2 * np.pi / rows) & (theta <= 2 * np.pi / columns)
     return np.where(touches, np.abs(signed), np.inf).min(axis=-1)
@@ -243,9 +241,10 @@ def check_crossings(samples: np.ndarray, nfp: int, *, symmetric: bool) -> None:
     # Twice the signed area of the triangle that edge j and point k form: (row, j, k). Edge j leads
     # from point j to the next point.
     along_r, along_z = (np.roll(v, -1, axis=1) - v for v in (r, z))
-    to_r, to_z = (v[:, None] - v[:, :, None] for v in (r, z))
-    area = along_r[:, :, None] * to_z - along_z[:, :, None] * to_r
-    apart = area * np.roll(area, -1, axis=2) < 0
+    area = along_r[:, :, None] * (z[:, None] - z[:, :, None])
+    area -= along_z[:, :, None] * (r[:, None] - r[:, :, None])
+    left, right = area > 0, area < 0
+    apart = (left & np.roll(right, -1, axis=2)) | (right & np.roll(left, -1, axis=2))
     crossing = apart & apart.swapaxes(1, 2)
     if crossing.any():
         row, j, k = (int(i) for i in np.argwhere(crossing)[0])

@@ -92,8 +92,8 @@ def _plain_matrix(rule):
 def test_patch_interpolation_and_its_transpose_equal_the_plain_products(rule):
     interpolation, matrix = PatchInterpolation(vcjax.tables(rule), rule), _plain_matrix(rule)
     shape = 2 * rule.reach_phi + 1, 2 * rule.reach_theta + 1
-    values = np.random.default_rng(0).normal(size=(2, *shape))
-    expected = np.einsum("qnp,mp->qmn", matrix, values.reshape(2, -1))
+    values = np.random.default_rng(0).normal(size=(2, 3, *shape))
+    expected = np.einsum("qnp,tcp->qtcn", matrix, values.reshape(2, 3, -1))
     np.testing.assert_allclose(interpolation.to_nodes(jnp.asarray(values)), expected, atol=1e-12)
     nodes = rule.radial_count * rule.angular_count // 4
     values = np.random.default_rng(1).normal(size=(4, 2, nodes))
