@@ -26,8 +26,9 @@ table {{ border-collapse: collapse; width: 100%; font-size: .92em; }}
 th, td {{ text-align: left; vertical-align: top; padding: .35rem .5rem;
   border-bottom: 1px solid var(--line); }}
 th {{ font-weight: 600; overflow-wrap: normal; }}
-data, [data-name=time], [data-name=id] summary {{ white-space: nowrap; }}
-[data-name=cause] {{ min-width: 12rem; }} [data-name="persistent cache"] {{ min-width: 12rem; }}
+data, [data-name=time], [data-name=id] summary, [data-name=from], [data-name=to],
+[data-name=end] {{ white-space: nowrap; }}
+[data-name=cause] {{ min-width: 12rem; }} [data-name="persistent cache"] {{ min-width: 13.5rem; }}
 [data-name=line], [data-name=kind] {{ min-width: 7rem; }}
 [data-name=id] details[open] {{ min-width: 22rem; }} #compiles th {{ cursor: pointer; }}
 figure {{ margin: .5rem 0 1rem; }} svg {{ display: block; width: 100%; height: 30px; }}
