@@ -150,6 +150,9 @@ def test_bad_equilibria_and_files_are_refused(tmp_path):
     ):
         with pytest.raises(VcjaxError, match=said):
             call(*arguments)
+    missing = tmp_path / "no" / "folder.nc"
+    with pytest.raises(VcjaxError, match="^from_vmec cannot write"):
+        VirtualCasing.from_vmec(ellipse, 4, filename=missing, digits=2, src_ntheta=16)
 
 
 def test_an_equilibrium_is_separated_in_one_call():

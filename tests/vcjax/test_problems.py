@@ -2,7 +2,9 @@
 
 import tracemalloc
 from dataclasses import FrozenInstanceError
+from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.special import ellipe, ellipk
@@ -156,6 +158,17 @@ def test_a_problem_cannot_be_changed_by_accident():
         problem.B[0, 0, 0] = 0.0
     with pytest.raises(FrozenInstanceError):
         problem.digits = 3  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_the_surface_of_a_known_problem_may_be_an_array_of_jax(no_shape_checks):
+    X: Any = jnp.asarray(problems.axisymmetric(2).X)
+    sizes: dict[str, Any] = dict(digits=2, src_shape=(4, 16), trg_shape=(2, 8))
+    axis = [problems.CentralConductor(1.0)]
+    made = problems.known_problem(
+        "axis", X, nfp=1, half_period=False, outside=axis, inside=[], **sizes
+    )
+    np.testing.assert_array_equal(made.X, X)
+    assert not made.X.flags.writeable
 
 
 def test_errors_are_relative_to_the_largest_component_of_the_field():

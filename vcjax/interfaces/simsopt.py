@@ -122,7 +122,8 @@ class VirtualCasing:
         if filename == "auto":
             filename = path.with_name("vcasing" + path.name.removeprefix("wout"))
         if filename is not None:
-            made.save(filename)
+            with errors_named("from_vmec"):
+                made.save(filename)
         return made
 
     @property

@@ -239,7 +239,7 @@ def known_problem(
         surface_points(X, nfp=nfp, half_period=half_period, nphi=nphi, ntheta=ntheta)
         for nphi, ntheta in (src_shape, trg_shape)
     )
-    X = X.copy()
+    X = np.array(X)
     total = magnetic_field((*outside, *inside), src)
     b_ext, b_int = magnetic_field(outside, trg), magnetic_field(inside, trg)
     for array in (X, total, b_ext, b_int):

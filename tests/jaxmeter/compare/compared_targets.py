@@ -18,8 +18,14 @@ def more(x):
 
 
 def jaxmeter_calls(name):
-    """Return calls with other shapes: one for ``step``, two for ``more``."""
+    """Return calls with other shapes: one for ``step``, two for ``more``; no tuple for ``bare``."""
+    if name == "bare":
+        return [jnp.ones(2, "float32")]
     return [(jnp.ones(n, "float32"),) for n in range(2, 4 if name == "more" else 3)]
+
+
+def bare(x):
+    return x
 
 
 def broken(x):

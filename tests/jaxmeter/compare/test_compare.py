@@ -216,6 +216,12 @@ def test_a_failure_is_recorded_with_its_phase(target, kind, phase, status, failu
     assert (failure.kind, failure.phase, record.target) == (kind, phase, target)
 
 
+def test_a_call_that_is_no_tuple_is_refused():
+    sides = Side("compared_targets:bare", arg=("f32[3]",)), "compared_targets:step"
+    found = compare(*sides, path=PATH)
+    assert "compare: got call 0 of type ArrayImpl; give a tuple" in str(found.failures[0].failure)
+
+
 def test_the_command_exits_with_3_after_a_failure(tmp_path, monkeypatch, capsys):
     (tmp_path / "raising_target.py").write_text("raise LookupError('on purpose')\n")
     monkeypatch.chdir(tmp_path)

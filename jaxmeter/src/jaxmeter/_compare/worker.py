@@ -62,7 +62,7 @@ def _run(side: Side, progress: Progress) -> Any:
         progress.note_in("environment", **jax_environment())
         case = with_arrays(case)
         calls = calls_from_options(side.target, side.call) or ()
-        given = (call_arguments(call, number) for number, call in enumerate(calls))
+        given = (call_arguments("compare", call, number) for number, call in enumerate(calls))
         return Run(case, progress, time.perf_counter, tuple(given))
 
 

@@ -81,14 +81,14 @@ def retraces(
     return Retraces(name, tuple(traced), jax.__version__)
 
 
-def call_arguments(given: Any, number: int) -> Call:
+def call_arguments(command: str, given: Any, number: int) -> Call:
     """Return the positional and the keyword arguments of a call in the user's list of calls.
 
-    Error messages contain `number`, the position of the call.
+    Error messages contain the name of the command, and `number`, the position of the call.
     """
     if not isinstance(given, tuple):
         raise JaxmeterError(
-            f"retraces: got call {number} of type {type(given).__name__}; give a tuple of "
+            f"{command}: got call {number} of type {type(given).__name__}; give a tuple of "
             "arguments, such as (x,) for one argument, or ((x,), {'n': 20}) with keyword arguments"
         )
     return split_call(given)
@@ -101,7 +101,7 @@ def _traced_calls(case: Case, calls: Iterable[Any], clock: Clock) -> Iterator[Tr
     static = static_arguments(getattr(jitted, "_jit_info", None))
     earlier: list[Signature] = []
     for number, given in enumerate(calls):
-        args, kwargs = call_arguments(given, number)
+        args, kwargs = call_arguments("retraces", given, number)
         now = signature(fn, args, kwargs, static)
         if counter is not None:
             counter.count = 0
