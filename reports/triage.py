@@ -56,8 +56,8 @@ def triage(history: History, since: str, repository: Path) -> str:
     if not wanted:
         raise ReportError(
             f"triage: no measured commit since {since}; measure commits (for example: make commits "
-            "COMMITS=HEAD~10..HEAD), give an earlier --since, or name a clone that has the "
-            "measured commits with --repository"
+            "COMMITS=HEAD~10..HEAD), give an earlier --since, or set --repository to a clone that "
+            "has the measured commits"
         )
     parts = [f"# Triage of {counted(len(wanted), 'measured commit')} since {since}", ""]
     for environment in history.environments:

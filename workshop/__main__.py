@@ -119,7 +119,7 @@ def lesson_files() -> list[Path]:
 
 
 def source_of(lesson: Path) -> str:
-    """Return the code of all cells of a lesson, with the line numbers of the lesson."""
+    """Return the code of all cells; each line has the same line number as in the lesson."""
     text = lesson.read_text()
     lines = [""] * text.count("\n")
     for cell in CELL.finditer(text):

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class CheckoutError(Exception):
-    """The checkout cannot be measured as requested; the message gives the reason."""
+    """An error that the user can correct; the message says what to try."""
 
 
 def exit_code(command: str, work: Callable[[], int | None]) -> int:

@@ -28,7 +28,7 @@ RunCase = Callable[[jaxmeter.BenchmarkCase], jaxmeter.Record]
 
 
 class Workers:
-    """Run cases in worker processes that import the same package ``vcjax``.
+    """A runner of cases in worker processes, which all import the same package ``vcjax``.
 
     `store` gets the records of preparations. In the temporary `folder`, the folders ``imports`` and
     ``scratch`` are made. `package` is the folder of the package ``vcjax``. By default it is the
@@ -153,7 +153,8 @@ def _empty(case: PlannedCase, status: Any, failure: jaxmeter.Failure | None) -> 
 
 
 class Progress:
-    """Count the `total` rounds of a plan, write a line for each round, and collect the failures.
+    """A counter of the `total` rounds of a plan. It writes a line for each round, and collects the
+    failures.
 
     `write` is called with each line; by default the line is printed.
     """

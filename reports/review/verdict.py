@@ -102,7 +102,7 @@ class Review:
 
     @property
     def inconclusive(self) -> tuple[Finding, ...]:
-        """Exact metrics that vary between processes, and errors that are NaN at both commits."""
+        """Inconclusive findings on exact metrics and on errors."""
         return tuple(f for f in self.of("inconclusive") if f.metric.kind != "noisy")
 
     @property

@@ -202,7 +202,7 @@ def reviewed(pair: Path, page: Path) -> dict[str, Any]:
 
 
 def markdown(runs: Sequence[Row]) -> str:
-    """Return a Markdown table of all runs, and a list of all false alarms."""
+    """Return the `rates_table` of all runs and a list of all false alarms, in Markdown."""
     alarms, numbers = [], Counter()
     for row in runs:
         name = row["injected"]

@@ -37,7 +37,7 @@ Flat = Sequence[float] | np.ndarray
 
 
 class VirtualCasing:
-    """Separate the field on a surface into the fields of the currents outside and inside.
+    """The separation of fields on a surface into the fields of the currents outside and inside.
 
     This class replaces ``virtual_casing.VirtualCasing``, version 0.3. Names, arguments and the
     order of arrays are the same. Results are NumPy arrays, not lists. The quadrature is chosen for

@@ -102,7 +102,7 @@ def _donating(evaluate: Callable, casing: Any, B0: jax.Array, chunks: tuple) -> 
 
 
 class VirtualCasingJAX:
-    """Replace ``virtual_casing_jax.VirtualCasingJAX``, version 0.0.10.
+    """A replacement for ``virtual_casing_jax.VirtualCasingJAX``, version 0.0.10.
 
     Every ``compute_`` method runs compiled programs and is differentiable. Names with ``_jit`` or
     ``_schedule`` are other names of the same methods. Fields are (3, src_nt, src_np) or flat.

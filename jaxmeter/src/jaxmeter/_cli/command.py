@@ -189,7 +189,7 @@ def using_case(command: str, target: str, options: argparse.Namespace, verb: str
 
 
 class _Failed(Exception):
-    """Report what jaxmeter was doing when another exception, the ``__cause__``, was raised."""
+    """An error that says what jaxmeter was doing when the exception ``__cause__`` was raised."""
 
 
 @contextlib.contextmanager

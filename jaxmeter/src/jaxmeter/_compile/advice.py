@@ -112,8 +112,11 @@ def _stacks(equations: Equations, spent: Spent) -> Iterator[CompileAdvice]:
 def _unrolled(
     equations: Equations, kernels: list[CompiledKernel], spent: Spent
 ) -> Iterator[CompileAdvice]:
-    """Yield advice for lines with many equations of one primitive and many kernels. A long chain
-    of equations that becomes one kernel gets no advice, because it compiles faster than a loop."""
+    """Yield advice for lines with many equations of one primitive and many kernels.
+
+    A long chain of equations that becomes one kernel gets no advice, because it compiles faster
+    than a loop. Equations from a package's loop over the leaves of a pytree are not counted.
+    """
     kernels_count = Counter(kernel.source for kernel in kernels)
     by_line: dict[str, Counter[str]] = defaultdict(Counter)
     for (source, primitive), count in equations.counts.items():

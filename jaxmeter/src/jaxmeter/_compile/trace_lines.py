@@ -33,8 +33,8 @@ _SWITCH_SECONDS = 5e-4
 
 
 class Sampler:
-    """Sample the Python stack of the main thread, and add up the seconds since the last sample, by
-    stack.
+    """A sampler of the Python stack of the main thread. Each sample adds the seconds since the last
+    sample to the seconds of the sampled stack.
 
     A second thread requests each sample. The main thread takes the sample in the handler of a
     signal, because CPython 3.11 can crash if another thread reads the frames of a running thread.

@@ -194,7 +194,7 @@ def _times(folder: Path) -> dict[Path, int]:
 
 
 def _check_in_another_process(path: Path) -> None:
-    """Raise a `JaxmeterError` if another process that reads this file fails or is aborted."""
+    """Read a file in another process; raise an error if that process fails or is aborted."""
     code = "import sys; from jax.profiler import ProfileData; ProfileData.from_file(sys.argv[1])"
     done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True)
     if done.returncode:

@@ -47,8 +47,8 @@ def record(events: Any) -> None:
 
 
 class Recorder(Watch):
-    """Write an event for each trace, lowering and compile. An exception of the recorder becomes an
-    event, and is not raised in the program."""
+    """A watch that writes an event for each trace, lowering and compile. An exception of the
+    recorder becomes an event, and is not raised in the program."""
 
     def __init__(self, write: Callable[..., None]) -> None:
         super().__init__()

@@ -161,8 +161,8 @@ def _end(process: subprocess.Popen) -> None:
 
 
 class _Output(threading.Thread):
-    """Read a worker's output. Keep its last part, and count XLA's warnings of slow constant folding
-    in the whole output."""
+    """A thread that reads a worker's output. It keeps the last part, and counts XLA's warnings of
+    slow constant folding in the whole output."""
 
     def __init__(self, stream: Any) -> None:
         super().__init__(daemon=True)
