@@ -93,7 +93,7 @@ VERSIONS = {"compile_seconds": "2"}
 
 
 def casing_preparation(digits: int) -> PlannedCase:
-    """Return the planned case that prepares the casing of W7-X; several suites share this case."""
+    """Return the planned case that prepares the casing of W7-X; two suites share this case."""
     return PlannedCase(
         name=f"casing_preparation/w7x-d{digits}",
         target="benchmarks.cases.preparing:preparation",

@@ -81,7 +81,7 @@ def failures(frame: pd.DataFrame, skipped: tuple[SkippedFile, ...]) -> pd.DataFr
 
 
 def environments(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each commit and environment: machine, versions, times and load."""
+    """Return one row for each commit and environment: machine, versions, start times, load."""
     rows = []
     for place, group in groups(frame, PLACE):
         newest_last = group.sort_values("started_utc", na_position="first")

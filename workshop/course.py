@@ -76,7 +76,7 @@ class Exercise:
         return self.hints[first:] + self.hints[:first]
 
     def new_problem(self) -> Exception | None:
-        """Return the result of `problem`, and remember if the exercise is solved.
+        """Return the result of `problem`; if it is None, record that the exercise is solved.
 
         Return None without a check if the exercise was solved before, with the same file, the same
         checks and the same version of JAX.

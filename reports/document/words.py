@@ -23,7 +23,7 @@ def processes(table: pd.DataFrame) -> str:
 
 
 def ratio_words(row: Any, stem: str, noun: str) -> str:
-    """Return a phrase such as `compiling takes 5.2 times as long (4.9 to 5.6, 6 pairs)`."""
+    """Return a phrase such as `compiling takes 5.20 times as long (4.90 to 5.60, 6 pairs)`."""
     middle, low, high = (row[f"{stem}{part}_ratio"] for part in ("", "_low", "_high"))
     if math.isnan(middle):
         return f"{noun} could not be compared"
@@ -33,13 +33,13 @@ def ratio_words(row: Any, stem: str, noun: str) -> str:
 
 
 def ratio_range(row: Any, stem: str) -> str:
-    """Return a phrase such as `2.41× (2.3 to 2.6, 6 pairs)`."""
+    """Return a phrase such as `2.41× (2.30 to 2.60, 6 pairs)`, or `not compared`."""
     middle = row[f"{stem}_ratio"]
     return "not compared" if math.isnan(middle) else f"{ratio(middle)} ({range_only(row, stem)})"
 
 
 def range_only(row: Any, stem: str) -> str:
-    """Return a ratio's interval and pairs: `2.3 to 2.6, 6 pairs`, or `one pair, inconclusive`."""
+    """Return an interval and pairs: `2.30 to 2.60, 6 pairs`, or else `one pair, inconclusive`."""
     pairs = int(row[f"{stem}_pairs_count"])
     if pairs == 1:
         return "one pair, inconclusive"

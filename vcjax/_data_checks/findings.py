@@ -37,9 +37,10 @@ _DOUBT = 0.003
 
 @dataclass(eq=False)
 class WatchedSurface:
-    """A stored surface, used to check the fields that casings of this surface evaluate.
+    """A stored surface, used to check the fields that are given to casings of this surface.
 
-    The keys of `checked` are the hashes of the fields that were checked, the oldest first.
+    The keys of `checked` are the hashes of checked fields, the oldest first. `check_evaluated`
+    limits their number.
     """
 
     rule: Rule

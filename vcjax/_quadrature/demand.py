@@ -50,7 +50,7 @@ class Demand:
     it has on a flat surface. A wider near kernel reduces this error, and fits on the same patches.
 
     For points off the surface, the square of the distance to the rim must be larger by the factor
-    1 + `bending` beta^2. The angle beta is large if a section has few nodes; see `Rims`.
+    1 + `bending` beta^2. The angle beta is large if there are few nodes along theta; see `Rims`.
 
     In the methods, `semi_axes` are the semi-axes of k patches as angles in phi and theta, (2, k).
     """

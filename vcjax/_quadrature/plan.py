@@ -201,7 +201,7 @@ def _facing_x(samples: np.ndarray) -> np.ndarray:
 
 
 def _metric(samples: np.ndarray, nfp: int) -> np.ndarray:
-    """Return the first fundamental form (E, F, G), (3, n), at a sample of up to 500 points.
+    """Return the first fundamental form (E, F, G), (3, k), at a sample of k points, k at most 500.
 
     The samples (3, n, m) are from `_facing_x`. Raise an error if the surface reaches or almost
     reaches the z axis, encloses no volume, or is degenerate.

@@ -169,3 +169,8 @@ def test_programs_and_passes_are_ordered_by_number(tmp_path):
     dump = jt.read_dump(tmp_path)
     assert dump.after.startswith("10000\n")
     assert [number for number, *_ in dump.passes] == [9999, 10000]
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(JaxmeterError, match=r"dump: got .*absent', which is not a folder; give"):
+        jt.read_dump(tmp_path / "absent")

@@ -1,4 +1,4 @@
-"""Compare two functions by interleaved measurements in fresh processes."""
+"""Compare two functions: measure both in fresh processes, or use existing measurements."""
 
 from __future__ import annotations
 

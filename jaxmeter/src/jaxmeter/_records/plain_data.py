@@ -119,6 +119,8 @@ class PlainData:
     def to_json(self, *, indent: int | None = None) -> str:
         """Return a string of strict JSON from which `from_json` makes an equal object.
 
+        An object that contains NaN is not equal to its copy, because NaN is not equal to NaN.
+
         Raises
         ------
         RecordError

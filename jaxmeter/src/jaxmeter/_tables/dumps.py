@@ -134,8 +134,10 @@ def read_dump(folder: Path, module: str | None = None) -> Dump:
         paths = sorted(folder.iterdir()) if folder.is_dir() else []
     found = [match for path in paths if (match := _AFTER.match(path.name))]
     if not found:
+        missing = "contains no file *after_optimizations.txt"
+        problem = missing if folder.is_dir() else "is not a folder"
         raise JaxmeterError(
-            f"dump: got {str(folder)!r}, which contains no file *after_optimizations.txt; "
+            f"dump: got {str(folder)!r}, which {problem}; "
             "give the folder of an XLA dump, made on a backend that writes dumps"
         )
     names = sorted({match["module"] for match in found})
