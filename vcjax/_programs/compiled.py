@@ -4,7 +4,7 @@ import gc
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from typing import Any
 
 import jax
@@ -48,10 +48,19 @@ def _options(**values: Any) -> dict[str, Any]:
         values.pop("xla_cpu_use_fusion_emitters", None)
     if has_avx512():
         values["xla_cpu_prefer_vector_width"] = 512
-    # Without this option, some products with a sum have wrong numbers (docs/accuracy.md).
-    if jax.__version_info__ == (0, 10, 2):
-        values["xla_cpu_experimental_ynn_fusion_type"] = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
-    return {name: value for name, value in values.items() if name not in _FLAGS}
+    return _unset(values)
+
+
+def _correct() -> dict[str, Any]:
+    """Return the options without which some programs have wrong numbers (docs/accuracy.md)."""
+    if jax.__version_info__ != (0, 10, 2):
+        return {}
+    return _unset({"xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"})
+
+
+def _unset(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that XLA_FLAGS does not set."""
+    return {name: value for name, value in options.items() if name not in _FLAGS}
 
 
 QUICK = _options(
@@ -70,7 +79,9 @@ processors. Programs of many small loops then take less time to run."""
 
 
 def compiled(
-    options: dict[str, Any], static_argnums: tuple[int, ...] = ()
+    options: dict[str, Any],
+    static_argnums: tuple[int, ...] = (),
+    donate_argnums: tuple[int, ...] = (),
 ) -> Callable[[Callable], Callable]:
     """Return a decorator that compiles like `jax.jit`, with compiler options where JAX takes them.
 
@@ -79,8 +90,10 @@ def compiled(
     """
 
     def decorator(function: Callable) -> Callable:
-        nested = jax.jit(function, static_argnums=static_argnums)
-        direct = jax.jit(function, static_argnums=static_argnums, compiler_options=options)
+        jit = partial(
+            jax.jit, function, static_argnums=static_argnums, donate_argnums=donate_argnums
+        )
+        nested, direct = jit(), jit(compiler_options=_correct() | options)
 
         @wraps(function)
         def call(*args, **kwargs):

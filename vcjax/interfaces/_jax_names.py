@@ -15,6 +15,7 @@ import numpy as np
 import vcjax
 from vcjax import Rule, VcjaxError
 from vcjax._errors import errors_named
+from vcjax._programs.compiled import compiled
 from vcjax.interfaces._knobs import CAPS, Knobs, read_knobs
 from vcjax.interfaces._surface_setup import (
     SurfaceSetup,
@@ -95,7 +96,7 @@ def _components_first(values: jax.Array, kind: str) -> jax.Array:
     return jnp.moveaxis(values, -1, 0)
 
 
-@partial(jax.jit, static_argnums=(0, 3), donate_argnums=2)
+@compiled({}, static_argnums=(0, 3), donate_argnums=(2,))
 def _donating(evaluate: Callable, casing: Any, B0: jax.Array, chunks: tuple) -> jax.Array:
     values = evaluate(casing, B0.transpose(1, 2, 0), **dict(chunks))
     return _components_first(values, "field")

@@ -32,7 +32,7 @@ def test_only_direct_calls_have_the_options():
 
 
 @pytest.mark.cpu
-@pytest.mark.parametrize("options", [compiled.QUICK, compiled.ONE_THREAD])
+@pytest.mark.parametrize("options", [{}, compiled.QUICK, compiled.ONE_THREAD])
 def test_a_product_with_a_captured_constant_and_a_sum_is_right(options):
     """JAX 0.10.2 computes NaN or arbitrary numbers here without vcjax's options."""
     size = 256
@@ -69,6 +69,8 @@ def test_an_option_set_by_the_user_is_left_as_it_is(monkeypatch):
     assert name not in compiled._options(**{name: 1})
     monkeypatch.setattr(compiled, "_FLAGS", "")
     assert name in compiled._options(**{name: 1})
+    monkeypatch.setattr(compiled, "_FLAGS", "--xla_cpu_experimental_ynn_fusion_type=-reduce")
+    assert compiled._correct() == {}
 
 
 @pytest.mark.parametrize("avx512", [True, False])
@@ -76,7 +78,7 @@ def test_long_vectors_are_asked_for_with_avx512_only(monkeypatch, avx512):
     monkeypatch.setattr(compiled, "_FLAGS", "")
     monkeypatch.setattr(compiled, "has_avx512", lambda: avx512)
     options = compiled._options()
-    assert options.get("xla_cpu_prefer_vector_width") == (512 if avx512 else None)
+    assert options == ({"xla_cpu_prefer_vector_width": 512} if avx512 else {})
     program = compiled.compiled(options)(lambda x: x**2)
     np.testing.assert_array_equal(program(X), X**2)
 
