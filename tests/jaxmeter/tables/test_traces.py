@@ -112,6 +112,13 @@ def test_a_truncated_file_is_refused_and_not_changed(keep, trace, tmp_path):
     assert path.stat().st_size == int(keep * len(whole))
 
 
+def test_a_file_without_planes_is_refused(tmp_path):
+    path = tmp_path / "host.xplane.pb"
+    path.write_bytes(b"\x22\x04host")  # a space with the name of a host (field 4) only
+    with pytest.raises(JaxmeterError, match="no planes of events; trace again"):
+        jt.read_trace(path)
+
+
 def test_a_case_with_shapes_for_arguments_can_be_traced(tmp_path):
     case = Case(jax.numpy.sin, (jax.ShapeDtypeStruct((3,), "float64"),))
     assert jt.capture(case, tmp_path, repeat=1).is_file()
