@@ -41,10 +41,10 @@ BEHAVIOURS = {
     "3-recompilation": (
         "twenty static values are twenty compiles",
         "values that were seen cost no compile",
-        "by keyword is one more compile, 20.0 after 20 is one more",
+        "the keyword and the value 20.0 each take one more compile",
         "a list as static argument is a ValueError",
         "a temporary function is traced and compiled in each of twenty rounds",
-        "and in each round of the next call again",
+        "the next call compiles in each round again",
         "a named function is traced and compiled once",
         "jit of a partial: twenty of twenty calls compile",
         "jit of a bound method: five of five calls compile",
@@ -59,7 +59,7 @@ BEHAVIOURS = {
     "4-constants": (
         "with the system as argument nothing is embedded",
         "a static callable brings its table along",
-        "it names the operation",
+        "the audit names the operation",
         "folding costs compile time",
         "simplified constants pass the array as a hidden argument",
     ),
