@@ -1,4 +1,4 @@
-"""The files of docs/your_function.md run unchanged, and capture the arrays that the page names."""
+"""The files of docs/your_function.md can be audited unchanged, and capture what the page says."""
 
 import ast
 import importlib.util
@@ -15,6 +15,7 @@ from jaxmeter._records.comparison import Side
 
 TEXT = (Path(__file__).parents[2] / "docs" / "your_function.md").read_text()
 FILES = dict(re.findall(r"```python\n(# \w+_step\.py: .*?\n)(.*?)```", TEXT, re.DOTALL))
+# By target: the names of the arguments that should pass its large captured arrays.
 TARGETS = {
     "plain_step.py:step": {"TABLE"},
     "fixed_step.py:step": set(),
@@ -33,26 +34,30 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("page")
     for title, text in FILES.items():
         (folder / title.split()[1].rstrip(":")).write_text(title + text)
-    readers = {"jax_enable_x64": False, "jax_numpy_dtype_promotion": "standard"}
-    before = {name: getattr(jax.config, name) for name in readers}
-    for values in (readers, before):
-        for name, value in values.items():
-            jax.config.update(name, value)
-        if values is readers:
-            yield folder
+    defaults = {"jax_enable_x64": False, "jax_numpy_dtype_promotion": "standard"}
+    before = {name: getattr(jax.config, name) for name in defaults}
+    for name, value in defaults.items():
+        jax.config.update(name, value)
+    yield folder
+    for name, value in before.items():
+        jax.config.update(name, value)
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_file_of_the_page_is_audited_as_it_says(target, folder):
+def test_a_file_captures_the_arrays_that_its_first_line_names(target, folder):
     file, _, name = target.partition(":")
     for imported in imports((folder / file).read_text()):
         if importlib.util.find_spec(imported) is None:
             pytest.skip(f"needs {imported}")
-    case = case_from_options("audit", f"{folder / file}:{name}", Side(target))
-    large = {one.argument for one in jaxmeter.audit(case).arrays if one.verdict == "large"}
+    audit = audit_of(folder, target)
+    large = {one.argument for one in audit.arrays if one.verdict == "large"}
     assert large == TARGETS[target]
     title = (folder / file).read_text().splitlines()[0]
     assert all(name in title for name in large) and ("nothing" in title or large)
+
+
+def audit_of(folder, target):
+    return jaxmeter.audit(case_from_options("audit", f"{folder}/{target}", Side(target)))
 
 
 def imports(text):
@@ -70,5 +75,10 @@ def test_every_file_of_the_page_is_audited_and_every_command_exists():
     }
     commands = set(re.findall(r"^jaxmeter (\w+)", TEXT, re.MULTILINE))
     assert {"audit", "compile", "memory", "retraces", "watch"} <= commands <= set(COMMANDS)
-    shown = re.search(r"```\n(step: captures .*?)```", TEXT, re.DOTALL)
-    assert shown is not None and "1.44 MB in 1 array" in shown[1]
+
+
+def test_the_page_shows_the_audit_of_its_first_file(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    shown = re.search(r"```\n(step: captures .*?)\n```", TEXT, re.DOTALL)
+    assert shown is not None
+    assert shown[1] == jaxmeter.table(audit_of(folder, "plain_step.py:step"))

@@ -1,4 +1,4 @@
-"""Two functions are measured interleaved in fresh processes, and failures are recorded."""
+"""Two functions are measured with interleaved calls in fresh processes. Failures are recorded."""
 
 import itertools
 import linecache
@@ -42,7 +42,7 @@ X = jnp.ones(3)
 
 
 def pair(*cases, calls=((), ())):
-    """Return both runs, and a list that collects the phases of their records in order."""
+    """Return both runs, and a list that gets (number of the run, phase) when a phase begins."""
     order = []
     clock = ticking()
 
@@ -63,7 +63,23 @@ def measured(both, effort, swapped=False):
     return records, ComparedProcess(*records, swapped=swapped, **found)
 
 
-def test_both_are_measured_interleaved_in_one_process_and_further_calls_count_their_retraces():
+def test_steady_state_calls_are_interleaved_and_their_order_alternates():
+    order = []
+
+    def noting(name):
+        def host(x):
+            order.append(name)
+            return x
+
+        shape = jax.ShapeDtypeStruct(X.shape, X.dtype)
+        return Case(lambda x: jax.pure_callback(host, shape, x), (X,))
+
+    both, _ = pair(noting("a"), noting("b"))
+    measured(both, Effort(turns=4, turn_seconds=0.0, compiles=0))
+    assert "".join(order[-8:]) == "abbaabba"
+
+
+def test_both_functions_are_measured_in_one_process_and_further_calls_count_their_retraces():
     calls = [((jnp.ones(n),), {}) for n in (3, 4, 4, 5)]
     cases = Case(lambda x: TABLE[:3] * x, (X,)), Case(lambda x: x + 1.0, (X,))
     both, _ = pair(*cases, calls=(calls[:1], calls))
@@ -79,7 +95,7 @@ def test_both_are_measured_interleaved_in_one_process_and_further_calls_count_th
 
 
 @pytest.mark.parametrize("swapped", [False, True])
-def test_the_order_is_swapped_from_process_to_process(swapped):
+def test_a_swapped_process_measures_and_compiles_the_second_function_first(swapped):
     both, order = pair(Case(lambda x: x + 1.0, (X,)), Case(lambda x: x + 2.0, (X,)))
     measured(both, QUICK, swapped)
     first = [number for number, phase in order if phase == "trace"]
@@ -95,7 +111,7 @@ def test_turns_end_in_time_but_at_least_five_are_taken():
 
 
 @pytest.mark.parametrize("swapped", [False, True])
-def test_a_function_that_is_already_jitted_equals_itself(swapped):
+def test_a_jitted_function_has_no_difference_from_itself_or_its_second_jit(swapped):
     def step(x):
         return x + 1.0
 
@@ -108,7 +124,7 @@ def test_a_function_that_is_already_jitted_equals_itself(swapped):
         assert len(found.a_compiles) == len(found.b_compiles) == 1
 
 
-def test_functions_that_captured_other_values_differ():
+def test_functions_that_captured_different_values_differ():
     def adding(values):
         held = jnp.asarray(values)
         return Case(lambda x: x + held, (jnp.ones(50),))
@@ -125,7 +141,7 @@ def test_functions_that_captured_other_values_differ():
 
 
 @pytest.mark.parametrize("swapped", [False, True])
-def test_donated_arguments_are_there_in_every_call_and_answers_of_other_programs_are_compared(
+def test_donated_arguments_exist_in_every_call_and_answers_of_different_programs_are_compared(
     swapped,
 ):
     donating = Case(lambda x: x * 2.0, (X + 0.0,), jit_options={"donate_argnums": 0})
@@ -163,7 +179,7 @@ def test_a_function_of_the_running_script_is_named_by_its_file(tmp_path, monkeyp
     assert again is not step and again(2.0) == 5.0
 
 
-def test_fresh_processes_find_every_difference_and_keep_samples_and_environment(
+def test_fresh_processes_find_the_differences_and_keep_samples_and_environment(
     tmp_path, monkeypatch
 ):
     monkeypatch.syspath_prepend(HERE)
@@ -216,7 +232,7 @@ def test_a_failure_is_recorded_with_its_phase(target, kind, phase, status, failu
     assert (failure.kind, failure.phase, record.target) == (kind, phase, target)
 
 
-def test_a_call_that_is_no_tuple_is_refused():
+def test_a_call_that_is_not_a_tuple_is_refused():
     sides = Side("compared_targets:bare", arg=("f32[3]",)), "compared_targets:step"
     found = compare(*sides, path=PATH)
     assert "compare: got call 0 of type ArrayImpl; give a tuple" in str(found.failures[0].failure)
@@ -239,7 +255,7 @@ def test_a_worker_that_writes_no_answer_has_failed(monkeypatch, failure_of):
     )
 
 
-def test_functions_and_arguments_of_this_process_go_to_the_others(monkeypatch, tmp_path):
+def test_a_function_and_arguments_of_this_process_are_sent_to_the_workers(monkeypatch, tmp_path):
     tasks = []
 
     def in_worker(module, task, env, timeout_seconds):
@@ -261,7 +277,7 @@ def test_the_command_measures_for_the_seconds_given():
     assert _effort(None) == Effort()
     assert _effort(0.1).steady_seconds == 0.1
     longer = _effort(3.0)
-    # A fast function gets as many turns as fill the time.
+    # The maximum number of turns fills the time, even if the functions are fast.
     assert 2 * longer.turns * longer.turn_seconds == pytest.approx(3.0)
     with pytest.raises(JaxmeterError, match="got steady_seconds=-1"):
         _effort(-1.0)
