@@ -32,7 +32,7 @@ def compare_four(quantities):
 
 
 def different_count(count, logs, **criteria):
-    """Return how many of `count` comparisons find a difference; `logs` draws the times."""
+    """Return how many of `count` comparisons find a difference; `logs` draws the log ratios."""
     found = 0
     for _ in range(count):
         times = {f"time {n}": rounds(one) for n, one in enumerate(np.atleast_2d(logs()))}
@@ -52,7 +52,7 @@ def test_equal_functions_differ_no_more_often_than_the_significance(shape, trimm
 
 
 def known(logs, error: float | None = 0.001):
-    """Return rounds with samples that hardly scatter."""
+    """Return rounds with the given log ratios and the same error."""
     return [Round(math.exp(log), error) for log in logs]
 
 
@@ -76,20 +76,20 @@ def test_trimming_makes_a_process_that_was_disturbed_throughout_harmless():
     assert judged(known(logs[:7]), trimmed_share=0.125) == judged(known(logs[:7]))
 
 
-def test_if_the_untrimmed_rounds_agree_exactly_the_trimmed_rounds_give_the_spread():
+def test_nothing_is_trimmed_if_the_remaining_rounds_agree_exactly():
     ties = known([-1.0, *[0.06] * 6, 2.0])
     trimmed = judged(ties, trimmed_share=0.125)
     assert trimmed == judged(ties) and trimmed.verdict == "inconclusive"
 
 
 @pytest.mark.parametrize("processes", range(2, 9))
-def test_a_quarter_can_be_trimmed_of_any_number_of_rounds(processes):
+def test_a_quarter_of_2_to_8_rounds_can_be_trimmed(processes):
     timing = judged(known(draw.normal(0.0, 0.3, processes)), trimmed_share=0.25)
     assert 0 < timing.low < timing.ratio < timing.high < math.inf
 
 
 @pytest.mark.parametrize("effect", [0.1, -0.1])
-def test_ten_percent_are_found_through_two_percent_of_noise(effect):
+def test_a_change_of_10_percent_is_found_despite_2_percent_of_noise(effect):
     assert different_count(300, lambda: draw.normal(math.log1p(effect), 0.02, 6)) > 0.95 * 300
 
 
@@ -127,7 +127,7 @@ def test_an_interval_may_be_too_wide_for_a_float():
     assert (timing.low, timing.high, timing.verdict) == (0.0, math.inf, "inconclusive")
 
 
-def test_intervals_that_hold_together_exclude_1_exactly_where_the_tests_are_significant():
+def test_simultaneous_intervals_exclude_1_exactly_if_the_times_differ_significantly():
     for scale in draw.uniform(0.5, 3.0, 100):
         found = {name: rounds(draw.normal(0.02 * scale, 0.02, 6)) for name in TIMES}
         for one in compare_four(found):
@@ -145,7 +145,7 @@ def test_a_time_has_its_share_of_the_significance_even_if_it_is_given_alone():
 
 @pytest.mark.parametrize("processes", [4, 6])
 def test_phases_with_heavy_tails_raise_no_false_alarms(processes):
-    # A phase takes some milliseconds of Python; other programs disturb either function.
+    # A phase takes some milliseconds of Python. Other programs may disturb either function.
     found = 0
     for _ in range(1000):
         times = {"steady_seconds": rounds(draw.normal(0.0, 0.01, processes))}
@@ -165,14 +165,14 @@ def test_the_interval_holds_the_true_ratio_as_often_as_stated():
 
 
 def interleaved(log, scatter, count=30):
-    """Return a round with interleaved samples that scatter about a ratio."""
+    """Return a round with interleaved samples; their log ratios scatter about `log`."""
     samples = np.exp(draw.normal(log, scatter, count))
     return Round.from_samples([1.0] * count, samples.tolist(), interleaved=True)
 
 
 def test_drift_and_bursts_cancel_in_interleaved_samples():
     drift = np.geomspace(1.0, 3.0, 50)
-    burst = np.where(np.arange(50) % 10 < 3, 5.0, 1.0)  # other programs, in a third of the turns
+    burst = np.where(np.arange(50) % 10 < 3, 5.0, 1.0)  # other programs, in 3 of 10 turns
     for first in (drift, drift * burst):
         one = Round.from_samples(list(first), list(1.1 * drift), interleaved=True)
         assert one.ratio == pytest.approx(1.1)
@@ -190,7 +190,7 @@ def test_a_disturbed_process_counts_for_less():
 def test_disturbed_processes_raise_no_false_alarms():
     found = 0
     for _ in range(600):
-        scatters = draw.choice([0.02, 0.2, 2.0], size=6)  # of turns; errors of 0.5 % to 46 %
+        scatters = draw.choice([0.02, 0.2, 2.0], size=6)  # errors of 0.5 % to 46 %
         noisy = [interleaved(draw.normal(0.0, 0.01), scatter) for scatter in scatters]
         found += judged(noisy, minimum_effect=0.0).verdict == "different"
     # 0.5 % of 600 is 3 with a standard deviation of 1.7; the limit is four deviations higher.
@@ -208,6 +208,9 @@ def test_the_error_of_a_round_is_the_standard_error_of_its_median():
     )
     summaries = (SampleSummary(float(np.median(x)), float(x.std()), x.size) for x in (a, b))
     assert Round.from_summaries(*summaries).error == pytest.approx(math.sqrt(2) * error, rel=0.5)
+
+
+def test_a_round_from_summaries_of_few_samples_has_no_error_and_needs_times_above_0():
     few, one = SampleSummary(1.0, 0.1, 4), SampleSummary(1.1)
     assert Round.from_summaries(few, one) == Round(1.1, None)
     with pytest.raises(JaxmeterError, match="got a time of 0.0 s; give finite times above 0"):
@@ -248,7 +251,7 @@ def test_criteria_that_cannot_be_used_are_refused(fields):
 
 
 def pooled(cases, **criteria):
-    """Return the pooled timing of cases with (log ratios, error) each, or None."""
+    """Return the pooled timing of cases, or None. A case has log ratios and their error."""
     found = {(f"case {i}", "t"): known(logs, error) for i, (logs, error) in enumerate(cases)}
     timings = compare_cases(found, Criteria(**criteria), pooled=["t"])
     return next((one for (names, _), one in timings.items() if len(names) > 1), None)
@@ -273,10 +276,10 @@ def test_every_pooled_round_has_the_same_weight():
     assert math.log(timing.ratio) == pytest.approx((4 * 0.05 + 4 * 0.2) / 16)
 
 
-def test_a_single_case_or_an_outlying_case_is_not_pooled():
+def test_a_single_case_or_an_outlying_case_or_a_case_of_two_rounds_is_not_pooled():
     noise = [0.01, -0.01] * 3
     assert pooled([(noise, 0.01)]) is None
-    assert pooled([(noise, 0.01), (noise[:2], 0.01)]) is None  # too few rounds to count
+    assert pooled([(noise, 0.01), (noise[:2], 0.01)]) is None  # two rounds are too few
     assert pooled([(noise, 0.01), (noise, 0.01)]) is not None
     assert pooled([(noise, 0.01), ([0.5 + log for log in noise], 0.01)]) is None
 

@@ -29,7 +29,7 @@ def use():
     return jaxmeter.memory(step, W, W)
 
 
-def test_the_largest_buffers_have_operation_and_named_scope(use):
+def test_buffers_are_sorted_by_size_with_their_shape_and_named_scope(use):
     assert use.source == "assignment"
     arguments = {(one.scope, one.bytes) for one in use.buffers if one.kind == "argument"}
     assert arguments == {("w", BYTES), ("x", BYTES)}
@@ -40,7 +40,7 @@ def test_the_largest_buffers_have_operation_and_named_scope(use):
     assert sizes == sorted(sizes, reverse=True)
 
 
-def test_buffers_add_up_to_the_compilers_account(use):
+def test_buffers_agree_with_the_totals_of_the_compiler(use):
     ends = [one.offset_bytes + one.bytes for one in use.buffers if one.offset_bytes is not None]
     assert use.memory.temp_bytes is not None
     assert BYTES <= max(ends) <= use.memory.temp_bytes
@@ -58,12 +58,12 @@ def test_a_function_given_shapes_is_not_run(use):
 
 
 @pytest.mark.skipif(memory.rss_bytes() is None, reason="the system reports no resident set")
-def test_the_peak_of_the_process_includes_the_run(use):
-    # test_accounting.py checks how much of a run's memory the peak includes.
-    memory = use.memory
-    assert memory.peak_rss_bytes is not None and memory.baseline_rss_bytes is not None
-    assert memory.compile_peak_rss_bytes is not None
-    assert memory.peak_rss_bytes >= 0.9 * memory.baseline_rss_bytes > 0
+def test_a_run_has_the_baseline_and_both_peaks_of_the_process(use):
+    # test_accounting.py checks that a peak includes memory that was freed again.
+    found = use.memory
+    assert found.peak_rss_bytes is not None and found.baseline_rss_bytes is not None
+    assert found.compile_peak_rss_bytes is not None
+    assert found.peak_rss_bytes >= 0.9 * found.baseline_rss_bytes > 0
 
 
 def test_the_peak_of_a_function_with_static_arguments_includes_its_compile(monkeypatch):
@@ -161,7 +161,10 @@ def test_the_allocator_is_described_in_one_line():
 
 
 def measured(times):
-    """Return a stand-in for `jaxmeter.measure`, with seconds and bytes by the case's argument."""
+    """Return a stand-in for `jaxmeter.measure`.
+
+    `times` has the seconds and the temp bytes of each argument; None raises a MemoryError.
+    """
 
     def measure(case, **_):
         (n,) = case.args
@@ -174,7 +177,7 @@ def measured(times):
     return measure
 
 
-def test_the_front_has_the_choices_that_no_other_beats_in_time_and_memory(monkeypatch):
+def test_a_choice_is_on_the_front_if_no_other_choice_beats_it_in_time_and_memory(monkeypatch):
     times = {1: (4.0, 10), 2: (2.0, 100), 3: (3.0, 100), 4: (1.0, 1000), 5: None, 6: (2.0, 99)}
     monkeypatch.setattr(memory, "measure", measured(times))
     tradeoff = jaxmeter.tradeoff(lambda n: Case(abs, (n,)), [{"n": n} for n in times])
@@ -193,7 +196,7 @@ def test_the_front_has_the_choices_that_no_other_beats_in_time_and_memory(monkey
     assert "| yes | `n=4` | 1 s | 1000 B |" in jaxmeter.markdown(tradeoff)
 
 
-def test_real_choices_are_measured():
+def test_a_larger_batch_has_more_temporaries_and_the_choice_with_the_least_is_on_the_front():
     def make(batch):
         def outer_sorted(row):
             return jnp.sort(jnp.outer(row, row), 0).sum()

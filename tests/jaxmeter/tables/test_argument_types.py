@@ -46,20 +46,23 @@ def test_an_argument_of_a_wrong_type_is_named(call, message):
             call(value)
 
 
-def test_other_types_that_can_be_used_are_taken(tmp_path):
+def test_strings_for_paths_and_integers_of_numpy_are_accepted(tmp_path):
     folder = str(tmp_path / "tables")
     assert jt.save({}, folder).name == "tables"  # type: ignore
     assert jt.trace_file(jt.capture(CASE, tmp_path, repeat=np.int64(1))).is_file()  # type: ignore
-    with pytest.raises(TypeError, match=r"read_dump\(\) missing 1 required positional argument"):
-        jt.read_dump()  # type: ignore
-    with pytest.raises(JaxmeterError, match=r"frame: got rows=3; give a value of type Iterable"):
-        jt.frame("dump", 3)  # type: ignore
     program = tmp_path / "nsys"
     program.write_text("#!/bin/sh\necho version 2024.1\n")
     program.chmod(0o755)
     assert jt.nsys_version(jt.nsys_program(program)) == jt.nsys_version(program) == "2024.1"
 
 
-def test_a_text_is_no_sequence_of_texts():
+def test_a_missing_argument_is_a_type_error():
+    with pytest.raises(TypeError, match=r"read_dump\(\) missing 1 required positional argument"):
+        jt.read_dump()  # type: ignore
+
+
+def test_a_number_in_place_of_rows_and_a_command_in_one_string_are_refused():
+    with pytest.raises(JaxmeterError, match=r"frame: got rows=3; give a value of type Iterable"):
+        jt.frame("dump", 3)  # type: ignore
     with pytest.raises(JaxmeterError, match=r"nsys_profile: got command='python a.py'; give"):
         jt.nsys_profile("nsys", "python a.py", "report")  # type: ignore

@@ -1,4 +1,4 @@
-"""Every table matches its schema, is documented, and survives being saved."""
+"""Tables match their schemas, are documented, and are saved unchanged."""
 
 import dataclasses
 import json
@@ -60,6 +60,9 @@ def test_tables_are_saved_as_parquet_and_csv_with_the_environment(tables, tmp_pa
     assert saved["source"] == "here"
     assert set(saved["environment"]) == {field.name for field in dataclasses.fields(Environment)}
     assert not list((tmp_path / "new").glob(".*"))
+
+
+def test_tables_are_not_saved_in_place_of_a_file(tables, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(JaxmeterError, match="give a folder that can be written"):
-        jt.save(tables, tmp_path / "file", environment)
+        jt.save(tables, tmp_path / "file")

@@ -46,7 +46,7 @@ def loop(x):
 loop(np.ones(3, "f4"))
 loop(np.ones(3, "f4"))
 if os.fork() == 0:
-    sys.exit()  # nothing is profiled in here
+    sys.exit()  # a forked child profiles nothing
 os.wait()
 jax.clear_caches()
 caller(np.ones(600, "f4"))
@@ -89,7 +89,7 @@ import a_module_that_is_not_there
 
 @pytest.fixture
 def plain(tmp_path, monkeypatch):
-    """Work in a new folder, with the default settings of JAX."""
+    """Work in a new folder, on the CPU, with the default settings of JAX's cache."""
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if "_CACHE_" in name and name.startswith("JAX_")]:
         monkeypatch.delenv(name)
@@ -140,7 +140,7 @@ def test_each_compile_of_a_crashed_and_forked_program_has_its_line_and_cause(pla
     assert array.line == f"{plain / 'program.py'}:{used}"
     assert steps[0].equations_count and not steps[1].captured
 
-    (profile,) = run.profiles  # of the first process: os._exit leaves no time for one
+    (profile,) = run.profiles  # of the first process; os._exit ends a process without profiles
     assert profile.name in ("step", "<lambda>") and profile.compile_seconds > 0
 
     first, forked, child, _ = run.processes
@@ -160,9 +160,9 @@ def test_each_compile_of_a_crashed_and_forked_program_has_its_line_and_cause(pla
     assert "shape of x: (600,) -&gt; (600, 2)" in page and "prefers-color-scheme: dark" in page
 
 
-def test_an_interrupted_program_leaves_its_compiles(plain):
+def test_the_compiles_of_an_interrupted_program_are_recorded(plain):
     (plain / "endless.py").write_text(ENDLESS)
-    # If a shell started the tests in the background, they and their children ignore SIGINT.
+    # The tests and their children ignore SIGINT if a shell started the tests in the background.
     interruptible = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
     start = [sys.executable, "-c", interruptible + "os.execv(sys.executable, sys.argv[1:])"]
     command = [*start, sys.executable, "-m", "jaxmeter", "watch", "endless.py"]
@@ -190,6 +190,10 @@ def test_a_program_without_jax_that_prints_much_is_run_unchanged(plain, capfd, m
     assert "No module named 'a_module_that_is_not_there'" in printed.err
     assert "no process imported JAX (1 Python process)" in printed.err
     assert "check that JAX is installed there" in printed.err
+
+
+def test_a_program_option_or_folder_that_cannot_be_used_is_bad_usage(plain, capfd):
+    (plain / "program.py").write_text("print('this program ran')\n")
     assert main(["watch", "--", "a-program-that-is-not-there"]) == 2
     assert "got the program 'a-program-that-is-not-there'" in capfd.readouterr().err
     assert main(["watch"]) == 2
@@ -198,9 +202,10 @@ def test_a_program_without_jax_that_prints_much_is_run_unchanged(plain, capfd, m
     assert main(["watch", "--profile", "-1", "program.py"]) == 2
     assert "got --profile=-1; give a whole number >= 0" in capfd.readouterr().err
     (plain / "file").touch()
-    assert main(["watch", "--out", "file", "program.py"]) == 2  # and the program has not run
-    errors = capfd.readouterr().err
-    assert "watch: --out: got 'file' (File exists)" in errors and "a_module" not in errors
+    assert main(["watch", "--out", "file", "program.py"]) == 2
+    printed = capfd.readouterr()
+    assert "watch: --out: got 'file' (File exists)" in printed.err
+    assert printed.out == ""  # the program did not run
 
 
 @pytest.mark.parametrize(
@@ -232,8 +237,8 @@ def test_the_cache_is_measured_and_each_miss_has_its_reason(plain, capfd):
 def diagnosis(hit_seconds, *, exit_code=0, sets_options=False):
     """Return a diagnosis of two programs, f and g.
 
-    f was read from the cache in ``hit_seconds``, or not read if this is None. g was compiled in
-    both runs, in 2 s and in 1 s.
+    f was read from the cache in ``hit_seconds``; if None, f was not read from the cache. g was
+    compiled in both runs, in 2 s and in 1 s.
     """
     hit = CachedProgram("f#1", "", 3.0, hit_seconds, hit_seconds is not None, "")
     miss = CachedProgram("g#1", "", 2.0, 1.0, False, "it took < 5.00 seconds to compile")
@@ -245,6 +250,9 @@ def diagnosis(hit_seconds, *, exit_code=0, sets_options=False):
 def test_only_programs_read_from_the_cache_save_time():
     assert diagnosis(0.5).saved_seconds == 2.5
     assert "saves no compile time: 5 s in" in jaxmeter.table(diagnosis(None))
+
+
+def test_settings_are_suggested_unless_the_program_fails_or_sets_options_of_the_cache():
     text = jaxmeter.table(diagnosis(0.5))
     assert "saves 2.5 s of compile time" in text and "export JAX_COMPILATION_CACHE_DIR" in text
     text = jaxmeter.table(diagnosis(0.5, sets_options=True))
