@@ -1,4 +1,4 @@
-"""Fixtures of cases, modules and failures."""
+"""Fixtures that make cases and modules, measure cases, and check failures."""
 
 import itertools
 import sys
@@ -54,7 +54,7 @@ def failure_of():
 
 @pytest.fixture
 def never_the_same():
-    """Return a static argument that causes a new trace in every call."""
+    """Return a static argument that causes a trace in each call, because it differs from itself."""
 
     class NeverTheSame:
         numbers = itertools.count()

@@ -1,4 +1,4 @@
-"""A module that never finishes its import, with a child process."""
+"""A module that starts a child process and takes 10 minutes to import."""
 
 import os
 import subprocess

@@ -1,6 +1,6 @@
-"""Targets for worker processes: some succeed, and the others fail, each in its own way.
+"""Targets that workers measure: some succeed, and the others fail in different ways.
 
-Targets that need no JAX do not import JAX, so their tests are fast.
+Targets that do not need JAX do not import it, so their tests are fast.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""``dir(jaxmeter)`` has the API only, and importing jaxmeter loads none of its parts."""
+"""``dir(jaxmeter)`` lists only the API, and importing jaxmeter loads only its version."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ import sys
 import jaxmeter
 
 
-def test_dir_shows_the_api_and_nothing_else():
+def test_dir_lists_only_public_names_of_jaxmeter():
     names = dir(jaxmeter)
     assert {"audit", "measure", "compare", "compile_profile", "Record", "JaxmeterError"} <= {*names}
     assert not [name for name in names if name.startswith("_")]
@@ -14,7 +14,7 @@ def test_dir_shows_the_api_and_nothing_else():
     assert all(module.startswith("jaxmeter.") for module in modules)
 
 
-def test_importing_jaxmeter_loads_no_part_of_it_and_no_jax_or_numpy():
+def test_importing_jaxmeter_loads_only_its_version_and_neither_jax_nor_numpy():
     code = "import sys, jaxmeter; print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

@@ -1,4 +1,4 @@
-"""Training steps that equinox and flax nnx have jitted, methods, and leaves that are no arrays."""
+"""Training steps jitted by equinox and flax nnx, jitted methods, and leaves that are not arrays."""
 
 import functools
 from typing import Any
@@ -22,7 +22,8 @@ def loss_of(weight, activation, x):
 
 
 def with_equinox():
-    """Return a step, and a maker of its arguments: a model with a function among its leaves."""
+    """Return a step and a function that makes its arguments: an array, and a model with a function
+    among its leaves."""
     eqx = pytest.importorskip("equinox")
 
     class Model(eqx.Module):
@@ -44,7 +45,7 @@ def with_equinox():
 
 
 def with_nnx():
-    """Return a step that changes its model, and a maker of its arguments."""
+    """Return a step that changes its model, and a function that makes the step's arguments."""
     nnx = pytest.importorskip("flax.nnx")
 
     class Model(nnx.Module):
@@ -73,7 +74,7 @@ def training(request):
     return request.param()
 
 
-def test_a_step_captures_what_its_body_holds_and_not_its_model(training):
+def test_a_step_captures_the_global_table_and_not_its_model(training):
     step, arguments = training
     (array,) = jaxmeter.audit(step, *arguments(), threshold_bytes=100).arrays
     assert (array.path, array.bytes, array.verdict) == ("TABLE", TABLE.nbytes, "large")
@@ -84,7 +85,7 @@ def test_a_step_captures_what_its_body_holds_and_not_its_model(training):
     assert jaxmeter.audit(step, *shapes).captured_bytes == TABLE.nbytes
 
 
-def test_a_step_is_measured_as_the_program_that_its_calls_run(training):
+def test_measure_inventory_and_memory_report_the_same_program_of_a_step(training):
     step, arguments = training
     record = jaxmeter.measure(step, *arguments(), repeat=3)
     assert (record.status, record.name, len(record.samples_seconds)) == ("ok", "step", 3)
@@ -99,7 +100,7 @@ def test_a_step_is_measured_as_the_program_that_its_calls_run(training):
     )
 
 
-def test_a_step_is_one_trace_in_the_fixture_and_another_for_another_shape(training):
+def test_the_pytest_fixture_counts_one_trace_for_each_shape(training):
     step, arguments = training
     metered = Metered(Case(step, arguments()))
     assert (metered.name, metered.captured_bytes, metered.traces) == ("step", TABLE.nbytes, 1)
@@ -110,7 +111,7 @@ def test_a_step_is_one_trace_in_the_fixture_and_another_for_another_shape(traini
     assert "(8,) -> (8, 1)" in metered.traces.explain()
 
 
-def test_a_hoisted_step_answers_and_changes_its_model_as_before(training):
+def test_a_hoisted_step_returns_the_same_answer_and_changes_its_model_alike(training):
     step, arguments = training
     hoisted, constants = jaxmeter.hoist(step, *arguments())
     assert list(constants) == ["TABLE"]
@@ -123,7 +124,7 @@ def test_a_hoisted_step_answers_and_changes_its_model_as_before(training):
 
 
 def arrays(answer, args):
-    """Return the arrays of an answer, and of arguments that the call may have changed."""
+    """Return the arrays of an answer and of the call's arguments, without donated arrays."""
     leaves = [leaf for leaf in jax.tree.leaves((answer, args)) if isinstance(leaf, jax.Array)]
     return [np.asarray(leaf) for leaf in leaves if not leaf.is_deleted()]
 
@@ -139,7 +140,7 @@ def test_a_watch_names_the_arguments_of_the_step_and_not_those_of_the_library(tr
     assert seen.defined.startswith(__file__)
 
 
-def test_an_object_that_jits_its_own_call_passes_its_arrays(training):
+def test_an_object_that_jits_its_own_call_passes_its_arrays_as_arguments(training):
     _, arguments = training
     model = arguments()[1]
     for call in (model, model.__call__):
@@ -151,7 +152,7 @@ def test_an_object_that_jits_its_own_call_passes_its_arrays(training):
 
 
 class Solver:
-    """A class that jits its methods as the documentation of JAX suggests."""
+    """Marks ``self`` as static in a jitted method, as JAX's FAQ shows."""
 
     def __init__(self):
         self.weight = TABLE
@@ -176,14 +177,14 @@ def test_a_method_with_a_static_self_captures_the_arrays_of_its_object():
     assert Metered(Case(solver.solve, (X,))).captured_bytes == TABLE.nbytes
 
 
-def test_a_partial_of_a_jitted_function_passes_its_arguments():
+def test_a_partial_of_a_jitted_function_passes_its_array_unless_it_is_jitted_again():
     product = jax.jit(lambda table, x: table @ x)
     assert jaxmeter.audit(functools.partial(product, TABLE), X).captured_bytes == 0
     again = Case(functools.partial(product, TABLE), (X,), jit_options={"inline": False})
     assert jaxmeter.audit(again).captured_bytes == TABLE.nbytes
 
 
-def test_leaves_that_are_no_arrays_are_held_fixed_in_functions_without_jit():
+def test_leaves_that_are_not_arrays_are_static_if_the_function_is_not_jitted():
     def step(model, mode, x):
         scale = 2.0 if mode == "double" else 1.0
         return {"model": model, "x": model["activation"](scale * x)}

@@ -1,4 +1,6 @@
-"""Any text is read as a record or raises RecordError; HLO text is read or raises JaxmeterError.
+"""Any text is read as a record or raises RecordError.
+
+HLO text and buffer assignments are read or raise JaxmeterError.
 
 ``pytest tests/jaxmeter/test_fuzz.py --hypothesis-profile nightly`` tries many more examples.
 """
@@ -60,7 +62,7 @@ METADATA = st.sampled_from(
 
 @st.composite
 def hlo_texts(draw):
-    """Draw HLO text with names, types, calls and metadata that no compiler writes."""
+    """Draw HLO text from valid and invalid names, types, calls and metadata."""
     lines = [draw(st.sampled_from(["HloModule jit_f, x={}", "HloModule", ""]))]
     for table in draw(st.lists(st.sampled_from(["FileNames", "StackFrames", "FileLocations"]))):
         lines += [table, '1 "x.py"', f"{'9' * draw(st.integers(1, 5000))} file_location_id=1"]
@@ -93,7 +95,7 @@ def test_any_hlo_text_is_read_or_refused(text):
         assert str(error).startswith("hlo: got ")
 
 
-def test_instructions_that_refer_to_each_other_endlessly_are_named_in_bounded_steps():
+def test_instructions_that_refer_to_each_other_in_cycles_are_all_read():
     names = [f"%i{number}" for number in range(300)]
     lines = [f"  {name} = f32[] add({', '.join(names)})" for name in names]
     text = "\n".join(["HloModule m", "ENTRY %main (p: f32[]) -> f32[] {", *lines, "}"])

@@ -1,4 +1,4 @@
-"""An error names the call, what it got and what to give, for each function of the library."""
+"""An error names the call, what the call got, and what to give."""
 
 from pathlib import Path
 from typing import Any, cast
@@ -25,7 +25,7 @@ power = jax.jit(lambda x, n: x**n, static_argnums=1)
 
 
 @pytest.mark.parametrize("name", ["audit", "hoist", "inventory", "measure", "memory"])
-def test_each_call_names_itself_if_it_gets_no_function_or_arguments_twice(name):
+def test_a_number_for_a_function_or_arguments_beside_a_case_are_errors_that_name_the_call(name):
     call = getattr(jaxmeter, name)
     with pytest.raises(JaxmeterError, match=f"^{name}: got fn=3; give a callable or a Case"):
         call(3, 1.0)
@@ -94,7 +94,7 @@ def test_an_argument_that_cannot_be_used_is_named(call, message):
 
 
 @pytest.mark.parametrize("name", ["audit", "compile_profile", "hoist", "inventory", "retraces"])
-def test_an_error_of_the_function_begins_in_its_own_code_and_names_the_call(name):
+def test_an_error_of_the_function_has_no_frame_of_jaxmeter_and_names_the_call(name):
     def broken(x):
         return {}[x.shape]
 
@@ -106,7 +106,7 @@ def test_an_error_of_the_function_begins_in_its_own_code_and_names_the_call(name
     assert "which got (float64[3])" in "".join(caught.value.__notes__)
 
 
-def test_a_number_in_a_module_of_equinox_leads_to_its_own_jit():
+def test_an_error_about_a_number_in_an_equinox_module_suggests_filter_jit():
     eqx = pytest.importorskip("equinox")
     model = eqx.nn.Dropout(0.5)
 

@@ -1,4 +1,4 @@
-"""Programs that capture arrays, each with the correct paths and bytes, known by construction.
+"""Programs that capture arrays, each with the paths and bytes known by construction.
 
 A mark at the end of a line, ``# <- CUBE``, says that the line uses the array at this path.
 """
@@ -45,7 +45,7 @@ class Situation:
     """Bytes of each captured array, in the order of the paths."""
     embedded: tuple[int, ...]
     hidden: tuple[int, ...]
-    """Bytes in simplified mode, where only arrays of up to 32 bytes stay embedded."""
+    """Bytes with simplified constants: only arrays of up to 32 bytes stay embedded."""
     match: str
     """How the last array matches the object at its path."""
 

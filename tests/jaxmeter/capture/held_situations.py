@@ -111,7 +111,7 @@ HELD = {
 
 
 def closures():
-    """Return functions that hold the array in a variable of this function."""
+    """Return functions that hold their array in a variable of this function."""
     optical_path, model = OpticalPath(types.SimpleNamespace(cube=cube())), Model((cube(),))
     settings = {"masks": {"lyot": [None, cube()]}}
     pair, slotted = Pair(1, cube()), Slotted(cube())
@@ -137,7 +137,7 @@ def closures():
 
 
 def defaults_and_partials():
-    """Return functions that hold the array as the default or the partial value of an argument."""
+    """Return functions that hold their array as the default or partial value of an argument."""
 
     def with_a_default(x, scale=cube()):  # noqa: B008
         return scale @ x
@@ -165,7 +165,7 @@ def defaults_and_partials():
 
 
 def functions_in_closures(matrix):
-    """Return functions with the array in their closure, or in the closure of a called function."""
+    """Return functions with `matrix` in their closure, or in the closure of a called function."""
 
     def apply(x):
         return matrix @ x

@@ -1,4 +1,4 @@
-"""An audit names each captured array's holder, the lines that use it, and the remedy."""
+"""An audit names the path of each captured array, the lines that use the array, and the remedy."""
 
 import dataclasses
 import functools
@@ -22,6 +22,7 @@ from tests.jaxmeter.capture.held_situations import HELD, X
 
 HERE = Path(__file__).parent
 OF_THE_CLASS = "an argument for the arrays of the class Model, and pass them in the call: "
+# By situation: a part of the suggestion; by default the name of the argument.
 ADVICE = {
     "bound_method": "lambda self, *args: self.apply(*args)",
     "object_that_is_called": "lambda self, *args: self(*args)",
@@ -61,7 +62,7 @@ def test_each_captured_array_has_its_path_its_lines_and_its_count(name):
 
 
 @pytest.mark.parametrize("name", HELD)
-def test_the_path_of_an_array_is_found_and_it_is_hoisted_however_it_is_held(name):
+def test_an_array_is_found_by_its_path_and_hoisted_from_every_kind_of_holder(name):
     held = HELD[name]
     audited = jaxmeter.audit(held.fn, X, threshold_bytes=100)
     (array,) = audited.arrays
@@ -90,7 +91,7 @@ def test_a_network_of_equinox_is_audited_as_counted_by_hand():
         for name, counts in numbers.items()
         for layer, count in enumerate(counts)
     }
-    # As the README says.
+    # The README has these numbers.
     assert audited.embedded_bytes == audited.captured_bytes == 591_424 * 4 == 2_365_696
     assert [array.embedded_count for array in audited.arrays] == [1] * 8
     passed = jaxmeter.audit(eqx.filter_jit(network), x)
@@ -109,7 +110,7 @@ def test_a_variable_is_judged_by_all_its_embedded_arrays():
     small = jnp.arange(5.0)
 
     def step(x):
-        again = jax.jit(lambda y: layers[0] @ y)(x)  # one more occurrence
+        again = jax.jit(lambda y: layers[0] @ y)(x)  # layers[0] is embedded twice
         return sum((layer * x).sum() for layer in layers) + small.sum() + again
 
     audited = jaxmeter.audit(step, jnp.ones(10), threshold_bytes=7 * 80 - 1)
@@ -178,7 +179,7 @@ class Layer:
 
 
 @pytest.mark.parametrize("where", ["closure", "default"])
-def test_an_array_of_a_function_in_an_argument_belongs_to_the_argument(where):
+def test_an_array_held_by_a_function_in_an_argument_belongs_to_the_argument(where):
     scale = np.random.default_rng(0).random((300, 300))
     fn = (lambda x: scale @ x) if where == "closure" else (lambda x, scale=scale: scale @ x)
 

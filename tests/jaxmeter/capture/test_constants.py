@@ -33,7 +33,7 @@ def reduced(table):
 
 
 def measured_here():
-    """Measure all situations, and a program that can be folded, under this process's settings."""
+    """Measure all situations and a program that can be folded, with this process's options."""
     fn = reduced(TABLE)
     record = jaxmeter.measure(fn, 2.0, repeat=1)
     assert record.environment is not None
@@ -56,9 +56,9 @@ def measured_here():
 
 @pytest.fixture(scope="module")
 def simplified():
-    """Measure in a process with simplified constants, which are to become the default of JAX.
+    """Measure in a process with simplified constants.
 
-    See jax pull requests 36974 and 36975.
+    They are planned as JAX's default: see jax pull requests 36974 and 36975.
     """
     if jax.__version_info__ < (0, 8):
         pytest.skip("JAX 0.7 fails to lower in simplified mode")
@@ -75,9 +75,7 @@ def simplified():
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
-def test_simplified_mode_turns_embedded_into_hidden_arguments_and_leaves_nothing_to_change(
-    name, simplified
-):
+def test_simplified_constants_are_hidden_arguments_and_need_no_change(name, simplified):
     situation, (counted, *audits) = SITUATIONS[name], simplified["situations"][name]
     audited, hoisted = map(Audit.from_json, audits)
     assert sorted(array["bytes"] for array in counted["arrays"]) == sorted(situation.captured)
@@ -93,7 +91,7 @@ def test_simplified_mode_turns_embedded_into_hidden_arguments_and_leaves_nothing
     assert all(array.shape == () for array in hoisted.arrays)
 
 
-def test_hidden_arguments_give_the_same_answer_and_a_program_for_all_values(simplified):
+def test_hidden_arguments_give_the_same_answer_and_one_program_for_all_values(simplified):
     embedded, hidden = measured_here(), simplified
     assert embedded["answer"] == pytest.approx(hidden["answer"], rel=1e-12)
     assert hidden["argument_bytes"] == embedded["argument_bytes"] + TABLE.nbytes
@@ -101,12 +99,12 @@ def test_hidden_arguments_give_the_same_answer_and_a_program_for_all_values(simp
     assert (embedded["hidden_bytes"], hidden["hidden_bytes"]) == (0, TABLE.nbytes)
     assert "embedded in the program" in embedded["suggestions"][0] and not hidden["suggestions"]
     assert hidden["is_same_text"] and not embedded["is_same_text"]
-    # Operations that the compiler folded run in every call.
+    # The compiler folds operations on embedded arrays, but not on hidden arguments.
     assert embedded["flops"] < 10 and hidden["flops"] >= TABLE.size
 
 
 @pytest.mark.parametrize("version", ["0.7.2", "0.10.2", "0.12.0.1"])
-def test_the_stored_table_is_correct_in_every_situation(version):
+def test_the_stored_table_agrees_with_every_situation(version):
     with (STORED / f"jax_{version}.csv").open() as stream:
         rows = list(csv.DictReader(stream))
     named = [row for row in rows if row["situation"] in SITUATIONS]

@@ -1,4 +1,4 @@
-"""A calibration gives the cost of embedding; a warning shows slow constant folding."""
+"""An audit shows the calibrated cost of embedding, and warns of slow constant folding."""
 
 import dataclasses
 import itertools
@@ -20,7 +20,7 @@ EQUAL = jnp.ones((128, 128), "float32")
 INDICES = jnp.asarray(np.random.default_rng(1).integers(0, 600, size=600))
 X = jnp.ones((), "float32")
 
-# Functions, each with the slow operations that the compiler folds.
+# Functions, each with the folded operations that an audit reports as slow.
 FOLDED = {
     "sort": (lambda x: jnp.sort(TABLE, 0) * x, ["sort"]),
     "argsort": (lambda x: jnp.argsort(TABLE, 0) * x.astype(int), ["sort"]),
@@ -58,7 +58,7 @@ FOLDED = {
 
 
 @pytest.mark.parametrize("name", FOLDED)
-def test_constant_folding_is_reported_without_compiling(name):
+def test_slow_constant_folding_is_reported_with_its_operations_and_lines(name):
     fn, operations = FOLDED[name]
     audited = jaxmeter.audit(fn, X)
     assert [folding.operation for folding in audited.foldings] == operations
@@ -70,7 +70,7 @@ def test_constant_folding_is_reported_without_compiling(name):
     assert Audit.from_json(audited.to_json()) == audited
 
 
-def test_the_seconds_of_a_fold_are_of_the_right_order():
+def test_the_estimated_folding_time_has_the_right_order_of_magnitude():
     # Measured with JAX 0.10.2 on one core: 4.8 s for 128 x 128, 12 s for the sum of 512 x 512.
     (sort,) = jaxmeter.audit(FOLDED["sort"][0], X).foldings
     assert 1 <= sort.seconds <= 20
@@ -98,7 +98,7 @@ def clock(steps):
 
 @pytest.fixture
 def tiny(monkeypatch):
-    """Make calibrating short."""
+    """Make calibrations short: 3 rounds with 2 MB."""
     monkeypatch.setattr(calibration, "_MEGABYTES", 2)
     monkeypatch.setattr(calibration, "_ROUNDS", 3)
 

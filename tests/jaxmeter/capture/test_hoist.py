@@ -1,4 +1,4 @@
-"""A hoisted function captures no array and returns the same answer, bit for bit."""
+"""A hoisted function captures at most scalars, and returns the same answer, bit for bit."""
 
 import functools
 from typing import Any
@@ -24,7 +24,7 @@ def bits(answer):
 
 @pytest.fixture(scope="module")
 def answers():
-    """Return the answers of all situations, original and hoisted, from two programs."""
+    """Return the answers of all situations from one original and one hoisted program."""
 
     @jax.jit
     def original(x):
@@ -48,7 +48,7 @@ def test_a_hoisted_function_returns_the_same_bits_in_every_situation(name, answe
 def test_a_hoisted_function_captures_only_scalars_in_every_situation(name):
     constants, audited = measured(name).held, measured(name).hoisted_audit
     assert [array.shape for array in audited.arrays if array.shape] == []
-    # Scalars stay captured. Every other captured array is a constant, once.
+    # Scalars stay captured. Each other captured array becomes one constant.
     sizes = sorted(constant.nbytes for constant in constants.values())
     assert sizes == sorted(size for size in CAPTURED[name].captured if size > 8)
 
@@ -127,7 +127,7 @@ def test_rules_for_derivatives_are_kept(fn):
 
 
 @pytest.mark.parametrize("fn", [halved_derivative, doubled_derivative])
-def test_no_rule_gives_the_derivative_with_respect_to_an_array_it_captures(fn):
+def test_arrays_captured_by_custom_rules_can_be_mapped_over_but_not_differentiated(fn):
     hoisted, constants = jaxmeter.hoist(lambda x: fn(x).sum() + (CUBE @ x).sum(), X)
     with pytest.raises(
         jaxmeter.JaxmeterError, match=r"respect to the captured array float\d+\[3, 3\]: a"
@@ -143,7 +143,6 @@ def test_hoisting_adds_only_the_jit_equation():
         return describe_program(jax.make_jaxpr(fn)(*args)).jaxpr_equations_count
 
     hoisted, constants = jaxmeter.hoist(scan, X)
-    # The hoisted function is jitted, which is one equation more.
     assert equations(hoisted, constants, X) == (equations(scan, X) or 0) + 1
 
 
@@ -175,7 +174,7 @@ def test_several_views_of_one_array_are_hoisted_separately():
     assert bits(hoisted(constants, X)) == bits(jax.jit(step)(X))
 
 
-def test_donation_of_a_function_or_case_stays_with_its_argument_and_may_be_added():
+def test_a_hoisted_function_donates_the_same_arguments_and_more_donations_can_be_added():
     hoisted: Any
     donating = jax.jit(lambda n, x: inner(x) + n, donate_argnums=1)
     hoisted, constants = jaxmeter.hoist(donating, 1.0, X)
@@ -194,7 +193,7 @@ def donated(lowered):
     return [leaf.donated for leaf in jax.tree.leaves(lowered.args_info, is_leaf=is_leaf)]
 
 
-def test_shardings_stay_where_they_were():
+def test_a_hoisted_function_keeps_its_shardings():
     hoisted: Any
     sharding = jax.sharding.NamedSharding(MESH, ROWS)
     sharded = jax.jit(lambda x: inner(x), in_shardings=sharding, out_shardings=sharding)
@@ -204,7 +203,7 @@ def test_shardings_stay_where_they_were():
     assert text.count("NamedSharding") == str(jax.make_jaxpr(sharded)(X)).count("NamedSharding") > 0
 
 
-def test_an_array_within_an_unknown_program_is_refused_by_the_name_of_its_primitive():
+def test_an_array_captured_inside_an_unsupported_primitive_is_refused_by_its_name():
     def solve(x):
         return jax.lax.custom_linear_solve(lambda y: inner(y), x, lambda _, b: b)
 
@@ -213,7 +212,7 @@ def test_an_array_within_an_unknown_program_is_refused_by_the_name_of_its_primit
         hoisted(constants, X)
 
 
-def test_a_call_with_other_arguments_than_hoist_raises_an_error_that_names_the_argument():
+def test_a_call_with_other_arguments_than_those_of_hoist_is_an_error_that_names_the_argument():
     def step(params, x):
         return inner(params["w"]) + x
 
@@ -239,7 +238,7 @@ def test_an_array_in_place_of_a_static_tuple_is_refused_by_name():
         hoisted(constants, X, X)
 
 
-def test_static_arguments_are_bound_first():
+def test_a_partial_with_static_arguments_is_hoisted():
     power = jax.jit(lambda x, n: (CUBE @ x) ** n, static_argnums=1)
     hoisted, constants = jaxmeter.hoist(functools.partial(power, n=2), X)
     assert list(constants) == ["CUBE"]

@@ -1,4 +1,4 @@
-"""A module of functions that the commands are run on."""
+"""Fixtures that write a module of functions and run commands on it."""
 
 import pytest
 
@@ -74,13 +74,13 @@ model = Model()
 
 @pytest.fixture
 def module(write_module):
-    """Return a function that writes the module with added texts and returns its name."""
+    """Return a function that writes the module, followed by more code, and returns its name."""
     return lambda *extra: write_module(MODULE, *extra)
 
 
 @pytest.fixture
 def printed_by(capsys):
-    """Return a function that runs a command, checks its exit code and returns what it printed."""
+    """Return a function that runs a command, checks the exit code and returns the printed text."""
 
     def run(*arguments, code=0):
         assert main([*arguments]) == code

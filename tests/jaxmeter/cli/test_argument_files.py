@@ -1,4 +1,4 @@
-"""A file that does not have the format of its option causes a one-line error."""
+"""A file that does not have the format of its option causes a clear error."""
 
 import os
 import pickle
@@ -81,13 +81,13 @@ def test_a_file_without_arguments_causes_a_clear_error(make, read, tmp_path):
         read(str(path))
 
 
-class Exits:
+class Raising:
     def __reduce__(self):
         return (exec, ("raise RuntimeError('code of the file')",))
 
 
 def test_a_pickle_that_raises_causes_a_clear_error(tmp_path):
     path = tmp_path / "a.pickle"
-    path.write_bytes(pickle.dumps(Exits()))
+    path.write_bytes(pickle.dumps(Raising()))
     with pytest.raises(JaxmeterError, match="code of the file"):
         arguments_of_pickle(str(path))

@@ -1,6 +1,6 @@
 """Arguments come from types and shapes, files, a hook, or a function that makes a case.
 
-Bad usage is one line and exit code 2.
+Bad usage prints one line and exits with code 2.
 """
 
 import pickle
@@ -55,7 +55,7 @@ def test_a_function_that_returns_a_case_is_called_with_parameters(module, audite
         ("", (), {}),
     ],
 )
-def test_strings_of_a_call_are_in_quotation_marks(text, args, kwargs):
+def test_a_string_in_a_call_has_quotation_marks_and_may_have_spaces(text, args, kwargs):
     assert calls_from_options("module:function", [text]) == [(args, kwargs)]
 
 
@@ -113,13 +113,13 @@ def test_texts_and_tuples_are_written_as_in_json_or_python():
         parse_arguments(["mode=fast"])
 
 
-def test_static_names_of_a_case_are_kept():
+def test_static_names_from_the_command_line_are_added_to_those_of_the_case():
     case = Case(lambda x, mode, n: x, (1.0,), jit_options={"static_argnames": "mode"})
     assert static_options(case.fn, ["n"], case.jit_options)["static_argnames"] == ("mode", "n")
     assert static_options(case.fn, [], case.jit_options)["static_argnames"] == "mode"
 
 
-def test_64_bit_types_need_jax_to_have_them():
+def test_64_bit_types_need_the_option_jax_enable_x64():
     jax.config.update("jax_enable_x64", False)
     try:
         assert parse_arguments(["f32[3]", "c64[3]", "true", "n=3"])[1] == {"n": 3}
@@ -143,7 +143,7 @@ def test_64_bit_types_need_jax_to_have_them():
         ],
     ],
 )
-def test_static_arguments_are_named(module, arguments):
+def test_static_arguments_can_be_given_by_name_or_position(module, arguments):
     name = module()
     assert main([text.format(name) for text in arguments]) == 0
 
@@ -153,7 +153,7 @@ def test_a_file_in_any_folder_can_be_a_target_and_is_run_once(module, audited, t
     folder.mkdir()
     text = Path(f"{module(HOOK)}.py").read_text()
     (folder / "beside.py").write_text("BESIDE = 1\n")
-    for name in ("json", "a-b"):  # the name of another module, and of none
+    for name in ("json", "a-b"):  # the name of an imported module, and a name with a hyphen
         file = folder / f"{name}.py"
         file.write_text(f"import beside\nassert __name__ != '__main__'\n{text}")
         assert audited(f"{file}:step").captured_bytes == 1600
@@ -201,7 +201,7 @@ def test_a_file_in_any_folder_can_be_a_target_and_is_run_once(module, audited, t
         ("audit {}:step -a f64[10] --json - --markdown -", "give one of them a file"),
         ("audit {}:step -a f64[10] --json absent/a", "give a writable path"),
         ("diff {}:case {}:case --save absent/a", "give a writable path"),
-        # Measuring, which needs no command.
+        # Measuring, without the name of a command.
         ("{}:case --repeat 0", "got repeat=0"),
         ("{}:case -p size=[1]", "got params"),
         (
@@ -218,10 +218,10 @@ def test_bad_usage_is_reported_in_one_line(module, command, message, capsys):
     printed = capsys.readouterr()
     (line,) = printed.err.splitlines()
     assert message.replace("{}", name) in line
-    assert not printed.out or "writable" in message  # found when the answer is there
+    assert not printed.out or "writable" in message  # found when the result is written
 
 
-def test_bad_usage_of_the_hook_names_the_hook(module, capsys):
+def test_bad_usage_of_the_hook_names_the_hook_or_what_it_should_return(module, capsys):
     name = module(HOOK)
     assert main(["audit", f"{name}:prints", "-p", "size=4"]) == 0
     capsys.readouterr()

@@ -1,4 +1,4 @@
-"""Each command prints its result, writes it to files, and shows success by its exit code."""
+"""Commands print results, write results to files, and return exit codes."""
 
 import dataclasses
 import json
@@ -64,7 +64,7 @@ def test_retraces_takes_calls_from_the_command_line(module, printed_by):
     assert main([*target, *calls[:4]]) == 0
 
 
-def test_retraces_takes_calls_from_the_module_and_a_jitted_function(module, printed_by):
+def test_retraces_takes_a_jitted_function_and_calls_from_its_module(module, printed_by):
     printed = printed_by("retraces", f"{module(CALLS)}:jitted", "--json", "-", code=1)
     (again,) = Retraces.from_json(printed.out).retraces
     assert str(again.causes[0]) == "form of n: left out -> by position"
@@ -88,7 +88,7 @@ def test_diff_compares_two_functions_or_an_inventory_and_a_function(module, tmp_
     assert "both programs are files; leave --no-args out" in refused.err
 
 
-def test_memory_has_a_limit_and_does_not_run_a_function_given_by_shapes(module, printed_by):
+def test_memory_has_a_limit_and_does_not_run_a_function_on_shapes(module, printed_by):
     target = ["memory", f"{module()}:power", "-a", "f64[1000]"]
     use = jaxmeter.MemoryUse.from_json(printed_by(*target, "--json", "-").out)
     assert use.memory.argument_bytes == 8000 and not use.ran
@@ -165,7 +165,7 @@ def test_json_has_derived_values_which_reading_ignores(module, printed_by):
     assert Comparison.from_json(found.to_json()) == found
 
 
-def test_prints_of_the_function_go_to_standard_error(module, printed_by):
+def test_output_of_the_function_goes_to_standard_error(module, printed_by):
     printed = printed_by("audit", f"{module()}:prints", "-a", "f64[3]", "--json", "-")
     assert json.loads(printed.out)["name"] == "prints"
     assert "hello" in printed.err
@@ -219,7 +219,7 @@ def test_the_help_of_each_command_lists_exit_codes_and_the_main_help_lists_comma
     assert command != "audit" or "reading it can run code" in " ".join(printed.split())
 
 
-def test_commands_without_long_tables_have_no_option_for_all_rows(capsys):
+def test_only_commands_with_long_tables_have_an_option_for_all_rows(capsys):
     for command in ([], ["audit"], ["memory"], ["lock"]):
         with pytest.raises(SystemExit):
             main([*command, "--help"])
@@ -289,7 +289,7 @@ def test_a_function_that_needs_the_value_of_an_argument_gets_the_option_named(
     assert "give --static NAME on the command line" in line
 
 
-def test_bad_usage_found_by_another_process_is_bad_usage_here(monkeypatch, capsys):
+def test_bad_usage_that_a_worker_finds_exits_with_code_2(monkeypatch, capsys):
     failure = Failure("import", "JaxmeterError", "compare: got x; give y", "Traceback ...")
     failed = Record("mod:b", "failed", failure=failure)
     process = jaxmeter.ComparedProcess(Record("mod:a", "ok"), failed)
@@ -312,7 +312,7 @@ def test_bad_usage_found_by_another_process_is_bad_usage_here(monkeypatch, capsy
         ),
     ],
 )
-def test_the_last_line_names_the_exception_of_another_process(message, line, traceback, capsys):
+def test_the_last_line_names_the_exception_of_a_worker(message, line, traceback, capsys):
     print_failure("compare", Record("mod:good", "ok"))  # prints nothing
     failure = Failure("trace", "ValueError", message, traceback)
     print_failure("compare", Record("mod:step", "failed", failure=failure))
@@ -320,7 +320,7 @@ def test_the_last_line_names_the_exception_of_another_process(message, line, tra
     assert capsys.readouterr().err == printed
 
 
-def test_a_module_that_ends_the_program_is_an_error(write_module, capsys):
+def test_a_module_that_calls_sys_exit_is_an_error(write_module, capsys):
     name = write_module("import sys\nsys.exit(0)\n")
     assert main(["audit", f"{name}:step", "--no-args"]) == 3
     assert "sys.exit(0)" in capsys.readouterr().err

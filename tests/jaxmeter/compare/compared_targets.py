@@ -1,4 +1,4 @@
-"""Functions to be compared by processes of their own."""
+"""Functions that fresh processes compare."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -18,7 +18,7 @@ def more(x):
 
 
 def jaxmeter_calls(name):
-    """Return calls with other shapes: one for ``step``, two for ``more``; no tuple for ``bare``."""
+    """Return two calls for ``more`` and one call otherwise. A call of ``bare`` is not a tuple."""
     if name == "bare":
         return [jnp.ones(2, "float32")]
     return [(jnp.ones(n, "float32"),) for n in range(2, 4 if name == "more" else 3)]

@@ -1,4 +1,4 @@
-"""Random numbers of tests, the same in any order of tests (the fixture `same_draws`)."""
+"""Random numbers for tests. With the fixture `same_draws`, the order of tests has no effect."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Two answers are compared bit by bit, whatever arrays they are made of."""
+"""Two answers are compared bit by bit, for any structure and dtype."""
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,7 @@ NAN = jnp.asarray([jnp.nan])
 EQUAL = {
     "every kind of leaf": (TREE, jax.tree.map(lambda leaf: leaf, TREE), 7),  # a key is two numbers
     "leaves that are no arrays": ((abs, jnp.ones(2)), (abs, jnp.ones(2)), 2),
-    # A measured function returns None in place of such a leaf, unless it is jitted already.
+    # When a function that is not jitted is measured, None replaces such a leaf.
     "None in place of a leaf": ((abs, jnp.ones(2)), (None, jnp.ones(2)), 2),
     "static data": (*(jax.tree_util.Partial(lambda: None, jnp.ones(2)) for _ in "ab"), 2),
     "nothing": (None, None, 0),
@@ -54,7 +54,7 @@ def test_the_largest_difference_is_found_in_any_dtype(dtype):
         ([1.0, 4.0, 0.0], 1e-6, "different"),
     ],
 )
-def test_answers_within_the_tolerance_are_the_same(b, tolerance, verdict):
+def test_answers_are_the_same_if_they_differ_by_no_more_than_the_tolerance(b, tolerance, verdict):
     found = answers_of(np.array([1.0, 4.0]), np.array(b))
     (exact,) = compare_answers([found, found], tolerance)
     assert exact.verdict == verdict
@@ -64,7 +64,7 @@ def test_answers_within_the_tolerance_are_the_same(b, tolerance, verdict):
 
 
 @pytest.mark.parametrize("a", [[np.nan, 1.0, 2.0], [1.0, np.inf, 2.0]])
-def test_nan_and_infinities_in_other_places_are_outside_any_tolerance(a):
+def test_nan_and_infinities_in_different_places_are_outside_any_tolerance(a):
     b = a[::-1] if np.isnan(a).any() else [1.0, -np.inf, 2.0]
     for other, verdict in ((b, "different"), ([*a[:2], 2.0 + 1e-9], "same")):
         (exact,) = compare_answers([answers_of(np.array(a), np.array(other))], 1e-6)
@@ -91,7 +91,7 @@ def test_nan_and_infinities_are_counted_and_left_out_of_the_difference():
         (None, ()),
     ],
 )
-def test_answers_of_other_trees_shapes_or_dtypes_have_no_difference(a, b):
+def test_answers_with_different_trees_shapes_or_dtypes_have_no_largest_difference(a, b):
     found = answers_of(a, b)
     assert not is_equal(found) and found.max_difference is None
 

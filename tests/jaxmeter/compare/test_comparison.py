@@ -46,7 +46,7 @@ def record(seconds=1.0, *, name="step", jax="0.10.2", fingerprint="f", captured=
 
 
 def test_records_of_two_versions_are_compared_round_by_round():
-    machine = draw.uniform(1.0, 5.0, 8)  # the slowness of the machine in each round
+    machine = draw.uniform(1.0, 5.0, 8)  # how slow the machine is in each round
     before = [record(slow) for slow in machine]
     now = [record(1.2 * slow, captured=4096) for slow in machine]
     exact, timings = compare_records(before, now)
@@ -84,7 +84,7 @@ def test_a_quantity_that_varies_between_processes_differs_only_if_it_is_never_th
     assert found.a == tuple(dict.fromkeys(a))
 
 
-def test_quantities_that_one_function_lacks_are_left_out():
+def test_quantities_that_were_not_measured_are_left_out():
     quantities = {one.quantity for one in compare_exact([record()], [record()])}
     assert "program.flops" in quantities and "program.fusions_count" not in quantities
 
@@ -128,7 +128,7 @@ def test_a_comparison_survives_json_and_can_be_judged_again():
     assert compare_processes(found.processes, Criteria(minimum_effect=0.5)).verdict == "same"
 
 
-def test_a_comparison_reads_well():
+def test_a_comparison_shows_its_differences_first_and_both_values_in_rows():
     text = table(compared(1.1, captured=4096))
     assert text.startswith("a -> b: different in captured bytes, steady-state call +")
     assert "  captured bytes  0 B  4096 B  different  not equal" in text
@@ -143,7 +143,7 @@ def test_phases_that_scatter_do_not_keep_equal_functions_from_being_the_same():
     assert verdicts["steady_seconds"] == "same" and "inconclusive" in verdicts.values()
     assert found.verdict == "same"
     assert "trace, lower, compile do not decide" in table(found)
-    # Phases that differ count.
+    # A phase that differs decides.
     slower = [dataclasses.replace(p, b_compiles=compiled(1.5)) for p in compared().processes]
     assert compare_processes(tuple(slower)).verdict == "different"
 
@@ -175,7 +175,7 @@ def test_answers_with_nan_are_mentioned():
     assert "answer of b" not in text
 
 
-def test_the_times_of_the_second_follow_from_the_ratio():
+def test_the_shown_time_of_the_second_function_follows_from_the_ratio():
     # The medians over the processes are 2.0 and 1.5, as if the second function were faster.
     samples = [((1.0,), (1.1,)), ((2.0,), (2.2,)), ((2.0,), (1.5,))]
     processes = tuple(

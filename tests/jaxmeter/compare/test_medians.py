@@ -46,7 +46,7 @@ def test_nan_is_left_out():
     assert (found.median, found.count) == (2.0, 2)
 
 
-def test_ratios_pair_the_rounds_that_both_have_and_leave_division_by_zero_out():
+def test_ratios_use_the_rounds_that_both_have_and_leave_division_by_zero_out():
     ratio = paired_ratio({0: 2.0, 1: 6.0, 5: 9.0}, {0: 1.0, 1: 2.0, 7: 1.0})
     assert (ratio.median, ratio.low, ratio.high, ratio.count) == (2.5, 2.0, 3.0, 2)
     assert paired_ratio({0: 1.0, 1: 2.0}, {0: 0.0, 1: 1.0}).count == 1
@@ -67,7 +67,7 @@ def starts(*seconds):
     return {number: START + timedelta(seconds=one) for number, one in enumerate(seconds)}
 
 
-def test_a_round_counts_only_if_no_other_process_started_between_its_two():
+def test_a_round_counts_only_if_no_other_process_started_between_its_two_processes():
     a, b = starts(0, 90, 120), starts(30, 60, 150)
     assert adjacent_rounds(a, b) == (0, 1, 2)
     assert adjacent_rounds(a, b, [START + timedelta(seconds=10)]) == (1, 2)
@@ -75,7 +75,7 @@ def test_a_round_counts_only_if_no_other_process_started_between_its_two():
     assert adjacent_rounds(a, b) == (1, 2)
 
 
-def test_versions_measured_one_after_the_other_or_far_apart_have_no_rounds():
+def test_processes_that_start_far_apart_or_in_separate_blocks_form_no_rounds():
     assert adjacent_rounds(starts(0, 60, 120), starts(180, 240, 300)) == ()
     assert adjacent_rounds(starts(0), starts(900)) == (0,)
     assert adjacent_rounds(starts(0), starts(901)) == ()

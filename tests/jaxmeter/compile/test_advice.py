@@ -1,4 +1,4 @@
-"""Advice names the line of a slow program; a program that follows the advice gets none."""
+"""Advice names the slow line of a program. A program that follows the advice gets no advice."""
 
 import jax
 import jax.numpy as jnp
@@ -46,7 +46,7 @@ def broadcast(x):
 
 
 ROWS = X[:40].astype("float32")
-# By rule: words of its advice, the slow program and the changed program.
+# By rule: words of the advice, the slow program, and the program changed by the advice.
 PAIRS = {
     "unrolled loop": ("equations come from this line", (unrolled, X), (looped, X)),
     "repeated bodies": (
@@ -73,7 +73,7 @@ def test_advice_is_given_for_the_slow_program_and_not_for_the_changed_one(rule):
 
 
 @pytest.mark.cpu
-def test_advice_on_branches_says_how_many_lists_of_operations_they_have():
+def test_advice_on_branches_counts_their_different_lists_of_operations():
     def two_kinds(n, x):
         branches = [lambda y, k=k: jnp.tanh(y * k) for k in range(11)]
         return jax.lax.switch(n, [*branches, lambda y: jnp.sin(jnp.cos(y))], x)

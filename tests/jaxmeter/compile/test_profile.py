@@ -1,4 +1,4 @@
-"""A compile profile names the slow line, and its parts sum to the whole."""
+"""A compile profile divides the elapsed time among stages, lines and kernels."""
 
 import asyncio
 import json
@@ -54,7 +54,7 @@ def profile():
     return profiled(program, X)
 
 
-def test_rows_sum_to_the_elapsed_time_and_most_have_a_line(profile):
+def test_the_rows_of_a_profile_sum_to_the_elapsed_time_and_lines_to_the_attributed_share(profile):
     total = sum(row.seconds for row in profile.rows)
     assert total == pytest.approx(profile.seconds, rel=1e-6)
     compiled = sum(row.seconds for row in profile.rows if row.stage not in ("trace", "lower"))
@@ -86,7 +86,7 @@ def sampled(sampler, traces=30):
 
 
 def test_the_main_thread_takes_its_samples_itself():
-    """CPython 3.11 can crash if another thread reads the frames of a running thread."""
+    # CPython 3.11 can crash if another thread reads the frames of a running thread.
     sampler = RecordingSampler()
     assert sampled(sampler) == {threading.main_thread()}
     assert here("# the line of the loop") in {p.source for stack in sampler.stacks for p in stack}
@@ -164,7 +164,7 @@ def test_the_sheet_has_stages_lines_kernels_and_the_unattributed_rest(profile):
     assert "(unattributed)" in text and "x = jnp.roll(helper(x), k)" in text
 
 
-def test_the_flame_graph_is_one_page_whose_boxes_fill_it(profile):
+def test_the_boxes_of_the_flame_graph_fill_a_page_that_works_offline(profile):
     page = profile.to_flame_graph()
     assert "http" not in page.replace("http://www.w3.org", "") and "<script" not in page
     svg = ElementTree.fromstring(page[page.index("<svg") : page.index("</svg>") + 6])
@@ -218,7 +218,7 @@ def test_the_persistent_cache_is_not_used_and_stays_enabled(tmp_path):
 
 
 @pytest.mark.skipif(jax.__version_info__ >= (0, 11), reason="this JAX has no other emitters")
-def test_a_program_that_is_compiled_as_one_module_is_divided_by_instructions():
+def test_the_compile_time_of_a_program_without_kernels_is_divided_by_instructions():
     found = jaxmeter.compile_profile(program, X)  # with the emitters of the tests
     assert not found.kernels
     compiled = [row for row in found.rows if row.stage == "LLVM" and row.seconds]

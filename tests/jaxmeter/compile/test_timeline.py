@@ -1,4 +1,4 @@
-"""Elapsed time is divided among threads, and tasks are paired with kernels, as counted by hand."""
+"""Elapsed time is divided among threads, and tasks are paired with kernels."""
 
 import itertools
 from typing import Any
@@ -44,14 +44,14 @@ def tasks_of(*spans):
 
 
 def test_a_file_belongs_to_the_task_that_ends_soonest_after_it_was_written():
-    # Two threads: at 0.49 both tasks are under way, and the second ends then.
+    # At 0.49 tasks 0 and 1 are running on two threads, and task 1 ends first.
     tasks = tasks_of((0.0, 0.9), (0.1, 0.5), (0.5, 0.8), (0.95, 0.95001))
     written = {"third": 0.79, "first": 0.88, "second": 0.49}
     assert pair(tasks, written) == {0: "first", 1: "second", 2: "third"}
 
 
 @given(st.permutations(range(8)), st.lists(st.floats(0.02, 0.5), min_size=8, max_size=8))
-def test_kernels_on_two_threads_are_all_found(order, lengths):
+def test_kernels_on_two_threads_are_all_paired_with_a_task_that_ends_at_their_time(order, lengths):
     ends = {thread: list(itertools.accumulate(lengths[thread::2])) for thread in (0, 1)}
     spans = [
         (end - long, end) for t in (0, 1) for end, long in zip(ends[t], lengths[t::2], strict=True)
@@ -65,7 +65,7 @@ def test_kernels_on_two_threads_are_all_found(order, lengths):
         assert abs(spans[number][1] - spans[int(name.split()[1])][1]) < 1e-2
 
 
-def test_no_kernel_is_paired_with_a_task_of_another_time():
+def test_a_kernel_is_not_paired_with_a_task_of_another_time():
     assert pair(tasks_of((0.0, 0.1)), {"late": 0.4}) == {}
     assert pair([], {"late": 0.4}) == {} == pair(tasks_of((0.0, 0.1)), {})
 

@@ -1,4 +1,4 @@
-"""The lock file has exact quantities, and each difference is named and printed as a new line."""
+"""The lock file has exact quantities. Each difference is named, and new lines are printed."""
 
 import re
 import tomllib
@@ -105,14 +105,14 @@ def test_writing_a_section_keeps_the_others_and_sorts_all(tmp_path):
         ("[jax]\ntraces = 1", "got jax={'traces': 1}; give lines such as"),
     ],
 )
-def test_a_file_that_is_no_lock_file_is_an_error(tmp_path, text, message):
+def test_a_file_that_is_not_a_lock_file_is_an_error(tmp_path, text, message):
     file = tmp_path / LOCK_FILE
     file.write_text(text)
     with pytest.raises(JaxmeterError, match=message):
         read_lock(file)
 
 
-def test_a_lock_file_that_cannot_be_opened_is_no_missing_file(tmp_path):
+def test_a_lock_file_that_cannot_be_opened_does_not_count_as_missing(tmp_path):
     file = tmp_path / LOCK_FILE
     file.symlink_to(file)
     with pytest.raises(JaxmeterError, match=r"got '.*lock\.toml' \(Too many levels"):
@@ -185,7 +185,7 @@ def test_the_command_writes_checks_and_names_what_changed(write_module, tmp_path
     assert "if the function was removed, delete its lines in jaxmeter.lock.toml" in error
 
 
-def test_a_version_without_a_section_is_bad_usage(write_module, tmp_path, capsys):
+def test_the_command_without_a_section_or_functions_is_bad_usage(write_module, tmp_path, capsys):
     name = write_module(FUNCTIONS)
     write_lock(tmp_path / LOCK_FILE, "jax 0.1, tpu", {f"{name}:step": {"traces": 1}})
     assert main(["lock", "--check", f"{name}:step"]) == 2

@@ -1,8 +1,9 @@
 """Targets that attack the process that measures them.
 
 Most targets attack while this module is imported. The variable JAXMETER_HOSTILE names the attack.
-After the attack `GaveUp` is raised, so the worker never imports JAX and is quick. The last targets
-return a case, and attack in their setup or while the case is measured.
+If the process still runs after the attack, `GaveUp` is raised, so that the worker does not import
+JAX and is quick. The last targets return a case, and attack in their setup or while the case is
+measured.
 """
 
 import builtins
@@ -24,7 +25,7 @@ FLOOD = "import os\nwhile True: os.write(1, b'z' * 65536)"
 
 
 class GaveUp(Exception):
-    """Raised after an attack, so that the worker does not import JAX."""
+    """An error after an attack."""
 
 
 def note_pid(pid):
@@ -67,7 +68,7 @@ def raises(error):
     raise error
 
 
-# By name: the attack, and the kind and a part of the message of the failure in its record.
+# By name: the attack, the beginning of the failure's kind, and a part of the failure's message.
 ATTACKS = {
     "writes_a_forged_record": (lambda: write_and_leave(forged().encode()), "Exit", "code 0"),
     "writes_no_text": (lambda: write_and_leave(bytes(range(256)) * 1000), "Exit", "code 0"),
@@ -226,7 +227,7 @@ def forks_and_the_parent_leaves():
 
 @attack("Exit", "code 0")
 def forks_and_leaves_after_its_child():
-    """Let the child go on; it raises `GaveUp`, but must not report this."""
+    """Let the child raise `GaveUp`. The child must not report its failure."""
     child = os.fork()
     if child:
         os.waitpid(child, 0)

@@ -1,4 +1,4 @@
-"""Memory: the bytes of the compiler are exact, and the peak of the process is measured."""
+"""Memory of the compiler's plan, of the process and of the device."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from jaxmeter._measure import accounting
 
 
-def test_a_backend_without_memory_analysis_gives_none():
+def test_a_program_without_memory_analysis_has_no_known_sizes():
     class Silent:
         def memory_analysis(self):
             return None
@@ -28,7 +28,7 @@ def test_the_peak_of_the_process_includes_freed_memory_until_it_is_reset():
     assert rss is not None and accounting.peak_rss_bytes() - rss < 50e6
 
 
-def test_elsewhere_the_peak_comes_from_the_resource_limits(monkeypatch, tmp_path):
+def test_without_proc_the_peak_comes_from_getrusage(monkeypatch, tmp_path):
     monkeypatch.setattr(accounting, "_STATUS", tmp_path / "absent")
     monkeypatch.setattr(accounting, "_CLEAR_REFS", tmp_path / "absent" / "too")
     assert accounting.rss_bytes() is None

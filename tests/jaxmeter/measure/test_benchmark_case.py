@@ -27,7 +27,7 @@ def test_a_benchmark_case_comes_back_from_json_equal(case):
     assert BenchmarkCase.from_json(case.to_json()) == case
 
 
-def test_a_benchmark_case_takes_lists_and_keeps_tuples():
+def test_a_benchmark_case_turns_lists_into_tuples():
     case = BenchmarkCase("a", "b:c", path=["x"], cpus=[0, 1])  # pyright: ignore
     assert (case.path, case.cpus) == (("x",), (0, 1))
 
@@ -63,7 +63,7 @@ def test_a_benchmark_case_refuses_an_unusable_field(field, value):
         ('{"name": "a", "target": "b"}', "got target='b'"),
     ],
 )
-def test_bad_json_is_no_benchmark_case(text, message):
+def test_json_that_is_not_a_benchmark_case_is_refused(text, message):
     with pytest.raises(JaxmeterError, match=message):
         BenchmarkCase.from_json(text)
 

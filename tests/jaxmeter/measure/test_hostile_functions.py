@@ -1,4 +1,4 @@
-"""A record comes back whatever the measured function does, and its processes are ended."""
+"""Whatever the measured function does, a record is returned, and the function's processes end."""
 
 import contextlib
 import os
@@ -63,20 +63,20 @@ def test_a_target_that_forks_has_a_good_record(attacked):
     assert record.status == "ok" and len(record.samples_seconds) == 3
 
 
-def test_a_late_attack_on_the_meter_keeps_the_phases_before_it_and_is_no_success(attacked):
+def test_a_late_attack_on_the_meter_is_a_failure_that_keeps_the_earlier_phases(attacked):
     record = attacked("breaks_the_meter_in_its_check")
     assert record.failure is not None and record.status == "failed"
     assert (record.failure.phase, record.failure.kind) == ("check", "Exit")
     assert record.phases.compile_seconds is not None and len(record.samples_seconds) == 3
 
 
-def test_a_record_too_long_to_send_is_a_failure_that_says_so(attacked):
+def test_a_record_that_is_too_long_to_send_is_a_failure_that_names_its_length(attacked):
     record = attacked("returns_a_number_with_an_endless_name")
     assert record.failure is not None and record.failure.phase == "setup"
     assert "answer has 3" in record.failure.output
 
 
-def test_a_worker_that_cannot_be_started_is_a_record():
+def test_a_worker_that_cannot_be_started_is_a_failed_record():
     record = run_case(BenchmarkCase("a", "b:c", env={"NAME": "with\0nul"}))
     assert record.failure is not None
     assert "no process could be started" in record.failure.output

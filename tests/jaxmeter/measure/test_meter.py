@@ -1,4 +1,4 @@
-"""Measuring in this process: phases, counts and samples of programs with a known truth."""
+"""Measuring in this process: phases, counts and samples of programs with known values."""
 
 import functools
 import gc
@@ -28,15 +28,15 @@ def fake_clock(*seconds):
 
 
 def test_each_phase_gets_its_own_seconds():
-    # Pairs: idle before the phase, then the phase itself.
-    # The warm-up run between first call and samples reads the clock too.
+    # Pairs: the seconds before a phase, and the seconds of the phase.
+    # The clock is also read for the warm-up run between the first call and the samples.
     clock = fake_clock(0, 1, 10, 2, 10, 4, 10, 8, 10, 99, 10, 16, 10, 32, 10, 64)
     record = jaxmeter.measure(lambda x: 2.0 * x, X, repeat=3, clock=clock)
     assert record.phases == jaxmeter.Phases(1.0, 2.0, 4.0, 8.0)
     assert record.samples_seconds == (16.0, 32.0, 64.0)
 
 
-def test_recompiles_come_last_and_count_for_nothing():
+def test_recompiles_come_last_and_change_neither_phases_nor_counts():
     clock = fake_clock(0, 1, 10, 2, 10, 4, 10, 8, 10, 99, 10, 16, *(10, 1, 10, 3, 10, 5) * 2)
     record = jaxmeter.measure(lambda x: 2.0 * x, X, repeat=1, compiles=3, clock=clock)
     assert record.phases == jaxmeter.Phases(1.0, 2.0, 4.0, 8.0)
@@ -46,7 +46,7 @@ def test_recompiles_come_last_and_count_for_nothing():
     assert "compile again" in jaxmeter.table(record)
 
 
-def test_a_recompile_traces_and_compiles_again():
+def test_a_recompile_traces_again_and_works_with_donated_arguments():
     traces = []
 
     def seen(x):
@@ -59,7 +59,7 @@ def test_a_recompile_traces_and_compiles_again():
     assert len(jaxmeter.measure(donating, repeat=1, compiles=2).recompiles) == 1
 
 
-def test_seconds_spent_tracing_land_in_the_trace_phase_alone():
+def test_seconds_spent_tracing_count_only_in_the_trace_phase():
     now = [0.0]
 
     def slow_to_trace(x):
@@ -86,7 +86,7 @@ def slow_to_run(now, seconds):
     return runs_on_host(host)
 
 
-def test_seconds_spent_running_land_in_the_runs_alone():
+def test_seconds_spent_running_count_only_in_the_runs():
     now = [0.0]
     record = jaxmeter.measure(slow_to_run(now, 0.25), X, repeat=4, clock=lambda: now[0])
     assert record.phases == jaxmeter.Phases(0.0, 0.0, 0.0, 0.25)
@@ -96,14 +96,14 @@ def test_seconds_spent_running_land_in_the_runs_alone():
 @pytest.mark.parametrize(
     ("max_seconds", "taken"), [(None, 10), (100.0, 10), (6.0, 7), (5.5, 6), (0.001, 3)]
 )
-def test_sampling_stops_when_the_time_is_spent_but_not_before_three(max_seconds, taken):
+def test_sampling_stops_when_the_time_is_spent_but_not_before_three_samples(max_seconds, taken):
     now = [0.0]
     options: dict[str, Any] = {"max_seconds": max_seconds, "clock": lambda: now[0]}
     record = jaxmeter.measure(slow_to_run(now, 1.0), X, repeat=10, **options)
     assert record.samples_seconds == (1.0,) * taken
 
 
-def test_no_garbage_is_collected_within_a_sample_and_collection_comes_back():
+def test_garbage_collection_is_disabled_during_samples_and_enabled_again():
     states = []
 
     def host(x):
@@ -117,7 +117,7 @@ def test_no_garbage_is_collected_within_a_sample_and_collection_comes_back():
 
 
 def run_steady(jitted, **fields):
-    """Return the samples and the answer of five steady-state runs."""
+    """Return the samples of five steady-state runs, and the last answer."""
     noted: list[tuple[float, ...]] = []
     run: Any = SimpleNamespace(
         jitted=jitted,
@@ -131,7 +131,7 @@ def run_steady(jitted, **fields):
     return noted[-1], answer
 
 
-def test_waiting_is_timed_but_making_arguments_is_not_and_only_one_answer_is_alive():
+def test_waiting_is_timed_but_making_arguments_is_not_and_only_one_answer_exists_at_a_time():
     now, living = [0.0], set()
     numbers = itertools.count()
 
@@ -173,7 +173,7 @@ def test_a_second_trace_in_any_steady_state_run_is_an_error(run):
         run_steady(lambda: None, trace_events_count=lambda: next(counts))
 
 
-def test_a_whole_record_of_a_small_program():
+def test_the_record_of_a_small_program_is_as_counted_by_hand():
     def known(x):
         return jnp.sin(x) * 2.0
 
@@ -209,7 +209,7 @@ def test_a_case_gives_keywords_options_check_and_extras():
 
 
 @pytest.mark.parametrize("weak", [False, True])
-def test_donated_arguments_serve_all_runs_without_a_retrace(weak):
+def test_donated_arguments_are_kept_and_cause_no_retrace(weak):
     x = jax.jit(lambda: jnp.asarray(2.0))() if weak else X + 0.0
     case = Case(lambda x: x + 1.0, (x,), jit_options={"donate_argnums": 0})
     record = jaxmeter.measure(case, repeat=3)
@@ -218,13 +218,13 @@ def test_donated_arguments_serve_all_runs_without_a_retrace(weak):
     assert len(record.samples_seconds) == 3 and not x.is_deleted()
 
 
-def test_arguments_that_are_not_donated_are_passed_as_they_are():
+def test_arguments_that_are_not_donated_are_passed_without_a_copy():
     args, kwargs = (X,), {"y": X}
     arguments = fresh_arguments(jax.jit(lambda x, y: x + y).lower(*args, **kwargs), args, kwargs)
     assert arguments()[0] is args and arguments()[1] is kwargs
 
 
-def test_a_partial_that_holds_a_donated_array_is_refused_before_the_array_is_deleted():
+def test_a_partial_is_refused_if_it_holds_a_donated_array_and_the_array_is_kept():
     step, state = jax.jit(lambda n, s, x: n * (s + x), static_argnums=0, donate_argnums=1), X + 0.0
     with pytest.raises(jaxmeter.JaxmeterError, match="pass this array as an argument"):
         jaxmeter.measure(functools.partial(jax.jit(jnp.add, donate_argnums=0), state), X, repeat=2)
@@ -232,7 +232,7 @@ def test_a_partial_that_holds_a_donated_array_is_refused_before_the_array_is_del
     assert jaxmeter.measure(functools.partial(step, 2), state, X, repeat=2).status == "ok"
 
 
-def test_a_function_that_is_jitted_already_is_used_as_it_is():
+def test_a_jitted_function_is_not_jitted_again_and_a_second_measurement_compiles_nothing():
     @functools.partial(jax.jit, static_argnames="power")
     def jitted(x, power):
         return x**power
@@ -273,7 +273,7 @@ def test_traces_and_compiles_of_other_functions_do_not_count():
         return jnp.cos(x)
 
     def outer(x):
-        jax.jit(lambda y: y * 3.0)(np.ones(3))  # runs on the side, while tracing
+        jax.jit(lambda y: y * 3.0)(np.ones(3))  # another program, run while tracing
         return inner(x) + inner(2.0 * x)
 
     record = jaxmeter.measure(outer, X, repeat=2)
@@ -294,7 +294,7 @@ def test_an_injected_second_trace_is_an_error_of_the_steady_phase(jitted, never_
     assert caught.value.__notes__[-1] == "jaxmeter.measure: raised in the phase 'steady'"
 
 
-def test_effects_are_no_retraces(capfd):
+def test_effects_cause_no_retraces(capfd):
     def printing(x):
         jax.debug.print("sum {}", x.sum())
         return io_callback(lambda y: y, jax.ShapeDtypeStruct((), X.dtype), x[0])
@@ -308,7 +308,7 @@ def test_running_without_jit_is_an_error():
         jaxmeter.measure(lambda x: x + 1.0, X)
 
 
-def test_events_are_heard_only_while_listening():
+def test_events_are_counted_only_within_the_block():
     def heard(x):
         return x + 1.0
 

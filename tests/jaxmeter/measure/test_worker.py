@@ -1,4 +1,4 @@
-"""A worker measures one case cold, and rejects a case that was not cold."""
+"""A worker measures a case in a fresh process, and rejects a program that was compiled before."""
 
 import math
 import os
@@ -21,7 +21,7 @@ def closure_record(case):
     return run_case(case("matrix", params={"size": 40}, profile_compile=True))
 
 
-def test_a_good_case_comes_back_measured(closure_record):
+def test_the_record_of_a_successful_case_has_its_measurements(closure_record):
     record = closure_record
     assert (record.status, record.failure) == ("ok", None)
     assert (record.name, record.target) == ("tests/matrix", "meter_targets:matrix")
@@ -38,7 +38,7 @@ def test_a_good_case_comes_back_measured(closure_record):
     assert record.environment.jax_options["jax_enable_compilation_cache"] is False
 
 
-def test_a_worker_profiles_a_compile_if_asked_and_names_files_by_their_path(closure_record):
+def test_a_worker_can_profile_the_compile_and_names_files_relative_to_the_path(closure_record):
     profile = closure_record.compile_summary
     seconds = [line.seconds for line in profile.lines]
     assert seconds == sorted(seconds, reverse=True)
@@ -62,7 +62,7 @@ def test_the_worker_has_the_environment_affinity_and_path_of_its_case(monkeypatc
     # The current directory is on the path because the case names it.
     assert record.extras == {"cpus_count": 1.0, "value": 2.5, "current_directory_on_path": 1.0}
     assert record.environment is not None and record.environment.cpus_available == 1
-    assert capfd.readouterr() == ("", "")  # what the target printed stays in the worker
+    assert capfd.readouterr() == ("", "")  # the output of the target is not passed on
 
 
 def test_the_current_directory_is_not_on_the_path(monkeypatch, case, failure_of):

@@ -1,4 +1,4 @@
-"""A failed worker comes back as a record that keeps everything measured before."""
+"""A failed worker leads to a record that keeps all earlier measurements."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ def is_alive(pid):
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    # A zombie is dead; its parent has not collected it yet.
+    # The state Z is a zombie: the process has ended, but its parent has not yet waited for it.
     status = Path(f"/proc/{pid}/stat")
     return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
 
@@ -49,7 +49,7 @@ def test_an_exception_of_the_target_is_in_the_record(
     assert record.environment is not None
 
 
-def test_a_worker_that_ends_early_leaves_a_record_with_its_output(case, failure_of):
+def test_the_record_of_a_worker_that_ends_early_has_its_output(case, failure_of):
     record = run_case(case("leaves_at_once"))
     failure = failure_of(record)
     assert (failure.phase, failure.kind) == ("setup", "Exit")
@@ -77,7 +77,7 @@ def test_a_late_failure_keeps_the_earlier_measurements(function, phase, kind, wo
         assert record.program.hlo_fingerprint is not None
 
 
-def test_a_compile_that_takes_for_ever_is_stopped_and_its_folding_alarms_counted(case, failure_of):
+def test_a_compile_of_minutes_is_stopped_and_its_folding_alarm_is_counted(case, failure_of):
     record = run_case(case("folds_for_minutes", timeout_seconds=9.0))
     failure = failure_of(record, "timeout")
     assert (failure.phase, failure.kind) == ("compile", "Timeout")
@@ -105,7 +105,7 @@ def wait_for_the_end_of(*pids):
 
 @pytest.fixture
 def interrupted_run(tmp_path, case):
-    """Start a process inside run_case; yield it, with the ids of its worker and grandchild."""
+    """Start a process that calls run_case; yield it and the ids of its worker and grandchild."""
     code = (
         "import signal, sys, jaxmeter\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"

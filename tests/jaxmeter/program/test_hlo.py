@@ -1,4 +1,4 @@
-"""The HLO reader: instructions, names that they inherit, named scopes, fingerprints."""
+"""The HLO reader: instructions, inherited names, named scopes, fingerprints."""
 
 import jax
 import jax.numpy as jnp
@@ -68,7 +68,7 @@ def test_the_fingerprint_depends_on_the_operations_and_not_on_names_and_metadata
         assert fingerprint(HLO.replace(old, new)) != fingerprint(HLO)
 
 
-def test_a_fusion_without_a_name_takes_the_name_of_its_operation():
+def test_instructions_without_metadata_inherit_the_scope_and_source_of_their_operation():
     text = (
         "HloModule jit_f\n\n%fused (p: f32[4]) -> f32[4] {\n"
         '  %sine.1 = f32[4]{0} sine(%p), metadata={op_name="jit(f)/wave/sin" '

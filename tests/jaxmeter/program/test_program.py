@@ -1,4 +1,4 @@
-"""Program sizes are exact, and the fingerprint depends on the program alone."""
+"""Program sizes are exact, and the fingerprint depends only on the operations."""
 
 import jax
 import jax.numpy as jnp
@@ -29,7 +29,7 @@ inner = jax.jit(lambda x: jnp.sin(x) * 2.0)
         (lambda x: jnp.sin(x) * 2.0 + x, 3),
         (lambda x: x, 0),
         (jax.jit(nested), 4),  # jit 1 + (scan 1 + (sin 1 + mul 1))
-        (lambda x: inner(inner(x)), 6),  # a shared jaxpr counts at each use
+        (lambda x: inner(inner(x)), 6),  # a shared jaxpr counts at each call
     ],
 )
 def test_equations_are_counted_including_inner_jaxprs(fn, count):
@@ -38,7 +38,7 @@ def test_equations_are_counted_including_inner_jaxprs(fn, count):
 
 def test_deeply_shared_jaxprs_are_walked_once():
     fn = jnp.sin
-    for _ in range(40):  # 2^40 equations if each were visited
+    for _ in range(40):  # 2^40 calls of sin
         fn = jax.jit(lambda x, fn=fn: fn(fn(x)))
     assert equations_count(jax.make_jaxpr(fn)(X)) > 2**40
 
@@ -51,7 +51,7 @@ def test_flops_and_bytes_of_a_matrix_product_are_exact():
     assert program.jaxpr_equations_count == 1
 
 
-def test_the_fingerprint_depends_only_on_the_program():
+def test_the_fingerprint_depends_on_the_operations_and_not_on_names_and_lines():
     def fingerprint(fn):
         return describe_program(*traced_and_compiled(fn, X)).hlo_fingerprint
 

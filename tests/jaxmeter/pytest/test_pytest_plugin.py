@@ -1,4 +1,4 @@
-"""The pytest fixture measures quantities, holds budgets, and makes suggestions."""
+"""The pytest plugin measures quantities, checks budgets and the lock file, and gives advice."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from jaxmeter._pytest.quantities import read_budgets
 
 pytest_plugins = ["pytester"]
 
-# Loaded by name, whether installed or not; other plugins would take time.
+# Load the plugin by its name, because it may not be installed. Other plugins would take time.
 PLUGINS = "-p no:jaxmeter -p jaxmeter.pytest_plugin -p no:hypothesispytest -p no:jaxtyping".split()
 STEP = """
 import itertools
@@ -114,7 +114,7 @@ def test_too_many(jaxmeter):
     )
 
 
-def test_a_function_that_is_always_retraced_is_shown_by_its_count(run):
+def test_a_function_that_is_always_retraced_fails_a_limit_of_one_trace_with_advice(run):
     result = run("""
 fn = lambda x, s: x + 1.0
 
@@ -141,7 +141,7 @@ captured_bytes = 512
 """
 
 
-def test_limits_for_the_pattern_of_all_tests_join_the_limits_of_the_table(tmp_path):
+def test_limits_for_the_pattern_of_all_tests_are_added_to_the_general_limits(tmp_path):
     file = tmp_path / "pyproject.toml"
     file.write_text(
         '[tool.jaxmeter.budgets]\ntraces = 1\n[tool.jaxmeter.budgets."*"]\ncompiles = 2\n'
@@ -163,7 +163,7 @@ def test_it(jaxmeter):
     result.stdout.fnmatch_lines(["jaxmeter: compiles of step is 2, above its budget of 1"])
 
 
-def test_budgets_hold_for_all_tests_and_narrower_budgets_override_them(run):
+def test_budgets_hold_for_all_tests_unless_a_pattern_or_a_mark_overrides_them(run):
     result = run(
         """
 def test_it(jaxmeter):
@@ -242,7 +242,7 @@ def test_an_invalid_budget_ends_the_run_with_advice(run, limit, message):
     result = run("def test_it(): pass", f"[tool.jaxmeter.budgets]\n{limit}\n")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"*tool.jaxmeter.budgets[]]: *{message}*"])
-    assert "None" not in str(result.stderr)  # TOML has no None
+    assert "None" not in str(result.stderr)  # the advice for TOML, which has no None
 
 
 def test_the_plugin_does_not_import_jax_before_the_fixture_is_used(pytester):
@@ -283,7 +283,7 @@ def test_marked_tests_are_compared_with_the_lock_file(run, pytester):
     result = run(LOCKED)
     result.assert_outcomes(passed=3)
     result.stdout.no_fnmatch_line("*not compared*")
-    # One more trace, other captured bytes, and a function fewer.
+    # One more trace and compile, and one function fewer.
     changed = LOCKED.replace("again(x)", "again(x[:, None] * x)").replace(
         "(step, x[:8])", ".__name__"
     )

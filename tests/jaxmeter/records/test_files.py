@@ -1,4 +1,7 @@
-"""Only regular files of bounded size are read; written files are whole or absent."""
+"""Only regular files of limited size are read. A failed write changes nothing.
+
+Temporary folders of killed processes are removed.
+"""
 
 import errno
 import os
@@ -35,10 +38,8 @@ def sparse_at(path):
         (sparse_at, "which has 2,048 MiB or more; give a file of at most 16 MiB"),
     ],
 )
-def test_anything_but_a_regular_file_of_bounded_size_is_refused(
-    make, message, tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)  # paths of sockets are short
+def test_only_regular_files_of_limited_size_are_read(make, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # the path of a socket must be short
     path = Path("record.json")
     make(path)
     with pytest.raises((FileError, OSError), match=message) as caught:
@@ -46,7 +47,7 @@ def test_anything_but_a_regular_file_of_bounded_size_is_refused(
     assert "record.json" in str(caught.value)
 
 
-def test_a_file_that_is_longer_than_its_size_says_is_refused():
+def test_the_limit_holds_for_a_file_that_reports_the_size_0():
     with pytest.raises(FileError, match="at most 0 MiB"):
         read_file("/proc/self/maps", 100)
 
@@ -57,7 +58,7 @@ def test_a_link_to_a_regular_file_is_read(tmp_path):
     assert read_file(tmp_path / "link", 4) == b"text"
 
 
-def test_a_failed_write_leaves_no_half_file_and_keeps_the_old_one(tmp_path, monkeypatch):
+def test_a_failed_write_leaves_no_draft_and_keeps_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "record.json"
     write_file(path, "old")
 
@@ -70,7 +71,7 @@ def test_a_failed_write_leaves_no_half_file_and_keeps_the_old_one(tmp_path, monk
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
 
 
-def test_a_link_is_written_through_and_a_folder_that_is_not_there_is_named(tmp_path):
+def test_write_file_follows_links_writes_to_devices_and_names_a_missing_folder(tmp_path):
     (tmp_path / "link").symlink_to("content")
     write_file(tmp_path / "link", "text")
     assert (tmp_path / "content").read_text() == "text" and (tmp_path / "link").is_symlink()
@@ -85,7 +86,7 @@ def temporary(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_old_folders_that_nobody_holds_are_cleared_and_others_are_kept(temporary):
+def test_old_folders_that_no_process_holds_are_removed_and_others_are_kept(temporary):
     left = temporary / "jaxmeter-left.held"  # as a killed process leaves it
     kept = {"jaxmeter-of-an-older-version", "jaxmeter-young.held", "other-abc.held"}
     for path in (left, *(temporary / name for name in kept)):
@@ -106,7 +107,7 @@ def test_old_folders_that_nobody_holds_are_cleared_and_others_are_kept(temporary
     }
 
 
-def test_a_temporary_folder_that_cannot_be_made_is_one_line_with_advice(temporary, monkeypatch):
+def test_an_error_in_making_a_temporary_folder_is_one_line_with_advice(temporary, monkeypatch):
     def read_only(**_):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 

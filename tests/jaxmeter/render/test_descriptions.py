@@ -1,4 +1,4 @@
-"""Audits, records, calibrations and numbers read well as text and as Markdown."""
+"""Audits, records, calibrations and numbers as text and as Markdown."""
 
 import dataclasses
 import re
@@ -113,7 +113,7 @@ def test_an_audit_in_markdown_has_a_row_for_each_array_and_keeps_its_columns():
     assert lines[-1] == "- give step an argument optical_path"
 
 
-def test_a_long_audit_is_a_screenful_and_all_of_it_is_shown_on_request():
+def test_a_long_audit_is_cut_to_40_lines_and_shown_in_full_on_request():
     path = "trunk.encoder.attention.layers[12].projection.weight"
     arrays = [
         dataclasses.replace(
@@ -140,7 +140,7 @@ def test_an_audit_without_arrays_is_one_line():
     assert markdown(nothing) == "### step: captures no array"
 
 
-def test_an_audit_names_lines_in_packages_and_hidden_arguments():
+def test_an_audit_names_the_lines_in_packages_and_counts_hidden_arguments():
     use = dataclasses.replace(CUBE.uses[0], within="/site/layers.py:97")
     text = table(audit_of(dataclasses.replace(CUBE, uses=(use,))))
     assert "model.py:41 used in propagate (through /site/layers.py:97): return cube" in text
@@ -168,7 +168,7 @@ def test_a_record_names_the_largest_captured_arrays_and_counts_the_rest():
     assert "and 90 more" in text
 
 
-def test_a_record_of_a_failure_shows_it_first():
+def test_a_record_of_a_failure_shows_the_failure_first():
     failure = jaxmeter.Failure("compile", "Timeout", "was in compile after 8 s\nwith | so far")
     record = Record("mine", "timeout", failure=failure)
     lines = table(record).splitlines()

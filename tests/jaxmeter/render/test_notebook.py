@@ -74,7 +74,7 @@ def test_a_cell_that_ends_with_an_expression_is_audited_without_arguments(output
 def test_a_cell_is_measured_in_a_process_that_gets_the_values_named_in_the_cell(outputs):
     html, plain = shown(outputs[3])
     assert "status='ok'" in plain and "failure=None" in plain
-    assert "captured_bytes=20000" in plain  # float64: the option of the notebook holds there
+    assert "captured_bytes=20000" in plain  # float64: the process gets the option of the notebook
     assert "steady-state run" in html
 
 

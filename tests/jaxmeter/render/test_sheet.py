@@ -1,4 +1,4 @@
-"""A sheet becomes Markdown, aligned text, or rich's tables; only results have one."""
+"""A sheet becomes Markdown, aligned text, HTML or rich's tables; only results are rendered."""
 
 import dataclasses
 import io
@@ -88,14 +88,14 @@ def test_html_folds_rows_that_a_terminal_leaves_out_escapes_text_and_sets_no_col
         assert len(list(ElementTree.fromstring(page.replace("<br>", "")).iter())) > 15
 
 
-def test_every_result_is_shown_by_notebooks_as_html():
+def test_every_type_of_result_has_a_sheet_for_notebooks():
     kinds = set(terminal._SHEETS)
     assert kinds == set(Result.__subclasses__())
     assert all(getattr(jaxmeter, kind.__name__) is kind for kind in kinds)
     assert TRADEOFF._repr_html_() == sheet_html(tradeoff_sheet(TRADEOFF))
 
 
-def test_rich_draws_the_same_with_colours():
+def test_rich_draws_the_rows_of_the_text_with_colours_on_a_terminal():
     console = pytest.importorskip("rich.console").Console
     drawn, plain = io.StringIO(), io.StringIO()
     coloured = console(file=drawn, force_terminal=True, width=60, color_system="standard")

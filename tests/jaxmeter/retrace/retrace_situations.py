@@ -1,8 +1,8 @@
 """Sequences of calls whose traces and causes are known by construction.
 
 The first call of each sequence traces. The truth of each later call is None if nothing is traced or
-compiled. Otherwise it lists the causes, each as ``kind of argument: before -> now``. It begins with
-`COMPILED_ONLY` if the call compiles without a trace.
+compiled. Otherwise the truth is a text with the causes, such as ``shape of x: (3,) -> (4,)``. The
+text begins with `COMPILED_ONLY` if the call compiles without a trace.
 """
 
 import functools
@@ -109,7 +109,7 @@ SITUATIONS = {
     ),
     "weak type": calls_of(
         scaled,
-        # The second value has no dtype, so it is weakly typed.
+        # The second array is made without a dtype, so it is weakly typed.
         [(X, n) for n in (2.0, jnp.asarray(2.0), jnp.asarray(2.0, "float64"), np.float64(2), 4.0)],
         *(None, "weak type of factor: weak float64 -> strong float64", None, None),
     ),

@@ -55,7 +55,7 @@ def test_an_equal_static_value_of_another_type_is_a_different_value():
     assert further(report) == ("static value of n: 20 -> 20.0", None)
 
 
-def test_the_cache_of_a_jitted_function_is_cleared_first():
+def test_the_cache_of_a_jitted_function_is_cleared_before_the_calls():
     jitted = jax.jit(lambda x, n: x * n, static_argnames="n")
     jitted(X, n=1)
     report = jaxmeter.retraces(jitted, [((X,), {"n": n}) for n in (1, 2, 2)])
@@ -69,7 +69,7 @@ def test_a_case_gives_options_and_the_first_call():
     assert further(report) == ("static value of n: 1 -> 2",)
 
 
-def test_nested_functions_of_the_same_name_do_not_count():
+def test_a_nested_function_of_the_same_name_does_not_count():
     def step(x):
         def step(y):
             return y + 1.0
@@ -108,7 +108,7 @@ def test_programs_from_the_persistent_cache_are_counted_separately(persistent_ca
     assert "traced and taken from the persistent cache" in jaxmeter.table(second)
 
 
-def test_a_filter_jit_of_equinox_is_not_jitted_again():
+def test_a_filter_jit_of_equinox_is_retraced_for_another_python_number_or_shape():
     eqx = pytest.importorskip("equinox")
     scaled = eqx.filter_jit(lambda x, factor, other: x * factor + other)
     numbers = [(2.0, 1.0), (3.0, 1.0), (3.0, 1.0)]
@@ -151,7 +151,7 @@ def test_values_that_cannot_be_compared_are_different():
     assert (difference.kind, difference.argument) == ("static value", "x")
 
 
-def test_another_static_attribute_of_an_argument_has_its_own_advice():
+def test_a_changed_static_attribute_of_an_argument_has_its_own_advice():
     report = jaxmeter.retraces(applied, [(Layer(X, 1),), (Layer(X, 2),)])
     (cause,) = report.calls[1].causes
     assert cause.kind == "structure"

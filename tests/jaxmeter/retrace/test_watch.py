@@ -1,4 +1,4 @@
-"""Traces within a block are counted by function, with the lines and the causes."""
+"""Traces within a block are counted for each function, with their lines and causes."""
 
 import functools
 import os
@@ -15,7 +15,7 @@ X = jnp.ones(3)
 
 
 def own(watched):
-    """Return the functions other than JAX's, by name."""
+    """Return the functions that are not JAX's own, by name."""
     return {one.name: one for one in watched.report.functions if not one.is_jax}
 
 
@@ -90,7 +90,6 @@ def test_calls_of_one_function_have_causes_and_lines():
     seen = own(watched)["squared"]
     assert (seen.traces_count, seen.compiles_count, seen.objects_count) == (3, 3, 1)
     assert texts(seen) == ["static value of n: 2 -> 3", "shape of x: (3,) -> (4,)"]
-    # The text comes from the file, at the line of the place.
     (place,) = (place for place in seen.places if place.text == "jitted(X, n=n)")
     assert (place.file, place.traces_count, place.compiles_count) == (__file__, 1, 1)
     assert seen.trace_seconds > 0 and seen.compile_seconds > 0
@@ -106,7 +105,7 @@ def test_a_program_compiled_ahead_of_time_belongs_to_its_function():
     assert len(own(watched)) == 1
 
 
-def test_calls_under_another_transformation_have_no_cause():
+def test_traces_under_vmap_and_grad_have_no_cause():
     jitted = jax.jit(squared)
     with jaxmeter.watch() as watched:
         jitted(X)
@@ -124,7 +123,7 @@ def test_another_transformation_of_a_function_is_not_the_function_made_again():
     assert (seen.traces_count, seen.objects_count, seen.causes) == (3, 3, ())
 
 
-def test_threads_are_watched_too():
+def test_traces_in_other_threads_are_counted():
     with jaxmeter.watch() as watched:
         thread = threading.Thread(target=lambda: jit_lambda()(X))
         thread.start()
@@ -132,7 +131,7 @@ def test_threads_are_watched_too():
     assert own(watched)["<lambda>"].traces_count == 1
 
 
-def test_nested_functions_are_part_of_the_outer():
+def test_nested_functions_are_part_of_the_outer_function():
     inner = jax.jit(lambda x: x - 1.0)
 
     def outer(x):

@@ -1,4 +1,4 @@
-"""A trace and its tables, made once, and traces written by hand."""
+"""Fixtures: a trace, its tables, and a writer of small traces."""
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ W = jnp.ones((60, 60))
 
 
 def layered(w, x):
-    """Compute with two named scopes, one of them with a loop."""
+    """Compute in two nested named scopes, with a loop in the inner scope."""
     with jax.named_scope("outer"):
         with jax.named_scope("inner"):
             x = jax.lax.fori_loop(0, 5, lambda _, y: jnp.sin(w @ y), x)
@@ -34,14 +34,18 @@ def tables(trace):
 
 @pytest.fixture
 def written(tmp_path):
-    """Return a writer of traces from {plane: {line: [(name, start ps, duration ps, stats)]}}."""
+    """Return a function that writes a trace and returns its path.
+
+    The function takes ``{plane: {line: [(name, start, duration, stats)]}}``, with times in
+    picoseconds.
+    """
 
     def write(planes):
         parts = []
         for plane, lines in planes.items():
             names, stats, texts = {}, {}, []
             for line, events in lines.items():
-                written = []
+                items = []
                 for name, start, duration, notes in events:
                     number = names.setdefault(name, len(names) + 1)
                     values = " ".join(
@@ -49,11 +53,11 @@ def written(tmp_path):
                         f'str_value: "{value}" }}'
                         for key, value in notes.items()
                     )
-                    written.append(
+                    items.append(
                         f"events {{ metadata_id: {number} offset_ps: {start} "
                         f"duration_ps: {duration} {values} }}"
                     )
-                texts.append(f'lines {{ name: "{line}" {" ".join(written)} }}')
+                texts.append(f'lines {{ name: "{line}" {" ".join(items)} }}')
             for field, known in (("event_metadata", names), ("stat_metadata", stats)):
                 texts += [
                     f'{field} {{ key: {number} value {{ id: {number} name: "{name}" }} }}'

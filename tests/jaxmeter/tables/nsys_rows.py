@@ -1,8 +1,8 @@
 """Write SQLite files in the layout of nsys exports, without a capture.
 
-Tables and columns follow the "SQLite Schema Reference" of Nsight Systems. The test
-`test_a_real_capture_has_this_layout` reads some of the columns from a real capture. Exports of nsys
-2022.4.2 and 2023.4.4 contained these columns.
+Tables and columns follow the "SQLite Schema Reference" of Nsight Systems. Exports of nsys 2022.4.2
+and 2023.4.4 contained these columns. `test_a_real_capture_has_the_layout_of_nsys_rows` reads some
+of the columns from a real capture.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def text_range(
 
 
 def call(start: int, correlation: int, *, thread: int = THREAD) -> Row:
-    """Return the row of a call that launches a kernel with the number `correlation`."""
+    """Return the row of a call that launches a kernel. Both have the number `correlation`."""
     known = {"eventClass": 0, "nameId": 1, "returnValue": 0}
     ids = {"globalTid": thread, "correlationId": correlation}
     return {"start": start, "end": start + 5, **ids, **known}
@@ -104,7 +104,7 @@ def kernel(
 ) -> Row:
     """Return the row of a kernel's run. The kernel's name has the id 2 in ``StringIds``.
 
-    The call that launched the kernel has the same number `correlation`.
+    The call that launches the kernel has the same number `correlation`.
     """
     named = {"demangledName": 2, "shortName": 2, "correlationId": correlation}
     sizes = dict(zip(("gridX", "gridY", "gridZ"), grid, strict=True))
@@ -119,8 +119,8 @@ def copy(start: int, end: int, size: int, kind: int) -> Row:
 def write_loop(path: Path) -> Path:
     """Write the capture of lesson 5: `RUNS` runs of a loop with one kernel in each round.
 
-    The times are made up: the host takes 7 us to launch a kernel, and the GPU 2 us to run it.
-    The array is copied to the GPU once, and to the host after each run. The lesson reads the same
+    The times are made up: a round takes 7 us on the host, and its kernel takes 2 us on the GPU. The
+    array is copied to the GPU once, and to the host after each run. The lesson reads the same
     content from workshop/recorded/loop.sql.
     """
     module = "XlaModule:#hlo_module=jit_smoothed_in_loop,program_id=1#"

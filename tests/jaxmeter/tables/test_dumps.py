@@ -51,14 +51,14 @@ def test_the_buffer_assignment_and_memory_analysis_agree_on_temporaries(dumped):
 def test_the_diff_of_two_chunk_sizes_names_the_buffers_that_grew(dumped):
     found = jt.diff_dumps(dumped[4], dumped[16])
     grown = found.query("what == 'buffer' and change_bytes > 0").to_dict("records")
-    assert grown and all("outer_products" in row["item"] for row in grown[:1])
+    assert "outer_products" in grown[0]["item"]
     assert grown[0]["now_bytes"] > 2 * grown[0]["before_bytes"]
     (temp,) = found.query("item == 'temp_bytes'").to_dict("records")
     assert temp["change_bytes"] == temp["now_bytes"] - temp["before_bytes"] > 0
     assert len(jt.diff_dumps(dumped[4], dumped[4])) == 0
 
 
-def test_instructions_are_counted_before_and_after_and_by_pass(dumped):
+def test_instructions_are_counted_before_and_after_optimisation_and_after_each_pass(dumped):
     tables = dumped[4]
     opcodes = tables["dump_opcodes"]
     (total,) = tables["dump"].to_dict("records")
@@ -77,7 +77,7 @@ def test_fusions_and_precision_show_operations_types_and_scopes(dumped):
     (sine,) = fusions[fusions["operations"].str.contains("sine")].to_dict("records")
     assert sine["scope"] == "outer_products" and "test_dumps.py:" in sine["source"]
     precision = dumped[4]["dump_precision"]
-    assert {"f64"} <= set(precision["dtype"]) and "f32" not in set(precision["dtype"])
+    assert "f64" in set(precision["dtype"]) and "f32" not in set(precision["dtype"])
 
 
 def test_constants_and_custom_calls_are_listed(tmp_path):
@@ -96,7 +96,7 @@ def test_constants_and_custom_calls_are_listed(tmp_path):
     assert calls["scope"].str.startswith("solve").all()
 
 
-def test_the_dumps_of_two_programs_are_never_mixed(folders, tmp_path):
+def test_dumps_of_another_program_of_several_or_of_none_are_refused(folders, tmp_path):
     folder = folders[4].folder
     with pytest.raises(JaxmeterError, match="not empty"):
         jt.dump_program(lowered(8), folder)

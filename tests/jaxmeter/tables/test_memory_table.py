@@ -1,4 +1,4 @@
-"""The table of choices of parameters: medians over processes, peaks, the Pareto front."""
+"""The table of parameter choices has medians over processes, peaks and the Pareto front."""
 
 import types
 
@@ -20,7 +20,7 @@ def record(*samples, temp, peak=900, checks=None):
     return Record("p", "ok", samples_seconds=samples, memory=memory, checks=checks or {})
 
 
-def test_the_front_has_the_choices_that_no_other_beats_in_time_and_memory():
+def test_a_choice_is_on_the_front_if_no_other_choice_beats_it_in_time_and_memory():
     failure = Failure("run", "MemoryError", "out of memory")
     points = [
         jt.Point({"chunk": 1}, [record(3.0, temp=10), record(5.0, 5.0, temp=10, peak=700)]),
@@ -52,7 +52,7 @@ def test_a_choice_with_unknown_memory_does_not_exclude_other_choices():
 
 
 @pytest.mark.cpu
-def test_the_memory_that_an_allocator_reserved_is_in_the_table(monkeypatch):
+def test_the_limit_and_the_reserved_memory_of_an_allocator_are_in_the_table(monkeypatch):
     assert jt.allocator_checks() == {}  # a CPU
 
     stats = {"bytes_limit": 800, "bytes_in_use": 10, "pool_bytes": 600}

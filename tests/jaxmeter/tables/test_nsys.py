@@ -1,4 +1,4 @@
-"""Tables of nsys captures: kernels joined with operations and scopes, copies, ranges; bad files."""
+"""Tables of nsys captures: kernels with operations and scopes, copies, ranges; unusable files."""
 
 import os
 import shutil
@@ -57,7 +57,7 @@ def test_kernels_are_joined_with_the_operation_that_launched_them(tmp_path, meta
     assert first["total_seconds"] == pytest.approx(1e-6)
     assert (first["grid"], first["block"], first["registers_count"]) == ("4,1,1", "128,1,1", 40)
     assert first["shared_bytes"] == 512
-    assert found["dot.2"]["scope"] == "near"  # by the range's own name: the HLO lacks it
+    assert found["dot.2"]["scope"] == "near"  # from the range, because the HLO lacks dot.2
     assert found[""]["program"] == "jit_f"
     (total,) = tables["nsys"].to_dict("records")
     assert total["version"] == version
@@ -115,7 +115,7 @@ def test_tables_that_nsys_left_out_are_empty(tmp_path):
     assert tables["nsys"]["nvtx_ranges_count"].tolist() == [5]
 
 
-def test_broken_files_cause_a_clear_error_and_are_not_changed(tmp_path):
+def test_truncated_empty_and_missing_files_cause_clear_errors_and_are_not_changed(tmp_path):
     path = rows.write(tmp_path / "a.sqlite", FULL)
     cut = tmp_path / "cut.sqlite"
     cut.write_bytes(path.read_bytes()[:9000])
@@ -131,7 +131,7 @@ def test_broken_files_cause_a_clear_error_and_are_not_changed(tmp_path):
     assert cut.stat().st_size == 9000 and not (tmp_path / "none.sqlite").exists()
 
 
-def test_without_nsys_the_message_names_the_package_to_install(monkeypatch):
+def test_an_error_without_nsys_says_what_to_install_or_names_the_given_path(monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(JaxmeterError, match=r"install Nsight Systems .* nsys export --type sqlite"):
         jt.nsys_program()
@@ -139,7 +139,7 @@ def test_without_nsys_the_message_names_the_package_to_install(monkeypatch):
         jt.nsys_program("/no/nsys")
 
 
-def test_the_output_of_a_failing_nsys_is_in_the_message(tmp_path):
+def test_a_failure_of_nsys_is_an_error_with_its_output_or_with_what_is_missing(tmp_path):
     fake = tmp_path / "nsys"
     fake.write_text("#!/bin/sh\necho 'Importer was not found' >&2\nexit 3\n")
     fake.chmod(0o755)
@@ -156,7 +156,7 @@ def test_the_output_of_a_failing_nsys_is_in_the_message(tmp_path):
     not os.environ.get("JAXMETER_NSYS") and shutil.which("nsys") is None,
     reason="needs nsys, on the PATH or named by JAXMETER_NSYS, and the Python package nvtx",
 )
-def test_a_real_capture_has_this_layout(tmp_path):
+def test_a_real_capture_has_the_layout_of_nsys_rows(tmp_path):
     pytest.importorskip("nvtx", reason="needs the Python package nvtx")
     nsys = jt.nsys_program(os.environ.get("JAXMETER_NSYS"))
     code = "import nvtx\nwith nvtx.annotate('Thunk:#name=jit(f)/far/dot,hlo_op=dot.1#'): pass"

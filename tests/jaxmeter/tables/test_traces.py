@@ -1,4 +1,4 @@
-"""Tables of traces: self time, scopes, threads, steps, phases, kernels; and broken files."""
+"""Tables of traces: self time, scopes, threads, steps, phases, kernels; unusable files."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def test_self_time_is_the_duration_without_nested_events():
     assert union(starts, durations) == 10.0
 
 
-def test_no_moment_of_overlapping_events_counts_twice():
+def test_the_time_in_which_events_overlap_counts_once():
     starts, durations = np.array([0.0, 3.0, 20.0]), np.array([5.0, 7.0, 1.0])
     assert self_times(starts, durations).tolist() == [3.0, 7.0, 1.0]
     assert union(starts, durations) == 11.0
@@ -38,7 +38,7 @@ def test_self_times_sum_to_the_union_of_any_intervals():
 def test_operations_have_scope_source_and_counts(tables):
     ops = tables["trace_ops"]
     inner = ops[ops["scope"] == "outer/inner"]
-    assert len(inner) and inner["count"].max() == 2 * 5  # two steps of five rounds
+    assert len(inner) and inner["count"].max() == 2 * 5  # two steps, each with five rounds
     assert inner["source"].str.contains("conftest.py:").all()
     assert (ops["self_seconds"] <= ops["total_seconds"] * (1 + 1e-9)).all()
     assert ops["self_fraction"].sum() == pytest.approx(1)
@@ -51,7 +51,7 @@ def test_operations_have_scope_source_and_counts(tables):
 
 
 @pytest.mark.cpu
-def test_a_cold_trace_has_steps_and_all_phases(tables):
+def test_a_cold_trace_has_steps_and_the_phases_from_trace_to_execute_but_no_kernels(tables):
     steps = tables["trace_steps"]
     assert steps["step"].tolist() == [0, 1] and set(steps["name"]) == {"layered"}
     phases = set(tables["trace_phases"]["phase"])
@@ -59,7 +59,7 @@ def test_a_cold_trace_has_steps_and_all_phases(tables):
     assert len(tables["kernels"]) == 0
 
 
-def test_annotations_keep_their_keywords_and_phases_do_not_count_twice(written):
+def test_annotations_keep_their_keywords_and_nested_phases_count_once(written):
     line = [
         ("PjitFunction(f)", 0, 200_000_000, {}),
         ("backend_compile", 100_000_000, 50_000_000, {}),
@@ -114,7 +114,7 @@ def test_a_truncated_file_is_refused_and_not_changed(keep, trace, tmp_path):
 
 def test_a_file_without_planes_is_refused(tmp_path):
     path = tmp_path / "host.xplane.pb"
-    path.write_bytes(b"\x22\x04host")  # a space with the name of a host (field 4) only
+    path.write_bytes(b"\x22\x04host")  # a space that has only the name of a host (field 4)
     with pytest.raises(JaxmeterError, match="no planes of events; trace again"):
         jt.read_trace(path)
 
@@ -134,7 +134,7 @@ def test_capture_returns_its_own_trace_although_an_older_trace_has_a_later_time(
     assert older not in paths and all(path.is_file() for path in paths)
 
 
-def test_an_empty_trace_and_a_missing_one_are_refused(written, tmp_path):
+def test_empty_and_missing_traces_and_traces_without_hlo_are_refused(written, tmp_path):
     with pytest.raises(JaxmeterError, match="contains no event"):
         jt.read_trace(written({"/host:CPU": {}}))
     with pytest.raises(JaxmeterError, match="which does not exist"):

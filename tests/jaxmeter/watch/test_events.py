@@ -1,4 +1,4 @@
-"""Events that processes wrote are combined into a run, even if some are missing."""
+"""The events of processes are combined into a run, even if some events are missing."""
 
 import json
 
@@ -57,7 +57,7 @@ def test_seconds_within_another_stage_count_once(tmp_path):
     assert (run.compiles_count, run.cache_hits_count) == (2, 1)
 
 
-def test_a_trace_without_a_compile_is_not_counted_and_an_overlap_is_noted(tmp_path):
+def test_a_trace_without_a_compile_is_not_counted_and_overlapping_threads_are_noted(tmp_path):
     off = {"outcome": "off", "reason": ""}
     option = [["option", "jax_a", "1", "2"]]
     run = read(
@@ -77,7 +77,7 @@ def test_a_trace_without_a_compile_is_not_counted_and_an_overlap_is_noted(tmp_pa
     assert "the times of all compiles add up to 10 s" in table(run)
 
 
-def test_a_miss_in_the_cache_says_that_the_first_run_did_not_write_the_program(tmp_path):
+def test_the_reason_of_a_cache_miss_is_an_unwritten_program_a_changed_key_or_not_known(tmp_path):
     def compiled(outcome, reason="", parts=None):
         cache = {"outcome": outcome, "reason": reason, "parts": parts or {}}
         return read(tmp_path, START, event("compile", "f", 101, 102, cache=cache)).compiles[0]
