@@ -4,8 +4,10 @@ import itertools
 import sys
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
+from jax.experimental.compilation_cache import compilation_cache
 
 from jaxmeter import BenchmarkCase, Record
 from jaxmeter._workers.worker import work
@@ -66,6 +68,27 @@ def never_the_same():
             return False
 
     return NeverTheSame()
+
+
+@pytest.fixture
+def persistent_cache(tmp_path):
+    """Make JAX keep every compiled program in a new persistent cache; return its folder."""
+    options = {
+        "jax_compilation_cache_dir": str(tmp_path),
+        "jax_enable_compilation_cache": True,
+        "jax_persistent_cache_min_compile_time_secs": 0.0,
+        "jax_persistent_cache_min_entry_size_bytes": -1,
+    }
+    before = {name: getattr(jax.config, name) for name in options}
+
+    def use(values):
+        for name, value in values.items():
+            jax.config.update(name, value)
+        compilation_cache.reset_cache()
+
+    use(options)
+    yield tmp_path
+    use(before)
 
 
 @pytest.fixture

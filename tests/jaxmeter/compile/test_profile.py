@@ -205,16 +205,10 @@ def test_jitted_functions_cases_and_shapes_are_profiled():
 
 
 @pytest.mark.cpu
-def test_the_persistent_cache_is_not_used_and_stays_enabled(tmp_path):
-    jax.config.update("jax_compilation_cache_dir", str(tmp_path))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    try:
-        assert profiled(lambda x: x + 1.0, X).kernels
-        assert not list(tmp_path.iterdir())
-        assert jax.config.jax_enable_compilation_cache  # type: ignore[attr-defined]
-    finally:
-        jax.config.update("jax_compilation_cache_dir", None)
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 1.0)
+def test_the_persistent_cache_is_not_used_and_stays_enabled(persistent_cache):
+    assert profiled(lambda x: x + 1.0, X).kernels
+    assert not list(persistent_cache.iterdir())
+    assert jax.config.jax_enable_compilation_cache  # type: ignore[attr-defined]
 
 
 @pytest.mark.skipif(jax.__version_info__ >= (0, 11), reason="this JAX has no other emitters")

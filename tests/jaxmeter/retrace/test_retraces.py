@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.experimental.compilation_cache import compilation_cache
 
 import jaxmeter
 from jaxmeter import Case, Retraces
@@ -78,26 +77,6 @@ def test_a_nested_function_of_the_same_name_does_not_count():
 
     report = jaxmeter.retraces(step, [(X,), (X,)])
     assert (report.traces_count, report.compiles_count) == (1, 1)
-
-
-@pytest.fixture
-def persistent_cache(tmp_path):
-    options = {
-        "jax_compilation_cache_dir": str(tmp_path),
-        "jax_enable_compilation_cache": True,
-        "jax_persistent_cache_min_compile_time_secs": 0.0,
-        "jax_persistent_cache_min_entry_size_bytes": -1,
-    }
-    before = {name: getattr(jax.config, name) for name in options}
-
-    def use(values):
-        for name, value in values.items():
-            jax.config.update(name, value)
-        compilation_cache.reset_cache()
-
-    use(options)
-    yield
-    use(before)
 
 
 def test_programs_from_the_persistent_cache_are_counted_separately(persistent_cache):
