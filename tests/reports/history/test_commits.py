@@ -1,4 +1,4 @@
-"""The order of commits, their dates and subjects, whatever git prints."""
+"""The order, dates and subjects of commits, with and without git."""
 
 import subprocess
 
@@ -8,16 +8,16 @@ from reports.commits import ordered_commits
 
 
 def git(folder, *arguments, date="2026-01-01T12:00:00+00:00"):
-    names = {f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME",)}
-    names |= {"GIT_AUTHOR_EMAIL": "x@example.org", "GIT_COMMITTER_EMAIL": "x@example.org"}
-    names |= {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date, "HOME": str(folder)}
+    names = {"HOME": str(folder)}
+    for who in ("GIT_AUTHOR", "GIT_COMMITTER"):
+        names |= {f"{who}_NAME": "x", f"{who}_EMAIL": "x@example.org", f"{who}_DATE": date}
     done = subprocess.run(
         ["git", *arguments], cwd=folder, env=names, check=True, capture_output=True, text=True
     )
     return done.stdout.strip()
 
 
-# Characters that Python takes for ends of lines, and other characters that git accepts.
+# Characters at which `str.splitlines` breaks lines, and other characters that git accepts.
 ODD = "second \u2028 \u0085 \x0c \x1c \x1f \t | <b>"
 
 
@@ -28,13 +28,13 @@ def test_commits_have_gits_order_and_subject_and_others_are_placed_by_date(tmp_p
         date = f"2026-01-{day}T12:00:00+00:00"
         git(tmp_path, "commit", "-q", "--allow-empty", "-m", subject, date=date)
         made.append(git(tmp_path, "rev-parse", "HEAD"))
-    days = pd.to_datetime(["2026-02-01", "2026-02-03", "2026-02-02"])
+    days = pd.to_datetime(["2026-02-03", "2026-02-01", "2026-02-02"])
     when = dict(zip([*made, "local"], days, strict=True))
     ordered = ordered_commits(when, tmp_path)
-    assert [c.hash for c in ordered] == [made[0], "local", made[1]]
-    assert not ordered[1].subject  # only full hashes are looked up, and "local" is a branch
+    assert [c.hash for c in ordered] == ["local", *made]
+    assert not ordered[0].subject  # only full hashes are looked up, and "local" is a branch
     assert ordered[2].subject == ODD and ordered[2].author_date.startswith("2026-01-05")
     (short,) = ordered_commits({made[0][:10]: days[0]}, tmp_path)
     assert not short.subject
     bare = ordered_commits(when, tmp_path.parent / "none")
-    assert [c.hash for c in bare] == [made[0], "local", made[1]] and not bare[0].subject
+    assert [c.hash for c in bare] == [made[1], "local", made[0]] and not bare[0].subject
