@@ -1,6 +1,7 @@
 """The closure study: its plan, the cases that need too much memory, and the picture."""
 
 import io
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -37,7 +38,7 @@ def test_each_grid_contains_the_smaller_grid_and_only_the_full_grid_has_large_si
     assert set(large) <= set(full) and not any("n192" in name or "n256" in name for name in quick)
 
 
-def test_the_casing_is_measured_in_every_variant_apart_from_the_coronagraph():
+def test_the_casing_is_measured_in_every_variant_and_separately_from_the_coronagraph():
     cases = study.casing_plan("quick")
     assert [case.params["variant"] for case in cases] == list(closure.VARIANTS)
     assert all(case.preparation is not None and case.rounds >= 1 for case in cases)
@@ -45,13 +46,13 @@ def test_the_casing_is_measured_in_every_variant_apart_from_the_coronagraph():
     assert study.casing_plan("versions") == []
 
 
-def test_the_files_that_records_depend_on_exist_without_plans_and_pictures():
+def test_records_depend_on_existing_files_but_not_on_plans_estimates_or_pictures():
     for path in (*study.MEASURED, *study.CASING_MEASURED):
         assert (ROOT / path).exists(), path
-    assert not any("study" in path or "memory.py" in path for path in study.CASES)
+    assert not {"study", "memory", "pictures"} & {Path(path).stem for path in study.CASES}
 
 
-def test_the_curve_goes_from_a_kilobyte_to_a_gigabyte_with_and_without_folding():
+def test_the_curves_of_none_and_exp_go_from_a_kilobyte_to_a_gigabyte():
     cases = break_even.cases(rounds=1)
     closed = [c.params for c in cases if c.params["variant"] == "closure"]
     for operation in ("none", "exp"):
@@ -104,7 +105,8 @@ def test_a_case_that_would_not_fit_is_skipped_with_the_memory_it_needs():
     fitting = [jaxmeter.BenchmarkCase(name, "package:target") for name in ("small", "unknown")]
     assert [run(case).status for case in fitting] == ["ok", "ok"]
     assert ran == ["small", "unknown"]
-    needed = {"small": 1e3, "unknown": 1e18}  # by the memory of this machine
+    # Without a function, the memory of this machine is read.
+    needed = {"small": 1e3, "unknown": 1e18}
     statuses = [within_memory(needed, run_case)(case).status for case in fitting]
     assert statuses == ["ok", "skipped"]
 
@@ -113,11 +115,12 @@ def test_a_picture_is_a_png_of_its_levels():
     levels = np.array([[0, 255, 7], [3, 4, 5]], np.uint8)
     image = Image.open(io.BytesIO(png(levels)))
     assert (image.format, image.mode) == ("PNG", "P")
-    np.testing.assert_array_equal(np.asarray(image), levels)  # Pillow also checks the sums
+    np.testing.assert_array_equal(np.asarray(image), levels)  # Pillow also checks the checksums
     assert len(image.getpalette() or ()) == 3 * 256
 
 
 def test_results_that_cannot_be_written_are_one_line_and_exit_code_2(tmp_path, capsys):
     (tmp_path / "file").write_text("")
     assert main(["closure", "--grid", "versions", "--out", str(tmp_path / "file")]) == 2
-    assert "studies closure: " in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert error.startswith("studies closure: ") and error.count("\n") == 1

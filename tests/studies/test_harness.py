@@ -21,10 +21,10 @@ OLD_WORDS = ("plant", "cell", "settled", "told", "baked", "setting", "built")
 
 
 def rows(count):
-    """Yield rows; run by a worker."""
+    """Yield rows; a worker calls this function."""
     for number in range(count):
         if number == 3:
-            raise ValueError("no third row")
+            raise ValueError("no row 3")
         yield {"number": number, "text": "a, b"}
 
 
@@ -67,7 +67,7 @@ def test_a_worker_appends_its_rows_and_environment_and_a_failure_keeps_them(tmp_
 
 
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: "/".join(path.parts[-3:]))
-def test_every_committed_file_is_read_and_has_the_new_words(path):
+def test_every_committed_file_is_readable_and_has_no_old_words(path):
     if path.suffix == ".json":
         assert json.loads(path.read_text())
         return
@@ -94,4 +94,6 @@ def test_every_study_has_a_command_with_help(study, capsys):
 
 def test_a_study_that_cannot_be_measured_is_one_line_and_exit_code_2(tmp_path, capsys):
     assert main(["verdicts", "quiet=absent.jsonl", "--out", str(tmp_path)]) == 2
-    assert capsys.readouterr().err.startswith("studies verdicts: got 'quiet=absent.jsonl'")
+    error = capsys.readouterr().err
+    assert error.startswith("studies verdicts: got 'quiet=absent.jsonl'")
+    assert error.count("\n") == 1
