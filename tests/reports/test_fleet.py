@@ -1,6 +1,7 @@
-"""A fleet holds every record once, is read like a store, and skips machines that scatter."""
+"""A fleet holds every record once, and is read like a store without machines that scatter."""
 
 import dataclasses
+import math
 import random
 
 import pandas as pd
@@ -19,11 +20,11 @@ pytest.importorskip("duckdb", reason="needs the extra fleet")
 def store_of(root, *, count=4, scatter=0.0, **environment):
     """Write some processes of one case, and return the store.
 
-    `scatter` is the standard deviation of the logarithms of their times.
+    `scatter` is the standard deviation of the logarithms of the times.
     """
     rng = random.Random(1)
     for i in range(count):
-        steady = 0.1 * 2.718 ** rng.gauss(0, scatter)
+        steady = 0.1 * math.exp(rng.gauss(0, scatter))
         started = f"2026-1{i % 2}-02T10:{i:02d}:00+00:00"
         case = made_up.casing_case("argument", 3)
         case = made_up.in_environment(case, started_utc=started, **environment)
@@ -35,7 +36,7 @@ def held(store):
     return sorted((s.commit, s.environment_key, s.case, s.record.to_json()) for s in store.records)
 
 
-def test_a_record_counts_once_and_two_of_one_place_are_both_kept(tmp_path):
+def test_a_record_counts_once_and_two_records_of_one_place_are_both_kept(tmp_path):
     a, b = store_of(tmp_path / "a"), store_of(tmp_path / "b")
     made_up.write(b, made_up.casing_case("argument", 3, temp_bytes=5), 3)
     fleet = tmp_path / "fleet"
@@ -101,13 +102,18 @@ def test_a_record_of_a_newer_version_is_skipped(tmp_path):
     assert len(read.records) == 3 and "99" in read.skipped[0].reason
 
 
-def test_a_file_with_a_byte_order_mark_is_stored_without_it(tmp_path):
+def test_a_file_with_a_byte_order_mark_is_added_like_other_files(tmp_path):
     store, fleet = store_of(tmp_path / "a"), tmp_path / "fleet"
     path = next(store.rglob("0.json"))
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
     compact([store], fleet, project="one")
     assert len(read_any(fleet).records) == 4
-    for damaged in fleet.rglob("*.parquet"):
-        damaged.write_bytes(damaged.read_bytes()[:1000])
+
+
+def test_records_are_not_added_to_a_damaged_fleet(tmp_path):
+    store, fleet = store_of(tmp_path / "a"), tmp_path / "fleet"
+    compact([store], fleet, project="one")
+    for path in fleet.rglob("*.parquet"):
+        path.write_bytes(path.read_bytes()[:1000])
     with pytest.raises(ReportError, match="cannot be read or written"):
         compact([store], fleet, project="one")
