@@ -47,7 +47,7 @@ SMALLEST = {
     "gradient_against_reference": (3,),
     "shape_gradient": (3,),
 }
-# A gradient has one digit less than the field that it was chosen for; case_vc_large has few points.
+# A gradient has one digit less than the field of the same rule. case_vc_large has few points.
 ERRORS = {
     "gradient_against_reference": ("gradient_error_relative", 1e-2),
     "coronagraph_variants": ("rate_difference_relative", 1e-5),
@@ -63,7 +63,7 @@ ERRORS = {
 IN_WORKERS = ("casing_variants", "device_sweep")
 # These suites time the compile of the first preparation, which earlier tests may have compiled.
 FIRST_PREPARATIONS = ("against_reference", "gradient_against_reference")
-# Smaller than the suite's own grid.
+# Cases that are smaller than every case in the grid of their suite.
 W7X = {**common.W7X, "digits": 3}
 ELLIPSE = {"workload": "rotating_ellipse", "half_period": True}
 SMALLER = {
@@ -123,7 +123,7 @@ def test_asv_collects_every_method_of_every_suite_and_nothing_else(collected):
     assert all(isinstance(benchmark, TrackBenchmark) for benchmark in collected.values())
 
 
-def test_suites_need_only_the_measured_packages_and_give_numbers_without_jax():
+def test_suites_import_no_jax_and_asv_collects_them_without_optional_packages():
     modules = sorted({suite.__module__ for suite in SUITES})
     code = (
         "import sys\n"
@@ -163,7 +163,7 @@ def test_the_cases_of_a_suite_have_distinct_names(suite):
 
 
 @pytest.mark.parametrize("suite", SUITES)
-def test_the_quick_grid_is_part_of_the_full_one_with_no_more_rounds(suite):
+def test_the_quick_grid_is_part_of_the_full_grid_with_no_more_rounds(suite):
     full = {case.name: case for case in suite().plan("full")}
     for case in suite().plan("quick"):
         assert dict(case.params) == dict(full[case.name].params)
@@ -242,7 +242,7 @@ def test_a_time_is_given_to_asv_if_several_processes_measured_it(collected):
             assert benchmark.do_setup() == (is_skipped and quantity in found)
 
 
-def test_what_the_grid_leaves_out_is_skipped_and_a_failed_case_fails():
+def test_a_point_outside_the_grid_and_a_skipped_case_are_skipped_and_a_failed_case_fails():
     suite = CasingVariants()
     with pytest.raises(NotImplementedError, match="VCJAX_BENCH_GRID=full"):
         suite.setup({}, "closure", 3)
