@@ -51,7 +51,7 @@ def test_new_removed_broken_and_redefined_cases_are_listed_with_their_reasons(pa
     assert "1 case broken" in review.verdict
 
 
-def test_a_case_or_a_file_that_head_lacks_is_part_of_the_verdict(pair):
+def test_a_case_that_head_lacks_and_an_unreadable_file_are_counted_in_the_verdict(pair):
     root = pair.write()
     (garbled, *gone) = sorted((root / "head").rglob("w7x-argument-d3/*.json"))
     garbled.write_text(garbled.read_text()[:500])
@@ -104,7 +104,7 @@ def test_a_full_name_is_its_commit_even_if_a_longer_name_begins_with_it(pair, tm
     environment = str(raised.value).split("(")[1].split(";")[0]
     commits = read_commits(store, BASE, HEAD, environment=environment)
     assert (commits.head.commit, commits.environment) == (HEAD, environment)
-    assert "environment" not in make_review(commits).verdict  # the other was not asked for
+    assert "environment" not in make_review(commits).verdict  # the other one was not chosen
 
 
 def test_a_review_that_compares_nothing_does_not_pass(pair, tmp_path, capsys):
@@ -140,8 +140,9 @@ def test_an_environment_of_only_one_commit_is_reported(pair, tmp_path):
     store = as_store(pair.write(rounds=1), tmp_path / "store")
     for commit, machine in ((BASE, "boxB"), (HEAD, "boxC")):
         shutil.copytree(store / commit / made_up.KEY, store / commit / machine)
-        rename = lambda record, name=machine: record["environment"].update(machine=name)  # noqa: E731
-        edit_records(store / commit / machine, rename)
+        edit_records(
+            store / commit / machine, lambda r, name=machine: r["environment"].update(machine=name)
+        )
     review = make_review(read_commits(store, BASE, HEAD))
     assert [entry.name.split("-")[0] for entry in review.commits.left_out] == ["boxB", "boxC"]
     assert "2 environments left out" in review.verdict
@@ -159,7 +160,8 @@ def test_the_folder_that_both_commits_have_is_compared(pair, tmp_path):
     ((name, reason),) = ((e.name, e.reason) for e in review.commits.left_out)
     assert name == "another" and f"at HEAD; only {made_up.KEY} is compared" in reason
     (store / BASE / made_up.KEY).rename(store / BASE / "third")
-    max(more.rglob("*.json")).unlink()  # none is shared: the one with most processes is compared
+    # Now the commits share no folder, and the folder with the most processes is compared.
+    max(more.rglob("*.json")).unlink()
     review = make_review(read_commits(store, BASE, HEAD))
     assert [entry.name for entry in review.commits.left_out] == ["another"]
 
