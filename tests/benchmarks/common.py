@@ -18,13 +18,13 @@ def planned(name, rounds=2, **options):
 
 
 def side_in(folder, name="base", workers: Any = None):
-    """Return a side of a pair in a folder; by default its workers only have an import path."""
+    """Return a side of a pair in a folder; the default workers have only an import path."""
     workers = workers or SimpleNamespace(imports=folder)
     return MeasuredSide(name, folder, RecordStore(folder / name), workers)
 
 
 def unpacked(commit, folder):
-    """Stand in for `unpacked_package`: the package has one file, with the name of the commit."""
+    """Stand in for `unpacked_package`: the package is one file that contains the commit's name."""
     package = folder / "vcjax"
     package.mkdir(parents=True)
     (package / "commit").write_text(commit)
@@ -42,9 +42,9 @@ def write_record(store, case, number=0, status: Status = "ok", **fields):
 
 
 class Worker:
-    """Stand in for jaxmeter.run_case: collect its calls; fail or be interrupted on request.
+    """Stand in for `jaxmeter.run_case`: collect the calls, and fail or be interrupted on request.
 
-    `see` returns the entry of a case in `calls`.
+    `calls` has the result of `see` for each case.
     """
 
     def __init__(self, *, see=lambda case: case.name, status: Status = "ok", interrupt_at=None):

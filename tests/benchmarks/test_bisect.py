@@ -25,7 +25,7 @@ def test_the_first_changed_commit_is_found_in_log2_steps(changed_at):
     assert len(asked) <= 2 + math.ceil(math.log2(100))
 
 
-def test_commits_that_cannot_be_measured_are_stepped_over_and_left_in_the_answer():
+def test_commits_that_cannot_be_measured_are_skipped_and_stay_in_the_found_range():
     values = [1.0, 1.0, None, None, 2.0, 2.0]
     found = bisect.first_change([str(i) for i in range(6)], lambda commit: values[int(commit)])
     assert found == (1, 4)
@@ -37,13 +37,13 @@ def test_a_search_without_a_change_or_without_a_value_is_refused(values, said):
         bisect.first_change(["0", "1"], lambda commit: values[int(commit)])
 
 
-def test_errors_may_differ_by_a_quarter_and_counts_must_be_equal():
+def test_errors_that_differ_by_a_quarter_count_as_equal_and_counts_must_be_equal():
     assert bisect.is_same(1e-5, 1.2e-5) and not bisect.is_same(1e-5, 1.3e-5)
     assert not bisect.is_same(100.0, 101.0) and not bisect.is_same(0.0, 8.0)
     assert bisect.is_same("WrongAnswer", "WrongAnswer") and not bisect.is_same("WrongAnswer", 1.0)
 
 
-def test_a_wrong_answer_is_a_value_and_a_missing_function_is_none():
+def test_a_wrong_answer_is_a_value_and_a_missing_function_has_no_value():
     record = Record("a", "ok", memory=Memory(temp_bytes=8), checks={"error_relative": 1e-3})
     assert bisect.value_in(record, "temp_bytes") == 8.0
     assert bisect.value_in(record, "error_relative") == 1e-3
@@ -56,7 +56,7 @@ def test_a_wrong_answer_is_a_value_and_a_missing_function_is_none():
 @pytest.mark.parametrize(
     ("kind", "is_repeated"), [(None, False), ("WrongAnswer", False), ("Timeout", True)]
 )
-def test_a_kept_record_is_measured_again_only_if_its_failure_is_no_value(
+def test_a_kept_record_is_measured_again_only_if_it_failed_and_has_no_value(
     kind, is_repeated, tmp_path, monkeypatch
 ):
     case, worker = planned("suite/a"), Worker()

@@ -44,7 +44,7 @@ def measured(tmp_path):
     return [side_in(tmp_path, name) for name in ("base", "head", "other")]
 
 
-def test_base_times_the_operations_of_all_heads_and_each_head_its_own(measured, calls, clock):
+def test_base_is_timed_with_operations_of_all_heads_and_a_head_with_its_own(measured, calls, clock):
     sides = timed_sides(measured, [["field_at"], ["self_test", "field_at"]])
     take_rounds(sides, rounds=2, seconds=1e9, clock=clock)
     assert calls == [
@@ -74,7 +74,8 @@ def test_the_cheapest_operations_are_timed_and_the_others_named_before_measuring
     for name, seconds in (("field_at", 5.0), ("self_test", 0.4), ("prepare", 0.4)):
         for one in measured[:2]:
             write_record(one.store, planned(f"operations/{name}"), wall_seconds=seconds)
-    # Two processes that start, and two operations of 1.2 s and twice 0.4 s on each side.
+    # In each round, each side starts a process, which runs two operations. An operation takes the
+    # time of the timed calls plus twice 0.4 s.
     enough = 3 * (2 * changed.START_SECONDS + 4 * (changed.CALLS_SECONDS + 0.8))
     kept = affordable_sides(sides, enough + 1)
     assert {one.names for one in kept} == {("self_test", "prepare")}
@@ -114,11 +115,11 @@ def test_operations_get_at_least_half_of_the_time_and_all_that_the_cases_leave(
     cost = 30.0
     assert run(1.0) == ((6, 30.0), 6)
     cost = 70.0
-    assert run(1.0) == ((4, 50.0), 6), "half, then the last round"
+    assert run(1.0) == ((4, 50.0), 6), "half of the time, and the last round after the cases"
     assert run(1.0, cases=()) == ((10, 0.0), 10)
     assert run(1.0, changed=()) == ((0, 90.0), 0), "equal programs"
-    assert run(7.8) == ((0, 90.0), 0), "too busy"
-    assert run(1.0, rounds=1) == ((0, 90.0), 0), "no times were asked for"
+    assert run(7.8) == ((0, 90.0), 0), "the load is too high"
+    assert run(1.0, rounds=1) == ((0, 90.0), 0), "times need a second round"
 
 
 @pytest.mark.parametrize(("seconds", "count"), [(0.25, 4), (0.001, 300), (9.0, 3)])

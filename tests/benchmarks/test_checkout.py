@@ -27,7 +27,7 @@ def test_a_second_run_is_refused_and_the_message_names_the_measuring_process(tmp
         run_lock(path),
     ):
         pass
-    with run_lock(path):  # free again after a run
+    with run_lock(path):  # the first run has ended
         pass
 
 

@@ -29,7 +29,7 @@ def handed_on(tmp_path_factory):
         patch.setattr(coronagraph, "system", functools.cache(coronagraph.system))
         case = closure.preparation(size=SIZE)
         assert case.check is not None
-        # This is the function of the variant "argument", so it is compiled once for all tests.
+        # The variant "argument" has the same function, which is compiled once for all tests.
         frame = jax.jit(coronagraph.frame)(*case.args)
         dark = jnp.zeros((SIZE, SIZE), jnp.float32)
         case.check((frame, coronagraph.RateMaps(dark, dark, dark, dark)))
@@ -55,10 +55,10 @@ def test_the_audit_names_both_hidden_tables_with_path_and_line(handed_on):
 
 
 @pytest.mark.parametrize("variant", sorted(set(VARIANTS) - {"simplified"}))
-def test_each_variant_captures_the_arrays_that_its_name_says(handed_on, variant):
+def test_a_variant_captures_the_bytes_of_its_arrays(handed_on, variant):
     case = closure.frame(size=SIZE, variant=variant)
     arrays = count_constants(jax.jit(case.fn).trace(*case.args).jaxpr).arrays
-    # JAX's random numbers have tables of ten numbers (binomial) and, in JAX 0.7, of four.
+    # JAX's random numbers have a table of ten numbers (binomial) and, in JAX 0.7, a table of four.
     tables = {(10,)} if jax.__version_info__ >= (0, 8) else {(10,), (4,)}
     captured = sum(array.bytes for array in arrays if array.shape not in tables)
     expected = {
@@ -74,7 +74,7 @@ def test_each_variant_captures_the_arrays_that_its_name_says(handed_on, variant)
 def test_a_change_of_the_cube_recompiles_the_closure_and_not_the_argument_variant(
     handed_on, monkeypatch
 ):
-    monkeypatch.setattr(closure, "PUBLISHED", ())  # scripts have a test of their own
+    monkeypatch.setattr(closure, "PUBLISHED", ())  # another test runs a script
     results = {}
     for variant in ("closure", "argument"):
         case = closure.changed(size=SIZE, variant=variant)
@@ -87,7 +87,7 @@ def test_a_change_of_the_cube_recompiles_the_closure_and_not_the_argument_varian
     assert results["closure"]["change_follows_count"] == 0
 
 
-def test_a_script_compiles_in_its_first_call_and_reports_every_later_call():
+def test_a_script_is_traced_once_and_reports_the_seconds_of_every_call():
     traced = []
 
     def summed(x):
@@ -95,7 +95,7 @@ def test_a_script_compiles_in_its_first_call_and_reports_every_later_call():
         return Frame(x, jnp.sum(x))
 
     case = jaxmeter.Case(summed, (jnp.ones(8),))
-    for times in (1, 2):  # the second script too: to JAX it is another function
+    for times in (1, 2):  # JAX traces the second script too: it is another function
         seconds = closure._as_a_script(case)
         assert list(seconds) == [f"script_call_{call:02}_seconds" for call in range(21)]
         assert min(seconds.values()) > 0 and len(traced) == times
@@ -111,7 +111,7 @@ def test_a_frame_that_differs_is_refused(handed_on):
         case.check(closure.Frame(counts, jnp.nan * rate))
 
 
-def test_each_variant_of_the_casing_captures_its_arrays_and_gives_the_same_field():
+def test_variants_of_the_casing_capture_their_arrays_and_give_the_same_field():
     fields, captured = {}, {}
     small = 0.0
     for variant in ("argument", "cached", "hoisted", "static_callable"):

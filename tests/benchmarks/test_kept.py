@@ -15,7 +15,7 @@ from tests.benchmarks.common import planned, side_in, write_record
 
 @pytest.fixture
 def measured(tmp_path):
-    """Return a side with the details of two successful operations and of a failed operation."""
+    """Return a side with records and details; two operations succeeded and one failed."""
     side = side_in(tmp_path, "measured")
     side.details.mkdir(parents=True)
     statuses: dict[str, Status] = {"field": "ok", "gradient": "ok", "broken": "failed"}
@@ -25,12 +25,12 @@ def measured(tmp_path):
     return side
 
 
-def test_records_of_operations_that_succeeded_are_copied_into_a_later_review(measured, tmp_path):
+def test_readable_records_of_succeeded_operations_are_copied_to_a_later_review(measured, tmp_path):
     kept, later = tmp_path / "kept" / "a", side_in(tmp_path, "later")
     assert take_kept(kept, later, ["*"]) == 0
     keep(kept, measured)
     assert take_kept(kept, later, ["f*"]) == 1
-    assert take_kept(kept, later, ["*"]) == 1, "the first is there already"
+    assert take_kept(kept, later, ["*"]) == 1, "the other operation is there already"
     found = later.store.root.glob("operations/*/0.json")
     assert {path.parent.name for path in found} == {"field", "gradient"}
     assert (later.details / "field.json").read_text() == "field"

@@ -22,7 +22,7 @@ from vcjax.interfaces import simsopt
 
 
 def public_names():
-    """Yield the name of every public function and of every public class that computes."""
+    """Yield the names of public functions, and of public classes and methods that compute."""
     for module, names in (
         (vcjax, vcjax.__all__),
         (interfaces, interfaces.__all__),
@@ -119,7 +119,7 @@ def test_a_program_that_differs_is_attributed_to_its_lines():
     assert any("vcjax/_casing.py:161 _field" in line and "+16 B" in line for line in rest)
 
 
-def test_a_jaxpr_that_compiles_to_the_same_program_needs_no_times():
+def test_a_changed_jaxpr_that_compiles_to_the_same_program_needs_no_times():
     one, two = (
         Inventory("operations/a", "0.10.2", Program(hlo_fingerprint="a", jaxpr_equations_count=n))
         for n in (3, 5)
@@ -205,7 +205,7 @@ def test_equations_of_low_precision_are_counted_in_every_nested_jaxpr():
         step = jax.jit(lambda carry, y: (carry + y.astype(jnp.float32).sum(), y))
         return jax.lax.scan(step, jnp.float32(0), x)[1] * 2.0
 
-    # In the loop a cast, its sum and the addition to the carry; the multiplication is double.
+    # The loop has three: a cast, a sum, and the addition to the carry. The product is in float64.
     count = worker._low_precision_count
     x = jnp.ones((3, 2))
     assert count(jax.jit(lambda x: x * 2.0), (x,)) == 0

@@ -18,7 +18,7 @@ COMMITS = ("b" * 40, "d" * 40)
 
 @pytest.fixture
 def worker():
-    """Return a worker that collects the first letter of the commit, and the name, of each case."""
+    """Return a worker that collects the first letter of the commit and the name of each case."""
     return Worker(see=lambda case: (commit_of(case)[0], case.name))
 
 
@@ -36,7 +36,7 @@ def measure(worker, tmp_path, monkeypatch):
     return run
 
 
-def test_rounds_of_both_commits_alternate_in_which_comes_first(measure):
+def test_the_commit_that_is_measured_first_alternates_between_rounds(measure):
     assert [f"{side} {name}" for side, name in measure()] == [
         *("b suite/a", "d suite/a", "b suite/b", "d suite/b"),
         *("d suite/a", "b suite/a", "b suite/a", "d suite/a"),
@@ -65,13 +65,13 @@ def test_failed_rounds_are_measured_again(measure, worker):
     assert len(measure()) == 16
 
 
-def test_enough_rounds_compile_first_and_the_rest_is_spread_among_cheaper_ones():
+def test_enough_rounds_compile_first_and_the_others_are_spread_among_cached_rounds():
     assert rounds.round_order([planned("suite/a", 10, builds=5)]) == [1, 2, 5, 6, 3, 7, 8, 4, 9]
     assert rounds.round_order([planned("suite/a", 5, builds=2)]) == [1, 2, 3, 4]
     assert rounds.round_order([planned("suite/a", 3), planned("suite/b", 2)]) == [1, 2]
 
 
-def test_cases_are_kept_while_the_time_is_enough_for_three_rounds_of_each():
+def test_the_first_case_and_cases_with_time_for_three_rounds_are_kept():
     for builds, seconds in ((4, 20.0), (1, 10.0)):
         case = planned("suite/a", 12, builds=builds)
         assert rounds.seconds_to_test(case, {case.name: 10.0}) == seconds
@@ -84,7 +84,7 @@ def test_a_budget_that_is_too_small_is_reported_with_the_needed_time(measure, ca
     monkeypatch.setitem(globals(), "CASES", [planned("suite/a", 3), planned("suite/b", 3)])
     ticks = itertools.count(step=10)
     calls = measure(budget=20, clock=lambda: float(next(ticks)))
-    assert len(calls) == 6, "the first rounds, and another of suite/a"
+    assert len(calls) == 6, "the first round of both cases, and the second of suite/a"
     out = capsys.readouterr().out
     assert "the budget of 20 s is spent" in out
     assert "3 rounds of every case take about 40 s more, but 20 s are left" in out
@@ -107,7 +107,7 @@ def test_cases_with_changed_programs_come_first(tmp_path):
     assert order == ["suite/changed"] * 2 + ["suite/same"] * 2
 
 
-def test_a_round_costs_what_its_processes_took_on_both_sides(tmp_path):
+def test_the_seconds_of_a_round_are_the_sum_over_both_sides(tmp_path):
     case = planned("suite/a", 3)
     both = [side_in(tmp_path, name) for name in "bh"]
     write_record(both[0].store, case, wall_seconds=2.0)
@@ -148,7 +148,7 @@ def test_the_default_cases_exist_and_a_pattern_without_a_case_is_refused():
         (["--inject", "none", "none"], "got --inject none none; give each regression once"),
     ],
 )
-def test_options_that_would_measure_nothing_or_for_ever_are_refused(options, message, capsys):
+def test_rounds_budgets_and_regressions_without_a_meaning_are_refused(options, message, capsys):
     with pytest.raises(SystemExit, match="2"):
         pair.main(["HEAD", "HEAD", *options])
     assert message in capsys.readouterr().err
@@ -206,7 +206,7 @@ def test_programs_that_differ_are_described_once(worker, tmp_path, monkeypatch):
     assert not list((tmp_path / "elsewhere").rglob("*.txt"))
 
 
-def test_a_worker_that_cannot_describe_its_program_is_refused_and_stops_nothing(tmp_path, capsys):
+def test_a_program_that_cannot_be_described_is_reported_and_stops_nothing(tmp_path, capsys):
     case = jaxmeter.BenchmarkCase(name="suite/a", target="no_such_module:f", timeout_seconds=60)
     assert program_diff.inventory(case, tmp_path / "suite" / "a.json") is None
     assert "cannot compile the program of suite/a: " in capsys.readouterr().out

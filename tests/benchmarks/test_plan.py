@@ -12,7 +12,7 @@ from benchmarks.measuring.run import planned_cases
 from tests.benchmarks.common import planned
 
 
-def test_passes_are_interleaved_and_every_second_one_runs_backwards():
+def test_cases_are_interleaved_and_every_second_pass_runs_backwards():
     cases = [planned("a", 3), planned("b", 2), planned("c", 3), planned("d", 0)]
     assert [(case.name, number) for case, number in interleaved(cases)] == [
         *[("a", 0), ("b", 0), ("c", 0)],
@@ -22,7 +22,7 @@ def test_passes_are_interleaved_and_every_second_one_runs_backwards():
     assert list(interleaved([])) == []
 
 
-def test_the_quick_grid_is_the_default_and_an_unknown_one_is_refused(monkeypatch):
+def test_the_quick_grid_is_the_default_and_an_unknown_grid_is_refused(monkeypatch):
     monkeypatch.delenv(GRID_VARIABLE, raising=False)
     assert grid_from_environment() == "quick"
     monkeypatch.setenv(GRID_VARIABLE, "full")
@@ -32,7 +32,7 @@ def test_the_quick_grid_is_the_default_and_an_unknown_one_is_refused(monkeypatch
         grid_from_environment()
 
 
-def test_the_small_grid_is_part_of_the_quick_one():
+def test_the_small_grid_is_part_of_the_quick_grid():
     quick, small = planned_cases("quick"), planned_cases("small")
     assert {name: case.rounds for name, case in small.items()} == SMALL_ROUNDS
     assert all(case.target == quick[name].target for name, case in small.items())

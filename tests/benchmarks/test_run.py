@@ -46,7 +46,7 @@ def test_the_package_of_the_commit_is_measured_into_its_own_store(checkout, work
     assert out.splitlines()[-1] == "memory_sweep/gradient-cauto-tauto: timeout: too slow"
 
 
-def test_a_second_run_measures_only_what_failed(checkout, worker):
+def test_a_second_run_measures_only_failed_cases(checkout, worker):
     run.measure_head("small", worker)
     worker.calls.clear()
     run.measure_head("small", worker)
@@ -55,7 +55,7 @@ def test_a_second_run_measures_only_what_failed(checkout, worker):
     }
 
 
-def test_a_range_without_a_commit_or_unknown_to_git_is_refused(capsys):
+def test_a_range_without_commits_or_with_an_unknown_name_is_refused(capsys):
     if not (ROOT / ".git").exists():
         pytest.skip("not a git clone")
     assert run.main(["--commits", "no-such-commit..HEAD"]) == 2
@@ -89,7 +89,7 @@ def test_a_range_is_an_asv_run_that_may_have_failed_cases(
     monkeypatch.setattr(run, "run_lock", lambda: lock(tmp_path / "run.lock"))
     assert run.measure_range("small", "HEAD~10..HEAD") == code
     printed = capfd.readouterr().out.splitlines()
-    # asv reads only the suites that the grid has cases of.
+    # asv reads only the suites that have cases in the grid.
     bench = r"--bench \b(CasingVariants|MemorySweep)\."
     assert printed == [f"small run {bench} --show-stderr --record-samples HEAD~10..HEAD"]
 

@@ -18,7 +18,7 @@ def store(tmp_path):
 
 def test_a_written_record_is_read_back_equal_in_its_own_round(store):
     path = store.write(CASE, 1, RECORD)
-    assert list(path.parent.iterdir()) == [path], "no draft is left"
+    assert list(path.parent.iterdir()) == [path], "no draft remains"
     assert store.read(CASE, 1) == RECORD
     assert store.read(CASE, 0) is None
     assert store.path(CASE.name, 1).relative_to(store.root).as_posix() == "suite/point/1.json"
@@ -42,7 +42,7 @@ def test_a_record_of_other_parameters_is_renamed(store):
     assert path.with_suffix(".stale").exists()
 
 
-def test_asv_names_the_folder_of_its_environment_and_the_checkout(monkeypatch, tmp_path):
+def test_asv_names_store_and_environment_unless_a_variable_names_the_store(monkeypatch, tmp_path):
     monkeypatch.delenv("VCJAX_BENCH_STORE", raising=False)
     monkeypatch.setenv("ASV_CONF_DIR", str(tmp_path))
     monkeypatch.setenv("ASV_ENV_NAME", "virtualenv-py3.11-jax0.10.2 odd/name")

@@ -1,4 +1,4 @@
-"""Summaries: one sample a process, exact metrics, and failures with their reason."""
+"""Summaries: one sample for each process, exact metrics, and failures with their reason."""
 
 import math
 
@@ -22,7 +22,7 @@ def record(samples, *, captured=8, error=1e-7, **fields):
     return Record(**{**defaults, **fields})
 
 
-def test_a_time_has_one_sample_a_process():
+def test_a_time_has_one_sample_for_each_process():
     times = summarise([record((1.0, 2.0, 9.0)), record((4.0, 5.0, 5.0))])["times"]
     assert times["steady_median_seconds"] == [2.0, 5.0]
     assert times["steady_std_seconds"] == pytest.approx([19**0.5, 3**-0.5])
@@ -32,7 +32,7 @@ def test_a_time_has_one_sample_a_process():
     assert times["evaluation_seconds"] == [1.0, 4.0]
 
 
-def test_an_error_is_the_largest_of_all_processes_and_bytes_are_exact():
+def test_the_numbers_are_the_bytes_and_the_largest_error_of_all_processes():
     numbers = summarise([record((1.0,), error=1e-7), record((1.0,), error=2e-7)])["numbers"]
     assert numbers == {
         "captured_bytes": 8,
@@ -70,7 +70,7 @@ def test_a_sum_without_one_of_its_phases_is_missing():
     assert "trace_lower_compile_seconds" not in summary["times"]
 
 
-def test_the_least_seconds_of_each_phase_count_if_there_are_several_compiles():
+def test_each_phase_has_its_least_seconds_if_there_are_several_compiles():
     again = (Phases(1.0, 1.0, 0.5), Phases(0.0, 1.0, 1.0))
     times = summarise([record((1.0,), recompiles=again)])["times"]
     assert times["compile_seconds"] == [0.5]

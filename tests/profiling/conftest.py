@@ -1,4 +1,7 @@
-"""Load the scripts as modules; their folder comes last, so `trace.py` hides no module of Python."""
+"""Load the scripts as modules.
+
+Their folder comes last in `sys.path`, so that `trace.py` does not hide Python's module `trace`.
+"""
 
 import importlib.util
 import sys
@@ -34,5 +37,5 @@ memory, nsys, trace, xla_dump = map(_loaded, ("memory", "nsys", "trace", "xla_du
 
 @pytest.fixture(autouse=True)
 def here(monkeypatch):
-    """Run each script where it finds the module of targets, `profiled`."""
+    """Run each test in the folder of `profiled`, the module of targets."""
     monkeypatch.chdir(Path(__file__).parent)

@@ -15,7 +15,7 @@ def same_code(monkeypatch):
     monkeypatch.setattr(checkout, "code_version", lambda: "this")
 
 
-def test_choices_are_measured_once_and_failures_do_not_stop_the_others(memory, tmp_path, capsys):
+def test_choices_are_measured_once_and_a_failure_does_not_stop_the_others(memory, tmp_path, capsys):
     command = ["profiled:scoped", "-p", "size=100", "--vary", "chunk=2,50,nonsense"]
     command += ["--repeat", "3", "--out", str(tmp_path)]
     assert memory.main(command) == 1
@@ -42,7 +42,7 @@ def test_a_function_that_makes_no_case_is_named(memory):
 
 @pytest.fixture
 def cases(memory, monkeypatch):
-    """Return a function that returns the names of the cases of a command; none is measured."""
+    """Return a function that returns the names of the cases of a command, without measuring."""
     planned = []
 
     def measure_plan(cases, store, progress, run_case):

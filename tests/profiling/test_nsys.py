@@ -36,7 +36,7 @@ def test_without_nsys_on_a_cpu_the_message_names_the_package_to_install(
 
 
 @pytest.mark.cpu
-def test_without_nsys_a_gpu_has_the_kernels_of_jax_own_trace(nsys, tmp_path, monkeypatch, capsys):
+def test_without_nsys_kernels_of_a_gpu_come_from_a_jax_trace(nsys, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     monkeypatch.setattr("jax.default_backend", lambda: "gpu")
     assert nsys.main(["profiled:scoped", "--out", str(tmp_path)]) == 1  # a CPU has no kernels

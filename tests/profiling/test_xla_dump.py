@@ -17,7 +17,7 @@ def test_a_function_is_dumped_and_compared_with_other_parameters(xla_dump, tmp_p
     assert xla_dump.main([folders[0], "--than", folders[1], "--out", str(again)]) == 0
     pd.testing.assert_frame_equal(found, pd.read_parquet(again / "dump_diff.parquet"))
 
-    # A second run into the same folder names the folder of its own dump.
+    # A second run into the same folder makes and names another folder for its dump.
     assert source_of(tmp_path) == folders[0]
     assert xla_dump.main(["profiled:scoped", "--out", str(tmp_path)]) == 0
     assert source_of(tmp_path) == str(tmp_path / "dump-2")
