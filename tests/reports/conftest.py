@@ -62,7 +62,7 @@ def open_page(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
     plain = folder / "plain.html"
     plain.write_text("<p>it works</p>")
     if "it works" not in opened(plain).stdout:
-        pytest.skip(f"{browser} cannot open files in {folder}; a confined package may not")
+        pytest.skip(f"{browser} cannot open files in {folder}; a snap package may not")
     return opened
 
 

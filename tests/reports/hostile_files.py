@@ -41,9 +41,9 @@ def with_value(data, path, value):
 
 
 def changed_fields(data, rng):
-    """Yield texts with one field that has another value or name, or that occurs twice.
+    """Yield texts in which one field has another value or name, or occurs twice.
 
-    An element of a list gets another value.
+    Instead of a field, an element of a list may have another value.
     """
     places = list(leaves(data))
     mark = "HOSTILE-MARK"
@@ -153,7 +153,7 @@ def hostile(records, count):
     data = [json.loads(record.to_json()) for record in records]
     made = [*whole_files(), *(json.dumps(one).encode() for one in large_records(data[0]))]
     made += [number % SPECIAL_COUNT for number in range(5 * SPECIAL_COUNT)]
-    # Five changed fields for one change of bytes, which is mostly no JSON.
+    # Five texts with a changed field for each text with changed bytes, which is rarely JSON.
     kinds = [*[changed_fields] * 5, changed_bytes]
     order = [make(one, rng) for make in kinds for one in data]
     made += [next(order[number % len(order)]) for number in range(count - len(made))]

@@ -173,7 +173,7 @@ def reference_case(digits: int, round_index: int = 0, **changes: Any) -> Record:
         "tables_seconds": 0.02,
         "casing_bytes": float(CASING_BYTES[digits]),
     }
-    # The reference is noisier than ours, so the ratios have a range.
+    # Only the times of the reference vary, so the ratios have a range.
     theirs = steady / WOBBLE[round_index % len(WOBBLE)]
     checks = {
         "error_relative": ERRORS[digits],
@@ -223,7 +223,7 @@ def measured(root: Path) -> pd.DataFrame:
 
 
 def write_full(root: Path) -> Path:
-    """Write a store of five suites, with one case that timed out, and return its folder."""
+    """Write a store of five suites, in which one case timed out, and return the store's folder."""
     for i in range(6):
         for digits in (3, 6, 9, 12):
             for variant in ("closure", "argument", "simplified"):

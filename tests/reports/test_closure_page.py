@@ -161,7 +161,7 @@ def test_the_published_rows_are_above_the_measured_rows(made):
     [
         "Each closure captures exactly the bytes of its workload's arrays",
         "Rate maps of all variants agree within 5.0e−7",
-        # Made-up lowering adds one millisecond a megabyte, and compiling wobbles about 1.005.
+        # Lowering adds 1 ms for each megabyte. The median of the wobbles of compiling is 1.005.
         f"Each embedded megabyte adds {1.005 * MILLISECONDS_PER_MEGABYTE + 1:.1f} ms",
         "published: 8.54 ms",
     ],
@@ -190,7 +190,7 @@ def test_runs_are_drawn_in_their_order_with_the_first_call_at_zero(made):
         assert sum("run 20:" in part for part in panel.parts) == 6
 
 
-def test_calls_right_after_the_one_that_compiles_are_drawn_and_described(made):
+def test_calls_right_after_the_call_that_compiles_are_drawn_and_described(made):
     spread = section(made, "spread")
     _, script = spread.figures
     assert sum("call" in part and "run 0" in part for part in script.panels[0].parts) == 0
@@ -204,23 +204,23 @@ def test_calls_right_after_the_one_that_compiles_are_drawn_and_described(made):
     assert len(spread.findings) == 2
 
 
-def test_a_case_that_did_not_fit_is_skipped_with_its_need_of_memory(made):
+def test_a_case_that_did_not_fit_into_memory_is_listed_with_the_memory_it_needs(made):
     (table,) = section(made, "problems").tables
     assert column(table, "Message") == ["needs 27.3 GB, 20.1 GB are available"]
     assert section(made, "problems").lead == "Not included in any table above: 1 skipped."
 
 
-def test_the_cost_of_a_change_is_given_for_both(made):
+def test_the_cost_of_a_change_is_given_for_both_variants(made):
     lead = section(made, "change").lead
     assert "closure compiles 1 program" in lead and "argument compiles no program" in lead
 
 
-def test_versions_are_shown_next_to_each_other_and_never_compared(made):
+def test_versions_are_shown_together_and_ratios_are_within_one_version(made):
     assert "0.7.2, 0.10.2" in section(made, "versions").lead
     table = made.tables["closure_versus_argument"]
     old = table.loc[table["environment_key"].str.contains("0.7.2")]
     closure = old.loc[old["variant"] == "closure"].iloc[0]
-    # 1.33 seconds for both, and 277 MB at a millisecond each.
+    # 1.33 s for both variants, and 1 ms for each of the 277 MB that the closure captures.
     assert closure["trace_lower_compile_to_argument_ratio"] == pytest.approx(1.607 / 1.33, rel=1e-3)
     assert made.environment_key.startswith("py3.11-jax0.10.2")
 
@@ -243,7 +243,7 @@ def test_kept_rows_are_shown_if_their_environment_is_not_measured(made, study, t
 
 
 @pytest.mark.parametrize("beginning, count", [("py3", 2), ("py2", 0)])
-def test_an_ambiguous_environment_is_not_kept(made, tmp_path, beginning, count):
+def test_an_ambiguous_or_unknown_environment_is_not_kept(made, tmp_path, beginning, count):
     with pytest.raises(ReportError, match=f"keep: {count} environment keys"):
         versions.keep(made.tables["versions"], beginning, tmp_path)
     assert not list(tmp_path.iterdir())
@@ -256,17 +256,17 @@ def test_a_damaged_file_of_kept_rows_is_named(tmp_path, text):
         versions.kept(tmp_path)
 
 
-def test_what_is_kept_in_the_repository_can_be_shown():
+def test_rows_kept_in_the_repository_can_be_read():
     rows = versions.kept()
     assert set(rows["variant"]) <= set(versions.VARIANTS)
     assert not [v for v in rows["trace_lower_compile_median_seconds"] if pd.isna(v)]
 
 
-def test_the_rules_on_capture_have_their_numbers(made):
+def test_the_section_on_breaking_even_has_the_numbers_of_the_records(made):
     even = section(made, "break_even")
-    # 10 ms, times the mean wobble of about 1.005.
+    # 10 ms, times the median wobble of 1.005.
     assert "megabyte of a captured array adds 10.1 ms to every compile" in even.lead
-    # A tenth of 3 s and of the trace and lower times, at 10 ms for each megabyte.
+    # A tenth of the 3.33 s of trace, lower and compile, divided by 10 ms for each megabyte.
     assert "takes a tenth longer with 33" in even.lead
     assert even.findings[0].startswith("The array's exp adds 80.4 ms for each megabyte")
 
@@ -295,7 +295,7 @@ def test_the_casing_is_read_from_the_store_of_the_suites(made):
     assert "w7x half period" in section(made, "casing").lead
 
 
-def test_a_study_that_only_failed_still_has_a_page(tmp_path):
+def test_a_study_in_which_every_case_failed_has_a_page(tmp_path):
     record = made_up.failed("coronagraph_variants/n64-closure", {"size": 64, "variant": "closure"})
     record = dataclasses.replace(record, failure=Failure("compile", "Signal", "died of SIGKILL"))
     made_up.write(tmp_path / "cases", record)
@@ -305,7 +305,7 @@ def test_a_study_that_only_failed_still_has_a_page(tmp_path):
     assert write_report(made, tmp_path / "report").exists()
 
 
-def test_a_partial_study_has_the_sections_of_its_measurements(tmp_path):
+def test_a_partial_study_has_a_page_that_names_what_was_not_measured(tmp_path):
     made_up.write(tmp_path / "cases", frame("closure", 64, 0, repeat=3))
     made = make_closure_report(tmp_path)
     assert "nothing can be said" in section(made, "closure").lead

@@ -10,7 +10,7 @@ from tests.reports.review.pairs import Pair
 
 
 @pytest.mark.parametrize("command", ["build", "history", "review", "merge"])
-def test_an_unexpected_error_exits_2_with_its_traceback_and_never_1(monkeypatch, capsys, command):
+def test_an_unexpected_error_exits_2_with_its_traceback(monkeypatch, capsys, command):
     def answer(options):
         raise RecursionError("too deep")
 
@@ -41,7 +41,7 @@ def test_an_interrupted_write_does_not_stop_the_next(tmp_path, left):
 
 @pytest.mark.parametrize("left", ["index.html", "chapter.tex"])
 @pytest.mark.parametrize("command", ["build", "history"])
-def test_files_of_others_are_never_replaced(tmp_path, capsys, command, left):
+def test_commands_write_no_page_into_a_folder_with_other_files(tmp_path, capsys, command, left):
     made_up.write(tmp_path / "cases", made_up.casing_case("closure", 3))
     out = tmp_path / "out"
     out.mkdir()
@@ -52,7 +52,7 @@ def test_files_of_others_are_never_replaced(tmp_path, capsys, command, left):
 
 
 @pytest.mark.parametrize("left", ["notes.txt", "index.html", "notes.tmp"])
-def test_other_files_are_never_overwritten(tmp_path, left):
+def test_nothing_is_written_into_a_folder_with_other_files(tmp_path, left):
     (tmp_path / left).write_text("mine")
     with pytest.raises(ReportError, match="not an earlier review"):
         write_whole(tmp_path, TEXTS, kind="review")

@@ -1,4 +1,4 @@
-"""Every page is built over a store with 800 hostile files, in bounded memory and time."""
+"""Report, history and review are built over 800 hostile files, in bounded memory and time."""
 
 import errno
 import json
@@ -26,7 +26,7 @@ from pathlib import Path
 resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
 from reports.__main__ import main
 code = main(sys.argv[1:])
-# The peak of this program only; ru_maxrss also counts the process that started it.
+# The peak of this program only; ru_maxrss may be the peak of the process that started it.
 status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
 peak = int(status["VmHWM"].split()[0]) * 1024
 print(json.dumps({"code": code, "peak_bytes": peak}))
@@ -72,7 +72,7 @@ def built(*arguments):
     "command",
     ["build --commit 1234567890abcdef", "history", "review fedcba0987654321 1234567890abcdef"],
 )
-def test_every_page_is_built(command, store, tmp_path):
+def test_a_page_is_built_over_hostile_files(command, store, tmp_path):
     code, errors = built(*command.split(), "--store", store, "--out", tmp_path / "out")
     assert code in (0, 1), errors[-2000:]
     text = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
@@ -115,6 +115,6 @@ def test_a_full_destination_is_an_error_and_leaves_no_partial_file(tmp_path, mon
     assert not [path for path in (tmp_path / "all").rglob("*") if path.is_file()]
 
 
-def test_an_audit_is_plain_data_like_a_record():
+def test_an_audit_with_a_field_twice_is_refused():
     with pytest.raises(RecordError, match="twice in one object"):
         Audit.from_json('{"a": 1, "a": 2}')

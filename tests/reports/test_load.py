@@ -114,7 +114,7 @@ def test_truncated_foreign_and_misplaced_files_are_skipped_with_reasons(good, tm
         (setting("wall_seconds", value=10**400), "number out of range - at `record.wall_seconds`"),
     ],
 )
-def test_a_parameter_of_another_type_or_a_value_that_no_table_can_hold_is_skipped(
+def test_a_record_with_a_value_of_another_type_or_out_of_range_is_skipped(
     good, tmp_path, change, said
 ):
     path = write_changed(good, change)
@@ -130,7 +130,7 @@ def test_a_start_that_is_no_time_counts_as_unknown(good, tmp_path, started):
 
 
 @pytest.mark.parametrize("name", ["99999999999999999999.json", "00.json", "1_0.json", "٣.json"])
-def test_a_name_that_is_no_round_is_skipped(good, tmp_path, name):
+def test_a_file_whose_name_is_no_round_is_skipped(good, tmp_path, name):
     write_changed(good, dict.copy, name)
     assert "not the number of a round" in only_skipped(tmp_path).reason
 
@@ -178,7 +178,7 @@ def test_a_check_that_is_nan_is_a_finding_and_kept(good, tmp_path):
 
 def test_a_truncated_file_is_renamed_and_listed_by_every_later_report(good, tmp_path, patient):
     text, path = good.read_text(), good.parent / "1.json"
-    for length in (500, 1000):  # the second does not replace the first
+    for length in (500, 1000):  # the second file does not replace the first file
         path.write_text(text[:length])
         reasons = [item.reason for item in read_store(tmp_path).skipped]
         assert sum("truncated" in reason for reason in reasons) == 1

@@ -1,4 +1,4 @@
-"""Environments: records that may be compared, and environments of processes that ended early."""
+"""Environments of records that may be compared, and of processes that ended early."""
 
 import dataclasses
 from pathlib import Path
@@ -52,7 +52,7 @@ def test_an_environment_has_a_readable_name():
         {"backend": "gpu"},
     ],
 )
-def test_another_python_jax_float_width_cpu_count_or_device_is_another_environment(change):
+def test_another_machine_device_cpu_count_float_width_or_version_is_another_environment(change):
     assert len(set(environments(one(), one(key="env2", **change)))) == 2
 
 
@@ -70,7 +70,7 @@ def test_a_process_that_ended_early_before_jax_started_is_in_the_environment_of_
     assert mine != elsewhere
 
 
-def test_a_commit_whose_processes_all_ended_early_is_in_the_environment_of_the_other():
+def test_a_commit_whose_processes_all_ended_early_is_in_the_environment_of_the_other_commit():
     for head in (
         ended_early(commit="b" * 40, jax=None, jaxlib=None),
         one(commit="b" * 40, succeeded=False, silent=True),

@@ -32,7 +32,7 @@ def test_records_of_two_machines_with_the_same_path_get_different_paths(tmp_path
     assert len(set(environment_names(records))) == 2
 
 
-def test_merging_again_and_merging_the_merged_changes_nothing(tmp_path):
+def test_merging_again_and_merging_a_merged_store_change_nothing(tmp_path):
     a = store_of(tmp_path / "a")
     merge_stores([a], tmp_path / "all")
     before = contents(tmp_path / "all")
@@ -128,14 +128,14 @@ def test_a_process_without_a_machine_takes_the_machine_of_its_folder(tmp_path, c
     assert name != UNKNOWN and len({one.environment_key for one in records}) == 1
 
 
-def test_the_kernels_version_and_its_few_bytes_of_memory_make_no_other_machine():
+def test_another_kernel_version_and_a_few_bytes_of_memory_make_no_other_machine():
     one = made_up.environment()
     other = {"platform": "Linux-7.0-x86_64", "ram_bytes": one.ram_bytes - 4096}
     assert machine_name(one) == machine_name(made_up.environment(**other))
     assert machine_name(one) != machine_name(made_up.environment(cpu_model="Another"))
 
 
-def test_a_merge_into_its_own_source_and_from_nowhere_are_errors(tmp_path):
+def test_a_merge_into_a_source_and_a_source_without_records_are_errors(tmp_path):
     a = store_of(tmp_path / "a")
     with pytest.raises(ReportError, match="a destination outside all sources"):
         merge_stores([a], a / "all")

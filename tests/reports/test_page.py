@@ -45,7 +45,7 @@ def test_the_head_names_commit_machine_versions_and_processes(html):
 @pytest.mark.parametrize(
     ("load", "note"), [(2.1, "other programs were running"), (2.0, "one-minute load before")]
 )
-def test_the_head_says_so_if_the_load_exceeds_the_number_of_cpus(load, note, tmp_path):
+def test_the_head_has_a_note_if_the_load_exceeds_the_number_of_cpus(load, note, tmp_path):
     case = made_up.casing_case("closure", 3)
     made_up.write(tmp_path, made_up.in_environment(case, load_1min_before=load))  # of two CPUs
     facts = {fact.name: fact for fact in make_report(tmp_path).document.facts}
@@ -55,12 +55,12 @@ def test_the_head_says_so_if_the_load_exceeds_the_number_of_cpus(load, note, tmp
 SECTIONS = "closure chunks accuracy reference gradient_reference preparation problems".split()
 
 
-def test_every_section_has_its_sentence_in_the_head_and_in_its_place(html):
+def test_every_section_is_on_the_page_and_has_a_link(html):
     assert [name for name in SECTIONS if f'href="#{name}"' not in html] == []
     assert [name for name in SECTIONS if f'<section id="{name}">' not in html] == []
 
 
-def test_every_number_in_the_tables_has_its_unit_or_a_heading_that_is_one(html):
+def test_numbers_in_a_table_have_their_units(html):
     body = html[html.index('id="table-closure_times"') :]
     row = body[body.index("<tbody>") : body.index("</tr>", body.index("<tbody>"))]
     for unit in ("ms", "s", "×"):
@@ -88,7 +88,7 @@ def test_tables_are_written_as_parquet_and_csv_alike(written):
     assert str(measured["started_utc"].dtype).startswith("datetime64")
 
 
-def test_markdown_holds_the_same_sentences_and_tables(written, html):
+def test_the_markdown_has_sentences_tables_and_figures_of_the_page(written, html):
     text = (written / "report.md").read_text(encoding="utf-8")
     assert "## Closure against argument" in text and "| Variant |" in text
     assert "163 MB are closed over" in text and "163 MB are closed over" in html
@@ -99,7 +99,7 @@ def test_markdown_holds_the_same_sentences_and_tables(written, html):
 def test_text_from_records_cannot_break_the_page(tmp_path):
     message = "<script>alert(1)</script> | pipe\nnext line"
     case = made_up.casing_case("closure", 3)
-    # Bars of the figure have the variant as a class.
+    # The bars of a figure have the variant as their class.
     params = case.params | {"variant": '"><script>alert(1)</script>'}
     made_up.write(tmp_path / "cases", dataclasses.replace(case, params=params))
     made_up.write(tmp_path / "cases", made_up.failed("a/b", {}, message=message), 1)
@@ -157,15 +157,15 @@ def test_the_newest_commit_is_shown_and_another_can_be_chosen(tmp_path):
     newer = made_up.in_environment(older, started_utc="2026-11-21T00:00:00+00:00")
     made_up.write(tmp_path, newer, commit="b" * 40)
     assert make_report(tmp_path).commit == "b" * 40
-    older = make_report(tmp_path, commit="aaa")
-    assert older.commit == "a" * 40
-    assert any(fact.name == "Also in the tables" for fact in older.document.facts)
-    assert set(older.tables["measurements"]["commit"]) == {"a" * 40, "b" * 40}
+    report = make_report(tmp_path, commit="aaa")
+    assert report.commit == "a" * 40
+    assert any(fact.name == "Also in the tables" for fact in report.document.facts)
+    assert set(report.tables["measurements"]["commit"]) == {"a" * 40, "b" * 40}
     with pytest.raises(ReportError, match="nothing measured for commit ccc"):
         make_report(tmp_path, commit="ccc")
 
 
-def test_the_command_prints_the_page_and_can_be_repeated(tmp_path, capsys):
+def test_the_command_prints_the_path_of_the_page_and_can_be_repeated(tmp_path, capsys):
     made_up.write(tmp_path / "cases", made_up.casing_case("closure", 3))
     arguments = ["build", "--store", str(tmp_path / "cases"), "--out", str(tmp_path / "report")]
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""Sentences follow the numbers: they claim a difference, doubt it, or make no claim."""
+"""Sentences follow from the numbers: they state a difference, its uncertainty, or nothing."""
 
 import math
 
@@ -14,7 +14,7 @@ NOISE = (1.0, 1.03, 0.98)
 
 
 def write_variants(root, *, closure, rounds):
-    """Write a closure with these seconds of trace, lower and compile; the argument takes 2 s."""
+    """Write rounds; trace, lower and compile take `closure` s, or 2 s for the argument."""
     for i in range(rounds):
         for variant, seconds in (("closure", closure), ("argument", 2.0)):
             total = seconds * NOISE[(i + len(variant)) % 3]
@@ -41,20 +41,20 @@ def test_a_difference_is_claimed_only_if_the_interval_excludes_one(tmp_path, clo
     assert ("too few" in lead) == (rounds == 3)
 
 
-def test_medians_are_stated_only_for_the_processes_of_the_pairs(tmp_path):
+def test_medians_are_stated_only_if_every_process_is_in_a_pair(tmp_path):
     write_variants(tmp_path, closure=6.0, rounds=6)
     made_up.write(tmp_path, made_up.casing_case("argument", 6, compile_seconds=90.0), 6)
     lead = sentences.lead(summaries.variants(measured(tmp_path)))
     assert "(2.91 to 3.15, 6 pairs); the steady-state run" in lead
 
 
-def test_too_few_processes_are_admitted_with_their_coverage(tmp_path):
+def test_too_few_processes_are_reported_with_the_coverage_of_the_interval(tmp_path):
     write_variants(tmp_path, closure=6.0, rounds=3)
     said = sentences.sentences(summaries.variants(measured(tmp_path)))
     assert any("only 3 processes" in s and "75 %" in s for s in said)
 
 
-def test_without_an_argument_variant_nothing_is_claimed(tmp_path):
+def test_without_an_argument_variant_no_comparison_is_stated(tmp_path):
     made_up.write(tmp_path, made_up.casing_case("closure", 6))
     cases = summaries.variants(measured(tmp_path))
     assert "nothing can be said" in sentences.lead(cases)
@@ -110,7 +110,7 @@ def test_the_ratio_of_auto_to_the_fastest_is_given(tmp_path, steady, is_same):
     "chunk, target, said",
     [("auto", "auto", 'this pair is "auto" itself'), (1024, 80, '"auto" was not measured')],
 )
-def test_auto_is_fastest_or_missing(tmp_path, chunk, target, said):
+def test_a_sentence_says_if_auto_is_the_fastest_pair_or_is_missing(tmp_path, chunk, target, said):
     made_up.write(tmp_path, made_up.chunk_case(chunk, target))
     assert said in chunks.sentences(chunks.summary(measured(tmp_path)))[0]
 
@@ -129,7 +129,7 @@ def test_the_problem_furthest_from_its_limit_is_named(full_table):
         (1e-7, "1 of 1", "is the closest to its limit, with an error of 1.0e−7"),
     ],
 )
-def test_a_nan_and_the_closest_to_its_limit_are_named(tmp_path, error, begins, said):
+def test_a_nan_and_the_problem_closest_to_its_limit_are_named(tmp_path, error, begins, said):
     made_up.write(tmp_path, made_up.casing_case("closure", 6, checks={"error_relative": error}))
     lead = accuracy.lead(accuracy.summary(measured(tmp_path)))
     assert lead.startswith(f"Within the limit 10⁻ᵈ: {begins}") and said in lead
@@ -147,7 +147,7 @@ def test_speed_ups_are_without_compile_time(full_table):
         (1.0, 1.9, "highest processor time was 1.90× the wall time"),
     ],
 )
-def test_a_shared_processor_and_further_threads_are_reported(tmp_path, own, theirs, said):
+def test_too_little_and_too_much_processor_time_are_reported(tmp_path, own, theirs, said):
     loads = {"cpu_per_wall": own, "reference_cpu_per_wall": theirs}
     checks = made_up.reference_case(6).checks
     made_up.write(tmp_path, made_up.reference_case(6, checks={**checks, **loads}))

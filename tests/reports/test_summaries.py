@@ -78,7 +78,7 @@ def test_an_error_that_is_not_a_number_is_within_no_limit(tmp_path):
     assert row["error_best_relative"] == 1e-9
 
 
-def test_accuracy_takes_the_worst_error_against_ten_to_minus_digits(full_table):
+def test_the_limit_of_an_error_is_ten_to_minus_digits(full_table):
     table = accuracy.summary(full_table)
     row = table[(table["digits"] == 12) & (table["suite"] == "casing_variants")].iloc[0]
     assert row["limit_relative"] == pytest.approx(1e-12)
@@ -88,7 +88,7 @@ def test_accuracy_takes_the_worst_error_against_ten_to_minus_digits(full_table):
     assert list(theirs["digits"]) == [6, 9, 12]
 
 
-def test_speed_ups_are_taken_process_by_process(tmp_path):
+def test_speed_ups_are_medians_of_the_ratios_in_each_process(tmp_path):
     for i, (ours, theirs) in enumerate(((1.0, 6.0), (2.0, 10.0), (1.0, 8.0))):
         checks = {
             "error_relative": 1e-7,
@@ -124,13 +124,13 @@ def test_gradients_have_a_table_of_their_own_and_stay_out_of_the_fields_accuracy
 @pytest.mark.parametrize(
     ("ours", "theirs", "setup", "reference_setup", "repaid"),
     [
-        (1.0, 3.0, 2.0, 6.0, 2),  # 5.43 + 2 is behind 6 by 1.43; each evaluation wins back 2
+        (1.0, 3.0, 2.0, 6.0, 2),  # 5.43 + 2 > 6, but 5.43 + 2 + 1 < 6 + 3
         (1.0, 3.0, 2.0, 9.0, 1),
         (3.0, 1.0, 2.0, 6.0, None),
-        (1e-9, 2e-9, 1e308, 0.0, None),  # after more evaluations than a number can say
+        (1e-9, 2e-9, 1e308, 0.0, None),  # the number of evaluations is too large for a float
     ],
 )
-def test_compile_time_is_repaid_when_the_sums_cross(
+def test_compile_time_is_repaid_when_the_reference_takes_longer_in_total(
     tmp_path, ours, theirs, setup, reference_setup, repaid
 ):
     checks = {
@@ -148,7 +148,7 @@ def test_compile_time_is_repaid_when_the_sums_cross(
     assert ("never repaid, because evaluation is no faster" in said) == (ours >= theirs)
 
 
-def test_preparations_have_their_own_table_and_claim_no_accuracy(tmp_path):
+def test_preparations_have_their_own_table_and_no_row_of_accuracy(tmp_path):
     made_up.write(tmp_path, made_up.preparation_case(6))
     frame = measured(tmp_path)
     row = preparation.summary(frame).iloc[0]

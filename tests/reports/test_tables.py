@@ -28,7 +28,7 @@ def test_every_measured_column_ends_in_its_unit(full_table):
     assert strays == set()
 
 
-def test_values_are_those_of_the_record(full_table):
+def test_a_row_has_the_values_of_its_record(full_table):
     row = full_table[
         (full_table["case"] == "casing_variants/w7x-closure-d6") & (full_table["round_index"] == 2)
     ].iloc[0]
@@ -71,7 +71,7 @@ def test_unknown_parameters_become_columns_of_their_own(tmp_path):
 
 
 def test_a_row_holds_the_first_compile_which_is_cold(tmp_path):
-    """A history must not change where a case is first measured with several compiles."""
+    """A history must not jump at the first commit whose processes compile several times."""
     record = made_up.casing_case("argument", 3)
     again = tuple(Phases(0.1 * k, 0.2 * k, 0.3 * k) for k in (1, 3))
     made_up.write(tmp_path, dataclasses.replace(record, recompiles=again), 0)
@@ -86,7 +86,7 @@ def test_a_check_and_an_extra_of_the_same_name_are_both_columns(tmp_path):
     assert (row["x_relative"], row["extras_x_relative"]) == (1.0, 2.0)
 
 
-def test_a_failure_keeps_what_was_measured_before_it(full_table):
+def test_a_failed_process_keeps_the_measurements_before_the_failure(full_table):
     row = full_table[full_table["status"] == "timeout"].iloc[0]
     assert row["trace_seconds"] == 0.2 and pd.isna(row["compile_seconds"])
     assert (row["failure_phase"], row["failure_kind"]) == ("compile", "Timeout")
@@ -107,7 +107,7 @@ def test_captured_arrays_are_listed_with_shape_type_and_bytes(tmp_path):
     assert (row["array_dtype"], row["array_bytes"]) == ("float64", made_up.CASING_BYTES[3])
 
 
-def test_failures_hold_processes_and_unreadable_files(tmp_path):
+def test_the_table_of_failures_has_failed_processes_and_unreadable_files(tmp_path):
     made_up.write(tmp_path, made_up.casing_case("closure", 3))
     path = made_up.write(tmp_path, made_up.failed("a/b", {}, message="no\nwheel"), 1)
     (path.parent / "2.json").write_text("{")
@@ -118,7 +118,7 @@ def test_failures_hold_processes_and_unreadable_files(tmp_path):
     assert table["case"].iloc[1].endswith("2.json")
 
 
-def test_versions_are_those_of_the_last_process_that_knew_them(tmp_path):
+def test_versions_come_from_the_last_process_that_recorded_them(tmp_path):
     made_up.write(tmp_path, made_up.casing_case("closure", 3))
     early, started = made_up.failed("a/b", {}), "2026-11-20T23:00:00+00:00"
     late = made_up.in_environment(early, jax=None, backend=None, started_utc=started)

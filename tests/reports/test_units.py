@@ -26,7 +26,7 @@ from reports.units import bytes_, scientific, seconds, significant
         (bytes_, 96, "96 B"),
         (bytes_, 163_000_000, "163 MB"),
         (bytes_, math.nan, units.MISSING),
-        # A minus sign, after which lines do not break.
+        # The exponent has a minus sign instead of a hyphen, after which lines may break.
         (scientific, 1.34e-7, "1.3e−7"),
         (scientific, math.nan, "NaN"),
     ],

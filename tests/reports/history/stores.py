@@ -11,7 +11,7 @@ from tests.reports import made_up
 
 COMMITS = [f"{i:02d}{0:038d}" for i in range(1, 13)]
 LAST = f"13{0:038d}"
-STEP = 7  # the first commit of the new levels
+STEP = 7  # the index of the first commit with the new levels
 
 
 def write_stepped(root):

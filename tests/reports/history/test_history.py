@@ -38,7 +38,7 @@ def test_change_points_are_found_in_the_right_case_and_metrics(history):
     assert {case for case, *_ in stepped} == {"closure"}
 
 
-def test_a_point_is_the_median_of_its_processes_and_keeps_them(history):
+def test_a_point_is_the_median_of_its_processes_and_keeps_the_values_of_times(history):
     series = found(history, "closure", "trace_lower_compile_seconds")
     assert len(series.values) == 12 and all(len(sample) == 3 for sample in series.samples)
     assert series.values[0] == sorted(series.samples[0])[1]
@@ -67,7 +67,7 @@ def test_a_commit_where_every_process_failed_is_listed_and_has_no_point(history,
     assert history.environments[0].failed == ()
 
 
-def test_one_process_that_succeeded_makes_a_point_not_a_failure(tmp_path):
+def test_a_commit_with_one_process_that_succeeded_has_a_point_and_is_no_failure(tmp_path):
     case = made_up.casing_case("closure", 3)
     made_up.write(tmp_path, case, 0, commit=COMMITS[0])
     made_up.write(tmp_path, made_up.failed(case.name, {}), 1, commit=COMMITS[0])

@@ -47,7 +47,8 @@ def test_exact_numbers_reach_the_page_without_rounding(failed_history):
     assert {v for s in captured for v in s[3]} >= {100_000, 165_536}
 
 
-# Runs in the page after its own script: walks through a chart by keyboard, searches, and reports.
+# This script runs after the page's own script. It moves through a chart by keyboard, searches, and
+# puts its findings into the title.
 WALK = """<script>
 const wanted = (s) => s.name === "captured_bytes" && s.case.includes("closure");
 const card = cards.get(all[0].find(wanted));
@@ -101,7 +102,7 @@ PAPER = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 27)"}
 
 
 @pytest.mark.parametrize("theme", PAPER)
-def test_in_a_browser_the_keyboard_reaches_every_point_and_nothing_fails(
+def test_in_a_browser_the_keyboard_moves_through_a_chart_and_nothing_fails(
     failed_history, open_page, take_picture, tmp_path, theme
 ):
     environment = failed_history.environments[0].name

@@ -10,7 +10,7 @@ from reports.history.steps import find_steps
 
 
 def levels(after):
-    """Return forty numbers with noise; their level is one, and `after` from the 21st on."""
+    """Return forty numbers with noise; the level is 1, and `after` from the 21st number on."""
     rng = random.Random(7)
     return [value * math.exp(rng.gauss(0, 0.02)) for value in [1.0] * 20 + [after] * 20]
 
@@ -28,14 +28,14 @@ def test_a_time_longer_by_a_tenth_is_found_by_both_methods():
     assert step.ratio == pytest.approx(1.1, abs=0.02)
 
 
-def test_noise_has_no_change_point():
+def test_asv_finds_no_change_point_in_noise():
     for seed in range(5):
         rng = random.Random(seed)
         values = [math.exp(rng.gauss(0, 0.03)) for _ in range(40)]
         assert [step for step in find_steps(values, "noisy") if "asv" in step.found_by] == []
 
 
-def test_without_ruptures_asv_alone_gives_the_alert(monkeypatch):
+def test_without_ruptures_asv_alone_finds_the_change_point(monkeypatch):
     monkeypatch.setattr(steps, "ruptures", None)
     (step,) = find_steps(levels(1.2), "noisy")
     assert step.found_by == "asv"

@@ -83,7 +83,7 @@ def test_a_case_that_fails_more_often_at_head_is_broken(pair, base_failed, head_
     assert ("at BASE in 1 of 6" in reason) == (base_failed == 1)
 
 
-def test_a_case_that_fails_equally_often_at_both_is_compared_and_reported(pair):
+def test_a_case_that_fails_equally_often_at_both_commits_is_compared_and_reported(pair):
     review = reviewed(with_failures(pair, 1, 1))
     assert review.exit_code == 0 and review.compared_count == 2
     assert "1 case with failed processes" in review.verdict
@@ -125,7 +125,7 @@ def test_constants_missing_at_head_fail_and_no_array_is_called_gone(pair):
     assert "captured, embedded, hidden argument missing in 1 case" in review.verdict
 
 
-def test_findings_that_only_inform_are_counted_in_the_verdict(pair):
+def test_findings_that_are_not_gated_are_counted_in_the_verdict(pair):
     """Change the resident memory and the program, and add a check."""
 
     def change(record):

@@ -69,7 +69,7 @@ def test_the_head_of_page_and_comment_has_changes_subjects_and_authors(pair):
     assert "Keep all &lt;weights&gt; (A. Author)" in page and "Times: " in page
 
 
-def test_the_line_names_the_source_line_of_an_exact_regression(pair):
+def test_the_reason_of_an_exact_regression_names_the_source_line(pair):
     commits = read_pair(pair.write(DOUBLED))
     text = "new: vcjax/_kernels/near.py:104 in near: one_block = function\nnumbers"
     review = make_review(dataclasses.replace(commits, programs={CLOSURE: text}))
