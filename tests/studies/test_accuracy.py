@@ -1,4 +1,4 @@
-"""The accuracy study: its currents lie where the known answers need them, and it saves new rows."""
+"""The accuracy study: where its currents and targets lie, and the rows that it saves."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from vcjax.problems import CentralConductor, PoloidalCoil
 
 
 @pytest.mark.parametrize("name", shapes())
-def test_currents_lie_on_the_side_that_they_are_given_for(name):
+def test_the_first_currents_lie_outside_and_the_second_currents_inside(name):
     shape = shapes()[name]
     for field in FIELDS:
         for currents, expected in zip(shape.currents(field), (False, True), strict=True):
@@ -24,7 +24,7 @@ def test_currents_lie_on_the_side_that_they_are_given_for(name):
 
 
 @pytest.mark.parametrize("name", shapes())
-def test_a_row_of_targets_faces_a_coil(name):
+def test_a_row_of_targets_is_at_the_angle_of_the_first_poloidal_coil_if_any(name):
     shape = shapes()[name]
     coils = [one for one in shape.currents("coils")[0] if isinstance(one, PoloidalCoil)]
     targets = measure._grid_points(shape, measure.targets_of(shape))
@@ -33,7 +33,7 @@ def test_a_row_of_targets_faces_a_coil(name):
 
 
 @pytest.mark.parametrize("field", FIELDS)
-def test_the_places_that_face_currents_are_nearer_to_them_than_all_others(field):
+def test_the_places_that_face_currents_are_nearest_to_the_currents(field):
     shape = shapes()["ellipse, 4 periods, 2 : 1"]
     for currents, place in zip(
         shape.currents(field), measure.facing(shape, shape.currents(field)), strict=False
@@ -55,7 +55,7 @@ def test_each_committed_result_has_one_row():
     assert results and len(set(results)) == len(results)
 
 
-def test_saved_rows_replace_rows_of_their_shape_and_leave_out_older_code(tmp_path, monkeypatch):
+def test_the_newest_rows_of_a_shape_replace_the_committed_rows_of_this_shape(tmp_path, monkeypatch):
     committed, out = tmp_path / "rows.csv", tmp_path / "rows.jsonl"
     monkeypatch.setattr(study, "measured", lambda study, name: committed)
     fixed = dict(field="near", quantity="off without patches", digits=3, distance=1.0, over=0.1)

@@ -37,14 +37,14 @@ def test_the_size_with_the_least_memory_among_equally_fast_sizes_is_recommended(
     rows = {row["chunk_size"]: row for row in sizes.to_dict("records")}
     assert [size for size in rows if rows[size]["is_recommended"]] == [256]
     assert [size for size in rows if rows[size]["is_auto"]] == [4096]
-    assert rows[256]["ratio_to_auto"] == pytest.approx(0.51)  # paired: the second was slow
+    assert rows[256]["ratio_to_auto"] == pytest.approx(0.51)  # paired: the second process was slow
     assert rows[256]["ratio_to_best"] == pytest.approx(1.02)
     assert rows[256]["flops_per_byte"] == 4.0 and rows[256]["processes_count"] == 2
     ratios = advice[["auto_ratio_to_best", "held_out_ratio_to_best"]]
     np.testing.assert_allclose(ratios, [[2.0, 1.02]])
 
 
-def test_a_lucky_choice_shows_in_the_held_out_ratio():
+def test_the_held_out_ratio_shows_if_a_size_was_fastest_by_chance():
     lucky = {**SIZES, (4096, 320): (0.5, 5)}
     _, advice = tables.study_tables([process(times=lucky), process()])
     np.testing.assert_allclose(advice["held_out_ratio_to_best"], [2.0])
@@ -138,11 +138,11 @@ def test_the_first_process_measures_all_sizes_with_memory_and_the_share_of_the_f
     assert np.ptp(errors) <= 1e-6 * errors.max()
 
 
-def test_further_processes_do_not_trace():
+def test_only_the_first_process_measures_the_far_field_and_lists_buffers():
     (row,) = cases.process_rows("B", 1, "case_vc", 1, 1, [], "code")
     assert not {"far_fraction", "largest_temp_bytes"} & set(row["found"][0])
 
 
-def test_auto_is_the_tile_size_inside_jit():
+def test_auto_has_the_tile_size_that_auto_has_inside_jit():
     (row,) = cases.process_rows("B", 1, "case_vc", 1, 1, [], "code")
     assert row["auto"] == list(_AUTO[jax.default_backend()]["B"])

@@ -33,7 +33,7 @@ def test_a_row_has_medians_over_processes_and_the_largest_error_of_both_programs
     ]
 
 
-def test_a_gradient_in_X_has_no_error_and_no_row_of_the_reference():
+def test_a_gradient_in_X_has_no_error_and_no_numbers_of_the_reference():
     (line,) = tables.table_of([row("vcjax", error_relative="")]).splitlines()[2:]
     assert line.endswith("| 0.200 s |  | 200 MB |  |  |  |")
 
@@ -72,7 +72,7 @@ def test_factors_have_the_least_and_the_largest_of_all_digits():
 
 
 @pytest.mark.parametrize("threads", [0, 10**6])
-def test_more_threads_than_processors_and_none_are_refused(threads, tmp_path):
+def test_no_threads_and_more_threads_than_processors_are_refused(threads, tmp_path):
     with pytest.raises(StudyError, match=f"--threads {threads}; give a number from 1"):
         study.run(argparse.Namespace(threads=[threads], out=tmp_path / "rows.csv"))
 

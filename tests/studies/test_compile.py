@@ -1,4 +1,4 @@
-"""The measured rows of compile profiles support the claims of docs/compile.md."""
+"""The committed rows of compile profiles support the claims of docs/compile.md."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from studies.harness import measured, read_rows
 
 
 @pytest.mark.parametrize("version", ["0.7.2", "0.10.2", "0.12.0"])
-def test_the_slow_line_is_first_and_its_profile_is_attributed(version):
+def test_the_slow_line_is_first_and_nearly_all_time_is_attributed(version):
     rows = read_rows(measured("compile", f"slow_lines_jax_{version}.csv"))
     assert {row["slow_line"] for row in rows} == set(slow_lines.functions())
     first = {row["slow_line"] for row in rows if row["rank"] == "1"}
@@ -26,7 +26,7 @@ def test_each_slow_line_is_found_in_its_function():
     assert len(set(lines)) == len(lines) == 10
 
 
-def test_stages_of_vcjaxs_programs_add_up():
+def test_the_shares_of_the_stages_of_each_program_add_up_to_one():
     whole = [r for r in read_rows(measured("compile", "programs.csv")) if not r["line"]]
     assert [row["program"] for row in whole] == list(study.PROGRAMS)
     for row in whole:

@@ -37,7 +37,7 @@ def review(*found, broken=(), verdict="regression"):
     return {"findings": findings, "not_compared": lost, **about}
 
 
-def test_every_regression_is_described_and_the_exact_ones_have_a_case():
+def test_every_regression_is_described_and_each_exact_regression_has_a_case():
     assert set(INJECTED) == {path.stem for path in pair.INJECTED.glob("[a-z]*.py")}
     assert chosen_cases([str(INJECTED[name].exact_case) for name in study.EXACT], 1)
 
@@ -58,7 +58,7 @@ def test_a_regression_is_found_by_its_own_metric_in_cases_that_it_touches(
     assert found_in("none", [(case, metric, verdict)]) == []
 
 
-def test_a_case_that_fails_with_another_error_does_not_find_the_regression():
+def test_a_failed_case_finds_the_regression_only_with_the_error_of_the_regression():
     for kind, found in (("RetraceError", TOUCHED), ("Timeout", "")):
         row = run_row("retrace", review(broken=[(TOUCHED, kind)]), [])
         assert (row["found_in"], row["asv_found_in"]) == (found, "")
@@ -105,7 +105,7 @@ def test_the_table_counts_runs_and_lists_every_false_alarm(tmp_path):
 
 
 @pytest.mark.parametrize("kept", ["exact", "times", "times_while_choosing"])
-def test_the_committed_runs_come_from_one_environment_and_use_the_words_of_a_review(kept):
+def test_the_committed_runs_have_one_environment_and_alarms_of_the_current_rules(kept):
     rows = read_rows(measured("detection", f"{kept}.csv"))
     assert len({row["environment"] for row in rows}) == 1
     assert {row["injected"] for row in rows} <= {"none", *INJECTED}
@@ -158,9 +158,7 @@ def test_runs_of_one_number_are_measured_together_and_none_twice(command, capsys
     assert "| nothing (A/A test) | 4 |" in capsys.readouterr().out
 
 
-def test_all_measured_runs_are_judged_again_even_if_earlier_runs_are_not_measured(
-    command, tmp_path
-):
+def test_all_measured_runs_are_judged_again_even_if_a_run_is_missing(command, tmp_path):
     command()
     pages = sorted(tmp_path.rglob("review.json"))
     assert len(pages) == 4
@@ -185,7 +183,7 @@ def test_exact_runs_are_measured_together_if_they_share_a_case(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("arguments", [["--only", "nothing"], ["--exact", "--only", "slower_run"]])
-def test_an_unknown_regression_and_one_that_needs_times_are_refused(arguments, capsys):
+def test_an_unknown_regression_and_a_regression_that_needs_times_are_refused(arguments, capsys):
     assert main(["detection", *arguments]) == 2
     assert "give one or more of none, captured_array" in capsys.readouterr().err
 
@@ -224,7 +222,7 @@ def test_a_folder_that_is_no_pair_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("version", ["0.10.2", "0.12.0"])
-def test_the_lock_file_found_every_exact_regression_and_no_equal_package(version):
+def test_the_lock_file_found_every_exact_regression_and_passed_every_equal_package(version):
     rows = [row for row in read_rows(measured("detection", "lock.csv")) if row["jax"] == version]
     found = {row["injected"]: row for row in rows if row["injected"] != EQUAL}
     assert set(found) == set(study.EXACT)
@@ -253,7 +251,7 @@ def test_a_check_of_the_lock_file_is_a_row_of_regressed_quantities(monkeypatch):
     assert seen == [(True, ["jaxmeter.lock.toml", "pyproject.toml", "vcjax"])]
 
 
-def test_every_locked_operation_is_a_case_of_the_project():
+def test_the_lock_file_has_the_functions_of_the_settings_and_no_others():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["jaxmeter"]["lock"]
     sections = tomllib.loads((ROOT / "jaxmeter.lock.toml").read_text())
     locked = [{name for name in one if "::" not in name} for one in sections.values()]

@@ -55,7 +55,7 @@ def finding(case, metric, verdict="regression", *, is_gated=True):
     return named | {"verdict": verdict, "is_gated": is_gated}
 
 
-def test_only_gated_regressions_of_the_edited_operation_find_it(package):
+def test_gated_regressions_of_the_edited_operation_find_the_edit_and_others_are_alarms(package):
     review = {
         "exit_code": 1,
         "cases_count": 2,

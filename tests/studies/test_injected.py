@@ -1,4 +1,4 @@
-"""Injected regressions: each replaces something in the package that it is added to."""
+"""Injected regressions: each replaces a part of the package to which it is added."""
 
 import dataclasses
 import importlib.util
@@ -27,7 +27,7 @@ def regression(name):
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in pair.INJECTED.glob("[a-z]*.py")))
 @pytest.mark.parametrize("by_path", [False, True])
-def test_a_regression_is_added_to_the_package_and_replaces_something(name, by_path, tmp_path):
+def test_a_regression_is_added_to_the_package_and_replaces_one_part(name, by_path, tmp_path):
     package = tmp_path / "vcjax"
     package.mkdir()
     (package / "__init__.py").write_text("good = True\n")
@@ -63,7 +63,7 @@ def test_the_regression_retrace_retraces_in_every_call():
     assert (casing.rule.nfp, casing.rule == casing.rule) == (rule.nfp, False)
 
 
-def test_the_regression_slower_run_waits_for_a_share_of_the_elapsed_time(monkeypatch):
+def test_the_regression_slower_run_waits_for_a_tenth_of_the_elapsed_time(monkeypatch):
     slower_run = regression("slower_run")
     now, waited = [10.0], []
     monkeypatch.setattr(slower_run.time, "perf_counter", lambda: now[0])

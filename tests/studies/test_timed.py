@@ -24,14 +24,14 @@ def test_each_timed_edit_has_its_own_operation():
     assert len({one.operation for one in EDITS.values()}) == len(EDITS)
 
 
-def test_an_edit_is_found_by_the_time_of_its_operation_alone():
+def test_an_edit_is_found_only_by_a_longer_time_of_its_operation():
     own, other = (f"operations/{one.operation}" for one in (FIRST, SECOND))
     slower = "steady_median_seconds", "regression"
     row = row_of(FIRST.name, review((own, *slower), (own, "steady_std_seconds", "regression")))
     assert (row["found"], row["low"], row["rounds"], row["alarms"]) == ("1.1000", "1.0500", 7, "")
     assert row["times"] == "regression: because"
     pooled = ("3 timed cases pooled", *slower)
-    assert not row_of(FIRST.name, review(pooled))["found"], "it names no operation"
+    assert not row_of(FIRST.name, review(pooled))["found"], "a pooled finding names no operation"
     assert not row_of(FIRST.name, review((own, slower[0], "improvement")))["found"]
     row = row_of(FIRST.name, review((other, *slower), pooled, (own, slower[0], "same")))
     assert (row["found"], row["alarms"]) == ("", f"{other} steady_median_seconds regression")
@@ -39,7 +39,7 @@ def test_an_edit_is_found_by_the_time_of_its_operation_alone():
     assert row["found"] == "" and row["alarms"].count("regression") == 2
 
 
-def test_runs_are_resumed_and_each_state_of_the_machine_has_its_own(tmp_path, monkeypatch):
+def test_runs_are_resumed_and_each_state_of_the_machine_has_its_own_runs(tmp_path, monkeypatch):
     measured = []
     monkeypatch.setattr(timed, "measure", lambda commit, folder, _: measured.append(folder.parts))
     monkeypatch.setattr(timed, "reviewed", lambda pair, page: review())

@@ -39,7 +39,7 @@ def test_a_process_writes_a_row_for_each_pair():
     assert rows[0]["exact"] == []
     assert [len(side) for side in rows[0]["compiles"]] == [1, 1]
     assert rows[1]["compiles"] == [[], []]
-    # A longer loop may give another answer; its program is the same.
+    # A longer loop may give another answer, but it has the same program.
     assert set(rows[1]["exact"]) <= {"answers.bits"}
 
 
@@ -91,7 +91,7 @@ def test_the_tables_count_the_pairs_that_each_design_calls_different(tables):
     assert int(designs["A/A", "2", "samples, two processes"]["different"]) > 0
 
 
-def test_phases_are_judged_with_the_steady_time(tables):
+def test_compile_times_are_judged_together_with_the_steady_state_time(tables):
     equal = rows(0.0, compiles=3)
     heavier = rows(0.0, phase_effect=0.5, compiles=3, study="compile")
     found, _ = tables([*equal, *heavier, *rows(0.0)])
@@ -104,8 +104,8 @@ def test_phases_are_judged_with_the_steady_time(tables):
     assert float(row["compile_ratio"]) == pytest.approx(1.5, abs=0.02)
 
 
-def test_an_injected_effect_has_to_pass_the_test_of_compare(tables, monkeypatch):
-    # A time without phases, tested alone, would have four times the significance and find more.
+def test_a_single_time_is_tested_as_one_of_four_times(tables, monkeypatch):
+    # If the time were tested alone, not as one of four, more pairs would count as different.
     measured = list(rows(0.03, study="injected", count=40, sigma=0.01))
     (row,) = (one for one in tables(measured)[0] if one["processes"] == "4")
     alone = lambda rounds, criteria, times_count=1: compare_times(rounds, criteria)  # noqa: E731
@@ -122,7 +122,7 @@ def test_rows_of_other_conditions_stay(tables):
     assert again == found and {row["condition"] for row in samples} == {"quiet", "loaded"}
 
 
-def test_the_committed_verdicts_are_those_of_the_committed_rounds():
+def test_the_committed_verdicts_follow_from_the_committed_rounds():
     made = verdicts.verdict_rows(read_rows(measured("trust", "rounds.csv.gz")))
     written = read_rows(measured("trust", "verdicts.csv"))
     assert [{name: str(value) for name, value in row.items()} for row in made] == written

@@ -69,7 +69,7 @@ def test_the_first_review_is_a_new_comment_and_the_next_replaces_it(github):
     assert github.written[1][2] == f"{comment.MARK}\n**Regression.**"
 
 
-def test_without_a_review_the_comment_says_so_and_a_long_one_is_cut(github):
+def test_without_a_review_the_comment_says_so_and_a_long_review_is_cut(github):
     assert write_comment() == 0
     assert "No review of cccccccccc" in github.written[0][2]
     github.archive = zipped("x" * 1_000_000)
@@ -88,7 +88,7 @@ def test_without_a_review_the_comment_says_so_and_a_long_one_is_cut(github):
     ],
     ids=["not a zip", "another name", "another method", "damaged"],
 )
-def test_an_archive_that_holds_no_readable_review_is_no_review(github, archive):
+def test_an_archive_without_a_readable_review_counts_as_no_review(github, archive):
     github.archive = archive
     assert write_comment() == 0
     assert "No review of" in github.written[0][2]

@@ -122,7 +122,7 @@ def test_a_lock_file_is_named_by_python_and_jax(venv, monkeypatch):
         environment.write_lock()
 
 
-def test_a_failing_pip_is_reported_and_leaves_nothing_that_looks_finished(venv, monkeypatch):
+def test_a_failing_pip_is_reported_and_the_environment_stays_marked_unfinished(venv, monkeypatch):
     folder, _, _ = venv
     monkeypatch.setattr(environment, "run_pip", lambda arguments: 1)
     with pytest.raises(environment.EnvironmentProblem, match=r"could not install \.\[report\]"):
@@ -130,7 +130,7 @@ def test_a_failing_pip_is_reported_and_leaves_nothing_that_looks_finished(venv, 
     assert (folder / ".installing").exists() and not (folder / ".installed.json").exists()
 
 
-def test_an_extra_that_may_be_missing_is_no_failure(venv, monkeypatch, capsys):
+def test_an_optional_extra_that_cannot_be_installed_is_only_reported(venv, monkeypatch, capsys):
     monkeypatch.setattr(environment, "run_pip", lambda arguments: "virtual-casing" in arguments[-1])
     environment.install(["test"], ["reference"])
     assert "the optional extra 'reference' was not installed" in capsys.readouterr().out

@@ -18,7 +18,7 @@ def test_the_lines_of_the_readme_compute_a_field_to_six_digits(tmp_path):
     code = re.search(r"```python\n(.*?)```", (CHECKOUT / "README.md").read_text(), re.DOTALL)
     assert code is not None
     command = [sys.executable, "-c", code[1]]
-    # Compiled as users compile: without the flags of the tests.
+    # Users compile without the flags of the tests.
     env = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -34,12 +34,12 @@ def listed(name):
     return {str(folder / line) for line in lines if line and not line.startswith(":")}
 
 
-def test_every_page_is_listed_in_the_contents_of_another_once():
+def test_every_page_but_the_first_is_listed_once_in_the_contents_of_a_page():
     found = [page for name in PAGES for page in listed(name)]
     assert sorted(found) == sorted(set(PAGES) - {"index"})
 
 
-def test_pages_of_the_readmes_first_screen_exist():
+def test_the_readme_is_one_screen_and_its_links_lead_to_files():
     readme = (CHECKOUT / "README.md").read_text()
     assert len(readme.splitlines()) <= 50, "the README is one screen; the rest is in docs/"
     for target in re.findall(r"\]\(([^)#:]+)\)", readme):
@@ -62,10 +62,10 @@ def test_make_lists_its_targets_when_called_without_one():
     ("folder", "forbidden"),
     [("profiling", {"reports", "studies"}), ("examples", {"jaxmeter", "benchmarks"})],
 )
-def test_scripts_import_public_names_only(folder, forbidden):
+def test_scripts_import_public_names_and_no_forbidden_package(folder, forbidden):
     scripts = sorted((CHECKOUT / folder).glob("*.py"))
     imported = {name for script in scripts for name in imports(script.read_text())}
-    assert imported & {"vcjax", "jaxmeter"}  # the reader sees imports
+    assert imported & {"vcjax", "jaxmeter"}  # `imports` finds imports
     private = {name for name in imported if re.match(r"(vcjax|jaxmeter)\..*\b_", name)}
     assert not private
     assert not {name for name in imported if name.split(".")[0] in forbidden}

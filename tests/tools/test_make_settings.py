@@ -55,7 +55,7 @@ def make(checkout, *arguments, **variables):
 
 
 @pytest.mark.parametrize("value", HOSTILE)
-def test_each_setting_arrives_as_one_argument_from_both_ways_of_giving_it(checkout, value):
+def test_each_assigned_or_exported_setting_arrives_as_one_argument(checkout, value):
     given = {name: f"{value} {name}" for name in ("METRIC", "CASE", "BASE", "HEAD", *OPTIONS)}
     assignments = [f"{name}={text}" for name, text in given.items()]
     for arguments, variables in ((assignments, {}), ([], given)):

@@ -41,7 +41,7 @@ MAY_WRITE = {"comment": {"pull-requests"}, "pages": {"pages", "id-token"}}
 
 
 @pytest.mark.parametrize("name", LOADED)
-def test_only_the_comment_and_the_site_may_write(name):
+def test_only_the_workflows_comment_and_pages_may_write(name):
     workflow = LOADED[name]
     granted = [workflow["permissions"]]
     granted += [job.get("permissions", {}) for job in workflow["jobs"].values()]

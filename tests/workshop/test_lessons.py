@@ -96,7 +96,7 @@ def test_a_lesson_asserts_the_behaviours_that_it_has_to_show(name):
 
 
 @pytest.mark.parametrize("name", LESSONS)
-def test_a_lesson_predicts_and_ends_with_its_exercises_and_environment(name):
+def test_a_lesson_asks_for_predictions_and_ends_with_exercises_and_the_environment(name):
     text = LESSONS[name].read_text()
     assert text.count("> **Predict.**") >= 3
     assert "## What to remember" in text and "## Exercises" in text
@@ -122,7 +122,7 @@ def test_the_recorded_measurements_name_their_machine_and_version():
         assert len(comparison.processes) == 6
 
 
-def test_the_capture_of_lesson_5_is_the_one_that_the_tests_write(tmp_path):
+def test_lesson_5_has_the_capture_that_the_tests_write(tmp_path):
     with contextlib.closing(sqlite3.connect(":memory:")) as recorded:
         recorded.executescript((record.FOLDER / "loop.sql").read_text())
         with contextlib.closing(sqlite3.connect(write_loop(tmp_path / "loop.sqlite"))) as written:
