@@ -33,9 +33,8 @@ def test_change_points_are_found_in_the_right_case_and_metrics(history):
         for one in history.environments[0].series
         if any(step.found_by != "ruptures" for step in one.steps)
     }
-    assert ("closure", "captured_bytes", STEP) in stepped
-    assert ("closure", "steady_median_seconds", STEP) in stepped
-    assert {case for case, *_ in stepped} == {"closure"}
+    times = ("first_call_seconds", "steady_median_seconds", "steady_std_seconds")
+    assert stepped == {("closure", name, STEP) for name in ("captured_bytes", *times)}
 
 
 def test_a_point_is_the_median_of_its_processes_and_keeps_the_values_of_times(history):
