@@ -1,10 +1,10 @@
-"""Settings that all tests share: 64-bit floats, strict promotion, shape checks, quick compiling.
+"""Settings that all tests share: 64-bit floats, strict promotion, shape checks, compiler flags.
 
-The shapes of arrays are checked at run time. Most test programs run for less time than LLVM needs
-to optimise them, and the optimisation changes only rounding. Programs of this process, and of
-processes that tests start, are therefore compiled without LLVM's optimisation and in one piece.
-Below JAX 0.11 they also use the emitters that give LLVM less work. Programs that run longer are
-compiled by `tests.vcjax.common.optimised`. The test of the README's example compiles as users do.
+Most test programs run for less time than LLVM needs to optimise them, and the optimisation changes
+only rounding. Programs of this process, and of processes that tests start, are therefore compiled
+without LLVM's optimisation, and are not divided for compiling in parallel. Below JAX 0.11, XLA also
+translates loops without MLIR. Some programs that run longer are optimised: see
+`tests.vcjax.common.optimised`. The test of the README's example compiles as users do.
 """
 
 import gc
@@ -18,17 +18,17 @@ from jaxtyping import install_import_hook
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 
-# Before any test module imports vcjax: its annotations then hold at every call.
+# Calls check the annotations of vcjax, because no test module has imported vcjax yet.
 install_import_hook("vcjax", "beartype.beartype")
 
-# Fuzzing is quick, and the same in every run, unless pytest gets --hypothesis-profile nightly.
+# Hypothesis tries few inputs, the same in every run. --hypothesis-profile nightly changes this.
 settings.register_profile("quick", derandomize=True, database=None, deadline=None, max_examples=60)
 settings.register_profile("nightly", deadline=None, max_examples=20_000, print_blob=True)
 settings.load_profile("quick")
 
-# Processes that tests start inherit the flags; those of xdist have them already.
+# Processes that tests start inherit the flags. Workers of xdist have inherited them already.
 quick = "--xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1"
-if jax.__version_info__ < (0, 11):  # newer versions end a process that names this flag
+if jax.__version_info__ < (0, 11):  # newer versions abort at this flag
     quick += " --xla_cpu_use_fusion_emitters=false"
 given = os.environ.get("XLA_FLAGS", "")
 if quick not in given:
@@ -38,14 +38,14 @@ if quick not in given:
 def pytest_collection_modifyitems(items):
     """Skip tests that are marked ``cpu`` if JAX runs on another device."""
     if jax.default_backend() != "cpu":
-        skip = pytest.mark.skip(reason="states facts about CPUs")
+        skip = pytest.mark.skip(reason="the test states facts about CPUs")
         for item in items:
             if item.get_closest_marker("cpu"):
                 item.add_marker(skip)
 
 
 def pytest_collection_finish():
-    """Exclude all imported objects from garbage collection, and collect garbage less often."""
+    """Exclude all existing objects from garbage collection, and collect garbage less often."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 20, 100)

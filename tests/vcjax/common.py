@@ -1,4 +1,4 @@
-"""Helpers that tests of several files share: casings of problems, errors, captured constants."""
+"""Helpers that several test files share: casings of problems, errors, captured constants."""
 
 from functools import partial
 from pathlib import Path
@@ -27,11 +27,11 @@ SMALL_RULE = vcjax.Rule(
     margin=1,
     cutoff=1.0,
 )
-"""A rule of three periods with 5 x 10 nodes each. A block has half as many rows as columns."""
+"""A rule of three periods with 5 x 10 nodes each."""
 
 
 def optimised(function):
-    """Return a jitted function that LLVM optimises, for programs that run long."""
+    """Jit a function with LLVM's optimisation, for programs that run long."""
     return jax.jit(function, compiler_options={"xla_backend_optimization_level": 1})
 
 
@@ -68,7 +68,7 @@ def other_way(values):
 
 
 def casing_of(problem, digits, prepare=vcjax.prepare, *, optimise=False, **options):
-    """Return a casing of a problem, for its field or for its gradient."""
+    """Return a casing for a problem's field or gradient; options are keywords of `prepare`."""
     gradient = prepare is vcjax.prepare_gradient
     rule = rule_of(problem, digits, gradient=gradient)
     if not optimise:
@@ -78,18 +78,18 @@ def casing_of(problem, digits, prepare=vcjax.prepare, *, optimise=False, **optio
 
 
 def largest_error(value, expected):
-    """Return the largest difference, divided by the largest expected value."""
+    """Return the largest difference, divided by the largest absolute expected value."""
     expected = np.asarray(expected)
     return np.abs(np.asarray(value) - expected).max() / np.abs(expected).max()
 
 
 def flat(values):
-    """Return (nphi, ntheta, 3) in the C++ package's order: component, phi, theta."""
+    """Flatten vectors (nphi, ntheta, 3) in the C++ package's order: component, phi, theta."""
     return np.moveaxis(values, -1, 0).ravel()
 
 
 def vectors(values, nphi, ntheta):
-    """Return a flat list of the C++ package as (nphi, ntheta, 3)."""
+    """Return a flat list of the C++ package as vectors (nphi, ntheta, 3)."""
     return np.moveaxis(np.reshape(values, (3, nphi, ntheta)), 0, -1)
 
 
@@ -100,18 +100,18 @@ def rippled(field, mode, size):
 
 
 def captured_bytes(program):
-    """Return the bytes of the constants that a jaxpr captures."""
+    """Return the size, in bytes, of the constants that a jaxpr captures."""
     return sum(np.asarray(constant).nbytes for constant in program.consts)
 
 
 def small_torus(digits=3, **options):
-    """Return a problem that is quick to compile."""
+    """Return a problem with programs that compile fast."""
     sizes: dict[str, Any] = dict(shape=(4, 20), src_shape=(4, 20), trg_shape=(2, 6))
     return problems.axisymmetric(digits, **(sizes | options))
 
 
 def determined(found):
-    """Return the part of the field off the surface that is determined at each point."""
+    """Return the external field at points inside, and the internal field at the other points."""
     return jnp.where(found.inside[:, None], found.external, found.internal)
 
 
@@ -123,12 +123,12 @@ def section(curve, *, nphi=6, ntheta=48):
 
 
 def toroidal_field(X):
-    """Return the field of a conductor on the z axis at points X."""
+    """Return the field of a conductor on the z axis at points X; it is 1 at the distance 1."""
     return np.cross([0.0, 0.0, 1.0], X) / (X[..., :2] ** 2).sum(axis=-1, keepdims=True)
 
 
 def write_netcdf(path, variables):
-    """Write variables to a NetCDF-3 file, and return its path."""
+    """Write variables to a NetCDF-3 file, and return the path."""
     with netcdf_file(path, "w") as file:
         for name, values in variables.items():
             values = np.asarray(values)
