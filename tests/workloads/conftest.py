@@ -1,4 +1,4 @@
-"""Settings of the tests of workloads."""
+"""A fixture for the tests of workloads."""
 
 import jax
 import pytest

@@ -1,4 +1,4 @@
-"""Casing workloads: every name gives a problem of the documented sizes."""
+"""Problems by name: their sizes, their options, and errors."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def test_each_problem_has_the_documented_sizes(name, digits, nfp, surface, sourc
     assert problem.B_ext.shape == problem.B_int.shape == (*targets, 3)
 
 
-def test_digits_and_period_can_be_chosen():
+def test_digits_and_half_period_can_be_chosen():
     problem = problem_named("w7x", digits=2, half_period=False)
     assert problem.digits == 2 and not problem.half_period
     assert problem.B.shape == (24, 64, 3)
@@ -31,11 +31,11 @@ def test_digits_and_period_can_be_chosen():
 
 
 def test_an_unknown_name_is_refused_with_the_known_names():
-    with pytest.raises(vcjax.VcjaxError, match="'w7y'.*case_vc, case_vc_large, w7x"):
+    with pytest.raises(vcjax.VcjaxError, match="'w7y'.*case_vc, case_vc_large, w7x, rotating_el"):
         problem_named("w7y")
 
 
 @pytest.mark.parametrize("name", ["case_vc", "case_vc_large"])
-def test_a_torus_has_no_half_period(name):
+def test_a_half_period_of_a_torus_is_refused(name):
     with pytest.raises(vcjax.VcjaxError, match=f"{name} got half_period=True.*full torus"):
         problem_named(name, half_period=True)

@@ -1,8 +1,8 @@
 """Compare every rate map of the coronagraph with a plain NumPy program of the same formulas.
 
-The reference computes in double precision. It uses loops instead of gathers, scipy instead of the
-model's interpolation, and all four quadrants instead of the folded one. It gets the model's arrays,
-but uses none of the model's code.
+The program, called the reference here, computes in double precision. It uses loops instead of
+gathers, SciPy for splines and for Kepler's table, and the images of all four quadrants instead of
+folded sources. It gets the model's arrays, but uses none of the model's code.
 """
 
 import jax
@@ -19,7 +19,7 @@ LARGEST_DIFFERENCE = 1e-5
 
 
 def keys(x):
-    """Return Keys' kernel at `x`, by its definition with a = -1/2."""
+    """Return Keys' kernel with a = -1/2 at `x`."""
     x = abs(x)
     if x < 1:
         return 1.5 * x**3 - 2.5 * x**2 + 1
@@ -113,7 +113,7 @@ def planets(s, o):
         east = r * (np.sin(node) * np.cos(argument) + np.cos(node) * np.sin(argument) * np.cos(i))
         phase_angle = np.arccos(np.sin(argument) * np.sin(i))
         phase = np.interp(phase_angle, np.linspace(0, np.pi, len(curve)), curve)
-        # If the telescope rolls, the sky rotates the other way in its images.
+        # If the telescope rolls, the sky rotates in the opposite direction in the images.
         row = np.cos(o.roll) * north + np.sin(o.roll) * east
         column = np.cos(o.roll) * east - np.sin(o.roll) * north
         position = np.array([row, column]) / pixel_au(s, o)
@@ -136,8 +136,8 @@ def disk(s, o):
     image = np.zeros((size, size))
     for i, j in np.ndindex(size, size):
         y, x = i - size // 2, j - size // 2
-        one = cube[abs(y), abs(x)]
-        image += sources[i, j] * one[:: -1 if y < 0 else 1, :: -1 if x < 0 else 1]
+        stored = cube[abs(y), abs(x)]
+        image += sources[i, j] * stored[:: -1 if y < 0 else 1, :: -1 if x < 0 else 1]
     return stellar_photons(s, o) * on_detector(s, image)
 
 
@@ -152,7 +152,7 @@ REFERENCE = {"star": star, "planets": planets, "disk": disk, "zodi": zodi}
 
 @pytest.fixture(scope="module")
 def sides():
-    """Return the model's maps in float32, and the maps of the reference."""
+    """Return the maps of the model, in float32, and then the maps of the reference."""
     system, observation = coronagraph.system(32), coronagraph.observation()
     maps = jax.jit(coronagraph.rate_maps)(system, observation)
     double = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), (system, observation))
@@ -160,24 +160,23 @@ def sides():
 
 
 @pytest.mark.parametrize("part", REFERENCE)
-def test_each_part_equals_the_plain_reference_within_1e_5_of_its_maximum(sides, part):
+def test_each_map_equals_the_reference_within_1e_5_of_its_maximum(sides, part):
     ours, plain = getattr(sides[0], part), sides[1][part]
     assert ours.dtype == np.float32 and plain.dtype == np.float64
     assert plain.max() > 0
     assert np.abs(np.asarray(ours, np.float64) - plain).max() <= LARGEST_DIFFERENCE * plain.max()
 
 
-def test_the_total_is_the_sum_of_the_parts_without_negative_values(sides):
+def test_the_total_is_the_sum_of_the_maps_without_negative_values(sides):
     maps, plain = sides
     total = np.sum([np.maximum(part, 0) for part in plain.values()], axis=0)
     assert np.abs(np.asarray(maps.total) - total).max() <= LARGEST_DIFFERENCE * total.max()
     assert np.asarray(maps.total).min() >= 0
 
 
-def test_the_stored_coefficients_are_those_of_the_spline_through_the_stars_images():
-    system = coronagraph.system(16)
-    stellar = system.coronagraph.stellar
-    values = np.stack([spline(stellar, knot) for knot in np.asarray(stellar.knots)])
-    middle = 0.5 * (stellar.knots[3] + stellar.knots[4])
-    expected = CubicSpline(np.asarray(stellar.knots), values)(middle)
-    np.testing.assert_allclose(stellar(middle), expected, rtol=1e-5)
+def test_images_of_stars_are_a_cubic_spline_through_the_images_at_the_knots():
+    stellar = coronagraph.system(16).coronagraph.stellar
+    knots = np.asarray(stellar.knots)
+    middles = 0.5 * (knots[1:] + knots[:-1])
+    expected = CubicSpline(knots, spline(stellar, knots))(middles)
+    np.testing.assert_allclose(jax.vmap(stellar)(middles), expected, rtol=1e-5)

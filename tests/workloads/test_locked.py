@@ -1,4 +1,4 @@
-"""Small programs of the coronagraph are as ``jaxmeter.lock.toml`` has them."""
+"""Compare small programs of the coronagraph with ``jaxmeter.lock.toml``."""
 
 import jax.numpy as jnp
 import pytest
