@@ -1,4 +1,4 @@
-"""The stand-in for simsopt's class, on every committed equilibrium: same numbers, same files."""
+"""Compare the replacement for simsopt's class with simsopt, with C++ and with known fields."""
 
 import functools
 import shutil
@@ -33,7 +33,7 @@ def separated(name):
 
 
 @pytest.mark.parametrize("name", ["tokamak", "ellipse"])
-def test_the_reference_agrees_to_the_digits_asked_for(name):
+def test_the_cpp_package_agrees_to_the_digits_asked_for(name):
     package = pytest.importorskip("virtual_casing", reason="the C++ package has no wheel here")
     ours, casing = separated(name), package.VirtualCasing()
     src, trg = (ours.src_nphi, ours.src_ntheta), (ours.trgt_nphi, ours.trgt_ntheta)
@@ -43,7 +43,7 @@ def test_the_reference_agrees_to_the_digits_asked_for(name):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_simsopt_agrees_on_the_same_grids(name, tmp_path):
+def test_simsopt_has_the_same_attributes_and_both_load_each_others_files(name, tmp_path):
     pytest.importorskip("virtual_casing", reason="simsopt needs it")
     mhd = pytest.importorskip("simsopt.mhd", reason="simsopt is not installed")
     shutil.copy(FILES[name], tmp_path / f"wout_{name}.nc")
@@ -68,13 +68,12 @@ def test_the_external_field_of_a_free_boundary_equilibrium_comes_from_its_coils(
     known = problems.magnetic_field(problems.tokamak_coils(), targets)
     error = np.linalg.norm(ours.B_external - known, axis=2) / np.linalg.norm(known, axis=2)
     assert error.max() <= limit
-    # The poloidal field of the plasma is large, so the small error is no accident.
+    # The field of the plasma is large: more than a tenth of the field of the coils.
     B = wout.read_wout(FILES[name]).field(ours.trgt_nphi, ours.trgt_ntheta)
     assert np.linalg.norm(B - known, axis=2).max() > 0.1 * np.linalg.norm(known, axis=2).max()
 
 
-def test_the_extended_normal_component_agrees_with_a_whole_torus_calculation():
-    """Compare with a full period, computed without the symmetry; the component is odd under it."""
+def test_the_extended_normal_component_agrees_with_a_calculation_without_symmetry():
     half = separated("ellipse")
     grids: dict[str, Any] = GRIDS | dict(
         src_nphi=48, trgt_nphi=8, use_stellsym=False, filename=None
@@ -84,7 +83,7 @@ def test_the_extended_normal_component_agrees_with_a_whole_torus_calculation():
     assert half.B_external_normal_extended.shape == (half.trgt_nphi_extended, 16) == (12, 16)
     scale = np.abs(full.B_total).max()
     assert np.abs(half.B_external_normal).max() > 1e-3 * scale
-    # Half-period rows, extended, are every other row of the full torus.
+    # The rows of the half period, extended to the whole torus, are every other row of `full`.
     difference = half.B_external_normal_extended - full.B_external_normal_extended[1::2]
     assert np.abs(difference).max() <= 2 * 10.0**-DIGITS * scale
     np.testing.assert_allclose(full.trgt_phi, np.arange(8) / 24, rtol=0, atol=1e-15)
@@ -103,7 +102,7 @@ def test_a_saved_file_loads_equal_and_holds_the_variables_of_simsopt(tmp_path):
         assert file.variables["B_external"].units == b"Tesla"
 
 
-def test_an_equilibrium_may_be_an_object_and_the_file_lies_next_to_its_output(tmp_path):
+def test_an_equilibrium_may_be_an_object_and_the_result_is_saved_next_to_its_file(tmp_path):
     shutil.copy(FILES["ellipse"], path := tmp_path / "wout_mine.nc")
     vmec = SimpleNamespace(output_file=None)
     vmec.run = lambda: setattr(vmec, "output_file", str(path))
@@ -113,13 +112,12 @@ def test_an_equilibrium_may_be_an_object_and_the_file_lies_next_to_its_output(tm
     np.testing.assert_array_equal(saved.B_external, ours.B_external)
 
 
-def test_default_grid_cells_are_nearly_square():
-    equilibrium = wout.read_wout(FILES["tokamak"])
-    # The value of simsopt 1.11 for this equilibrium.
-    assert best_nphi_over_ntheta(equilibrium) == pytest.approx(2.2279599634534, rel=1e-12)
+def test_the_ratio_of_the_default_grid_equals_the_ratio_of_simsopt_1_11():
+    ratio = best_nphi_over_ntheta(wout.read_wout(FILES["tokamak"]))
+    assert ratio == pytest.approx(2.2279599634534, rel=1e-12)
 
 
-def test_the_plot_shows_the_normal_component():
+def test_the_plot_has_the_name_of_the_normal_component_and_uses_given_axes():
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("Agg")
     ours = separated("ellipse")
@@ -137,6 +135,7 @@ def test_bad_equilibria_and_files_are_refused(tmp_path):
         whole = {name: variable.data.copy() for name, variable in file.variables.items()}
     odd = write_netcdf(tmp_path / "odd.nc", whole | {"nfp": np.ones(1)})
     saved.write_bytes(saved.read_bytes()[:-3000])
+    missing = tmp_path / "no" / "folder.nc"
     arguments: Any
     for call, arguments, said in (
         (VirtualCasing.from_vmec, (3, 8), "from_vmec got vmec of type int"),
@@ -146,16 +145,15 @@ def test_bad_equilibria_and_files_are_refused(tmp_path):
         (VirtualCasing.load, (ellipse,), "load got .* which lacks the variables src_nphi"),
         (VirtualCasing.load, (saved,), "load (cannot read|got)"),
         (VirtualCasing.load, (odd,), r"load got .* with nfp of shape \(1,\)"),
-        (separated("ellipse").save, (tmp_path / "no" / "folder.nc",), "save cannot write"),
+        (separated("ellipse").save, (missing,), "save cannot write"),
     ):
         with pytest.raises(VcjaxError, match=said):
             call(*arguments)
-    missing = tmp_path / "no" / "folder.nc"
     with pytest.raises(VcjaxError, match="^from_vmec cannot write"):
         VirtualCasing.from_vmec(ellipse, 4, filename=missing, digits=2, src_ntheta=16)
 
 
-def test_an_equilibrium_is_separated_in_one_call():
+def test_from_wout_prepares_the_casing_that_separates_an_equilibrium():
     name = "free_boundary_8"
     ours, equilibrium = separated(name), wout.read_wout(FILES[name])
     casing, B = wout.from_wout(FILES[name], DIGITS, trg_nphi=2, trg_ntheta=16)
@@ -165,7 +163,7 @@ def test_an_equilibrium_is_separated_in_one_call():
 
 
 @pytest.mark.parametrize("half_period", [True, False])
-def test_the_exact_grid_holds_an_equilibrium_exactly(half_period):
+def test_the_exact_grid_resolves_an_equilibrium(half_period):
     equilibrium = wout.read_wout(FILES["ellipse"])
     grid = equilibrium.exact_grid(half_period=half_period)
     kind: dict[str, Any] = dict(nfp=equilibrium.nfp, half_period=half_period)
@@ -175,6 +173,11 @@ def test_the_exact_grid_holds_an_equilibrium_exactly(half_period):
     np.testing.assert_allclose(finer, known, rtol=0, atol=1e-12)
     B = equilibrium.field(*grid, half_period=half_period)
     assert vcjax.spectral_tail(B, **kind) < 1e-12
+
+
+@pytest.mark.parametrize("half_period", [True, False])
+def test_unit_normals_have_length_one_and_are_perpendicular_to_the_tangents(half_period):
+    equilibrium = wout.read_wout(FILES["ellipse"])
     normal = equilibrium.unit_normal(5, 9, half_period=half_period)
     np.testing.assert_allclose(np.linalg.norm(normal, axis=2), 1.0, rtol=1e-14)
     tangents = equilibrium.tangents(5, 9, half_period=half_period)

@@ -1,4 +1,4 @@
-"""One problem and its casings for all tests of the array interfaces, prepared once."""
+"""Fixtures that tests of the array interfaces share: a problem, casings, and points."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -33,7 +33,7 @@ def named(problem):
 
 @pytest.fixture(scope="session")
 def points(problem):
-    """Return points 0.02 to 0.3 from the surface: first six inside, then twelve outside."""
+    """Return 18 points: 6 inside at the distance 0.02, 6 outside at 0.02, and 6 outside at 0.3."""
     normal = set_up(VirtualCasing(), problem, 2, 3).get_normal().reshape(3, 6).T
     near = surface(problem, 2, 3).reshape(6, 3)
     return np.concatenate([near - 0.02 * normal, near + 0.02 * normal, near + 0.3 * normal])

@@ -1,4 +1,4 @@
-"""The stand-in for the C++ package takes and returns the same arrays."""
+"""The replacement for the C++ package: its results agree, and invalid arguments are refused."""
 
 from typing import Any
 
@@ -45,7 +45,9 @@ def test_off_surface_fields_agree_with_the_reference(problem, off_surface, refer
         assert np.abs(flat(off_surface[part][at]) - theirs).max() <= limit
 
 
-def test_off_surface_fields_are_nan_where_they_are_not_determined(problem, off_surface, points):
+def test_off_surface_fields_have_their_digits_where_determined_and_are_nan_elsewhere(
+    problem, off_surface, points
+):
     for part, sources, determined, rest in (
         ("external", problem.outside, slice(6), slice(6, 18)),
         ("internal", problem.inside, slice(6, 18), slice(6)),
@@ -63,14 +65,16 @@ def test_a_large_estimated_error_causes_a_warning(problem, casing, monkeypatch):
         casing.compute_external_B_offsurf(flat(problem.B), [0.7, 0.0, 0.0])
 
 
-def test_normals_point_outward_and_have_length_one(casing):
+def test_normals_point_outward_and_have_length_one(problem, casing):
     normal = casing.get_normal().reshape(3, -1)
     np.testing.assert_allclose(np.linalg.norm(normal, axis=0), 1.0, rtol=1e-14)
-    first = normal[:, 0]  # theta = 0, near phi = 0: away from the axis
-    assert first[0] > 0.9
+    points = flat(surface(problem, 4, 6)).reshape(3, -1)
+    # The centres of the elliptical cross-sections are at the distance 0.7 from the z axis.
+    centres = points * [[1.0], [1.0], [0.0]] * 0.7 / np.hypot(points[0], points[1])
+    assert (normal * (points - centres)).sum(axis=0).min() > 0
 
 
-def test_lists_are_accepted_and_the_casing_is_kept(problem, casing):
+def test_lists_are_accepted_and_a_casing_is_kept_for_a_multiple_of_its_field(problem, casing):
     from_array = casing.compute_external_B(flat(problem.B))
     held = dict(casing._setup._held)
     from_list = casing.compute_external_B((0.5 * flat(problem.B)).tolist())
@@ -103,7 +107,7 @@ def test_impossible_set_ups_are_refused(no_shape_checks, problem, change, said):
         VirtualCasing().setup(**(usual | change))
 
 
-def test_bad_fields_and_calls_before_setup_are_refused(no_shape_checks, problem, casing):
+def test_bad_fields_bad_points_and_calls_before_setup_are_refused(no_shape_checks, problem, casing):
     B = flat(problem.B)
     for call, arguments, said in (
         ("compute_external_B", [B[1:]], r"got B_total of shape \(3374,\)"),
@@ -124,7 +128,7 @@ def test_traced_fields_are_refused(problem, casing):
         jax.grad(lambda B: casing.compute_external_B(B).sum())(B)
 
 
-def test_waves_of_three_points_are_not_taken_for_another_order(problem):
+def test_fields_point_by_point_are_refused_but_waves_of_three_points_are_not(problem):
     casing = set_up(VirtualCasing(), problem, 4, 6)
     waves = np.zeros_like(problem.B)
     waves[..., 2] = np.cos(2 * np.pi * np.arange(waves.shape[1]) / 3)

@@ -1,4 +1,4 @@
-"""The stand-in for `virtual_casing_jax`: names, keywords, and the fields of `VirtualCasing`."""
+"""The replacement for `virtual_casing_jax`: names, keywords, and the fields of `VirtualCasing`."""
 
 from functools import partial
 
@@ -28,19 +28,21 @@ def test_jax_names_give_the_same_fields_as_the_flat_interface(problem, casing, n
 
 
 def test_jax_names_give_the_same_gradients_as_the_flat_interface(problem, casing, named, B):
-    flat_one = casing.compute_external_gradB(flat(problem.B)).reshape(3, 3, 4, 6)
     external = named.compute_external_gradB_jit(B, hedgehog_order=8)
-    np.testing.assert_array_equal(external, flat_one)
+    expected = casing.compute_external_gradB(flat(problem.B)).reshape(3, 3, 4, 6)
+    np.testing.assert_array_equal(external, expected)
     internal = named.compute_internal_gradB_jit(B)
     known = problems.magnetic_field_gradient(problem.inside, surface(problem, 4, 6).reshape(-1, 3))
     error = np.abs(internal.reshape(3, 3, 24) - known.transpose(2, 1, 0)).max()
-    # Relative to the largest gradient of the total field.
+    # The error is relative to the largest gradient of the total field.
     assert error <= 10.0**-DIGITS * np.abs(external + internal).max()
-    flat_one = casing.compute_internal_gradB(flat(problem.B)).reshape(3, 3, 4, 6)
-    np.testing.assert_array_equal(internal, flat_one)
+    expected = casing.compute_internal_gradB(flat(problem.B)).reshape(3, 3, 4, 6)
+    np.testing.assert_array_equal(internal, expected)
 
 
-def test_off_surface_gradients_are_exact_where_they_are_determined(problem, named, points, B):
+def test_off_surface_gradients_have_their_digits_where_the_data_determine_them(
+    problem, named, points, B
+):
     near = points[[0, 12]]  # inside and outside
     everything, on = (*problem.outside, *problem.inside), surface(problem, 4, 6).reshape(-1, 3)
     largest = np.abs(problems.magnetic_field_gradient(everything, on)).max()
@@ -68,9 +70,9 @@ def test_jax_names_off_the_surface_agree_with_the_flat_interface(off_surface, na
     np.testing.assert_array_equal(internal, off_surface["internal"].T)
 
 
-def test_keywords_change_memory_and_precision_but_not_the_answer(problem, named, B):
+def test_keywords_change_the_storage_of_near_weights_but_not_the_field(problem, named, B):
     external, scale = named.compute_external_B(B), np.abs(problem.B).max()
-    # No weights are stored, so their precision has no effect.
+    # No weights are stored, so the precision of weights has no effect.
     knobs = dict(scan_targets=True, patch_dtype="float32", interp_block_size=None)
     knobs |= dict(pou_dtype="float32", remat=True, chunk_size=None, target_chunk_size=7)
     streamed = named.compute_external_B(B, **knobs)
@@ -103,7 +105,7 @@ def test_a_donated_field_gives_the_same_answer():
 
 
 def test_fields_and_surfaces_may_be_traced(problem, named, B):
-    """Trace only; test_differentiation.py tests compiled derivatives."""
+    """Trace only, because test_differentiation.py tests compiled derivatives of `vcjax`."""
     # Without a field, the quadrature resolves every field of the source grid.
     plan, finest = named.plan_precision(B0=B), named.plan_precision()
     assert finest.quad_ntheta >= plan.quad_ntheta
@@ -123,8 +125,6 @@ def test_fields_and_surfaces_may_be_traced(problem, named, B):
         assert jax.eval_shape(named.compute_external_B, B).shape == (3, 4, 6)
     with pytest.raises(VcjaxError, match="plan_precision"):
         jax.eval_shape(lambda X: loss(X, B), X)
-    with pytest.raises(VcjaxError, match="^compute_external_gradB got precision=, which is for"):
-        named.compute_external_gradB(B, precision=plan)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_fields_and_surfaces_may_be_traced(problem, named, B):
         (dict(donate=1), "donate=1; give True or False"),
     ],
 )
-def test_keywords_that_could_silently_change_a_result_are_refused(named, B, knobs, said):
+def test_unknown_invalid_and_inapplicable_keywords_are_refused(named, B, knobs, said):
     with pytest.raises(VcjaxError, match=said):
         named.compute_external_B(B, **knobs)
 
@@ -158,12 +158,15 @@ def test_arrays_with_components_last_are_refused(problem, named):
         named.compute_external_B(problem.B)
     with pytest.raises(VcjaxError, match=r"X_trg of shape \(5, 3\); give \(3, n\) or \(3 n,\)"):
         named.compute_external_B_offsurf(flat(problem.B), X_trg=np.zeros((5, 3)))
+
+
+def test_a_field_before_the_set_up_is_refused(problem):
     with pytest.raises(VcjaxError, match="compute_external_B got no surface yet"):
         VirtualCasingJAX().compute_external_B(problem.B)
 
 
 def test_max_Nt_and_max_Np_cap_the_off_surface_grid(named, points, B):
-    """Check only that caps are passed on; other tests check the rules of `choose_off_surface`."""
+    """Check only that caps are passed on: other tests check `choose_off_surface` with caps."""
     with pytest.raises(VcjaxError, match="compute_external_B_offsurf got max_Np=0"):
         named.compute_external_B_offsurf(B, X_trg=points.T, max_Np=0)
     said = "compute_external_B_offsurf got max_Nt={}, max_Np=None"
@@ -200,13 +203,15 @@ def test_bad_fields_are_refused(named, B):
             call(given)
 
 
-def test_a_zero_field_has_zero_parts_first_or_later(named, points, B):
+def test_the_external_part_of_a_zero_field_is_zero(named, points, B):
     assert not np.asarray(named.compute_external_B(0 * B)).any()
     value = np.asarray(named.compute_external_B_offsurf(0 * B, X_trg=points.T))
     assert (value[:, :6] == 0).all() and np.isnan(value[:, 6:]).all()
 
 
-def test_a_rule_for_other_targets_is_refused(problem, named, B):
+def test_rules_for_other_targets_and_rules_given_for_gradients_are_refused(problem, named, B):
     rule = set_up(VirtualCasingJAX(), problem, 5, 7).plan_precision()
     with pytest.raises(VcjaxError, match=r"got precision= with trg_shape=\(5, 7"):
         named.compute_external_B(B, precision=rule)
+    with pytest.raises(VcjaxError, match="^compute_external_gradB got precision=, which is for"):
+        named.compute_external_gradB(B, precision=rule)

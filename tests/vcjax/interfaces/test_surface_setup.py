@@ -1,4 +1,4 @@
-"""One casing serves all fields that it resolves: which casing is made, and when it is kept."""
+"""Which casing a set-up makes for a field, and when it keeps the casing for other fields."""
 
 from types import SimpleNamespace
 
@@ -15,14 +15,14 @@ from vcjax._quadrature.choose import resolves
 from vcjax.interfaces import _surface_setup
 from vcjax.interfaces._surface_setup import SurfaceSetup
 
-# The rippled fields of these tests are made up.
+# Currents cross the surface in rippled fields.
 pytestmark = pytest.mark.filterwarnings("ignore::vcjax.VcjaxWarning")
 
 KINDS = ("field", "gradient", "off", "off_gradient")
 
 
 class Made(SimpleNamespace):
-    """A stand-in for a casing; like a casing, it equals only itself."""
+    """A stand-in for a casing. Like a casing, it is hashable."""
 
     def __hash__(self):  # pyright: ignore[reportIncompatibleVariableOverride]
         return id(self)
@@ -35,7 +35,7 @@ def problem():
 
 @pytest.fixture
 def setup(problem, monkeypatch):
-    """Return a set-up that makes rules only, because preparing takes seconds."""
+    """Return a set-up that chooses rules but prepares nothing, because preparing takes seconds."""
     for kind in KINDS:
         monkeypatch.setitem(_surface_setup._PREPARE, kind, lambda rule, X: Made(rule=rule))
     return SurfaceSetup(3, 4, True, problem.X, problem.B.shape[:2], (2, 8))
@@ -43,14 +43,14 @@ def setup(problem, monkeypatch):
 
 @pytest.fixture(scope="module")
 def toroidal(problem):
-    """Return the field of a conductor on the axis, which is very smooth."""
+    """Return a very smooth field, from a conductor on the z axis."""
     return toroidal_field(surface(problem, *problem.B.shape[:2]))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_unresolved_field_gets_its_own_quadrature(setup, problem, toroidal, kind):
+def test_a_field_that_no_kept_casing_resolves_gets_a_new_casing(setup, problem, toroidal, kind):
     gradient = kind.endswith("gradient")
-    # Ripples too small to matter for the digits of the field, but not for its gradient.
+    # These ripples are negligible in the field, but not in its gradient.
     fine = rippled(toroidal, 20, 3e-4)
     first = setup.casing(kind, toroidal)
     assert resolves(first.rule, problem.X, fine, 3) == (not gradient)
@@ -61,7 +61,7 @@ def test_an_unresolved_field_gets_its_own_quadrature(setup, problem, toroidal, k
 
 
 @pytest.mark.parametrize("digits", [1, 2, 3])
-def test_a_casing_for_all_fields_serves_each_field(setup, toroidal, digits):
+def test_a_casing_for_all_fields_is_used_for_each_field(setup, toroidal, digits):
     finest = setup.casing("field", None, digits=digits)
     assert finest.rule.quad_ntheta >= 2.8 * (toroidal.shape[1] // 2)
     for B in (toroidal, rippled(toroidal, toroidal.shape[1] // 2, 0.5), 0 * toroidal):
@@ -78,7 +78,7 @@ def test_a_zero_field_accepts_any_quadrature(setup, problem, kind):
     assert first.rule.quad_ntheta <= other.rule.quad_ntheta
 
 
-def test_a_grid_at_its_caps_is_kept(setup, problem):
+def test_a_casing_with_a_capped_grid_is_kept(setup, problem):
     free = setup.casing("off", problem.B)
     most = free.rule.quad_nphi - 1
     with pytest.warns(vcjax.UnresolvedWarning, match="the rule has 2 digits"):
@@ -87,14 +87,14 @@ def test_a_grid_at_its_caps_is_kept(setup, problem):
     assert setup.casing("off", problem.B) is free
 
 
-def test_limits_that_cost_digits_are_reported_for_a_zero_field_too(setup, problem):
+def test_caps_that_cost_digits_cause_a_warning_for_a_zero_field_too(setup, problem):
     zero = 0 * problem.B
     nodes = setup.rule("off", zero, 8).quad_ntheta
     with pytest.warns(vcjax.UnresolvedWarning, match="the rule has [1-7] digits"):
         assert setup.rule("off", zero, 8, max_ntheta=nodes - 1).quad_ntheta < nodes
 
 
-def test_fields_of_a_batch_share_a_quadrature_that_resolves_each(setup, problem, toroidal):
+def test_fields_of_a_batch_share_a_casing_that_resolves_each_field(setup, problem, toroidal):
     fields = [toroidal, rippled(toroidal, 20, 0.1), 0 * toroidal]
     shared = setup.casing_for_all("field", fields)
     assert all(setup.casing("field", B) is shared for B in fields)
@@ -102,7 +102,7 @@ def test_fields_of_a_batch_share_a_quadrature_that_resolves_each(setup, problem,
 
 
 @pytest.mark.skipif(jax.__version_info__ < (0, 8), reason="JAX 0.7 refuses a traced B")
-def test_a_casing_prepared_under_a_trace_holds_no_tracers(setup, problem, monkeypatch):
+def test_a_casing_prepared_while_jax_traces_contains_no_tracers(setup, problem, monkeypatch):
     def prepare(rule, X):
         return Made(rule=rule, sources=jnp.asarray(X) + 1.0)
 
