@@ -47,7 +47,7 @@ def sound() -> dict[str, Data]:
 
 
 def _half_step(values, parity, data: Data, axis: int):
-    """Return values sampled half a step further along an angle, exactly."""
+    """Return the exact values half a step further along an angle."""
     rows = values.shape[0]
     alike = data.nfp, data.half_period
     v = symmetry.field_period(np.moveaxis(values, -1, 0), *alike, parity=parity)
@@ -143,13 +143,13 @@ SURFACES: dict[str, Callable[[Data], np.ndarray]] = {
 """Changes that spoil the surface; the field stays the same."""
 
 ALLOWED = {
-    # With these changes, the field of an axisymmetric problem is another valid field. Its currents
-    # may flow elsewhere.
+    # With these changes, an axisymmetric problem is another valid problem. The currents of the new
+    # problem may flow elsewhere.
     *(
         ("axisymmetric", kind)
         for kind in (
             *("theta the other way", "phi the other way", "both the other way"),
-            *("x and y exchanged", "-x", "-y", "-z", "no z"),
+            *("x and y exchanged", "-x", "-z", "no z"),
             *("turned by 20 degrees", "one row"),
         )
     ),

@@ -1,4 +1,4 @@
-"""One torus and its casings for all tests of hostile input, prepared once."""
+"""Fixtures that the tests of hostile input share: a torus, its rule and its casings."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from vcjax import problems
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _every_module(no_shape_checks):
+def _no_shape_checks(no_shape_checks):
     pass
 
 

@@ -8,7 +8,7 @@ from vcjax.problems import CentralConductor, ToroidalLoop
 
 
 def torus_problem(surface, *, nfp=1, half=False, src=(4, 24), trg=(2, 8), shape=(4, 16)):
-    """Return the problem of a loop inside, and of a central conductor and a larger loop outside.
+    """Return a problem with a loop inside, and with a central conductor and a larger loop outside.
 
     The field has every symmetry that a surface grid may have.
     """
@@ -26,5 +26,6 @@ def torus_problem(surface, *, nfp=1, half=False, src=(4, 24), trg=(2, 8), shape=
 
 
 def chosen(X, B, digits=3, **options) -> vcjax.Rule:
+    """Call `vcjax.choose` with the symmetry and the targets of the torus, or with other options."""
     usual: dict[str, Any] = dict(nfp=1, trg_nphi=2, trg_ntheta=8)
     return vcjax.choose(X, B, digits, **(usual | options))

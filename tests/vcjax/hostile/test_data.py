@@ -1,4 +1,4 @@
-"""Impossible data cause an error or a warning in every call that takes them; correct data do not.
+"""Impossible data cause an error or a warning in calls that take data; correct data do not.
 
 Warnings are errors in these tests, so a field that causes a warning is not evaluated.
 """
@@ -30,11 +30,11 @@ SPOILT, BENT = (
 )
 
 
-def choose(data, digits=3, choose: Any = vcjax.choose, **options):
+def choose(data, digits=3, call: Any = vcjax.choose, **options):
     options |= symmetry(data)
-    if choose is vcjax.choose:
+    if call is vcjax.choose:
         options = dict(trg_nphi=1, trg_ntheta=4) | options
-    return choose(data.X, data.B, digits, **options)
+    return call(data.X, data.B, digits, **options)
 
 
 def spoilt(name, kind):
@@ -56,13 +56,13 @@ def test_a_bad_surface_does_not_pass_choose(name, kind):
         choose(data._replace(X=bad_data.SURFACES[kind](data)))
 
 
-def test_gradients_of_more_digits_than_rounding_leaves_are_warned_of():
+def test_more_digits_of_gradients_off_the_surface_than_rounding_allows_cause_a_warning():
     problem, off = problems.axisymmetric(14), vcjax.choose_off_surface
     choose(problem, 12, gradient=True)
-    choose(problem, 11, choose=off, gradient=True)
+    choose(problem, 11, off, gradient=True)
     message = "^choose_off_surface got digits=12 for a gradient, but rounding limits"
     with pytest.warns(vcjax.AccuracyWarning, match=message) as caught:
-        choose(problem, 12, choose=off, gradient=True)
+        choose(problem, 12, off, gradient=True)
     assert len(caught) == 1
 
 
@@ -70,16 +70,15 @@ KINDS = (
     *("theta the other way", "-z", "a quarter off in theta", "each row twice"),
     *("every eighth column", "a wrong point", "noise of a hundredth", "half zero"),
 )
-"""Kinds that the different checks find: current, flux, resolution, shape, outlier and noise."""
+"""Bad fields that the checks of current, flux, resolution, outliers and noise find."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("gradient", [False, True])
 def test_a_bad_field_does_not_pass_choose_off_surface(kind, gradient):
-    # The grid of B resolves one digit fewer of the gradient.
-    options = dict(choose=vcjax.choose_off_surface, gradient=gradient)
+    # The grid of B resolves the gradient to one digit fewer.
     with pytest.raises(ANY, match="^choose_off_surface got"):
-        choose(spoilt("ellipse", kind), 3 - gradient, **options)
+        choose(spoilt("ellipse", kind), 3 - gradient, vcjax.choose_off_surface, gradient=gradient)
 
 
 EVALUATIONS = {
@@ -98,15 +97,13 @@ EVALUATIONS = {
 
 @pytest.fixture(scope="module")
 def casings():
-    """Return casings of the ellipse for a correct field; nothing is evaluated."""
-    data = bad_data.sound()["ellipse"]
+    """Return casings of the ellipse for a correct field."""
+    data, off = bad_data.sound()["ellipse"], vcjax.choose_off_surface
     setup = 3, data.nfp, True, *data.X.shape[:2], flat(data.X), *data.B.shape[:2], 1, 4
     made: dict[str, Any] = {
         "on": vcjax.prepare(choose(data), data.X),
-        "off": vcjax.prepare_off_surface(choose(data, choose=vcjax.choose_off_surface), data.X),
-        "slopes": vcjax.prepare_off_surface(
-            choose(data, 2, choose=vcjax.choose_off_surface, gradient=True), data.X
-        ),
+        "off": vcjax.prepare_off_surface(choose(data, 3, off), data.X),
+        "slopes": vcjax.prepare_off_surface(choose(data, 2, off, gradient=True), data.X),
         "flat": VirtualCasing(),
         "named": VirtualCasingJAX(),
         "B": flat(data.B),
@@ -129,7 +126,7 @@ def test_a_bad_field_does_not_pass_an_evaluation(casings, call, kind):
         EVALUATIONS[call](casings, spoilt("ellipse", kind).B)
 
 
-def test_the_warning_says_what_is_wrong():
+def test_the_warning_names_the_mistake():
     for kind, category, said in (
         ("theta the other way", vcjax.ContradictionWarning, r"n \. curl B is 0\.3 of"),
         ("-z", vcjax.ContradictionWarning, "components"),
@@ -155,7 +152,7 @@ def test_the_grid_that_a_warning_names_is_fine_enough(name):
     choose(data._replace(B=B), digits)
 
 
-def test_a_field_is_warned_of_once_at_the_line_of_the_call():
+def test_a_bad_field_causes_one_warning_which_names_the_file_of_the_call():
     data = spoilt("ellipse", "-z")
     with pytest.warns(vcjax.ContradictionWarning) as caught:
         rule = choose(data)
@@ -174,7 +171,7 @@ def test_traced_data_are_not_checked(casings):
 @pytest.mark.parametrize(
     ("gradient", "mode", "size"), [(False, 28, 0.03), (True, 22, 0.003), (True, 30, 3e-4)]
 )
-def test_a_rule_for_a_smooth_field_is_not_used_silently_for_a_finer_one(gradient, mode, size):
+def test_a_field_that_is_too_fine_for_a_rule_causes_a_warning(gradient, mode, size):
     data = bad_data.sound()["ellipse"]
     B = toroidal_field(surface(data, 9, 128))
     rule = choose(data._replace(B=B), gradient=gradient, trg_nphi=3, trg_ntheta=8)
@@ -193,15 +190,15 @@ def test_a_rule_for_a_smooth_field_is_not_used_silently_for_a_finer_one(gradient
 @pytest.mark.parametrize("digits", [3, 6, 12])
 @pytest.mark.parametrize("name", ["ellipse", "W7-X"])
 @pytest.mark.filterwarnings("ignore:choose got B on")
-def test_a_multiple_of_the_field_that_a_rule_was_chosen_for_is_never_too_fine(name, digits):
+def test_a_multiple_of_the_field_that_a_rule_was_chosen_for_is_not_too_fine(name, digits):
     data = bad_data.sound()[name]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for B in (data.B, rippled(data.B, 6, 0.3)):
             rule = vcjax.choose(data.X, B, digits, **symmetry(data))
-            surface = WatchedSurface(rule, data.X)
+            watched = WatchedSurface(rule, data.X)
             spectrum = field_spectrum(np.moveaxis(2.0 * B, -1, 0), data.nfp, data.half_period)
-            warn_of_field("external_field", spectrum, surface, reused=True)
+            warn_of_field("external_field", spectrum, watched, reused=True)
     assert not [w for w in caught if "finer structure" in str(w.message)]
 
 
@@ -215,12 +212,12 @@ def test_the_surface_of_a_rule_in_use_is_kept_while_rules_are_chosen_for_other_s
 
 
 @pytest.mark.parametrize("path", sorted(EQUILIBRIA.glob("wout_*.nc")), ids=lambda p: p.stem)
-def test_an_equilibrium_on_too_few_points_is_warned_of(path):
+def test_an_equilibrium_on_too_few_points_causes_a_warning(path):
     with pytest.raises(vcjax.UnresolvedWarning, match="^from_vmec got B on 2 x 8 points"):
         SimsoptCasing.from_vmec(path, 2, 8, filename=None)
 
 
-def test_components_that_run_fastest_are_recognised(casings):
+def test_flat_fields_point_by_point_are_refused(casings):
     B = bad_data.sound()["ellipse"].B
     for kind, call in (("flat", "compute_external_B"), ("named", "compute_internal_B")):
         with pytest.raises(VcjaxError, match=rf"^{call} got B\w+ point by point"):

@@ -1,4 +1,4 @@
-"""A process that was forked after JAX started gets a vcjax error instead of a deadlock."""
+"""In a process that was forked after JAX had started, calls raise an error and do not hang."""
 
 import os
 import pathlib
@@ -49,7 +49,7 @@ np.testing.assert_allclose(after, plain, rtol=0, atol=DIFFERENCE)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
-def test_a_process_forked_after_jax_started_gets_an_error_and_one_forked_before_computes():
+def test_calls_raise_in_a_process_forked_after_jax_started_and_work_if_forked_before():
     done = subprocess.run(
         [sys.executable, "-c", _FORKS],
         cwd=pathlib.Path(__file__).parents[3],

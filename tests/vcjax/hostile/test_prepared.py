@@ -14,17 +14,17 @@ from tests.vcjax.common import largest_error, section
 from vcjax import VcjaxError
 
 
-def test_a_gradient_prepared_with_a_rule_for_fields_warns(torus, rule):
+def test_preparing_gradients_with_a_rule_for_fields_causes_a_warning(torus, rule):
     message = "prepare_gradient got a rule chosen for fields.*gradient=True"
     with pytest.warns(vcjax.UnresolvedWarning, match=message):
         vcjax.prepare_gradient(rule, torus.X)
 
 
-def test_a_gradient_off_the_surface_from_a_rule_for_fields_warns(torus):
+def test_a_gradient_off_the_surface_from_a_rule_for_fields_causes_a_warning(torus):
     rule = vcjax.choose_off_surface(torus.X, torus.B, 1, nfp=1)
     casing = vcjax.prepare_off_surface(rule, torus.X)
     message = "gradient_at got a rule chosen for fields.*choose_off_surface.*gradient=True"
-    # Warnings are errors here; nothing is evaluated.
+    # Warnings are errors here, so nothing is evaluated.
     with pytest.raises(vcjax.UnresolvedWarning, match=message):
         vcjax.gradient_at(casing, torus.B, torus.X[0, :1])
 
@@ -39,7 +39,7 @@ _SPOILT = {
 
 
 @pytest.mark.parametrize("name", _SPOILT)
-def test_a_casing_mapped_to_something_else_is_refused(torus, casing, gradient_casing, name):
+def test_a_casing_with_other_arrays_is_refused(torus, casing, gradient_casing, name):
     for call, whole in (
         (vcjax.external_field, casing),
         (vcjax.internal_field, casing),
@@ -59,7 +59,6 @@ def test_a_casing_mapped_to_something_else_is_refused(torus, casing, gradient_ca
         (lambda c: dict(near_weights=c.near_weights.astype(np.float16)), "arrays of dtype float16"),
         (lambda c: dict(near_weights=c.near_weights[..., 1:]), "near_weights .* its rule needs"),
         (lambda c: dict(near_weights=c.near_weights[:, :, 1:]), "near_weights .* its rule needs"),
-        # The sources fit both rules.
         (lambda c: dict(rule=dataclasses.replace(c.rule, patch_theta=6)), ".* its rule needs"),
         (lambda c: dict(rule=dataclasses.replace(c.rule, src_shape=(4, 22))), ".* its rule needs"),
     ],
@@ -70,7 +69,7 @@ def test_a_casing_with_one_attribute_replaced_is_refused(torus, casing, change, 
         vcjax.external_field(other, torus.B[:, : other.rule.src_shape[1]])
 
 
-def test_casings_of_the_other_kind_are_refused(torus, casing, gradient_casing):
+def test_casings_and_rules_of_the_wrong_type_are_refused(torus, casing, gradient_casing):
     other: Any
     for call, other, message in (
         (vcjax.external_field, gradient_casing, "vcjax.prepare"),
@@ -97,7 +96,7 @@ def test_tables_of_another_rule_kind_or_precision_are_refused(torus, rule):
         (vcjax.prepare, vcjax.tables, vcjax.gradient_tables),
         (vcjax.prepare_gradient, vcjax.gradient_tables, vcjax.tables),
     ):
-        # The tables as 32-bit mode computes them.
+        # In 32-bit mode, the tables have this dtype.
         rounded: Any = jax.tree.map(lambda leaf: leaf.astype(np.float32), make(rule))
         constants: Any
         for constants, message in (
@@ -141,7 +140,7 @@ _UNFIT = [
     ],
     ids=str,
 )
-def test_a_rule_edited_into_nonsense_is_refused_where_it_is_made_and_where_it_is_used(
+def test_a_rule_with_invalid_values_is_refused_when_it_is_made_and_when_it_is_used(
     torus, rule, change
 ):
     unfit = "sizes that do not fit together" if change in _UNFIT else ""
@@ -159,7 +158,7 @@ def test_a_rule_edited_into_nonsense_is_refused_where_it_is_made_and_where_it_is
         vcjax.tables(edited)
 
 
-def test_rules_on_and_off_the_surface_are_not_exchanged(torus, rule):
+def test_rules_for_points_on_and_off_the_surface_are_refused_in_place_of_each_other(torus, rule):
     off = vcjax.choose_off_surface(torus.X, torus.B, 3, nfp=1)
     for call in (vcjax.prepare, vcjax.prepare_gradient):
         with pytest.raises(VcjaxError, match=f"^{call.__name__} got a rule for points off the"):
@@ -173,7 +172,9 @@ def test_rules_on_and_off_the_surface_are_not_exchanged(torus, rule):
             call(*arguments)
 
 
-def test_a_rule_for_another_surface_is_refused_by_shape_or_has_a_large_self_test(torus, rule):
+def test_a_rule_for_a_surface_of_another_shape_is_refused_and_for_another_surface_warns(
+    torus, rule
+):
     with pytest.raises(VcjaxError, match=r"^prepare got X of shape \(4, 15, 3\), but the rule was"):
         vcjax.prepare(rule, torus.X[:, :-1])
     thin = section(lambda t: (2 + 0.5 * np.cos(t), 0.02 * np.sin(t)), nphi=4, ntheta=16)
@@ -182,7 +183,9 @@ def test_a_rule_for_another_surface_is_refused_by_shape_or_has_a_large_self_test
     assert vcjax.self_test(casing).max() > 0.02
 
 
-def test_a_traced_field_may_be_nan_but_not_of_another_kind(torus, casing, gradient_casing):
+def test_a_traced_field_may_be_nan_but_not_of_another_dtype_or_shape(
+    torus, casing, gradient_casing
+):
     B = np.where(torus.B == torus.B[0, 0], np.nan, torus.B)
     assert np.isnan(jax.jit(vcjax.external_field)(casing, B)).any()
     with pytest.raises(VcjaxError, match="dtype float32"):
@@ -202,7 +205,7 @@ def test_a_zero_field_has_zero_parts(torus, casing, gradient_casing):
         vcjax.error_estimate(casing, 0 * torus.B)
 
 
-def test_error_estimate_is_refused_inside_jit(torus, casing):
+def test_error_estimate_is_refused_in_a_traced_function(torus, casing):
     for inside in (vcjax.error_estimate, lambda casing, B: vcjax.error_estimate(casing, torus.B)):
         with pytest.raises(VcjaxError, match="^error_estimate was called inside jit"):
             jax.eval_shape(inside, casing, torus.B)

@@ -1,7 +1,4 @@
-"""Correct answers to the same problem rotated, moved, scaled or in another order.
-
-An answer is correct if it is near the known answer, or if its error is at most `error_estimate`.
-"""
+"""Errors and estimates for the same problem rotated, moved, scaled or in another order."""
 
 import hypothesis
 import jax.numpy as jnp
@@ -28,7 +25,7 @@ def _read_only(values):
 
 
 _SAME: dict[str, tuple] = {
-    # name: (change of X, of B, of the external field)
+    # Name: change of X, of B, and of the external field.
     "as it is": (lambda X: X, lambda B: B, lambda B: B),
     "theta starts an eighth later": (
         lambda X: np.roll(X, -2, axis=1),
@@ -50,7 +47,7 @@ _SAME: dict[str, tuple] = {
 
 
 @pytest.mark.parametrize("name", _SAME)
-def test_equivalent_inputs_have_the_same_answer(torus, name):
+def test_equivalent_inputs_give_the_known_answer(torus, name):
     of_X, of_B, of_answer = _SAME[name]
     X, B, known = of_X(torus.X), of_B(torus.B), of_answer(torus.B_ext)
     external = vcjax.external_field(vcjax.prepare(chosen(X, B), X), B)
@@ -85,8 +82,8 @@ def test_units_and_position_change_the_field_by_rounding_only(
         (7, True, dict(shape=(4, 11), src=(5, 23), trg=(2, 5))),
     ],
 )
-def test_grids_without_common_factors_are_as_accurate_as_the_estimate_says(nfp, half, grids):
-    # The same field and size for every nfp; the ellipse turns half a turn in each period.
+def test_the_estimate_bounds_the_error_on_grids_without_common_factors(nfp, half, grids):
+    # Field and size are the same for every nfp. The ellipse rotates half a turn in each period.
     surface = problems.rotating_ellipse_surface(nfp, major_radius=2.0, semi_axes=(0.45, 0.55))
     problem = torus_problem(surface, nfp=nfp, half=half, **grids)
     casing = vcjax.prepare(rule_of(problem, 2), problem.X)
@@ -96,7 +93,7 @@ def test_grids_without_common_factors_are_as_accurate_as_the_estimate_says(nfp, 
 
 @pytest.mark.filterwarnings("ignore::vcjax.VcjaxWarning")
 @pytest.mark.parametrize("kind", ["a column missing", "a tenth of it noise"])
-def test_the_estimate_has_the_size_of_the_error_of_a_field_off_its_grid(torus, kind):
+def test_the_error_of_a_field_that_does_not_fit_its_grid_is_at_most_twice_the_estimate(torus, kind):
     noise = np.random.default_rng(1).normal(size=torus.B.shape)
     B = {
         "a column missing": np.delete(torus.B, 20, axis=1),
@@ -104,5 +101,5 @@ def test_the_estimate_has_the_size_of_the_error_of_a_field_off_its_grid(torus, k
     }[kind]
     casing = vcjax.prepare(chosen(torus.X, B, 1), torus.X)
     error = torus.external_error(vcjax.external_field(casing, B))
-    # Such spectra do not decay: the tail estimates the size of the error but does not bound it.
+    # The spectra do not decay, so the error may be larger than the estimate.
     assert 0.01 < error <= 2 * vcjax.error_estimate(casing, B)

@@ -1,4 +1,4 @@
-"""Surfaces that bound no torus are refused; surfaces hard to resolve keep about the digits."""
+"""Unusable surfaces are refused; on surfaces hard to resolve, fields have about their digits."""
 
 import hypothesis
 import numpy as np
@@ -12,7 +12,7 @@ from tests.vcjax.hostile.problems import chosen
 from vcjax import VcjaxError
 
 _BROKEN = {
-    # name: r and z of the cross-section
+    # Name: r and z of the cross-section.
     "a limacon's inner loop": lambda t: (3 + (0.5 + cos(t)) * cos(t), (0.5 + cos(t)) * sin(t)),
     "an eight with unequal halves": lambda t: (3 + cos(t), sin(2 * t) + 0.3 * sin(t)),
     "curls": lambda t: (3 + cos(t) + 0.4 * cos(5 * t), sin(t) + 0.4 * sin(5 * t)),
@@ -29,7 +29,7 @@ _BROKEN = {
     "points crowded together": lambda t: (3 + cos(t + 0.99 * sin(t)), sin(t + 0.99 * sin(t))),
 }
 _REASONS = {
-    # name: part of the error, if it is not "crosses itself"
+    # Name: part of the error, if the error does not say "crosses itself".
     "exactly twice round": "touches itself|crosses itself",
     "pinched to a point": "touches itself",
     "sheets a millionth apart": "touches itself|no quadrature|degenerate|no volume",
@@ -44,7 +44,7 @@ _REASONS = {
 
 
 @pytest.mark.parametrize("name", _BROKEN)
-def test_a_surface_that_bounds_no_torus_is_refused(name):
+def test_an_unusable_surface_is_refused_with_the_reason(name):
     X = section(_BROKEN[name])
     with pytest.raises(VcjaxError, match=_REASONS.get(name, "crosses itself")):
         chosen(X, toroidal_field(X))
@@ -61,20 +61,20 @@ _SHARP = {
 
 
 @pytest.mark.parametrize("name", _SHARP)
-def test_a_surface_hard_to_resolve_keeps_about_the_digits_asked_for(name):
+def test_on_a_surface_hard_to_resolve_a_field_has_about_the_digits_asked_for(name):
     X = section(_SHARP[name])
     B = toroidal_field(X)
     rule = chosen(X, B, 3, trg_nphi=1, trg_ntheta=12)
     casing = vcjax.prepare(rule, X)
-    # The whole field is external.
+    # The field is entirely external.
     error = np.abs(np.asarray(vcjax.external_field(casing, B)) - B[:1, ::4]).max()
-    # These targets are at tips, where errors are up to 2.6 times the request.
+    # Some targets are at tips, where errors are up to 2.6 times the requested error.
     assert error < 3e-3 * np.abs(B).max()
 
 
 @hypothesis.settings(max_examples=40)
 @hypothesis.given(seed=st.integers(0, 10**6), nphi=st.integers(1, 8), ntheta=st.integers(3, 12))
-def test_noise_is_no_surface(seed, nphi, ntheta):
+def test_random_points_are_refused(seed, nphi, ntheta):
     X = np.random.default_rng(seed).normal(size=(nphi, ntheta, 3))
     with pytest.raises(VcjaxError, match="^choose (got|found)"):
         chosen(X, np.ones((4, 8, 3)) * [0.0, 0.0, 1.0])
