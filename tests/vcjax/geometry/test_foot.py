@@ -16,13 +16,13 @@ from vcjax._geometry.foot import Periods, nearest
 SECTIONS = {
     "ellipse": lambda t: (3 + 0.5 * cos(t), 0.9 * sin(t)),
     "D": lambda t: (3 + 0.5 * cos(t + 0.4 * sin(t)), 0.9 * sin(t)),
-    # Its curvature changes sign; opposite sheets are near each other.
+    # The curvature changes sign, and opposite sheets are close to each other.
     "bean": lambda t: (3 + 0.5 * cos(t) + 0.7 * cos(2 * t), 0.6 * sin(t)),
 }
 
 
 @pytest.mark.parametrize("name", SECTIONS)
-def test_the_distance_is_the_least_also_beyond_centres_of_curvature(name):
+def test_the_distance_is_the_least_distance_also_beyond_centres_of_curvature(name):
     X, (r, z) = section(SECTIONS[name]), SECTIONS[name](np.linspace(0, 2 * np.pi, 20001))
     rule = vcjax.choose_off_surface(X, toroidal_field(X), 3, nfp=1)
     casing = vcjax.prepare_off_surface(rule, X)
@@ -38,7 +38,8 @@ def test_the_distance_is_the_least_also_beyond_centres_of_curvature(name):
     np.testing.assert_allclose(foot.distance, least, atol=1e-4)
 
 
-def test_next_to_a_flat_section_no_foot_is_farther_than_the_way_to_the_surface():
+def test_next_to_a_flat_section_no_foot_is_farther_than_the_start_of_a_normal():
+    """The points lie on normals of the surface."""
     surface = problems.rotating_ellipse_surface(5, major_radius=1.0, semi_axes=(0.05, 0.4))
     X = surface.points(8, 8, half_period=False)
     rule = vcjax.choose_off_surface(X, toroidal_field(X), 2, nfp=5)

@@ -1,4 +1,4 @@
-"""The nodes of a surface, with their rounding errors."""
+"""The rounding errors of the nodes of a surface."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,16 +10,15 @@ from vcjax import problems
 from vcjax._geometry.nodes import one_period
 
 
-@pytest.mark.parametrize("traced", [False, True])
-def test_nodes_and_normals_of_a_slender_torus_have_small_rounding_errors(traced, monkeypatch):
+@pytest.mark.parametrize("on_host", [True, False])
+def test_nodes_and_normals_of_a_slender_torus_have_small_rounding_errors(on_host, monkeypatch):
     """The near part of a gradient divides these errors by the square of the node spacing."""
     radius, minor = 1.0, 0.02
     torus = problems.circular_torus(major_radius=radius, minor_radius=minor)
     X = torus.points(4, 8, half_period=True)
     B = toroidal_field(X)
     rule = vcjax.choose(X, B, 6, nfp=1, half_period=True, trg_nphi=1, trg_ntheta=8)
-    if traced:
-        monkeypatch.setattr("vcjax._geometry.nodes.on_host", lambda *_: False)
+    monkeypatch.setattr("vcjax._geometry.nodes.on_host", lambda *_: on_host)
     nodes = np.asarray(vcjax.prepare(rule, jnp.asarray(X)).nodes)
     (rows, columns), (above, beside) = rule.continued_shape, rule.overlap
     turn = 2 * np.arccos(np.longdouble(-1))
@@ -38,7 +37,7 @@ def test_nodes_and_normals_of_a_slender_torus_have_small_rounding_errors(traced,
 def rough_part(errors, rule):
     """Return the largest error of one period (3, row, column) without its modes below 8.
 
-    Errors of the lower modes only mean that the surface is another one.
+    Errors in modes below 8 only mean that the surface is slightly different.
     """
     spectrum = np.fft.fft2(one_period(errors, rule).astype(float))
     rows, columns = (np.abs(np.fft.fftfreq(n, 1 / n)) for n in spectrum.shape[1:])

@@ -1,4 +1,4 @@
-"""Resampling: exact for band-limited data, symmetric, the same as matrices."""
+"""Resampling: exact for few modes, equal by matrices and by transforms, without BLAS threads."""
 
 import os
 import subprocess
@@ -50,7 +50,7 @@ def test_tangents_are_the_derivatives_of_a_surface_of_few_modes(half_period, sha
 @pytest.mark.parametrize("half_period", [False, True])
 @pytest.mark.parametrize("nfp, shape", [(1, (3, 5)), (2, (4, 6)), (5, (7, 8)), (3, (1, 7))])
 def test_matrices_of_a_surface_equal_its_transforms_for_any_data(nfp, shape, half_period):
-    """Use random points, which have all modes, also the highest."""
+    """Random points have all modes, including the highest."""
     X = np.random.default_rng(0).normal(size=(*shape, 3))
     nphi, ntheta = shape
     phi, theta = symmetry.surface_period_matrices(nphi, ntheta, nfp, half_period)
@@ -61,7 +61,7 @@ def test_matrices_of_a_surface_equal_its_transforms_for_any_data(nfp, shape, hal
 
 @pytest.mark.parametrize("half_period", [False, True])
 @pytest.mark.parametrize("nfp, shape", [(1, (3, 5)), (5, (4, 6))])
-def test_matrices_of_a_field_equal_the_steps_they_are_made_of(nfp, shape, half_period):
+def test_matrices_of_a_field_equal_the_steps_that_they_combine(nfp, shape, half_period):
     B = np.random.default_rng(0).normal(size=(*shape, 3))
     angles, theta = np.linspace(-3, 7, 9), np.linspace(0, 6, 4)
     samples = symmetry.field_period(np.moveaxis(B, 2, 0), nfp, half_period)
@@ -99,7 +99,7 @@ print(used() - before)
 """
 
 
-def test_choosing_and_tables_start_no_threads_of_openblas():
+def test_choosing_and_tables_use_no_threads_of_openblas():
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "2", "JAX_ENABLE_X64": "1"}
     command = [sys.executable, "-W", "ignore", "-c", _CPU_TIME_OF_BLAS]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)

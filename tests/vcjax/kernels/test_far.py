@@ -1,4 +1,4 @@
-"""The far sum: its tiles, blocks and derivatives against plain formulas."""
+"""The far sum: its tiles and blocks, and its values and derivatives against plain formulas."""
 
 from functools import partial
 
@@ -30,7 +30,7 @@ def plain_sum(targets, sources, normals, B, nfp):
 
 
 @pytest.mark.parametrize("tiles", [(7, 5), (10_000, 10_000), (1, 1)])
-def test_far_field_equals_the_plain_sum_whatever_the_tiles(tiles):
+def test_the_far_field_equals_the_plain_sum_for_any_tiles(tiles):
     rng = np.random.default_rng(2)
     sources, normals, B = rng.normal(size=(3, 3, 50)) + np.array([4.0, 0, 0])[:, None]
     targets = np.concatenate([sources.T[::9], rng.normal(size=(4, 3)) + [4.0, 0, 0]])
@@ -43,7 +43,7 @@ def test_far_field_equals_the_plain_sum_whatever_the_tiles(tiles):
 
 @pytest.mark.parametrize("largest", [1, 7, 512, 10**6])
 @pytest.mark.parametrize("aspect", [1e-4, 0.3, 1.0, 50.0])
-def test_blocks_hold_no_more_nodes_than_allowed(largest, aspect):
+def test_blocks_have_at_most_the_allowed_number_of_nodes(largest, aspect):
     for grid in ((1, 1), (80, 120), (7, 1000)):
         high, wide = block_shape(grid, largest, aspect)
         assert 1 <= high <= grid[0] and 1 <= wide <= grid[1]
@@ -66,7 +66,7 @@ def test_a_kernel_can_limit_the_size_of_blocks(monkeypatch):
 
 
 @pytest.mark.parametrize("count, tiles", [(1, 1), (2, 2), (7, 2)])
-def test_targets_that_fit_into_one_tile_are_divided_into_two(count, tiles):
+def test_two_or_more_targets_are_divided_into_at_least_two_tiles(count, tiles):
     """A loop over a single tile takes four times as long."""
     turns = jnp.moveaxis(rotation(np.pi * np.arange(2)), 2, 0)
     assert far._turned_tiles(jnp.ones((count, 3)), turns, 1000).shape[0] == tiles
@@ -84,7 +84,9 @@ def tile(power, x, y, moments):
 
 @pytest.mark.parametrize("avx512", [True, False])
 @pytest.mark.parametrize("power", [3, 5])
-def test_a_tile_has_the_first_and_second_derivatives_of_its_formula(monkeypatch, power, avx512):
+def test_a_tile_has_the_first_and_second_derivatives_of_the_plain_formula(
+    monkeypatch, power, avx512
+):
     monkeypatch.setattr(pairs, "has_avx512", lambda: avx512)
     rng = np.random.default_rng(3)
     x, y, moments = (jnp.asarray(rng.normal(size=shape)) for shape in ((3, 4), (3, 5), (2, 5)))
@@ -102,7 +104,7 @@ def test_a_tile_has_the_first_and_second_derivatives_of_its_formula(monkeypatch,
 
 
 @pytest.mark.parametrize("power", [3, 5])
-def test_programs_of_different_processors_have_equally_many_equations(monkeypatch, power):
+def test_both_forms_of_the_inverse_power_have_equally_many_equations(monkeypatch, power):
     counts = []
     for avx512 in (True, False):
         monkeypatch.setattr(pairs, "has_avx512", lambda avx512=avx512: avx512)

@@ -1,6 +1,4 @@
-"""The near kernel's cut-off: its values, and derivatives of all kinds."""
-
-from typing import Any
+"""The cut-off of the near kernel, and the known integral for a constant field."""
 
 import jax
 import jax.numpy as jnp
@@ -15,18 +13,19 @@ from vcjax._quadrature.polar import polar_quadrant
 
 
 def formula(t):
+    """Return N1(t) of `vcjax._kernels.near`."""
     return erfc(t) + 2 / np.sqrt(np.pi) * t * np.exp(-t * t)
 
 
-def test_the_cutoff_is_its_formula_to_rounding():
+def test_the_cutoff_equals_its_formula_to_rounding():
     t = np.concatenate([np.linspace(0, 8, 20001)[1:], [1e-100, 1e-8, 20.0, 40.0]])
     found = t**3 * np.asarray(near_split(jnp.asarray(t)))
     np.testing.assert_allclose(found, formula(t), rtol=0, atol=2e-15)
-    # For large t, values keep their relative accuracy, except for the rounding of exp.
+    # Relative errors are small, too; at large t they come from the rounding of exp.
     np.testing.assert_allclose(found[:20000], formula(t[:20000]), rtol=2e-14)
 
 
-def test_the_cutoff_is_differentiated_in_both_modes_and_twice():
+def test_the_cutoff_has_the_first_and_second_derivatives_of_its_formula():
     t = jnp.linspace(0.0, 6.0, 301)[1:]
     near, decay = formula(t), np.exp(-(np.asarray(t) ** 2))
     slope, bend = (-4 / np.sqrt(np.pi) * f for f in (t * t * decay, 2 * t * (1 - t * t) * decay))
@@ -52,16 +51,30 @@ def folded(x, y):
 
 @pytest.mark.parametrize("outward", [1.0, -1.0])
 @pytest.mark.parametrize("surface", [bent, folded])
-def test_the_known_value_of_a_patch_includes_the_integrals_along_its_rim(surface, outward):
-    """The kernels of two cut-off rates differ by a smooth function, which the polar rule can sum.
+def test_the_known_integral_over_a_patch_includes_the_integrals_along_the_rim(surface, outward):
+    """The near kernels of two cut-off rates differ by a smooth function.
 
-    With these rates, the near kernel is large at the rim.
+    The polar rule integrates this function accurately. With both rates, the near kernel is large at
+    the rim.
     """
-    grids: dict[str, Any] = dict(surface_shape=(8, 8), src_shape=(8, 8), trg_shape=(1, 1))
-    sizes: dict[str, Any] = dict(quad_nphi=64, quad_ntheta=64, patch_phi=8, patch_theta=6, margin=1)
-    polar: dict[str, Any] = dict(radial_count=40, angular_count=192, lagrange_count=8)
-    more: dict[str, Any] = dict(nfp=1, half_period=False, cutoff=2.0, digits=3, gradient=True)
-    rule = vcjax.Rule(**grids, **sizes, **polar, **more)
+    rule = vcjax.Rule(
+        surface_shape=(8, 8),
+        src_shape=(8, 8),
+        trg_shape=(1, 1),
+        nfp=1,
+        half_period=False,
+        quad_nphi=64,
+        quad_ntheta=64,
+        patch_phi=8,
+        patch_theta=6,
+        margin=1,
+        radial_count=40,
+        angular_count=192,
+        lagrange_count=8,
+        cutoff=2.0,
+        digits=3,
+        gradient=True,
+    )
     u, v, weights = polar_quadrant(rule)
     x, y = np.array([[u, v], [u, -v], [-u, v], [-u, -v]]).swapaxes(0, 1) / 10
     one, zero = np.ones_like(x), np.zeros_like(x)

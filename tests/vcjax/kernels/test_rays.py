@@ -7,11 +7,11 @@ from tests.vcjax.common import SMALL_RULE
 from vcjax._kernels.rays import _grid_sum
 
 
-def test_nodes_at_the_distance_up_to_which_the_far_sum_leaves_out_nodes_get_the_far_kernel():
+def test_a_node_at_the_limit_distance_of_the_far_sum_counts_as_left_out():
     nodes = np.stack([*np.mgrid[:8.0, :10.0], np.zeros((8, 10))])
     normals_and_B = np.random.default_rng(0).normal(size=(6, 8, 10))
     windows = jnp.asarray(np.concatenate([nodes, normals_and_B])[None])
-    x = jnp.asarray([[3.0, 4.0, 1.0]])  # above the middle node; the squared distances are 1, 2, ...
+    x = jnp.asarray([[3.0, 4.0, 1.0]])  # above a node; the squared distances are 1, 2, 3, 5, ...
 
     def grid_sum(punctured):
         given = windows, (jnp.zeros(1), jnp.zeros(1)), jnp.ones(1), jnp.ones_like

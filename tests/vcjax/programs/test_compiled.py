@@ -1,4 +1,4 @@
-"""Compiler options of the programs that public calls run."""
+"""How public calls compile their programs, and how they convert arrays."""
 
 import gc
 from functools import partial
@@ -22,7 +22,7 @@ def scaled(x, factor):
 
 
 @pytest.mark.cpu
-def test_only_direct_calls_have_the_options():
+def test_only_direct_calls_are_compiled_with_the_options():
     with pytest.raises(Exception, match="no_such_option"):
         scaled(X, 2)
     np.testing.assert_array_equal(jax.jit(scaled, static_argnums=1)(X, 2), 2 * X**2)
@@ -33,15 +33,15 @@ def test_only_direct_calls_have_the_options():
 
 @pytest.mark.cpu
 @pytest.mark.parametrize("options", [{}, compiled.QUICK, compiled.ONE_THREAD])
-def test_a_product_with_a_captured_constant_and_a_sum_is_right(options):
-    """JAX 0.10.2 computes NaN or arbitrary numbers here without vcjax's options."""
+def test_the_sum_of_a_product_with_a_captured_array_is_right(options):
+    """Without the options that vcjax adds, JAX 0.10.2 computes NaN or arbitrary numbers here."""
     size = 256
     x, ones = np.ones((size, size)), np.ones((size, size))
     total = compiled.compiled(options)(lambda x: (x @ jnp.asarray(ones)).sum())
     assert total(x) == size**3
 
 
-def test_garbage_is_collected_after_a_call_but_not_during_it():
+def test_garbage_collection_is_off_during_a_call_and_then_as_before():
     seen = []
 
     @compiled.compiled({})
@@ -63,7 +63,7 @@ def test_garbage_is_collected_after_a_call_but_not_during_it():
         gc.enable()
 
 
-def test_an_option_set_by_the_user_is_left_as_it_is(monkeypatch):
+def test_options_that_the_user_sets_in_XLA_FLAGS_are_not_changed(monkeypatch):
     name = "xla_backend_optimization_level"
     monkeypatch.setattr(compiled, "_FLAGS", f"--{name}=0")
     assert name not in compiled._options(**{name: 1})
@@ -74,7 +74,7 @@ def test_an_option_set_by_the_user_is_left_as_it_is(monkeypatch):
 
 
 @pytest.mark.parametrize("avx512", [True, False])
-def test_long_vectors_are_asked_for_with_avx512_only(monkeypatch, avx512):
+def test_vectors_of_512_bits_are_requested_only_with_avx512(monkeypatch, avx512):
     monkeypatch.setattr(compiled, "_FLAGS", "")
     monkeypatch.setattr(compiled, "has_avx512", lambda: avx512)
     options = compiled._options()
@@ -83,7 +83,7 @@ def test_long_vectors_are_asked_for_with_avx512_only(monkeypatch, avx512):
     np.testing.assert_array_equal(program(X), X**2)
 
 
-def test_results_do_not_depend_on_the_rank_promotion_of_the_caller():
+def test_calls_work_if_the_caller_forbids_rank_promotion():
     problem = small_torus()
     casing = casing_of(problem, 2)
     rule = rule_of(problem, 2, gradient=True)
@@ -111,11 +111,12 @@ def test_xla_does_not_compute_with_captured_arrays_while_it_compiles():
         return text.count(" dot(")
 
     given = products(field, x, B)
+    assert given > 0
     assert given == products(lambda x: field(x, B), x) == products(lambda B: field(x, B), B)
     np.testing.assert_array_equal(jax.jit(lambda x: field(x, B))(x), jax.jit(field)(x, B))
 
 
-def test_a_casing_and_a_field_of_jax_can_both_be_captured():
+def test_a_jitted_function_may_capture_both_a_casing_and_a_field():
     casing, B = casing_of(small_torus(), 3), jnp.asarray(small_torus().B)
     expected = vcjax.external_field(casing, B)
     found = jax.jit(lambda factor: factor * vcjax.external_field(casing, B))(1.0)
@@ -125,6 +126,7 @@ def test_a_casing_and_a_field_of_jax_can_both_be_captured():
 def test_a_field_may_be_overwritten_after_the_call():
     casing, B = casing_of(small_torus(), 3), small_torus().B
     expected = np.asarray(vcjax.external_field(casing, B))
+    # JAX can use the memory of a NumPy array without a copy if it begins at a multiple of 64 bytes.
     memory = np.empty(B.nbytes + 64, np.uint8)
     start = -memory.ctypes.data % 64
     aligned = memory[start : start + B.nbytes].view(float).reshape(B.shape)
@@ -135,7 +137,7 @@ def test_a_field_may_be_overwritten_after_the_call():
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_a_large_array_may_be_overwritten_as_soon_as_it_was_converted():
+def test_a_large_array_may_be_overwritten_as_soon_as_it_is_converted():
     array = np.ones(2_000_000)
     for _ in range(5):
         array[:] = 1.0

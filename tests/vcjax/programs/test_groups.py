@@ -1,4 +1,4 @@
-"""Groups of target rows that direct calls on CPUs evaluate in parallel."""
+"""Groups of targets that direct calls on CPUs evaluate in parallel."""
 
 import contextlib
 import dataclasses
@@ -24,7 +24,7 @@ def problem():
 
 @pytest.fixture(scope="module")
 def casings(problem):
-    """Return casings for fields, with stored and with recomputed weights, and for gradients."""
+    """Return casings for fields, by the storage of their weights, and a casing for gradients."""
     casing = casing_of(problem, 3)
     streamed = vcjax.prepare(casing.rule, problem.X, near_weights="streamed")
     single = vcjax.prepare(casing.rule, problem.X, near_weights="float32")
@@ -71,7 +71,7 @@ def test_groups_give_the_near_weights_of_one_program(problem, monkeypatch, prepa
 
 
 @pytest.mark.parametrize("processors", [1, 3])
-def test_each_group_is_evaluated_once(monkeypatch, processors):
+def test_each_group_of_points_is_evaluated_once(monkeypatch, processors):
     use_processors(monkeypatch, processors)
     monkeypatch.setattr(groups, "_GROUP", 3)
     monkeypatch.setattr(groups, "_LEAST_GROUP", 3)
@@ -88,23 +88,23 @@ def test_each_group_is_evaluated_once(monkeypatch, processors):
 
 
 @pytest.mark.cpu
-def test_rows_with_large_results_are_in_smaller_groups_that_share_the_work(casings, monkeypatch):
-    """With groups of two, a processor would evaluate four of the five rows, not three."""
+def test_groups_of_large_results_are_smaller_and_give_processors_equal_work(casings, monkeypatch):
+    """If five rows were in groups of two, one of two processors would evaluate four rows."""
     use_processors(monkeypatch, 2)
     few = casings["float64"].rule
     many = dataclasses.replace(few, trg_shape=(46, few.trg_shape[1]), quad_nphi=46 * few.nfp * 4)
-    for rule, rows_in_a_group, each in (
+    for rule, most, each in (
         *((few, 5, 3), (few, 3, 3), (few, 2, 1), (few, 0.5, 1)),
         *((many, 23, 23), (many, 10, 8), (many, 3, 3), (many, 2, 2)),
     ):
-        row_bytes = int(groups._GROUP_BYTES / rows_in_a_group)
+        row_bytes = int(groups._GROUP_BYTES / most)
         found = groups.row_groups(rule, None, row_bytes=row_bytes)
         assert found == (rule.trg_shape[0], each)
     assert groups.row_groups(few, None) == (5, 3)
 
 
 @pytest.mark.cpu
-def test_rows_are_divided_outside_transformations_only(casings, problem, monkeypatch):
+def test_rows_are_not_divided_inside_a_transformation(casings, problem, monkeypatch):
     casing = casings["float64"]
     use_processors(monkeypatch, 2)
     assert groups_of(casing, problem.B)
@@ -113,6 +113,7 @@ def test_rows_are_divided_outside_transformations_only(casings, problem, monkeyp
     assert seen == [None]
 
 
+# Settings that apply in the calling thread only.
 SETTINGS = {
     "none": contextlib.nullcontext,
     "device": lambda: jax.default_device(jax.devices()[0]),
@@ -123,9 +124,9 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_groups_in_other_threads_compile_nothing(casings, problem, monkeypatch, setting):
+def test_groups_in_other_threads_compile_nothing(casings, monkeypatch, setting):
     use_processors(monkeypatch, 2)
-    # Programs that no other test has compiled.
+    # No other test compiles programs of these sizes.
     number = list(SETTINGS).index(setting)
     size = 30 + number
     problem = small_torus(trg_shape=(5, 7 + number))
@@ -138,7 +139,9 @@ def test_groups_in_other_threads_compile_nothing(casings, problem, monkeypatch, 
     assert compiles["_field"] == compiles["_stored"] == 1
 
 
-def test_results_are_committed_to_a_device_if_an_argument_is(casings, problem, monkeypatch):
+def test_results_are_committed_to_a_device_if_an_argument_is_committed(
+    casings, problem, monkeypatch
+):
     use_processors(monkeypatch, 2)
     casing, device = casings["float64"], jax.devices()[0]
     assert not vcjax.external_field(casing, problem.B).committed

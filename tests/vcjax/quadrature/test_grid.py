@@ -1,4 +1,4 @@
-"""The search for the cheapest rule leaves out no rule that could have been chosen."""
+"""The search for the cheapest rule, and the demands on rules of many digits."""
 
 import warnings
 
@@ -19,13 +19,13 @@ DEMAND = Demand.of(5.0, off_surface=False)
 
 
 def _metric(count: int, seed: int) -> np.ndarray:
-    """Return first fundamental forms of random tangents, long along phi."""
+    """Return first fundamental forms (3, count) of random tangents, which are long along phi."""
     a, b = np.random.default_rng(seed).normal(size=(2, count, 3)) * [[[9.0]], [[1.0]]]
     return np.array([(v * w).sum(axis=1) for v, w in ((a, a), (a, b), (b, b))])
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_patches_that_suit_the_deciding_points_suit_all(seed):
+def test_patches_that_fit_at_the_deciding_points_fit_at_all_points(seed):
     metric = _metric(40, seed)
     metric[1] *= 0.5
     deciding = _deciding(metric)
@@ -37,7 +37,7 @@ def test_patches_that_suit_the_deciding_points_suit_all(seed):
     np.testing.assert_allclose(_stretch(deciding, *found), _stretch(metric, *found), rtol=1e-12)
 
 
-def test_the_first_clear_patch_is_the_first_in_a_search_of_one_patch_at_a_time(bean):
+def test_the_first_clear_patch_equals_the_first_in_a_search_of_single_patches(bean):
     samples = np.moveaxis(bean, -1, 0)
     rims = Rims(samples, 1, _metric(1, 0), both_sides=True, symmetric=False)
     semi_axes = np.stack([np.full(200, 0.3), np.linspace(0.01, 0.6, 200)])
@@ -68,7 +68,7 @@ def test_the_rule_does_not_depend_on_which_patches_are_tried_first(
     assert rule(1.1) == rule(np.inf) == everything
 
 
-def test_a_bent_surface_has_a_rule_for_many_digits_though_its_patches_must_be_small(bean):
+def test_a_bent_surface_that_needs_small_patches_has_a_rule_for_ten_digits(bean):
     angles = grid_angles(4, 1, False)
     X = np.moveaxis(rotate(np.moveaxis(bean, -1, 0), angles), 0, -1)
     at = vcjax.surface_points(X, nfp=1, half_period=False, nphi=4, ntheta=64)
@@ -76,7 +76,7 @@ def test_a_bent_surface_has_a_rule_for_many_digits_though_its_patches_must_be_sm
     assert rule.digits == 10
 
 
-def test_only_rules_of_many_digits_on_the_surface_get_a_wider_near_kernel():
+def test_only_demands_of_many_digits_allow_a_wider_near_kernel():
     for digits in (3, 9):
         demand = Demand.of(float(digits), off_surface=False)
         assert demand.wide_cutoff == demand.cutoff
@@ -84,7 +84,7 @@ def test_only_rules_of_many_digits_on_the_surface_get_a_wider_near_kernel():
     gradient = Demand.of_gradient(10, 1.0, 0.02, off_surface=False)
     for demand, more in ((field, 1.0), (gradient, 0.9)):
         assert demand.cutoff**2 - demand.wide_cutoff**2 == pytest.approx(more * np.log(10))
-    # So many digits are lost that `cutoff` is limited, so the kernel at the rim is not negligible.
+    # This gradient loses so many digits that `cutoff` is limited. A wider kernel is not allowed.
     demand = Demand.of_gradient(10, 100.0, 0.001, off_surface=False)
     assert demand.wide_cutoff == demand.cutoff
 
@@ -100,10 +100,10 @@ def bean():
 @pytest.mark.parametrize(
     "part, more", [(0.5, 1.0), (0.89, 1.018), (1.0, 1.059), (1.12, 1.14), (2.0, 2.0)]
 )
-def test_near_kernel_and_sheets_need_more_radii_together_if_each_needs_about_as_many(part, more):
+def test_near_kernel_and_sheets_together_need_more_radii_if_both_need_about_as_many(part, more):
     digits_8 = Demand.of(8.0, off_surface=False)
     least = digits_8.least_radial_count
-    # A patch of 1 radian, with one sheet inside that needs `part` times the least number of radii.
+    # The patch of 1 radian contains a sheet that needs `part` times the least number of radii.
     one = np.array([part * least * 2.2 / digits_8.radial_reach])
     sheets = Sheets(np.array([0.5]), one, one, np.ones((2, 1)))
     assert digits_8.joint_radial_count(sheets, np.array([0.1, 1.0])) == round(more * least)

@@ -1,4 +1,4 @@
-"""The error of interpolation is estimated for each place on the surface."""
+"""The estimated errors of interpolation at each place of the surface."""
 
 from typing import Any
 
@@ -31,7 +31,9 @@ def test_the_largest_value_around_each_value_is_taken_from_both_sides(count):
     [(3, True, (6, 14)), (3, False, (11, 15)), (4, True, (1, 8)), (1, False, (9, 8))],
 )
 @pytest.mark.filterwarnings("ignore::vcjax.VcjaxWarning")
-def test_the_error_at_a_point_is_that_of_the_sample_nearest_to_its_foot(nfp, half_period, shape):
+def test_the_error_at_a_point_is_the_error_at_the_sample_nearest_to_its_foot(
+    nfp, half_period, shape
+):
     grid: dict[str, Any] = dict(nfp=nfp, half_period=half_period)
     ellipse = problems.rotating_ellipse_surface(nfp, semi_axes=(0.2, 0.3), major_radius=1.0)
     X = ellipse.points(8, 12, half_period=half_period)
@@ -53,16 +55,16 @@ def test_the_error_at_a_point_is_that_of_the_sample_nearest_to_its_foot(nfp, hal
     foot = jax.jit(lambda x, periods: nearest(x, periods, rule))(jnp.asarray(points[some]), periods)
     missed = np.arange(1.0, rows * columns + 1).reshape(rows, columns)
     _, found = unresolved_at(foot, (np.zeros(2), missed), 1.0, rule)
-    # The points lie on the surface, but for the error of the search for their feet.
+    # The points lie on the surface; the search for their feet has small errors.
     np.testing.assert_allclose(found, missed.ravel()[some % (rows * columns)], rtol=1e-6)
 
 
 @pytest.mark.parametrize("digits, count", [(2, 8), (4, 12), (8, 20)])
 @pytest.mark.parametrize("off_surface, limits", [(True, (0.3, 1.0)), (False, (1.0, 5.0))])
-def test_between_nodes_the_interpolation_of_a_wave_has_the_digits_asked_for(
+def test_between_nodes_the_interpolation_error_of_a_wave_is_about_the_allowed_error(
     digits, count, off_surface, limits
 ):
-    """Targets on the surface are nodes, where the interpolation is exact: more is allowed."""
+    """Targets on the surface are nodes, so a rule for these targets may have a larger error."""
     mode, values = 20, np.zeros((3, 64, 4))
     values[2] = np.cos(mode * 2 * np.pi * np.arange(64) / 64)[:, None]
     least = np.full(2, 24.0)

@@ -1,4 +1,4 @@
-"""Distances between sheets of a surface, against balls that touch it in three dimensions."""
+"""Distances between sheets of a surface, against balls that touch the surface in 3D."""
 
 import numpy as np
 import pytest
@@ -34,10 +34,10 @@ def _at(samples, nfp, phi, theta):
 def _closest_ball(samples, nfp, phi, theta):
     """Return the radius of the smallest ball that touches the surface at a point p and elsewhere.
 
-    Also return the distance in theta between both points, and at p the widths of cells and the
-    length of dX/dphi. The ball that touches at p and passes through q has the radius
-    |q - p|^2 / (2 |(q - p) . n|). The ball with the least radius, over points q of all
-    cross-sections, touches at q too.
+    Also return the distance in theta between both points, and two quantities at p: the widths of a
+    cell of the grid per radian, and the length of dX/dphi. The ball that touches at p and passes
+    through q has the radius |q - p|^2 / (2 |(q - p) . n|). The ball with the least radius, over
+    points q of all cross-sections, touches at q too.
     """
     p, a, b = _at(samples, nfp, np.array([phi]), np.array([theta]))[:, :, 0, 0]
     normal = np.cross(a, b)
@@ -59,7 +59,7 @@ def _closest_ball(samples, nfp, phi, theta):
 
 
 @pytest.mark.parametrize("nfp", [1, 5])
-def test_the_sheets_of_a_turning_ellipse_are_as_close_as_balls_between_them_say(nfp):
+def test_distances_between_sheets_of_a_rotating_ellipse_agree_with_touching_balls(nfp):
     """With nfp=5 the nearest point of the other side lies on another cross-section."""
     samples = _period(
         problems.rotating_ellipse_surface(nfp, major_radius=1.0, semi_axes=(0.05, 0.4))
@@ -74,13 +74,13 @@ def test_the_sheets_of_a_turning_ellipse_are_as_close_as_balls_between_them_say(
                 nodes = np.maximum(nodes, widths / radius)
             else:
                 widest = max(widest, apart * length / radius)
-    # Near the limit, points that touch their own cross-section beyond the limit count too.
+    # `sheets_of` compares the separation in a point's own cross-section with the limit.
     assert (found > 0.97 * np.append(nodes, widest)).all()
     assert (found < 1.25 * np.append(nodes, widest)).all()
 
 
 @pytest.mark.parametrize("both_sides", [False, True])
-def test_half_a_period_of_a_symmetric_surface_shows_the_sheets_and_the_rims_of_all(both_sides):
+def test_half_a_period_of_a_symmetric_surface_gives_the_sheets_and_rims_of_the_period(both_sides):
     problem = problems.w7x(3)
     points = np.moveaxis(np.asarray(problem.X), -1, 0)
     samples = symmetry.surface_period(points, problem.nfp, True)

@@ -1,4 +1,4 @@
-"""Estimated errors of derivatives on grids, against the interpolation itself."""
+"""Estimated errors of derivatives, against errors of the interpolation."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,9 @@ from vcjax._quadrature.tables import lagrange_rows
 
 @pytest.mark.parametrize("count, nodes", [(8, 60), (12, 60), (12, 40), (20, 30)])
 @pytest.mark.parametrize("axis", [1, 2])
-def test_the_missed_slope_of_a_wave_is_near_the_error_of_its_interpolation(count, nodes, axis):
+def test_the_missed_slope_of_a_wave_is_close_to_the_error_of_the_interpolated_slope(
+    count, nodes, axis
+):
     mode, reach = 7, count // 2
     wave = np.cos(mode * 2 * np.pi * np.arange(20) / 20)
     values = np.zeros((3, 20, 20))
@@ -26,8 +28,8 @@ def test_the_missed_slope_of_a_wave_is_near_the_error_of_its_interpolation(count
 
 
 @pytest.mark.filterwarnings("ignore::vcjax.ContradictionWarning")  # currents cross the surface
-def test_digits_of_a_gradient_count_from_its_largest_value():
-    """A field that varies slowly needs a kernel with more digits."""
+def test_a_gradient_of_a_slowly_varying_field_needs_a_kernel_of_more_digits():
+    """The digits of a gradient are relative to the largest value of the gradient."""
     problem = problems.axisymmetric(6)
     slow, fast = (
         vcjax.choose(

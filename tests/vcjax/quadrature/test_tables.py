@@ -1,4 +1,4 @@
-"""Tables of a rule: polar nodes, local interpolation, its transpose, its slope at the centre."""
+"""Tables of a rule: polar nodes and weights, and the interpolation on patches."""
 
 import dataclasses
 import math
@@ -30,7 +30,7 @@ def test_narrow_patches_interpolate_from_fewer_points(rule):
         assert np.count_nonzero(rows, axis=1).max() == count
 
 
-def test_the_estimate_counts_the_points_that_narrow_patches_use(rule):
+def test_the_estimate_depends_on_the_number_of_points_that_narrow_patches_use(rule):
     B = np.moveaxis(problems.w7x(3).B, -1, 0)
     samples = symmetry.field_period(B, rule.nfp, rule.half_period)
     wider = dataclasses.replace(rule, margin=rule.margin + 2)
@@ -112,7 +112,7 @@ def test_gauss_legendre_weights_are_accurate_next_to_the_ends(count):
         total += (2 * k + 1) * value**2
         before, value = value, ((2 * k + 1) * x * value - k * before) / (k + 1)
     # A weight is the inverse of the sum of the squares of orthonormal polynomials at its node.
-    lower = nodes <= 0.5  # distances from 0 have small relative errors
+    lower = nodes <= 0.5  # here, distances from the end 0 have small relative errors
     np.testing.assert_allclose((weights * total)[lower].astype(float), 1.0, rtol=2e-14)
     np.testing.assert_allclose(weights, weights[::-1], rtol=1e-15)
     np.testing.assert_allclose(nodes, 1 - nodes[::-1], atol=1e-15)

@@ -1,4 +1,4 @@
-"""Patches resolve the highest modes of a field, not only the kernel."""
+"""Patches resolve the highest modes of a field as well as the kernel."""
 
 import dataclasses
 from typing import Any
