@@ -4,9 +4,9 @@
     python devices_program.py PATH ADDRESS COUNT NUMBER   process NUMBER of COUNT, all devices
 
 The first form writes the results of one device to the file PATH, and the second form compares with
-that file. Both print a JSON object. It has the largest deviation of each quantity from one device,
-relative to the largest value, and facts about where arrays lie. In the first form it also has the
-message of an error.
+that file. Both forms print a JSON object. The object contains facts about where arrays lie, and the
+largest deviation of each quantity from one device, relative to the largest value. In the first form
+it also contains the message of an error.
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ warnings.filterwarnings("ignore", category=vcjax.UnresolvedWarning)  # the small
 # Neither 3 rows of targets nor 15 targets divide evenly over 4 or 8 devices.
 TARGETS = dict(trg_nphi=3, trg_ntheta=5)
 PROBLEM = small_torus()
-X, B = PROBLEM.X, PROBLEM.B  # NumPy: no device may be used before the processes connect
+X, B = PROBLEM.X, PROBLEM.B  # NumPy arrays: no device may be used before the processes connect
 
 
 def chosen(digits: int, **options) -> vcjax.Rule:
@@ -56,7 +56,7 @@ def quantities(devices) -> dict[str, Any]:
 
 
 def off_the_surface(devices) -> dict[str, Any]:
-    """Return results at five points: on either side, near the surface and far away."""
+    """Return results at five points inside and outside, near the surface and far from it."""
     rule = vcjax.choose_off_surface(X, B, 1, nfp=1)
     casing = vcjax.prepare_off_surface(rule, X, devices=devices)
     near = 1.001 * X[:3, 5] + np.array([[0.0, 0.0, 0.0], [0.1, 0.0, 0.0], [-0.1, 0.0, 0.0]])
@@ -69,9 +69,9 @@ def off_the_surface(devices) -> dict[str, Any]:
 
 
 def further_quantities(devices) -> dict[str, Any]:
-    """Return results of further programs, which divide their targets in the same way."""
+    """Return results of other programs, which divide their targets in the same way."""
     casing = vcjax.prepare(chosen(2), X, devices=devices)
-    # The terms of a gradient, and with them its rounding, grow as nodes get closer: a coarse grid.
+    # Use a coarse grid: closer nodes make the terms of a gradient and its rounding errors larger.
     coarse = dataclasses.replace(chosen(2), gradient=True)
     gradients = vcjax.prepare_gradient(coarse, X, devices=devices)
     batch = jax.vmap(partial(vcjax.external_field, casing))
@@ -80,7 +80,7 @@ def further_quantities(devices) -> dict[str, Any]:
         "internal_field": vcjax.internal_field(casing, B),
         "self_test": vcjax.self_test(casing),
         "near_gradient_weights": gradients.near_weights,
-        # Rounding of the gradient's far part grows with its blocks: here "auto" is the whole torus.
+        # Smaller blocks have smaller rounding errors. With "auto", one block has all nodes.
         "external_gradient": vcjax.external_gradient(gradients, B, chunk_size=16),
         "tangents_of_a_batch": jax.jvp(batch, (fields,), (fields[:, ::-1],))[1],
         **off_the_surface(devices),
@@ -97,7 +97,7 @@ def deviations(many: dict, one: dict) -> dict[str, float]:
         rows = [(data, one[name][start : start + len(data)]) for start, data in held]
         return max(np.abs(data[: len(row)] - row).max(initial=0.0) for data, row in rows)
 
-    # The self-test is the error for fields of size 1.
+    # `self_test` returns errors for fields with the maximum 1.
     scales = {name: np.abs(one[name]).max() for name in many} | {"self_test": 1.0}
     return {name: float(worst(name) / scales[name]) for name in many}
 

@@ -1,8 +1,7 @@
-"""The separated fields against answers known from the currents themselves.
+"""Compare separated fields with the fields of known currents.
 
-Limits on W7-X are the errors of the C++ package. Limits on the rotating ellipse come from the tests
-of that package. An error is the largest error of a component, divided by the largest component of
-B.
+Limits on W7-X are the errors of the C++ package. Limits on the rotating ellipse are from the tests
+of the C++ package.
 """
 
 from typing import Any
@@ -31,7 +30,9 @@ def test_w7x_is_as_accurate_as_the_reference(digits, limit, half_period):
     "digits, limit, half_period",
     [(3, 2e-4, True), (6, 2e-8, True), (9, 1e-9, True), (6, 2e-8, False)],
 )
-def test_rotating_ellipse_is_within_the_limits_of_the_reference(digits, limit, half_period):
+def test_rotating_ellipse_is_within_the_limits_of_the_reference_and_of_the_estimate(
+    digits, limit, half_period
+):
     problem = problems.rotating_ellipse(digits, half_period=half_period)
     casing = casing_of(problem, digits, optimise=True)
     error = problem.external_error(optimised(vcjax.external_field)(casing, problem.B))
@@ -41,7 +42,7 @@ def test_rotating_ellipse_is_within_the_limits_of_the_reference(digits, limit, h
 
 
 @pytest.mark.parametrize("digits, limit", [(3, 1e-3), (6, 1e-6), (9, 1e-8)])
-def test_the_grid_resolves_the_surface_even_where_the_field_is_constant(digits, limit):
+def test_the_grid_resolves_the_surface_even_for_a_uniform_field(digits, limit):
     problem = problems.w7x(3)
     vertical = np.broadcast_to([0.0, 0.0, 1.0], problem.B.shape).copy()
     kind: dict[str, Any] = dict(nfp=5, half_period=True, trg_nphi=10, trg_ntheta=20)
@@ -62,13 +63,13 @@ def test_tori_reach_the_digits_asked_for(digits, cross_section):
     assert problem.internal_error(internal) <= 10.0**-digits + 2 * tail
 
 
-def test_the_spectral_tail_of_an_unresolved_field_is_large():
+def test_the_spectral_tail_is_large_for_an_unresolved_field_and_small_for_a_resolved_field():
     coarse, fine = problems.w7x(3), problems.w7x(9)
     assert vcjax.spectral_tail(coarse.B, nfp=5, half_period=True) > 1e-4
     assert vcjax.spectral_tail(fine.B, nfp=5, half_period=True) < 1e-8
 
 
-def test_equilibrium_field_is_external_plus_internal():
+def test_an_equilibrium_has_a_toroidal_external_field_and_a_poloidal_internal_field():
     equilibrium = wout.read_wout(wout.tokamak_path())
     X, B = equilibrium.boundary(4, 24), equilibrium.field(8, 96)
     rule = vcjax.choose(X, B, 6, nfp=equilibrium.nfp, half_period=True, trg_nphi=4, trg_ntheta=24)
@@ -76,7 +77,7 @@ def test_equilibrium_field_is_external_plus_internal():
     external = np.asarray(vcjax.external_field(casing, B))
     internal = np.asarray(vcjax.internal_field(casing, B))
     np.testing.assert_allclose(external + internal, equilibrium.field(4, 24), atol=1e-5)
-    # The coils make the toroidal field, the plasma current the poloidal one.
+    # The coils make the toroidal field, and the plasma current makes the poloidal field.
     phi = np.pi / equilibrium.nfp * (np.arange(4) + 0.5) / 4
     toroidal = np.stack([-np.sin(phi), np.cos(phi), 0 * phi], axis=1)[:, None]
     share = np.abs((external * toroidal).sum(-1)) / np.linalg.norm(external, axis=-1)
@@ -86,7 +87,7 @@ def test_equilibrium_field_is_external_plus_internal():
 
 @pytest.mark.filterwarnings("ignore::vcjax.UnresolvedWarning")  # a coarse grid
 def test_symmetric_data_on_a_full_period_give_a_symmetric_field():
-    """Use few columns, so that the spacing of nodes limits the cut-off rates."""
+    """The grid has few columns, so that the spacing of nodes limits the cut-off rates."""
     X = problems.w7x_boundary().points(12, 12, half_period=False)
     field = problems.magnetic_field(problems.w7x(3).outside, X)
     rule = vcjax.choose(X, field, 4, nfp=5)
@@ -96,23 +97,24 @@ def test_symmetric_data_on_a_full_period_give_a_symmetric_field():
     assert np.abs(period - image).max() <= 1e-10 * np.abs(field).max()
 
 
-def test_a_thin_section_has_the_digits_asked_for():
-    """Use a field that a coarse grid resolves: only the distance of the sheets requires many nodes.
+def test_field_and_gradient_of_a_thin_section_have_the_digits_asked_for():
+    """A coarse grid resolves the field, so only the distance between sheets requires many nodes.
 
-    The gradient of the field is 1/100 of |B| divided by the distance of nodes.
+    The gradient is small: about 1/100 of |B| divided by the node spacing.
     """
     surface = problems.rotating_ellipse_surface(5, major_radius=1.0, semi_axes=(0.05, 0.4))
     X = surface.points(4, 8, half_period=True)
-    symmetry: dict[str, Any] = dict(nfp=5, half_period=True)
-    targets = vcjax.surface_points(X, **symmetry, nphi=4, ntheta=24)
+    kind: dict[str, Any] = dict(nfp=5, half_period=True)
+    targets = vcjax.surface_points(X, **kind, nphi=4, ntheta=24)
     sources = (problems.CentralConductor(0.5), problems.ToroidalLoop(0.14, r=(1.6,), z=(0.9,)))
     sources += (problems.ToroidalLoop(0.14, r=(1.6,), z=(-0.9,)),)
-    B = problems.magnetic_field(sources, vcjax.surface_points(X, **symmetry, nphi=8, ntheta=18))
-    rule = vcjax.choose(X, B, 3, **symmetry, trg_nphi=4, trg_ntheta=24)
+    B = problems.magnetic_field(sources, vcjax.surface_points(X, **kind, nphi=8, ntheta=18))
+    kind |= dict(trg_nphi=4, trg_ntheta=24)
+    rule = vcjax.choose(X, B, 3, **kind)
     external = np.asarray(vcjax.external_field(vcjax.prepare(rule, X), B))
     error = np.linalg.norm(external - problems.magnetic_field(sources, targets), axis=-1)
     assert error.max() <= 1e-3 * np.linalg.norm(B, axis=-1).max()
-    rule = vcjax.choose(X, B, 3, **symmetry, trg_nphi=4, trg_ntheta=24, gradient=True)
+    rule = vcjax.choose(X, B, 3, **kind, gradient=True)
     casing = vcjax.prepare_gradient(rule, X)
     gradient = problems.magnetic_field_gradient(sources, targets)
     error = np.abs(np.asarray(vcjax.external_gradient(casing, B)) - gradient).max()
@@ -121,7 +123,7 @@ def test_a_thin_section_has_the_digits_asked_for():
     assert error / 2 <= vcjax.error_estimate(casing, B) <= 300 * error
 
 
-def test_the_mean_of_a_field_on_three_rows_is_no_unresolved_mode():
+def test_the_mean_of_a_field_on_three_rows_does_not_count_as_unresolved():
     rows = problems.axisymmetric(9).B[::2]
     assert rows.shape[0] == 3
     assert vcjax.spectral_tail(rows, nfp=1, half_period=False) < 1e-8
@@ -133,12 +135,12 @@ def test_the_mean_of_a_field_on_three_rows_is_no_unresolved_mode():
 @pytest.mark.filterwarnings("ignore::vcjax.VcjaxWarning")
 def test_a_field_with_a_strong_high_mode_has_the_digits_asked_for(mode, size):
     surface = problems.rotating_ellipse_surface(4, semi_axes=(0.3, 0.6), major_radius=2.0)
-    symmetry: dict[str, Any] = dict(nfp=4, half_period=True)
+    kind: dict[str, Any] = dict(nfp=4, half_period=True)
     X = surface.points(10, 20, half_period=True)
-    x = vcjax.surface_points(X, **symmetry, nphi=9, ntheta=128)
+    x = vcjax.surface_points(X, **kind, nphi=9, ntheta=128)
     B = rippled(toroidal_field(x), mode, size)
     fields = []
     for digits in (6, 9):
-        rule = vcjax.choose(X, B, digits, **symmetry, trg_nphi=3, trg_ntheta=8)
+        rule = vcjax.choose(X, B, digits, **kind, trg_nphi=3, trg_ntheta=8)
         fields.append(np.asarray(vcjax.external_field(vcjax.prepare(rule, X), B)))
     assert np.abs(fields[0] - fields[1]).max() <= 1e-6 * np.abs(B).max()

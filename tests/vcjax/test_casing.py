@@ -1,4 +1,4 @@
-"""The casing as a JAX value: traceable, differentiable, nothing embedded."""
+"""What programs capture and embed of a casing, and what the package imports."""
 
 import subprocess
 import sys
@@ -67,7 +67,7 @@ def test_programs_capture_nothing_and_closures_capture_the_casing_to_the_byte(
     preparing = jax.make_jaxpr(lambda X, constants: prepare(rule, X, constants=constants))
     assert captured_bytes(preparing(problem.X, tables(rule))) == 0
     casing = prepare(rule, problem.X)
-    # Tables that a casing holds twice are the same arrays.
+    # A casing has some tables twice, as the same arrays: count each array once.
     size = sum({id(leaf): leaf.nbytes for leaf in jax.tree.leaves(casing)}.values())
     for evaluate in evaluations:
         given = (problem.B, 1.1 * problem.X[0]) if len(evaluations) == 2 else (problem.B,)
@@ -82,7 +82,7 @@ def test_a_compiled_closure_embeds_the_casing_to_the_byte(casing, problem):
     assert closure.constants.captured_bytes == closure.constants.embedded_bytes == size
 
 
-def test_modules_of_the_package_are_imported_when_first_used():
+def test_importing_vcjax_imports_neither_problems_nor_wout_nor_jaxtyping():
     program = (
         "import sys, vcjax\n"
         "assert not {'vcjax.problems', 'vcjax.wout', 'jaxtyping'} & set(sys.modules)\n"
@@ -91,6 +91,6 @@ def test_modules_of_the_package_are_imported_when_first_used():
     subprocess.run([sys.executable, "-W", "error", "-c", program], check=True)
 
 
-def test_an_unknown_name_of_the_package_is_an_attribute_error():
+def test_an_unknown_name_of_the_package_causes_an_attribute_error():
     with pytest.raises(AttributeError, match="module 'vcjax' has no attribute 'probelms'"):
         vcjax.probelms  # noqa: B018  # pyright: ignore[reportAttributeAccessIssue]

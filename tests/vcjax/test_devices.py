@@ -17,8 +17,8 @@ from vcjax._data_checks.watch import check_evaluated, watch
 from vcjax._devices import device_mesh
 
 PROGRAM = Path(__file__).with_name("devices_program.py")
-# Rounding: a device cuts its share of the targets into other tiles, and derivatives are summed
-# over devices. Measured: at most 1.05e-13, at points near the surface.
+# Rounding differs, because the targets of a device are in other tiles, and because derivatives are
+# summed over devices. The largest relative difference was 1.05e-13, at points near the surface.
 ROUNDING = 2e-13
 
 
@@ -49,7 +49,7 @@ def reports(processes):
             process.kill()
     for process, (_, errors) in zip(processes, printed, strict=True):
         assert process.returncode == 0, errors
-    # The last line: gloo prints its connections first.
+    # Before the report in the last line, gloo prints its connections.
     return [json.loads(output.splitlines()[-1]) for output, _ in printed]
 
 
@@ -100,7 +100,7 @@ def test_more_devices_than_targets_are_refused(all_reports):
         (jax.devices() * 2, r"prepare got 2 devices \(1 without repetitions\)"),
     ],
 )
-def test_anything_but_devices_is_refused(devices, message):
+def test_anything_but_different_devices_is_refused(devices, message):
     with pytest.raises(vcjax.VcjaxError, match=message):
         device_mesh("prepare", devices, 100)
 

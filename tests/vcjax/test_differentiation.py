@@ -1,8 +1,8 @@
-"""Derivatives in surface and field: modes agree, second order is right, memory is bounded.
+"""Derivatives in surface and field: modes agree, Hessians are right, memory is bounded.
 
 The cut-off rates of the quadrature are not differentiated (see `vcjax._kernels.near`), so
-derivatives lack the derivative of the quadrature error. They agree with finite differences to fewer
-digits than the rule has. The modes of differentiation agree with each other to rounding.
+derivatives lack the derivative of the quadrature error. Therefore derivatives agree with finite
+differences to fewer digits than the rule has. Forward and reverse mode agree to rounding.
 """
 
 from functools import cache
@@ -61,7 +61,7 @@ def gradient():
 
 @jax.jit
 def hessian(along, constants):
-    """Multiply the Hessian by a direction, forward over reverse."""
+    """Multiply the Hessian by a direction, in forward mode over reverse mode."""
     at_point = jax.grad(lambda X, B: scalar(X, B, constants), argnums=(0, 1))
     return jax.jvp(at_point, AT, along)[1]
 
@@ -81,10 +81,11 @@ def test_forward_and_reverse_mode_agree():
 
 
 def test_the_derivative_by_the_size_of_the_surface_is_nearly_zero():
-    """The principle has no unit of length: the derivative by the size of the surface is zero.
+    """If X is scaled and B stays the same, the external field at the targets stays the same.
 
-    A uniform field is all external, so its error is the error of the quadrature, here at most a
-    tenth of the requested error. The error depends on the cut-off rate alpha like exp(-T^2), with
+    The derivative by the size of the surface is therefore zero. A uniform field is entirely
+    external, so its error is the error of the quadrature. Here this error is at most a tenth of the
+    requested error. The error depends on the cut-off rate alpha like exp(-T^2), with
     T = `rule.cutoff` proportional to alpha. Without the derivative of alpha, derivatives are wrong
     by at most 2 T^2 times the largest error.
     """
@@ -116,7 +117,7 @@ def test_the_hessian_is_symmetric():
 
 @pytest.mark.cpu
 def test_the_gradient_keeps_less_than_one_number_for_each_pair():
-    """Tiles and rows are recomputed; a stored kernel alone would have a number for each pair."""
+    """Tiles and rows are recomputed. A stored kernel would have a number for each pair."""
     pairs = rule().quad_nphi * rule().quad_ntheta * rule().trg_shape[0] * rule().trg_shape[1]
     memory = gradient().memory_analysis()
     assert memory is not None and memory.temp_size_in_bytes < 8 * pairs

@@ -15,6 +15,7 @@ NUMBER = r"-?\d+\.?\d*(?:e[+-]?\d+)?"
 
 
 def printed(name, folder, *arguments, **variables) -> str:
+    """Run an example in a folder, with variables of the environment, and return what it prints."""
     command = [sys.executable, "-W", "error", str(EXAMPLES / name), *arguments]
     environment = os.environ | {"MPLCONFIGDIR": str(folder), "MPLBACKEND": "agg"} | variables
     done = subprocess.run(
@@ -40,7 +41,9 @@ def test_the_first_lines_of_an_example_install_what_it_imports(example):
 
 
 def test_the_w7x_example_reaches_its_digits_and_estimates_its_error(tmp_path):
-    for line in printed("w7x.py", tmp_path).splitlines()[1:]:
+    _, *lines = printed("w7x.py", tmp_path).splitlines()
+    assert len(lines) == 2
+    for line in lines:
         digits, *_, external, internal, estimate = map(float, re.findall(NUMBER, line))
         assert external <= min(estimate, 10**-digits)
         assert internal < 3 * estimate
@@ -58,8 +61,8 @@ def test_the_shape_gradient_example_agrees_with_a_finite_difference(tmp_path):
 
 
 def test_the_field_line_example_draws_a_picture(tmp_path):
-    # It runs longer than it compiles.
+    # This example runs longer than it compiles.
     flags = os.environ["XLA_FLAGS"].replace("optimization_level=0", "optimization_level=1")
     output = printed("poincare.py", tmp_path, "lines.png", XLA_FLAGS=flags)
-    assert "0 lines hit the plasma" in output
+    assert "; 0 lines hit the plasma" in output
     assert (tmp_path / "lines.png").read_bytes().startswith(b"\x89PNG")

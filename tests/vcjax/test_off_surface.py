@@ -32,9 +32,9 @@ def points_near(problem, shape, places, distances):
 
 
 def errors(problem, points, found, known=problems.magnetic_field):
-    """Return the largest errors divided by the largest |B|, shape (part, ...).
+    """Return the errors of both parts at points (..., 3), divided by the largest |component| of B.
 
-    An error is NaN where the part is not determined.
+    The shape is (part, ...). An error is NaN where the data do not determine the part.
     """
     parts = (found.external, problem.outside), (found.internal, problem.inside)
     shape = points.shape[:-1]
@@ -46,7 +46,7 @@ def errors(problem, points, found, known=problems.magnetic_field):
 
 
 def on_grid(found, points):
-    """Return results with the leading axes of `points`."""
+    """Return the first results, with the leading axes of `points`."""
     shape = points.shape[:-1]
     return jax.tree.map(
         lambda v: np.asarray(v)[: np.prod(shape)].reshape(*shape, *v.shape[1:]), found
@@ -85,7 +85,7 @@ def result(found, points):
     return on_grid(found, points)
 
 
-def test_fields_have_the_digits_asked_for_and_an_error_bound_at_any_distance(
+def test_fields_have_the_digits_asked_for_and_at_most_twice_the_estimated_error(
     result, problem, points
 ):
     missed = np.nanmax(errors(problem, points, result), axis=0)
@@ -98,7 +98,7 @@ def test_fields_have_the_digits_asked_for_and_an_error_bound_at_any_distance(
 def test_the_mask_and_the_distance_are_right(result):
     assert result.inside[:-1, 0].all() and not result.inside[:-1, 1].any()
     expected = np.broadcast_to(np.array(DISTANCES)[:-1, None, None], result.distance[:-1].shape)
-    # The surface is accurate to the digits of the rule.
+    # The interpolated surface has the accuracy of the rule.
     np.testing.assert_allclose(result.distance[:-1], expected, atol=1e-8)
 
 
@@ -116,7 +116,7 @@ def test_points_far_away_on_the_axis_and_deep_inside_have_the_digits_asked_for(f
     assert np.nanmax(errors(problem, FAR, far), axis=0).max() < 10.0**-DIGITS
 
 
-def test_w7x_keeps_nine_digits_from_the_surface_to_far_from_it():
+def test_errors_of_nine_digits_on_w7x_are_below_1e_8_near_the_surface_and_far_from_it():
     problem = problems.w7x(9)
     distances = (3e-1, 3e-2, 1e-3, 1e-4)
     points = points_near(problem, (20, 40), [(0, 0), (6, 13), (13, 29), (19, 31)], distances)
@@ -125,7 +125,7 @@ def test_w7x_keeps_nine_digits_from_the_surface_to_far_from_it():
 
 
 def test_points_between_two_sheets_of_a_thin_section_have_the_digits_asked_for():
-    """The section turns five times, and patches on it are close to both sheets."""
+    """The section rotates five times around the torus, and patches are close to both sheets."""
     thin = problems.rotating_ellipse_surface(10, semi_axes=(0.0212, 0.1697), major_radius=1.0)
     grid: dict[str, Any] = dict(nfp=10, half_period=True)
     X = thin.points(8, 8, half_period=True)
@@ -143,7 +143,7 @@ def test_points_between_two_sheets_of_a_thin_section_have_the_digits_asked_for()
 def vacuum_errors(X, distance, digits, gradient, **grid):
     """Return the largest error off a surface and its estimate, relative to the largest value.
 
-    The field is that of a current on the z axis. The points are inside if the distance is negative.
+    The field is from a current on the z axis. The points are inside if the distance is negative.
     """
     targets: dict[str, Any] = grid | dict(nphi=2, ntheta=6)
     points = vcjax.surface_points(X, **targets) + distance * unit_normals(X, **targets)
@@ -159,7 +159,7 @@ def vacuum_errors(X, distance, digits, gradient, **grid):
 
 
 def test_next_to_a_coil_the_error_and_its_estimate_are_largest():
-    """Next to coils B has its highest modes, and the interpolation on patches its largest error."""
+    """Next to coils, B has its highest modes, and interpolation on patches is least accurate."""
     phi, digits, grid = 1.3, 4, dict[str, Any](nfp=1, half_period=False)
     ring = problems.rotating_ellipse_surface(1, semi_axes=(0.1, 0.1), major_radius=1.0)
     X = ring.points(8, 8, half_period=False)
@@ -176,8 +176,8 @@ def test_next_to_a_coil_the_error_and_its_estimate_are_largest():
     estimate = found.error.reshape(6, 5)
     beside, opposite = slice(0, 3), slice(3, 6)
     assert error.max() < 10.0**-digits
-    assert 0.5 < estimate[beside].max() / error[beside].max() < 20
-    assert 0.5 < estimate[opposite].max() / error[opposite].max() < 20
+    for rows in (beside, opposite):
+        assert 0.5 < estimate[rows].max() / error[rows].max() < 20
     assert estimate[opposite].max() < 0.3 * estimate[beside].max()
     assert error[opposite].max() < error[beside].max()
 
@@ -196,9 +196,9 @@ def test_small_changes_of_the_test_field_have_small_relative_errors():
 
 @pytest.mark.parametrize("distance", [-2e-7, -2e-9])
 def test_gradients_lose_no_digits_next_to_the_surface(distance):
-    """Without the exact value of the near part of a constant field, rounding grows like 1/distance.
+    """The near part of a constant field is known exactly.
 
-    The errors were then 9e-10 and 1.6e-7.
+    With a computed near part, rounding errors grew like 1/distance, to 9e-10 and 1.6e-7.
     """
     thin = problems.rotating_ellipse_surface(1, semi_axes=(0.02, 0.02), major_radius=1.0)
     X = thin.points(8, 16, half_period=False)
@@ -216,8 +216,8 @@ def test_gradients_lose_no_digits_next_to_a_thin_section():
 
 
 @pytest.mark.parametrize("gradient", [False, True])
-def test_points_outside_a_section_of_few_nodes_have_a_tenth_of_the_allowed_error(gradient):
-    """From outside, the nodes of the section are seen farther apart than they are."""
+def test_points_outside_a_section_of_few_nodes_have_at_most_a_tenth_of_the_allowed_error(gradient):
+    """Seen from outside, the nodes of the section look farther apart than they are."""
     ring = problems.rotating_ellipse_surface(1, semi_axes=(0.1, 0.1), major_radius=1.0)
     X = ring.points(4, 8, half_period=True)
     error, _ = vacuum_errors(X, 0.03, 8, gradient, nfp=1, half_period=True)
@@ -234,7 +234,7 @@ def test_estimates_of_gradients_hold_where_the_grid_of_B_is_coarse_along_phi():
 
 @pytest.mark.filterwarnings("ignore::vcjax.UnresolvedWarning")
 @pytest.mark.parametrize("digits", [1, 2])
-def test_gradients_of_few_digits_hold_at_tiny_distances(digits):
+def test_gradients_of_few_digits_have_their_digits_at_tiny_distances(digits):
     problem = problems.rotating_ellipse(digits)
     points = points_near(problem, (8, 12), [(1, 2), (3, 7), (5, 5)], (1e-7, 1e-9, 1e-10))
     _, missed = separated(problem, points, digits, gradient=True)
@@ -242,7 +242,7 @@ def test_gradients_of_few_digits_hold_at_tiny_distances(digits):
     assert np.nanmax(missed, axis=0).max() < 10.0**-digits * largest
 
 
-def test_estimates_of_gradients_contain_rounding_errors_in_proportion_to_the_slope_of_B():
+def test_the_steepness_of_a_linear_field_follows_from_its_slope():
     points = np.random.default_rng(7).normal(size=(3, 9, 11))
     slope, constant = 40.0, np.full((3, 1, 1), 1e3)
     field = slope * points + constant
@@ -252,7 +252,7 @@ def test_estimates_of_gradients_contain_rounding_errors_in_proportion_to_the_slo
     assert _steepness(nodes) == pytest.approx(slope * largest[0] / largest[1], rel=1e-9)
 
 
-def test_the_error_of_a_zero_gradient_is_finite(problem, gradient_points):
+def test_the_estimated_error_of_a_zero_gradient_is_small(problem, gradient_points):
     rule = vcjax.choose_off_surface(problem.X, problem.B, 2, **symmetry(problem), gradient=True)
     casing = vcjax.prepare_off_surface(rule, problem.X)
     found = vcjax.gradient_at(casing, 0 * problem.B, gradient_points[:-1].reshape(-1, 3))
@@ -274,26 +274,29 @@ def gradients(problem, gradient_points):
     return separated(problem, gradient_points, GRADIENT_DIGITS, gradient=True)
 
 
-def test_gradients_have_the_digits_asked_for_and_an_error_bound_on_either_side(gradients, problem):
+def test_gradients_have_the_digits_asked_for_and_at_most_twice_the_estimated_error(
+    gradients, problem
+):
     found, missed = gradients
     missed = np.nanmax(missed[:, :-1], axis=0)
     largest = np.abs(problem.grad_B_ext + problem.grad_B_int).max() / np.abs(problem.B).max()
     assert missed.max() < 10.0**-GRADIENT_DIGITS * largest
-    assert (missed < 2 * found.error[:-1]).all()  # the bound of docs/accuracy.md
+    assert (missed < 2 * found.error[:-1]).all()
 
 
 def test_gradients_are_nan_on_the_surface_and_where_they_are_not_determined(gradients):
     found, _ = gradients
     assert np.isnan(found.external[:, 1]).all() and np.isnan(found.internal[:, 0]).all()
-    # On the surface the derivative of the quadrature is not the gradient.
+    # On the surface, the derivative of the quadrature is not the gradient.
     assert np.isnan(found.external[-1]).all() and np.isnan(found.internal[-1]).all()
 
 
 @pytest.fixture(scope="module")
 def slopes():
-    """Return a function that differentiates a sum of fields and distances, and its arguments.
+    """Return a function of surface, field and points, and its arguments.
 
-    The points are on either side. The function also returns the distances.
+    The points are on both sides. The function returns a sum of fields and distances, the distances,
+    and the derivatives of the sum.
     """
     problem = small_torus()
     rule = vcjax.choose_off_surface(problem.X, problem.B, 3, nfp=1)
@@ -313,7 +316,7 @@ def slopes():
     return lambda *arguments: both(arguments, weight, constants), (problem.X, problem.B, places)
 
 
-def test_the_slope_in_the_field_is_the_transpose(slopes):
+def test_the_derivative_in_B_times_B_is_the_sum_of_the_fields(slopes):
     evaluate, (X, B, places) = slopes
     (value, distances), (_, of_B, _) = evaluate(X, B, places)
     np.testing.assert_allclose((of_B * B).sum(), value - distances.sum(), rtol=1e-10)
@@ -327,7 +330,7 @@ def test_slopes_in_points_and_surface_agree_with_finite_differences(slopes):
     after, before = (evaluate(X, B, places + s * move)[0][0] for s in (step, -step))
     np.testing.assert_allclose((of_places * move).sum(), (after - before) / (2 * step), rtol=1e-3)
     after, before = (evaluate(X + s * stretch, B, places)[0][0] for s in (step, -step))
-    # The quadrature error itself changes with the surface.
+    # The tolerance is large, because the quadrature error also changes with the surface.
     difference = (after - before) / (2 * step)
     assert abs((of_X * stretch).sum() - difference) < 1e-2 * abs(value)
 

@@ -1,4 +1,4 @@
-"""How calls off the surface behave: caps, counts of points, transformations, names in errors."""
+"""Calls off the surface: caps, numbers of points, transformations, names in errors."""
 
 from functools import partial
 from typing import Any
@@ -40,7 +40,7 @@ def found(casing, problem):
 
 
 def assert_same(call, found, at: Any = slice(None), rtol=1e-10, atol=1e-12):
-    """Check that a call gave the results `found` of the points with the indices `at`."""
+    """Check that `call` equals the results `found` at the points with the indices `at`."""
     for some, whole in zip(call, found, strict=True):
         np.testing.assert_allclose(some, np.asarray(whole)[at], rtol=rtol, atol=atol)
 
@@ -51,7 +51,7 @@ def test_caps_that_allow_the_digits_change_nothing(choose):
 
 
 @pytest.mark.filterwarnings("ignore::vcjax.UnresolvedWarning")
-def test_caps_cost_digits_as_the_warning_and_the_estimate_show(choose, problem):
+def test_caps_give_the_digits_that_the_warning_names_and_the_estimate_holds(choose, problem):
     fine = choose(5)
     with pytest.warns(
         vcjax.UnresolvedWarning, match="but 5 digits need .* the rule has . digits"
@@ -69,8 +69,8 @@ def test_caps_cost_digits_as_the_warning_and_the_estimate_show(choose, problem):
     assert (error < found.error).all()
 
 
-def test_all_numbers_of_points_share_a_program(casing, problem, found):
-    # The program of `found` serves all counts; 1050 points are more than one group.
+def test_one_program_evaluates_any_number_of_points(casing, problem, found):
+    # `found` has compiled the program. 1050 points are more than one group.
     counts = [*range(1, 20), 1050]
     points = np.tile(POINTS, (210, 1))
     with jax.no_tracing(True):
@@ -88,7 +88,7 @@ def test_groups_in_threads_give_each_point_its_own_result(
     assert_same(vcjax.field_at(casing, problem.B, POINTS[at]), found, at, rtol=1e-12, atol=0)
 
 
-def test_a_traced_call_has_the_numbers_of_a_concrete_one(casing, problem, found):
+def test_a_traced_call_has_the_numbers_of_a_direct_call(casing, problem, found):
     assert_same(jax.jit(vcjax.field_at)(casing, problem.B, POINTS), found)
 
 
@@ -97,7 +97,7 @@ def test_a_jitted_function_may_close_over_all_arguments(casing, problem, found):
     assert [v.shape for v in closed] == [v.shape for v in found]
 
 
-def test_points_are_mapped_over(casing, problem, found):
+def test_vmap_over_points_gives_each_point_its_own_result(casing, problem, found):
     order = np.array([[0, 1], [4, 2], [3, 0]])
     mapped = jax.jit(jax.vmap(vcjax.field_at, in_axes=(None, None, 0)))
     assert_same(mapped(casing, problem.B, POINTS[order]), found, order)
@@ -139,7 +139,7 @@ def test_unusable_arguments_are_named(casing, problem, no_shape_checks):
         ("field_at", (casing, B, np.nan * point), {}, r"points with NaN .* at \[0\]"),
         ("gradient_at", (casing, B, point), dict(chunk_size=0), "chunk_size"),
         ("prepare_off_surface", (casing.rule, X), wrong, "constants of type Tables"),
-        # Errors name the one-step call. Nothing is evaluated.
+        # These errors name the function that chooses, prepares and evaluates.
         ("off_surface_field", (X, 0 * B, point, 1), dict(nfp=1), "B that is zero"),
         ("off_surface_gradient", (X, B, point[0], 1), dict(nfp=1), r"points of shape \(3,\)"),
         ("choose_off_surface", (X, B, 0), dict(nfp=1), "digits=0"),
@@ -156,7 +156,7 @@ def test_unusable_arguments_are_named(casing, problem, no_shape_checks):
             getattr(vcjax, name)(*arguments, **options)
 
 
-def test_a_direct_call_keeps_its_results_where_jax_looks_for_nan(casing, problem, found):
+def test_direct_calls_return_the_same_results_under_debug_nans(casing, problem, found):
     divided = vcjax.prepare_off_surface(casing.rule, problem.X, devices=jax.devices()[:1])
     with jax.debug_nans(True):
         for each in (casing, divided):

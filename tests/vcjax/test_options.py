@@ -1,8 +1,9 @@
-"""Options: origin of tile sizes, memory, batches, donated fields, near weights and float32."""
+"""Options: tile sizes and their origin, memory, batches, donated fields, near weights, float32."""
 
 import dataclasses
 import os
 import types
+import warnings
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +17,7 @@ from tests.vcjax.common import casing_of, largest_error, small_torus
 from vcjax import problems
 from vcjax._options import Tiles, resolve_tiles, weights_bytes, weights_shortage
 
-# Coarse grids and random fields: results are compared with each other.
+# Coarse grids and random fields are enough to compare results with each other.
 pytestmark = pytest.mark.filterwarnings("ignore::vcjax.VcjaxWarning")
 
 
@@ -39,7 +40,7 @@ def casing(problem):
 
 
 @pytest.mark.parametrize("operator", ["B", "BOFF", "GRADB"])
-def test_the_most_specific_variable_wins(operator, monkeypatch):
+def test_an_argument_applies_first_and_then_the_most_specific_variable(operator, monkeypatch):
     name = f"VCJAX_CHUNK_{operator}"
 
     def found():
@@ -88,7 +89,7 @@ def test_a_variable_that_is_no_size_is_named(casing, problem, monkeypatch, suffi
 def test_a_changed_variable_takes_effect_at_the_next_call(casing, problem, monkeypatch):
     plain = vcjax.external_field(casing, problem.B)
     monkeypatch.setenv("VCJAX_CHUNK_B", "63,7")
-    # A new function each time, because JAX keeps the traces of functions.
+    # Trace a new function, because JAX keeps the traces of functions.
     program = str(jax.make_jaxpr(lambda *given: vcjax.external_field(*given))(casing, problem.B))
     assert ",3,7]" in program
     assert largest_error(vcjax.external_field(casing, problem.B), plain) < 1e-13
@@ -102,7 +103,9 @@ def test_a_changed_variable_takes_effect_at_the_next_call(casing, problem, monke
         (vcjax.prepare_gradient, vcjax.external_gradient, 20),
     ],
 )
-def test_temporaries_stay_small(prepare, evaluate, most_mebibytes):
+def test_temporaries_take_at_most_10_mebibytes_for_fields_and_20_for_gradients(
+    prepare, evaluate, most_mebibytes
+):
     problem = problem_named("case_vc_large")
     casing = casing_of(problem, problem.digits, prepare)
     memory = jax.jit(evaluate).lower(casing, problem.B).compile().memory_analysis()
@@ -116,16 +119,16 @@ def test_a_batch_of_fields_shares_the_casing_and_the_kernel(casing, problem):
     batch = jax.vmap(vcjax.external_field, in_axes=(None, 0))
     each = jnp.stack([vcjax.external_field(casing, B) for B in fields])
     assert largest_error(batch(casing, fields), each) < 1e-13
-    # No value is as large as seven casings, or as seven tiles of kernel values.
+    # For seven fields, no value is seven times as large as the near weights or the kernel.
     rule = casing.rule
-    tile = rule.period_rows * rule.quad_ntheta * rule.trg_shape[0] * rule.trg_shape[1]
+    kernel = rule.period_rows * rule.quad_ntheta * rule.trg_shape[0] * rule.trg_shape[1]
     sizes = [*all_sizes(jax.make_jaxpr(batch)(casing, fields).jaxpr)]
     assert casing.near_weights.size in sizes
-    assert max(sizes) < 7 * min(casing.near_weights.size, tile)
+    assert max(sizes) < 7 * min(casing.near_weights.size, kernel)
 
 
 def all_sizes(jaxpr):
-    """Yield the sizes of all values within a program."""
+    """Yield the sizes of all values in a program."""
     for equation in jaxpr.eqns:
         yield from (v.aval.size for v in (*equation.invars, *equation.outvars))
         for inner in sub_jaxprs(equation):
@@ -154,7 +157,7 @@ KEPT = ["float64", "streamed"]
     ids=["field", "gradient"],
 )
 def plain(request):
-    """Return a problem, its functions, its casing, and the result without options."""
+    """Return a problem, the functions that prepare and evaluate, a casing, and its result."""
     problem = small_torus(trg_shape=(2, 4))
     prepare, evaluate = request.param
     casing = casing_of(problem, 3, prepare)
@@ -162,7 +165,7 @@ def plain(request):
 
 
 @pytest.mark.parametrize("kept", KEPT)
-def test_blocks_and_streams_of_weights_change_the_result_by_rounding_only(plain, kept):
+def test_blocks_and_streaming_of_weights_change_the_result_by_rounding_only(plain, kept):
     problem, prepare, evaluate, _, expected = plain
     casing = casing_of(problem, 3, prepare, near_weights=kept, near_block_size=3)
     assert (casing.near_weights is None) == (kept == "streamed")
@@ -182,16 +185,15 @@ def test_weights_in_float32_take_half_the_memory_and_keep_six_digits(plain):
     "prepare, kept", [(vcjax.prepare, 7), (vcjax.prepare_gradient, 4)], ids=["field", "gradient"]
 )
 def test_a_warning_says_if_float32_weights_lose_digits_of_the_rule(problem, prepare, kept):
-    rule = dataclasses.replace(
-        casing_of(problem, 3, prepare).rule, digits=kept, gradient=prepare is not vcjax.prepare
-    )
-    prepare(rule, problem.X, near_weights="float32")
+    rule = dataclasses.replace(casing_of(problem, 3, prepare).rule, digits=kept)
+    with warnings.catch_warnings(action="error", category=vcjax.AccuracyWarning):
+        prepare(rule, problem.X, near_weights="float32")
     rule = dataclasses.replace(rule, digits=kept + 1)
     with pytest.warns(vcjax.AccuracyWarning, match=f"float32 keeps about {kept} digits"):
         prepare(rule, problem.X, near_weights="float32")
 
 
-def test_streamed_weights_carry_the_derivative_in_the_surface():
+def test_streamed_weights_give_the_same_derivative_in_the_surface_as_stored_weights():
     problem = small_torus(trg_shape=(2, 4))
     rule = casing_of(problem, 3).rule
     X = jnp.asarray(problem.X)
@@ -210,19 +212,19 @@ def test_streamed_weights_carry_the_derivative_in_the_surface():
 @pytest.mark.parametrize(
     "options", [{"near_weights": "half"}, {"near_block_size": 0}, {"near_block_size": "few"}]
 )
-def test_options_of_the_near_part_that_do_not_exist_are_named(problem, options):
+def test_invalid_options_of_near_weights_are_named(problem, options):
     with pytest.raises(vcjax.VcjaxError, match="prepare got near_"):
         casing_of(problem, 3, **options)
 
 
-def test_weights_beyond_the_memory_are_announced_and_refused_with_their_size(problem):
+def test_weights_beyond_the_memory_cause_a_warning_and_then_an_error_with_their_size(problem):
     with pytest.warns(UserWarning, match="choose got 5000 x 5000 targets: the near weights need"):
         rule = vcjax.choose(problem.X, problem.B, 3, nfp=1, trg_nphi=5000, trg_ntheta=5000)
     with pytest.raises(vcjax.VcjaxError, match=r"need \d+(\.\d+)? GiB.*streamed"):
         vcjax.prepare(rule, problem.X)
 
 
-def test_accelerators_share_the_near_weights(problem, monkeypatch):
+def test_near_weights_are_compared_with_the_memory_of_all_accelerators(problem, monkeypatch):
     rule = vcjax.choose(problem.X, problem.B, 3, nfp=1)
     stats = {"bytes_limit": weights_bytes(rule, 4) // 3}
     device = types.SimpleNamespace(platform="gpu", memory_stats=lambda: stats)
@@ -233,18 +235,17 @@ def test_accelerators_share_the_near_weights(problem, monkeypatch):
     assert weights_shortage("prepare", rule, 4) == "", "the memory of the device is not known"
 
 
-def test_a_far_field_in_float32_keeps_five_digits():
+def test_a_far_field_in_float32_changes_the_result_by_less_than_5e_6():
     problem = problems.rotating_ellipse(5)
     rule = vcjax.choose(problem.X, problem.B, 5, nfp=4, half_period=True, trg_nphi=2, trg_ntheta=8)
     casing = vcjax.prepare(rule, problem.X)
     expected = vcjax.external_field(casing, problem.B)
     value = vcjax.external_field(casing, problem.B, far_dtype="auto")
     assert value.dtype == np.float64
-    # The bound in the documentation: half the error of 5 digits.
     assert 0 < np.abs(value - expected).max() < 5e-6 * np.abs(problem.B).max()
 
 
-def test_a_far_field_in_float32_is_refused_beyond_five_digits(problem):
+def test_a_far_field_in_float32_is_refused_and_auto_means_float64_beyond_five_digits(problem):
     rule = vcjax.choose(problem.X, problem.B, 6, nfp=1)
     casing = vcjax.prepare(rule, problem.X)
     with pytest.raises(vcjax.VcjaxError, match='far_dtype="float32" for a quadrature of 6'):
@@ -253,6 +254,6 @@ def test_a_far_field_in_float32_is_refused_beyond_five_digits(problem):
     assert (vcjax.external_field(casing, problem.B, far_dtype="auto") == precise).all()
 
 
-def test_a_precision_that_does_not_exist_is_named(casing, problem):
+def test_an_unknown_precision_is_named(casing, problem):
     with pytest.raises(vcjax.VcjaxError, match="internal_field got far_dtype='half'"):
         vcjax.internal_field(casing, problem.B, far_dtype="half")

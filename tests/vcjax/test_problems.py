@@ -1,4 +1,4 @@
-"""Problems: the currents are where they should be, and their field is exact to rounding."""
+"""Problems: positions of currents, fields accurate to rounding, symmetry, sizes, errors."""
 
 import tracemalloc
 from dataclasses import FrozenInstanceError
@@ -52,7 +52,7 @@ def loop_field(points, radius, current):
 def test_a_circular_loop_has_the_field_of_the_elliptic_integrals():
     points = np.random.default_rng(1).normal(size=(200, 3))
     far = np.hypot(np.hypot(points[:, 0], points[:, 1]) - 0.7, points[:, 2]) > 0.05
-    # A ten-thousandth of the radius away, where the distance itself is known to 1e-12 only.
+    # At the distance 1e-4 from the loop, the distance has a relative rounding error of 1e-12.
     near = np.array([[0.7 + 1e-4, 0.0, 0.0], [0.0, 0.7, 1e-4]])
     for at, error in ((points[far], 2e-14), (near, 1e-11)):
         field = problems.magnetic_field([problems.ToroidalLoop(0.3, r=(0.7,))], at)
@@ -60,7 +60,7 @@ def test_a_circular_loop_has_the_field_of_the_elliptic_integrals():
         assert np.abs(field - known).max() < error * np.abs(known).max()
 
 
-def test_a_ring_of_coils_approaches_the_central_conductor():
+def test_a_ring_of_coils_has_the_field_of_a_central_conductor():
     count = 200
     angles = 2 * np.pi * np.arange(count) / count
     coils = [problems.PoloidalCoil(2.0 / count, float(a), (2.0, 0.0), 1.0) for a in angles]
@@ -78,8 +78,10 @@ def test_a_ring_of_coils_approaches_the_central_conductor():
         problems.PoloidalCoil(1.0, phi=0.3, centre=(5.56, 0.0), radius=1.4),
     ],
 )
-def test_twice_as_many_points_on_a_filament_change_nothing(filament, monkeypatch):
-    """Check near the filament and far away, because the number of points follows the distance."""
+def test_twice_as_many_points_on_a_filament_change_the_field_by_rounding_only(
+    filament, monkeypatch
+):
+    """Check near the filament and far away: the number of points depends on the distance."""
     curve, _ = filament.curve(np.linspace(0, 2, 7))
     points = [curve + distance * np.array([0.6, 0.0, 0.8]) for distance in (0.03, 0.3, 3.0)]
     usual = [problems.magnetic_field([filament], values) for values in points]
@@ -99,7 +101,7 @@ def circulations(problem, nphi, ntheta, along):
 
 
 def test_the_poloidal_circulation_comes_from_the_filaments_inside(problem):
-    """Use Ampere's law: coils are outside, filaments inside."""
+    """Use Ampere's law."""
     external, internal = circulations(problem, 7, 240, along=1)
     current = 4 * np.pi * sum(source.current for source in problem.inside)
     np.testing.assert_allclose(external, 0.0, atol=1e-10 * current)
@@ -107,7 +109,7 @@ def test_the_poloidal_circulation_comes_from_the_filaments_inside(problem):
 
 
 @pytest.mark.parametrize("name", [name for name in PROBLEMS if "full" in name or "torus" in name])
-def test_the_toroidal_circulation_comes_from_the_coils(name):
+def test_the_toroidal_circulation_comes_from_the_coils_and_the_conductor_outside(name):
     problem = PROBLEMS[name]()
     external, internal = circulations(problem, 120, 7, along=0)
     threading = [s for s in problem.outside if not isinstance(s, problems.ToroidalLoop)]
@@ -116,7 +118,7 @@ def test_the_toroidal_circulation_comes_from_the_coils(name):
     np.testing.assert_allclose(external, current, rtol=1e-10)
 
 
-def test_the_field_has_the_symmetry_of_the_grid(problem):
+def test_both_parts_have_the_periods_and_the_stellarator_symmetry_of_the_grid(problem):
     points = problem.X.reshape(-1, 3)
     rotation = turn(2 * np.pi / problem.nfp)
     for sources in (problem.outside, problem.inside):
@@ -128,7 +130,7 @@ def test_the_field_has_the_symmetry_of_the_grid(problem):
         assert np.abs(mirrored - field * [-1.0, 1.0, 1.0]).max() < 3e-14 * scale
 
 
-def test_both_parts_matter(problem):
+def test_neither_part_is_more_than_five_times_as_large_as_the_other(problem):
     external, internal = np.abs(problem.B_ext).max(), np.abs(problem.B_int).max()
     assert 0.2 < external / internal < 5.0
 
@@ -142,7 +144,7 @@ def test_sources_and_targets_lie_on_the_smooth_surface_through_the_points(proble
     np.testing.assert_array_equal(problem.B_int, problems.magnetic_field(problem.inside, points))
 
 
-def test_sizes_equal_the_sizes_of_the_reference_tests():
+def test_sizes_equal_the_sizes_in_the_tests_of_the_cpp_package():
     w7x, ellipse = problems.w7x(4), problems.rotating_ellipse(4)
     assert (w7x.nfp, w7x.X.shape[:2], w7x.B.shape[:2]) == (5, (10, 20), (24, 128))
     assert (w7x.trg_nphi, w7x.trg_ntheta) == (20, 40)
@@ -160,7 +162,7 @@ def test_a_problem_cannot_be_changed_by_accident():
         problem.digits = 3  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def test_the_surface_of_a_known_problem_may_be_an_array_of_jax(no_shape_checks):
+def test_the_surface_of_a_known_problem_may_be_a_jax_array(no_shape_checks):
     X: Any = jnp.asarray(problems.axisymmetric(2).X)
     sizes: dict[str, Any] = dict(digits=2, src_shape=(4, 16), trg_shape=(2, 8))
     axis = [problems.CentralConductor(1.0)]
@@ -241,7 +243,7 @@ def test_impossible_problems_are_refused(make, options, said):
         make(**({"digits": 3} | options))
 
 
-def test_large_problems_need_little_memory():
+def test_making_a_large_problem_takes_less_than_200_megabytes():
     problems.w7x.cache_clear()
     tracemalloc.start()
     try:

@@ -1,4 +1,4 @@
-"""The C++ package: its problems are as hard as ours, and both packages solve all of them."""
+"""Compare the problems of vcjax and of the C++ package, and the errors of both packages."""
 
 from typing import Any
 
@@ -31,14 +31,14 @@ def reference_fields(reference, half_period, X, nphi, ntheta):
 
 
 def reference_external(reference, digits, nfp, half_period, X, B, trg):
-    """Return the external field that the package finds."""
+    """Return the external field that the package computes."""
     solver = reference.VirtualCasing()
     solver.setup(digits, nfp, half_period, *X.shape[:2], flat(X), *B.shape[:2], *trg)
     return vectors(solver.compute_external_B(flat(B)), *trg)
 
 
 def modes_needed(B, nfp, digits):
-    """Return the modes (n, m) above which a half-period field is below 10^-digits of max |B|."""
+    """Return the numbers of modes (n, m) that resolve a half-period field to 10^-digits max |B|."""
     samples = symmetry.field_period(np.moveaxis(B, -1, 0), nfp, True)
     spectrum = np.abs(np.fft.fft2(samples, axes=(1, 2), norm="forward")).sum(axis=0)
     limit = 10.0**-digits * np.linalg.norm(B, axis=2).max()
@@ -70,14 +70,14 @@ def total_field(problem, nphi, ntheta):
     ],
 )
 def test_surfaces_agree_with_the_package(reference, name, surface):
-    """Compare to rounding; the package shifts a full grid to a half period, exactly if resolved."""
+    """The package shifts a full grid to a half period, exactly if the grid resolves the surface."""
     for half_period in (False, True):
         known = reference_surface(reference, name, surface.nfp, half_period, 24, 36)
         ours = surface.points(24, 36, half_period=half_period)
         np.testing.assert_allclose(ours, known, rtol=0, atol=2e-13)
 
 
-def test_the_w7x_field_is_as_hard_to_resolve_as_in_the_package(reference):
+def test_the_w7x_field_needs_as_many_modes_as_in_the_package_or_up_to_2_n_and_5_m_more(reference):
     X = reference_surface(reference, "W7X_", 5, True, 10, 20)
     _, known = reference_fields(reference, True, X, 62, 204)
     ours = total_field(problems.w7x(3), 62, 204)
@@ -86,8 +86,8 @@ def test_the_w7x_field_is_as_hard_to_resolve_as_in_the_package(reference):
         assert 0 <= n <= 2 and 0 <= m <= 5
 
 
-def test_the_ellipse_field_is_as_hard_to_resolve_as_in_the_package():
-    """The package's test has B = 1 / R of a current on the axis, and a loop of radius 0.72."""
+def test_the_ellipse_field_needs_as_many_modes_as_in_the_package_or_1_more():
+    """The field of the package's test is from a current on the axis and a loop of radius 0.72."""
     problem = problems.rotating_ellipse(3)
     sources = [problems.CentralConductor(0.5), problems.ToroidalLoop(0.25, r=(0.72,))]
     known = problems.magnetic_field(sources, surface(problem, 60, 200))
@@ -106,7 +106,7 @@ def test_the_ellipse_field_is_as_hard_to_resolve_as_in_the_package():
         (problems.rotating_ellipse, 6, True, 2e-8),
     ],
 )
-def test_the_package_finds_the_known_answer(reference, make, digits, half_period, limit):
+def test_the_package_finds_the_known_answers(reference, make, digits, half_period, limit):
     problem = make(digits, half_period=half_period)
     trg = problem.trg_nphi, problem.trg_ntheta
     found = reference_external(
@@ -119,18 +119,18 @@ def test_the_package_finds_the_known_answer(reference, make, digits, half_period
 
 
 @pytest.mark.parametrize("digits, half_period", [(3, True), (6, True), (3, False)])
-def test_on_the_references_own_w7x_problem_errors_are_no_larger_than_its_resolution(
+def test_errors_on_the_w7x_problem_of_the_package_are_at_most_1_15_times_its_errors(
     reference, digits, half_period
 ):
-    """The surface's Nyquist modes are 1e-4, so another convention for them would show at once."""
+    """The Nyquist modes of the surface are 1e-4, so another convention for them would show."""
     factor = 1 if half_period else 2
     trg = (20 * factor, 40)
     X = reference_surface(reference, "W7X_", 5, half_period, 10 * factor, 20)
     known, _ = reference_fields(reference, half_period, X, *trg)
     _, B = reference_fields(reference, half_period, X, 6 * digits * factor, 32 * digits)
-    symmetry: dict[str, Any] = dict(nfp=5, half_period=half_period)
-    rule = vcjax.choose(X, B, digits, **symmetry, trg_nphi=trg[0], trg_ntheta=trg[1])
+    kind: dict[str, Any] = dict(nfp=5, half_period=half_period)
+    rule = vcjax.choose(X, B, digits, **kind, trg_nphi=trg[0], trg_ntheta=trg[1])
     ours = np.abs(vcjax.external_field(vcjax.prepare(rule, X), B) - known).max()
     theirs = reference_external(reference, digits, 5, half_period, X, B, trg)
-    # Both errors contain the part of B that its grid misses, so either may be smaller.
+    # Both errors contain the part of B that its grid misses, so either error may be smaller.
     assert ours <= 1.15 * np.abs(theirs - known).max()

@@ -1,4 +1,4 @@
-"""The wout reader: the committed tokamak is an equilibrium, and bad files are refused clearly."""
+"""The wout reader: the tokamak of the package is an equilibrium, and bad files are refused."""
 
 import re
 
@@ -27,7 +27,7 @@ def variables():
         return {name: np.array(file.variables[name].data) for name in names}
 
 
-def test_the_packaged_tokamak_is_as_described(tokamak):
+def test_the_packaged_tokamak_has_a_major_radius_of_6_m_and_a_field_of_about_5_T(tokamak):
     X = tokamak.boundary(8, 64)
     radius = np.hypot(X[..., 0], X[..., 1])
     assert tokamak.nfp == 1
@@ -46,7 +46,7 @@ def test_no_field_crosses_the_boundary(tokamak, half_period):
 
 
 def test_no_current_crosses_the_boundary(tokamak):
-    """The boundary has no pressure: R B_phi is constant along theta, to the file's accuracy."""
+    """R B_phi is then constant along theta, to the accuracy of the file."""
     X, B = tokamak.boundary(6, 80), tokamak.field(6, 80)
     along_phi, along_theta = vcjax.surface_tangents(X, nfp=1, half_period=True, nphi=6, ntheta=80)
     enclosed = (B * along_phi).sum(axis=2)
@@ -60,7 +60,7 @@ def test_no_current_crosses_the_boundary(tokamak):
 
 
 def test_the_half_period_is_part_of_the_symmetric_full_period(tokamak):
-    """Half-period rows are every other row of a full grid twice as fine, and have mirror images."""
+    """The rows are every other row of a full grid that is twice as fine and symmetric."""
     parity = {"boundary": [1.0, -1.0, -1.0], "field": [-1.0, 1.0, 1.0]}
     for name, signs in parity.items():
         half = getattr(tokamak, name)(5, 12, half_period=True)
@@ -71,7 +71,7 @@ def test_the_half_period_is_part_of_the_symmetric_full_period(tokamak):
         np.testing.assert_allclose(mirrored, full * signs, rtol=0, atol=1e-13 * scale)
 
 
-def test_mode_numbers_follow_the_vmec_convention(tmp_path):
+def test_mode_numbers_have_the_convention_of_vmec(tmp_path):
     """Read a rotating ellipse that is written as a wout file.
 
     The convention is R = sum r cos(m theta - n phi), where n has the factor nfp. With B^phi = 1 and
@@ -141,7 +141,7 @@ def test_a_truncated_file_is_refused(tmp_path, kept):
     assert "truncated" in message or "lacks" in message
 
 
-def test_damaged_files_are_read_or_refused_but_never_crash(tmp_path):
+def test_damaged_files_are_read_or_refused_with_an_error_of_vcjax(tmp_path):
     content, random = wout.tokamak_path().read_bytes(), np.random.default_rng(0)
     path = tmp_path / "wout.nc"
     refused = 0
