@@ -6,6 +6,7 @@ folded sources. It gets the model's arrays, but uses none of the model's code.
 """
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline, PPoly, RegularGridInterpolator
@@ -179,4 +180,4 @@ def test_images_of_stars_are_a_cubic_spline_through_the_images_at_the_knots():
     knots = np.asarray(stellar.knots)
     middles = 0.5 * (knots[1:] + knots[:-1])
     expected = CubicSpline(knots, spline(stellar, knots))(middles)
-    np.testing.assert_allclose(jax.vmap(stellar)(middles), expected, rtol=1e-5)
+    np.testing.assert_allclose(jax.vmap(stellar)(jnp.asarray(middles)), expected, rtol=1e-5)
