@@ -42,13 +42,22 @@ def test_every_page_but_the_first_is_listed_once_in_the_contents_of_a_page():
 def test_the_readme_is_one_screen_and_its_links_lead_to_files():
     readme = (CHECKOUT / "README.md").read_text()
     assert len(readme.splitlines()) <= 50, "the README is one screen; the rest is in docs/"
-    for target in re.findall(r"\]\(([^)#:]+)\)", readme):
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", readme):
         assert (CHECKOUT / target).exists(), target
 
 
 def test_each_option_of_a_card_has_its_own_line():
     lines = [line for page in PAGES.values() for line in page.read_text().splitlines()]
     assert not [line for line in lines if re.search(r"\S\s+:link-type:", line)]
+
+
+def test_no_line_of_text_begins_with_a_percent_sign():
+    """The site would not show such a line, because Sphinx reads it as a comment."""
+    for page in PAGES.values():
+        included = re.findall(r"^```\{include\} (\S+)", page.read_text(), re.MULTILINE)
+        for path in (page, *(page.parent / name for name in included)):
+            text = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+            assert not re.findall(r"^ *%.*", text, re.MULTILINE), path
 
 
 def test_make_lists_its_targets_when_called_without_one():
