@@ -1,6 +1,7 @@
 """How public calls compile their programs, and how they convert arrays."""
 
 import gc
+import re
 from functools import partial
 
 import jax
@@ -108,7 +109,8 @@ def test_xla_does_not_compute_with_captured_arrays_while_it_compiles():
     def products(function, *args):
         text = jax.jit(function).lower(*args).compile().as_text()
         assert text
-        return text.count(" dot(")
+        # Some compilers call a library for a product.
+        return len(re.findall(r' dot\(|custom_call_target="[^"]*(?:gemm|matmul)', text))
 
     given = products(field, x, B)
     assert given > 0
