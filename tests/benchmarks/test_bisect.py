@@ -37,7 +37,7 @@ def test_a_search_without_a_change_or_without_a_value_is_refused(values, said):
         bisect.first_change(["0", "1"], lambda commit: values[int(commit)])
 
 
-def test_errors_that_differ_by_a_quarter_count_as_equal_and_counts_must_be_equal():
+def test_errors_that_differ_by_up_to_a_quarter_and_equal_counts_are_the_same():
     assert bisect.is_same(1e-5, 1.2e-5) and not bisect.is_same(1e-5, 1.3e-5)
     assert not bisect.is_same(100.0, 101.0) and not bisect.is_same(0.0, 8.0)
     assert bisect.is_same("WrongAnswer", "WrongAnswer") and not bisect.is_same("WrongAnswer", 1.0)

@@ -22,8 +22,10 @@ def loss_of(weight, activation, x):
 
 
 def with_equinox():
-    """Return a step and a function that makes its arguments: an array, and a model with a function
-    among its leaves."""
+    """Return a step, and a function that makes its arguments: an array, and a model.
+
+    One leaf of the model is a function.
+    """
     eqx = pytest.importorskip("equinox")
 
     class Model(eqx.Module):
@@ -152,7 +154,7 @@ def test_an_object_that_jits_its_own_call_passes_its_arrays_as_arguments(trainin
 
 
 class Solver:
-    """Marks ``self`` as static in a jitted method, as JAX's FAQ shows."""
+    """A class with a jitted method that has a static ``self``, as in JAX's FAQ."""
 
     def __init__(self):
         self.weight = TABLE
