@@ -150,7 +150,7 @@ def dense_operator(
     return operator
 
 
-@jax.jit
+@compiled({})
 def _apply(operator: DenseOperator, B):
     # For a single field, XLA would evaluate `B @ matrix.T` with a transposed copy of the matrix.
     flat = jnp.einsum("...s,ts->...t", B.reshape(*B.shape[:-3], -1), operator.matrix)
