@@ -50,7 +50,7 @@ ONE_THREAD_ENVIRONMENT = {
 COMPILE_TIMES = ("compile_seconds", "trace_lower_compile_seconds")
 TIMES = (*COMPILE_TIMES, "steady_median_seconds", "steady_std_seconds")
 
-# A time has one sample for each process. Any other number is the largest of all processes.
+# A time has one sample for each process. Any other number is the maximum over all processes.
 MEANINGS = {
     "compile_seconds": "Time of XLA's compile phase.",
     "trace_lower_compile_seconds": "Sum of the times to trace, lower and compile.",

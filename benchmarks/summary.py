@@ -24,7 +24,7 @@ class Summary(TypedDict):
     """
 
     status: str
-    """Either "ok" or the first other status.
+    """The first status of a record that is not "ok"; "ok" if there is no such status.
 
     It is "failed" if an exact number differs between processes, or if there is no record.
     """
@@ -39,7 +39,7 @@ class Summary(TypedDict):
     numbers: dict[str, float]
     """Other numbers by name, such as bytes, counts and errors.
 
-    Each number is the largest of all processes, or NaN if it is NaN in any process.
+    Each number is the maximum over all processes, or NaN if it is NaN in any process.
     """
 
 

@@ -215,7 +215,7 @@ HABITS: dict[str, tuple[Callable[[Habit], None], Expected]] = {
 
 
 def observed(name: str, x: jax.Array) -> dict[str, float]:
-    """Run a habit; return the counts, and the seconds of all calls together with the compiles."""
+    """Run a habit; return its counts and the seconds of all calls, which include the compiles."""
     call, expected = HABITS[name]
     habit = Habit(x)
     # JAX compiles one of its own functions for each eager operation. An earlier call may have

@@ -34,7 +34,7 @@ class Prepared:
     """A problem, its casing and its total field `B`, with the cost of the casing.
 
     `B` has the shape (src_nphi, src_ntheta, 3). The casing and `B` are on the device. `extras` has
-    the bytes of the casing and, if this process prepared the casing, seconds by name.
+    the bytes of the casing. If this process prepared the casing, `extras` also has the times.
     """
 
     problem: Problem
@@ -73,11 +73,11 @@ def prepared_casing(workload: str, digits: int, half_period: bool) -> Prepared:
 
 
 def prepare(problem: Problem, quantity: Quantity = FIELD) -> Prepared:
-    """Choose a rule and prepare the surface several times; return the result with the times.
+    """Choose a rule, prepare the surface several times, and return the last result with times.
 
-    The first preparation compiles. ``prepare_seconds`` is the median of the later preparations plus
-    the time to make the tables of the rule. vcjax keeps these tables, but a surface with another
-    rule needs new tables.
+    The first preparation compiles. ``prepare_seconds`` is the sum of two times: the time to make
+    the tables of the rule, and the median time of the later preparations. vcjax keeps these tables,
+    but a surface with another rule needs new tables.
     """
     rule, extras = chosen(problem, quantity)
     X = jnp.asarray(problem.X)

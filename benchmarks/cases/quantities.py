@@ -23,7 +23,7 @@ class Quantity:
     """A quantity that virtual casing computes, with its functions and limits."""
 
     name: str
-    """Prefix in the name of the quantity's error, ``<name>error_relative``; empty for the field."""
+    """Prefix of ``error_relative`` in the name of the quantity's error; empty for the field."""
     gradient: bool
     """The argument `gradient` of `vcjax.choose`."""
     # Called as ``tables(rule)``, ``prepare(rule, X, constants=...)`` and ``evaluate(casing, B)``.

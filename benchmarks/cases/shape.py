@@ -64,7 +64,7 @@ def scalar_of_field(
     prepare: Callable[..., Any] = vcjax.prepare,
     evaluate: Callable[..., Any] = vcjax.external_field,
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """Return a function that computes a scalar from the surface points, and its arguments.
+    """Return a function that computes a scalar, and the arguments of this function.
 
     The scalar is a weighted sum of squares of the field that `prepare` and `evaluate` compute. The
     first argument of the function is the array of surface points.

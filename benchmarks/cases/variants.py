@@ -2,7 +2,7 @@
 
 `closure` and `hoisted` take a case and return another case that computes the same result. The two
 cases differ in which arrays are arguments. The compiler gets only the shape and type of an
-argument, but all bytes of a captured array, unless simplified constants are on.
+argument. It gets all bytes of a captured array, unless simplified constants are on.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ The command measures an exact metric of one case, such as ``temp_bytes`` of
 ``operations/external_field``. It measures BASE and HEAD first. Then it repeatedly measures the
 commit in the middle of the remaining range. For n commits it needs about log2(n) measurements. An
 exact metric needs only one measurement of each commit, even on a busy machine. Measurements are
-kept in ``results/bisect``, so an interrupted command resumes when it is run again. The next command
-repeats a failed measurement, unless the answer was wrong or the function was retraced.
+kept in ``results/bisect``, so an interrupted command resumes when it is run again. A wrong answer
+or a retrace is kept as a result. After any other failure, a rerun measures the commit again.
 
 Exit codes: 0 if the commit is found, 2 if it cannot be found, 130 if the command is interrupted.
 """
@@ -42,7 +42,7 @@ ERROR_FACTOR = 1.25  # errors that differ by at most this factor count as equal
 Value = float | str | None
 """A metric's number or fingerprint, or the kind of a failure; None if the metric has no value."""
 FAILURES = ("WrongAnswer", "RetraceError")
-"""Kinds of failures that are values of a metric."""
+"""Kinds of failures that count as a value of the metric."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

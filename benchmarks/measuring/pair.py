@@ -176,7 +176,10 @@ def chosen_cases(patterns: Sequence[str] | None, rounds: int) -> list[PlannedCas
 
 
 def chosen_operations(patterns: Sequence[str] | None) -> list[str]:
-    """Return patterns of the operations to measure; if `patterns` is None, of all operations."""
+    """Return the patterns that begin with `OPERATIONS`, without this prefix.
+
+    If `patterns` is None, return a pattern that matches all operations.
+    """
     if patterns is None:
         return ["*"]
     return [p.removeprefix(OPERATIONS) for p in patterns if p.startswith(OPERATIONS)]
@@ -223,10 +226,10 @@ def measure_times(
     """Measure the times of the cases, and of the operations that differ from BASE.
 
     `changed` has the names of these operations for each HEAD. First, one round of each case shows
-    how long the rounds take. Then the operations are measured, unless the load is above `max_load`
-    or `rounds` is 1. The operations get the seconds that the cases do not need for a test, but at
-    least half of the seconds that are left. The other rounds of the cases follow. If any time
-    remains, the operations get their missing rounds.
+    how long the rounds take. Then the operations are measured. They are skipped if the load is
+    above `max_load`, or if `rounds` is 1. The operations get the seconds that the cases do not need
+    for a test, but at least half of the seconds that are left. The other rounds of the cases
+    follow. If any time remains, the operations get their missing rounds.
     """
     until = clock() + seconds
     operations: Sequence[TimedSide] = ()

@@ -56,7 +56,7 @@ def measure_interleaved(
 
     Each round is measured on all sides. `costs` has the seconds of each case's first round. Cases
     with changed programs come first. A case that cannot get enough rounds for a test is left out,
-    unless it comes first. If the load of the machine is above `max_load`, no round is measured,
+    except the first case. If the load of the machine is above `max_load`, no round is measured,
     because times would scatter too much.
     """
     started = clock()
@@ -91,7 +91,7 @@ def measure_interleaved(
 def measure_first_round(
     cases: Sequence[PlannedCase], measured: Sequence[MeasuredSide], clock: Callable[[], float]
 ) -> dict[str, float]:
-    """Measure the first round of each case; return its seconds on all sides together, by case."""
+    """Measure the first round of each case; return the seconds by case, summed over all sides."""
     costs = {}
     for case in cases:
         begun = clock()

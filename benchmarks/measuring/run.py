@@ -101,7 +101,10 @@ def measure_head(grid: str, run_case: RunCase = jaxmeter.run_case) -> None:
 
 
 def measure_range(grid: str, commits: str) -> int:
-    """Measure a range of commits with ``asv run``; return asv's exit code, or 0 if cases failed."""
+    """Measure a range of commits with ``asv run``, and return asv's exit code.
+
+    The exit code with which asv reports failed cases is replaced by 0.
+    """
     # asv splits the string like a shell and passes the words to git.
     if not re.fullmatch(r"[^-\s'\"\\][^\s'\"\\]*", commits):
         raise CheckoutError(

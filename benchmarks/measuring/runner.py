@@ -55,7 +55,7 @@ class Workers:
     def measure(self, case: PlannedCase, round_index: int) -> jaxmeter.Record:
         """Measure a round of a case in one process, and return its record.
 
-        The preparation of the case runs first, once for all rounds of all cases. If the preparation
+        The preparation of a case runs before the first round that needs it. If the preparation
         fails, or if a required package is missing, nothing is measured, and the record gives the
         reason.
         """
@@ -198,7 +198,7 @@ def measure_plan(
     machine measures fewer processes for each case. If `resume` is true, records in the store with
     the status "ok" are kept. `workers` may be shared between plans, so that each preparation runs
     once. `run_case` is used only if `workers` is None. If the process that started the run has
-    ended, a SystemExit stops the run. Otherwise the run would disturb the times of the next run.
+    ended, a SystemExit stops the run, because the run would disturb the times of the next run.
     """
     started = clock()
     parent = os.getppid()

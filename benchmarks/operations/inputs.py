@@ -21,7 +21,7 @@ PROBLEM = functools.partial(problems.rotating_ellipse, DIGITS)
 POINT_COUNT = 400  # on CPUs, more points than a tile has
 DISTANCE = 0.04  # at this distance some points need a patch of their own
 ROUNDING = 1e-11
-"""A violation of an identity below this value is rounding, and is reported as this value."""
+"""Smaller violations of an identity are rounding, and are reported as this value."""
 # The limit for gradients is larger, because a gradient is the finite part of an integral: a
 # difference of large numbers.
 ROUNDING_OF_GRADIENTS = 1e-6

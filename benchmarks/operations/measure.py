@@ -115,8 +115,8 @@ def _run_worker(command: Sequence[str], environment: Mapping[str, str]) -> str |
 def _record_death(store: RecordStore, note: Path, round_index: int, why: str) -> bool:
     """Record that the operation in progress failed; return False if no operation had begun.
 
-    The worker writes the name of each operation that it begins into the file `note`. If a worker
-    dies after the record of this operation was written, the record is kept.
+    The worker writes the name of each operation that it begins into the file `note`. If the
+    operation in progress already has a record, this record is kept.
     """
     try:
         found = json.loads(note.read_text())
@@ -140,8 +140,8 @@ def write_differences(
     """Write ``out/operations/<name>.txt`` for each operation that differs between two commits.
 
     An operation differs if its program, its numbers of traces or compiles, or its checks differ.
-    If `nearest` finds an edited line, the first line of the file names this line as the most likely
-    cause.
+    If `nearest` finds an edited line, ``<name>.txt`` begins with this edited line, which is the
+    most likely cause.
 
     Return the names of the operations with a different compiled program, or with different numbers
     of traces or compiles. In the other operations, only the time of work on the host can differ.
@@ -176,7 +176,10 @@ class Difference(NamedTuple):
     places: Sequence[Place] = ()
     """The places that differ; in a program, first new lines, then removed lines, then others."""
     same_program: bool = True
-    """Whether the compiled programs are the same (for calls: the counts). Jaxprs may differ."""
+    """Whether the compiled programs are the same; jaxprs may differ.
+
+    For a sequence of calls: whether the numbers of traces and compiles are the same.
+    """
 
 
 def difference(base: bytes, head: bytes) -> Difference:

@@ -39,7 +39,7 @@ class Calls:
 
 @dataclass(frozen=True)
 class Operation:
-    """A row of the table of operations; the records are of the case ``operations/<name>``."""
+    """A row of the table of operations; its records belong to the case ``operations/<name>``."""
 
     name: str
     covers: tuple[str, ...]
