@@ -65,9 +65,9 @@ def audit(
     *args, **kwargs : Any
         The arguments of the function. Arrays may be replaced by `jax.ShapeDtypeStruct`.
     threshold_bytes : int
-        The largest size in bytes of a variable that is fine to embed. The size of a variable is the
-        sum of the bytes of its embedded arrays. An array that is embedded twice counts twice. An
-        array without a path counts as a variable. The default is 1 MB.
+        A variable is fine to embed up to this size in bytes. The size of a variable is the sum of
+        the bytes of its embedded arrays. An array that is embedded twice counts twice. An array
+        without a path counts as a variable. The default is 1 MB.
 
     Returns
     -------
@@ -86,9 +86,10 @@ def audit(
     -----
     The path of a captured array shows where the function holds the array, such as
     ``self.weights[0]``. The code of a function may also make a new array during the trace, such as
-    ``weights.T`` of a numpy array. The new array gets the path of a held array if the new array has
-    several elements, and is a view of the held array or has equal values. Otherwise, the new array
-    has no path.
+    ``weights.T`` of a numpy array. If a held array shares memory with the new array, the new
+    array gets the path of the held array. Otherwise, it gets the path of a held array with the same
+    shape and values. If there is no such held array, or if the new array has fewer than two
+    elements, the new array has no path.
     """
     case = case_of("audit", fn, args, kwargs)
     checked("audit", "threshold_bytes", threshold_bytes, Annotated[int, Meta(ge=0)])
@@ -146,10 +147,11 @@ def audit(
 def holders_of(
     fn: Callable[..., Any], arrays: dict[Hashable, Any], arguments: Mapping[str, Any]
 ) -> dict[Hashable, tuple[Holder, Match]]:
-    """Return the holder of each captured array, and the match of the two arrays, by `identity`.
+    """Return a dictionary from the `identity` of each captured array to a holder and a match.
 
-    The match is ``same`` if the captured array is the holder's array, ``view`` if it is a view of
-    that array, and ``equal`` if it has equal values. Arrays without a holder are left out.
+    The match is ``same`` if the captured array is the holder's array, ``view`` if the captured
+    array is a view of the holder's array, and ``equal`` if the two arrays have equal values.
+    Captured arrays without a holder are left out.
     """
     found: dict[Hashable, tuple[Holder, Match]] = {}
     holders = []

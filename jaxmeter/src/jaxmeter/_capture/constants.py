@@ -29,8 +29,9 @@ from jaxmeter._records.record import ConstantArray, Constants
 _PLAIN = re.compile(r"x(f32|f64|u?i(8|16|32|64))>$")
 """Matches the end of an MLIR type if constants of the type are hashed as bytes. All other constants
 are hashed as printed text."""
-# A captured array with more bytes is matched with embedded constants only by shape and dtype, if no
-# other captured array has the same shape and dtype. All other arrays are matched by their values.
+# If a captured array has more bytes than this, and no other captured array has the same shape and
+# dtype, every embedded constant with this shape and dtype counts as the captured array. All other
+# captured arrays are matched with embedded constants by their values.
 _COMPARED_BYTES = 1_000_000
 
 

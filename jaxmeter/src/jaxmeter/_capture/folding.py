@@ -55,8 +55,8 @@ def _on_constants(
 
     Each equation comes with its line, or with None if the line is not known. ``given`` contains the
     inputs of ``jaxpr`` that depend only on embedded arrays. If ``jaxpr`` belongs to a jitted
-    function, ``caller`` is the line that calls the function. All equations inside get this line,
-    because JAX reports the lines of the function's first trace.
+    function, ``caller`` is the line that calls the function. Every equation of ``jaxpr`` then comes
+    with this line, because JAX reports the lines of the function's first trace.
     """
     body = inner(jaxpr)
     captured = {variable for variable, array in closed_over(jaxpr) if identity(array) in embedded}

@@ -54,8 +54,9 @@ def hoist(
     JaxmeterError
         If the function or an argument cannot be used. ``hoisted`` also raises this error:
 
-        - if the keys of the constants, or the structure, shapes, dtypes or static values of the
-          arguments differ;
+        - if the keys of the first argument differ from the keys of ``constants``;
+        - if the structure, shapes, dtypes or static values of the other arguments differ from the
+          arguments that `hoist` got;
         - if an array is captured inside an operation that cannot take another argument;
         - if a function with a custom derivative captures a constant, and ``hoisted`` is
           differentiated with respect to this constant, even with a zero tangent.

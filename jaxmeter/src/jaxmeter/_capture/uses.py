@@ -75,8 +75,8 @@ def _walk(
 
 
 def passed_operands(equation: Any) -> Iterator[tuple[Any, range]]:
-    """Yield each sub-jaxpr of an equation with the indices of some operands: those that are passed
-    unchanged as the first variables of the sub-jaxpr."""
+    """Yield each sub-jaxpr of an equation with the indices of operands. The equation passes these
+    operands unchanged as the first variables of the sub-jaxpr."""
     name, params, count = equation.primitive.name, equation.params, len(equation.invars)
     for sub in sub_jaxprs(equation):
         if name == "scan":
@@ -92,8 +92,9 @@ def passed_operands(equation: Any) -> Iterator[tuple[Any, range]]:
 
 
 def use_of(equation: Any) -> Use | None:
-    """Return the innermost line of the user's code that led to an equation, or else the innermost
-    line of an installed package; None if JAX reports neither line."""
+    """Return the source line of an equation; None if JAX does not report the line. The line is the
+    innermost call in the user's code. Without such a call, it is the innermost call in a
+    package."""
     places = places_of_equation(equation)
     place = author_place(places)
     if place is None:
@@ -103,8 +104,8 @@ def use_of(equation: Any) -> Use | None:
 
 
 def _returned(jaxpr: Any) -> Use | None:
-    """Return the line that defines a function, as the use of a captured array that the function
-    returns directly; None if JAX does not report the line."""
+    """Return the line that defines the function of a jaxpr; None if JAX does not report the line.
+    If the function returns a captured array directly, this line counts as the use of the array."""
     information = getattr(jaxpr, "debug_info", None)
     match = _DEFINED.fullmatch(getattr(information, "func_src_info", None) or "")
     if match is None:

@@ -1,6 +1,6 @@
 """Jit, trace and lower a case, without compiling or running it.
 
-Leaves of the arguments that JAX cannot trace are held fixed.
+If JAX cannot trace a leaf of the arguments, the leaf is held fixed.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ def prepared(case: Case) -> Case:
     """Return a case that JAX can trace.
 
     If the callable only calls a jitted function, as a jitted method does, the jitted function
-    replaces the callable. A case with jit options keeps its callable. If the callable is not
-    jitted, leaves of the arguments that are neither arrays nor numbers are held fixed, unless the
-    jit options name static arguments. If leaves are held fixed, each leaf of the answer that is
-    neither an array nor a number becomes None.
+    replaces the callable. A case with jit options keeps its callable.
+
+    If the callable is not jitted, and the jit options name no static arguments, all leaves of the
+    arguments except arrays and numbers are held fixed. If any leaf is held fixed, all leaves of the
+    answer except arrays and numbers become None.
     """
     jit = jit_of(case.fn)
     if jit is not None and (jit is case.fn or not case.jit_options):

@@ -32,8 +32,8 @@ def split_target(target: str) -> tuple[str, str]:
 
 
 def module_of(target: str) -> ModuleType:
-    """Import the module that a target names, or run the file that the target names, but not as
-    ``__main__``. A file is run only once in a process, unless a run fails."""
+    """Return the module of a target: import the module, or run the file as a module that is not
+    named ``__main__``. A file that ran without an error is not run again in the same process."""
     where, _ = split_target(target)
     if not where.endswith(".py"):
         return importlib.import_module(where)
@@ -56,8 +56,8 @@ def module_of(target: str) -> ModuleType:
 
 
 def _module_name(path: Path) -> str:
-    """Return a module name for a file: the file name without ``.py``, with the folder of the file
-    if another module has this name."""
+    """Return a module name for a file: the file name without ``.py``. If another module has this
+    name, also include the folder of the file."""
     name = path.stem
     if name in sys.modules:
         found: Any = sys.modules[name]

@@ -92,7 +92,8 @@ def _assigned(text: str, known: Mapping[str, Instruction]) -> Iterator[Buffer]:
             if not line.startswith((" ", "\t")):
                 kind = None  # the end of the allocations
             continue
-        # Control flow chooses a phi value from other values; it shares the memory of these values.
+        # Control flow sets a phi value to one of several other values. Leave the phi value out,
+        # because it shares the memory of these other values.
         if kind is None or value["phi"] or value["shape"].startswith("("):
             continue
         instruction = known.get(value["name"])

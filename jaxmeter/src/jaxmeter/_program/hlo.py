@@ -177,10 +177,10 @@ def bodies(every: Iterable[Instruction]) -> dict[str, list[Instruction]]:
 def named_instructions(text: str) -> dict[str, Instruction]:
     """Return the instructions of an HLO module by name; fill in missing names of operations.
 
-    An instruction without `op_name` gets the `op_name` and the `source` of another instruction.
-    The other instruction is a part of the computation that the instruction calls (see
-    `_named_part`), or else an operand, or an instruction from which an operand was computed. If no
-    such instruction is found, nothing is filled in.
+    If an instruction has no `op_name`, the `op_name` and the `source` of another instruction are
+    copied. The search for this other instruction begins in the computation that the first
+    instruction calls (see `_named_part`). It continues with the operands and with the instructions
+    from which the operands are computed. If the search finds nothing, nothing is filled in.
     """
     known = {instruction.name: instruction for instruction in instructions(text)}
     parts = {name: _named_part(body) for name, body in bodies(known.values()).items()}

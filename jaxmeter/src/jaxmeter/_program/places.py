@@ -101,7 +101,7 @@ def places_of_frame(frame: FrameType | None) -> list[Place]:
 
 
 def author_place(places: Sequence[Place]) -> Place | None:
-    """Return the innermost line of the user's code, or else the innermost line; None if there are
-    no lines."""
+    """Return the innermost place in the user's code. If no place is in the user's code, return the
+    innermost place; return None if there are no places."""
     own = (place for place in places if owner(place.file) == "user")
     return next(own, places[0] if places else None)

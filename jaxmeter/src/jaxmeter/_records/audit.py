@@ -12,8 +12,8 @@ DEFAULT_THRESHOLD_BYTES = 1_000_000
 """A variable is fine to embed if its arrays add at most this many bytes to a program. Each
 occurrence of an array counts.
 
-Tables, masks and quadrature rules are usually smaller. The time and memory that embedding costs are
-proportional to the size, because lowering and compiling copy each constant several times. The
+Tables, masks and quadrature rules usually have fewer bytes. Embedding costs time and memory in
+proportion to the bytes, because lowering and compiling copy each constant several times. The
 compiler also evaluates operations that have only constants as operands, and this is slow.
 """
 
