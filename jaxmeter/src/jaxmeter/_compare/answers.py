@@ -46,8 +46,8 @@ def answers_of(a: Any, b: Any) -> Answers:
 
 def _containers(tree: Any) -> str:
     """Return the types of the containers in a tree, such as ``tuple(*, list(*, *))``. Static data
-    are left out, because each call may make other static data. None counts as a leaf, because None
-    may take the place of a leaf that is ignored."""
+    are left out, because each call may make different static data. None counts as a leaf, because
+    None may take the place of a leaf that is ignored."""
     node = tree.node_data()
     if node is None or node[0] is type(None):
         return "*"
@@ -59,7 +59,7 @@ def values_fingerprint(arrays: Iterable[Any], about: str = "") -> str:
     digest = hashlib.sha256(about.encode())
     for array in map(on_host, arrays):
         digest.update(f"{array.dtype} {array.shape}\n".encode())
-        # Hash the bytes, because numpy has no buffers of dtypes such as bfloat16.
+        # View the array as bytes, because hashlib cannot read arrays of dtypes such as bfloat16.
         digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 

@@ -54,8 +54,8 @@ def compare_answers(answers: Sequence[Answers | None], tolerance: float = 0.0) -
 
 
 def _is_near(one: Answers, tolerance: float) -> bool:
-    """Return whether two answers differ by at most ``tolerance`` times the largest number of the
-    first answer, and have the same NaN and infinite values; False if ``tolerance`` is 0."""
+    """Return whether two answers differ by at most ``tolerance`` times the largest absolute value
+    in the first answer, and have the same NaN and infinite values; False if ``tolerance`` is 0."""
     counts = one.a_not_finite_count, one.b_not_finite_count
     if one.max_difference is None or counts[0] != counts[1] or not one.is_not_finite_alike:
         return False
@@ -73,7 +73,7 @@ def _verdict(a: Sequence[Scalar], b: Sequence[Scalar], unequal: str) -> tuple[Ve
         return "same", "equal" if len(few) == 1 else f"equal in each process, but {_VARIES}"
     if len(many) == 1:
         return "different", unequal
-    # Two equal functions can also differ in this way, if the quantity varies.
+    # Two equal functions can also give such values, because the quantity varies.
     if len(few) > 1 or few & many:
         return "inconclusive", _VARIES
     return "different", f"{_VARIES}, and is never the same for both"

@@ -20,8 +20,8 @@ from datetime import datetime
 from jaxmeter.errors import JaxmeterError
 
 MAX_SECONDS_APART = 900.0
-"""The largest time between the starts of the two processes of a round. If the starts are farther
-apart, machine noise may differ between the processes."""
+"""The two processes of a round may start at most this many seconds apart. If the gap is longer,
+machine noise may differ between the processes."""
 MIN_SAMPLES_COUNT = 5
 """The smallest number of samples from which the scatter of the samples is estimated."""
 MEDIAN_COVERAGE = 0.95
@@ -33,7 +33,7 @@ contains the true median with probability 1 - 2 (1/2)^n: 0.97 for n = 6, 0.94 fo
 
 @dataclass(frozen=True)
 class SampleSummary:
-    """A summary of the samples of a time in one process, for samples that were not kept.
+    """The median and the scatter of the samples of one process, if the samples were not kept.
 
     `median` and `std` are in seconds.
     """

@@ -59,24 +59,25 @@ def compare_times(
     *,
     times_count: int | None = None,
 ) -> tuple[Timing, ...]:
-    """Return a verdict on each of several times.
+    """Return a verdict on each of several timed quantities.
 
     Parameters
     ----------
     quantities : mapping from name to sequence of Round
-        The rounds of each time. The rounds must be independent, so each process gives one round.
+        The rounds of each timed quantity. The rounds must be independent, so each process gives one
+        round.
     criteria : Criteria
         The limits that decide whether times are different.
     times_count : int, optional
-        The number of times that are tested together. ``quantities`` may contain only some of these
-        times. If this number is given, the significance is divided by it (Bonferroni). Tests and
-        intervals then hold for all these times together. By default, p-values are corrected by
-        Holm's method, and each interval holds by itself.
+        The number of timed quantities that are tested together. ``quantities`` may contain only
+        some of them. If this number is given, the significance is divided by it (Bonferroni). Tests
+        and intervals then hold for all these quantities together. By default, p-values are
+        corrected by Holm's method, and each interval holds by itself.
 
     Returns
     -------
     tuple of Timing
-        The verdicts in the order given. Times without rounds are left out.
+        The verdicts in the order given. Quantities without rounds are left out.
     """
     if times_count is None:
         return tuple(_timings(quantities, criteria, criteria.significance).values())
@@ -94,7 +95,7 @@ def compare_cases(
     *,
     pooled: Collection[str] = (),
 ) -> dict[tuple[Cases, str], Timing]:
-    """Return a verdict on each time of many cases, and on some times pooled over all cases.
+    """Return a verdict on each timed quantity of many cases, and on quantities pooled over cases.
 
     A change of the compiler, for example, may affect every case. Such a change shifts all ratios
     alike, but machine noise shifts each ratio differently. Pooled rounds can therefore show the
@@ -107,18 +108,20 @@ def compare_cases(
     Parameters
     ----------
     rounds : mapping from (case, quantity) to sequence of Round
-        Times with fewer than `MIN_ROUNDS_COUNT` rounds are left out.
+        The rounds of each timed quantity of each case. If there are fewer than `MIN_ROUNDS_COUNT`
+        rounds, the quantity of this case is left out.
     criteria : Criteria
-        The significance holds for all times together (Holm). If times are pooled, the pooled times
-        get half of the significance, and the times of single cases get the other half.
+        The significance holds for all verdicts together (Holm). If quantities are pooled, the
+        verdicts on pooled quantities get half of the significance, and the verdicts on single cases
+        get the other half.
     pooled : collection of str
         Quantities to pool. A quantity is pooled if at least two cases have enough rounds of it.
 
     Returns
     -------
     dict from (cases, quantity) to Timing
-        The cases are a tuple: one case, or all cases of a pooled time. A pooled time is left out if
-        the verdict of at least one of its cases is ``different``.
+        The cases are a tuple: one case, or all cases of a pooled quantity. A pooled quantity is
+        left out if the verdict on at least one of its cases is ``different``.
     """
     alone = {
         ((case,), quantity): found
@@ -142,7 +145,7 @@ def compare_cases(
 def _timings(
     rounds: Mapping[_Key, Sequence[Round]], criteria: Criteria, significance: float
 ) -> dict[_Key, Timing]:
-    """Return a verdict on each time, with Holm's correction, for the given significance."""
+    """Return a verdict on each timed quantity, with Holm's correction."""
     known = {key: _estimate(found, criteria) for key, found in rounds.items() if found}
     timings: dict[_Key, Timing] = {}
     p_value = 0.0
@@ -159,7 +162,7 @@ def _timings(
 
 @dataclass(frozen=True)
 class _Estimate:
-    """The mean log ratio of one time, its standard error and Student's degrees of freedom."""
+    """The mean log ratio of a timed quantity, with its standard error and degrees of freedom."""
 
     mean: float
     error: float

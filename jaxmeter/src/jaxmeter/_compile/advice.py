@@ -65,7 +65,7 @@ def _foldings(rows: list[CompileRow]) -> Iterator[CompileAdvice]:
 
 
 def _repeated_bodies(jaxpr: Any, spent: Spent, equations: Equations) -> Iterator[CompileAdvice]:
-    """Yield advice for each ``cond`` or ``switch`` with many branches of the same primitives."""
+    """Yield advice for each ``cond`` or ``switch`` if many branches repeat the same primitives."""
     for equation in every_equation(jaxpr, set()):
         branches = equation.params.get("branches", ())
         if equation.primitive.name != "cond" or len(branches) < _BRANCHES_COUNT:

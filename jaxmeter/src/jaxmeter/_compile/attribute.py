@@ -52,9 +52,12 @@ class Kernels:
             self._by_opcode[part.opcode].add(self.origin(part))
 
     def inside(self, kernel: str) -> list[Instruction]:
-        """Return the instructions of a kernel that do more than move data, or else all instructions
-        that become code, or else the kernel's own instruction. For a loop, return only the loop's
-        own instruction. The list is empty if the kernel is not known."""
+        """Return the instructions of a kernel, without instructions that only move data.
+
+        If all instructions only move data, return the instructions that become code. If no
+        instruction becomes code, or if the kernel is a loop, return only the instruction with the
+        name of the kernel. If the kernel is not known, the list is empty.
+        """
         instruction = self._instruction(kernel)
         if instruction is None:
             return []
@@ -79,8 +82,8 @@ class Kernels:
         """Return the share of each origin in a kernel; all instructions have equal weight.
 
         XLA leaves some instructions without a source line, such as the parts of a cumulative sum.
-        If at most half of the kernel's instructions have no line, the instructions without a line
-        are not counted. Otherwise they all get the origin from `_inferred`, if it finds an origin.
+        If more than half of the kernel's instructions have no line, the instructions without a line
+        get the origin from `_inferred`. Otherwise, the instructions without a line are not counted.
         """
         counts = Counter(map(self.origin, self.inside(kernel)))
         unknown = sum(count for origin, count in counts.items() if not origin.source)
@@ -89,12 +92,13 @@ class Kernels:
         return _shares(counts)
 
     def _inferred(self, kernel: str) -> Origin | None:
-        """Return the first origin with a line in or near a kernel; None if there is none.
+        """Return an origin with a line for a kernel; None if no such origin is found.
 
-        An instruction without a line has the origin of its opcode before optimisation, if the
-        opcode had only one origin. The search begins in the kernel. It continues with the
-        instructions that make the kernel's operands or use its result, then with the neighbours of
-        these instructions, and so on.
+        The search begins in the kernel. It continues with the instructions that make the kernel's
+        operands or use the kernel's result, then with the neighbours of these instructions, and so
+        on. The first origin with a line is returned. For an instruction without a line, the
+        instructions with the same opcode are found in the program before optimisation. If all of
+        them have the same origin, this origin is used.
         """
         seen, waiting = {kernel}, [kernel]
         while waiting:

@@ -29,7 +29,7 @@ _REST: _Key = ("other", "")
 _INLINE: _Key = ("inline", "")
 _CODE_GENERATION = ("Codegen", "JitCompiler::Compile")
 _FILE_CLOCK_SECONDS = 5e-3
-"""The largest error of the time of a file. File times are from a coarser clock than task times."""
+"""The time of a file may be wrong by this many seconds, because it comes from a coarse clock."""
 _LEAST_SECONDS = 1e-3
 _NEVER = 1e9
 
@@ -42,8 +42,8 @@ class StageSeconds(NamedTuple):
     passes: dict[str, float]
     """Seconds of each HLO pass."""
     unpaired_count: int
-    """The number of kernels without a known task of the compiler. A single such kernel is not
-    counted, because the main thread may have compiled it without a task."""
+    """The number of kernels without a known task of the compiler. If there is just one such kernel,
+    the number is 0, because the main thread may have compiled this kernel without a task."""
 
 
 class Work(NamedTuple):

@@ -102,9 +102,9 @@ class Equations:
 
     def __init__(self, closed_jaxpr: Any) -> None:
         self.stacks: dict[str, list[Place]] = {}
-        """The first stack of lines that leads to each innermost line, the innermost line first."""
+        """For each line, the first stack of calls that led to it, the innermost call first."""
         self.concatenated: Counter[str] = Counter()
-        """The largest number of operands of a stack or concatenation, by line."""
+        """For each line, the largest number of arrays that one equation stacks or concatenates."""
         self.over_leaves: set[str] = set()
         """Lines of installed packages that run once for each leaf of a pytree."""
         self._known: dict[Any, Counter[tuple[str, str]]] = {}
@@ -135,7 +135,7 @@ class Equations:
 
     @functools.cached_property
     def leafwise(self) -> set[str]:
-        """Lines with more than half of their equations from a package's loop over pytree leaves."""
+        """The lines that get most of their equations from a package's loop over pytree leaves."""
         every: Counter[str] = Counter()
         repeated: Counter[str] = Counter()
         for (source, _), count in self.counts.items():
@@ -144,8 +144,9 @@ class Equations:
         return {line for line, count in repeated.items() if count > every[line] / 2}
 
     def author(self, source: str) -> str:
-        """Return the line to show for ``source``, the innermost line of a stack: the innermost line
-        of the user's code in this stack, or else ``source`` itself."""
+        """Return the line to show for ``source``, which may be a line of an installed package. This
+        is the innermost line of the user's code among the calls that led to ``source``. If there is
+        no such line, return ``source`` itself."""
         place = author_place(self.stacks.get(source, []))
         return source if place is None else place.source
 

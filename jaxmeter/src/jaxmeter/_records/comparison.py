@@ -23,9 +23,9 @@ class Criteria:
     minimum_effect: Annotated[float, Meta(ge=0, le=1e9)] = 0.03
     """The smallest relative difference at which two times can be called different: 0.03 for 3 %."""
     significance: Annotated[float, Meta(gt=0, lt=1)] = 0.005
-    """The largest allowed probability that at least one time of two equal functions is called
-    different. In a comparison, each of the four times is tested at a quarter of this
-    probability."""
+    """The largest allowed probability that two equal functions are called different in at least one
+    timed quantity. In a comparison, each of the four timed quantities is tested at a quarter of
+    this probability."""
     trimmed_share: Annotated[float, Meta(ge=0, le=0.25)] = 0.0
     """The share of all ratios that the mean leaves out at the low end, and again at the high end.
     The number of left-out ratios is rounded down. With a share of 0.125 and eight ratios, the mean
@@ -115,9 +115,9 @@ class Timing:
     of ``ratios``, without the trimmed ratios."""
     low: float
     """The interval from ``low`` to ``high`` contains the true ratio with a confidence of 1 -
-    significance. In a comparison, this confidence is for all times together. In `compare_cases`,
-    and in `compare_times` without ``times_count``, the confidence is for each time alone. If
-    `compare_cases` pools times, the confidence is 1 - significance / 2."""
+    significance. In a comparison, this confidence is for all timed quantities together. In
+    `compare_cases`, and in `compare_times` without ``times_count``, the confidence is for each
+    quantity alone. If `compare_cases` pools quantities, the confidence is 1 - significance / 2."""
     high: float
     p_value: float
     """The probability that equal functions give a ratio at least this far from 1. It is corrected
@@ -138,7 +138,7 @@ class Answers:
 
     a_fingerprint: str
     """SHA-256 of all arrays and numbers in the first answer. The hash includes dtypes, shapes,
-    places and the types of the containers."""
+    the paths of the leaves and the types of the containers."""
     b_fingerprint: str
     max_difference: float | None
     """The largest absolute difference over all numbers that are finite in both answers; None if the
