@@ -39,7 +39,7 @@ def test_arrays_are_read_by_position_and_by_name(tmp_path):
         (npy("(-1,)", b"\0" * 16), "negative dimensions"),
         (npy("(" * 5000), "Header|header|parse|EOF|nested"),
         (npy("(3,)", version=b"\x09\x00"), "version|format|EOF"),
-        (npy("(1,)", b"\0" * 16), r"x\.npy has more bytes than its header gives"),
+        (npy("(1,)", b"\0" * 16), r"x\.npy has more bytes than its header states"),
         (b"no array", "magic"),
         (b"", "magic"),
     ],

@@ -44,10 +44,10 @@ def arguments_of_npz(file: str) -> Call:
             for name in archive.namelist():
                 with archive.open(name) as stream:
                     array = np.lib.format.read_array(stream, allow_pickle=False)
-                    # numpy reads only the bytes that the header gives. Read on, because zipfile
+                    # numpy reads only as many bytes as the header states. Read on, because zipfile
                     # checks the checksum only at the end of the content.
                     if stream.read(1):
-                        raise ValueError(f"{name} has more bytes than its header gives")
+                        raise ValueError(f"{name} has more bytes than its header states")
                 arrays[name.removesuffix(".npy")] = array
     args = []
     while (name := f"arr_{len(args)}") in arrays:

@@ -229,7 +229,8 @@ def _hashable(value: Any) -> Any:
 
 
 def _parse_call(text: str) -> Call:
-    """Return the arguments of a call such as ``f64[64,3] n=20 mode="fast"``; arrays are ones."""
+    """Return the arguments of a call such as ``f64[64,3] n=20 mode="fast"``. Arrays are filled with
+    ones."""
     from jaxmeter._measure.staging import filled
 
     if _ARGUMENT.sub("", text).strip():

@@ -4,9 +4,9 @@ and temporaries. Each function is compiled, and called three times. The file has
 combination of version, backend and settings of JAX.
 
 exit codes: 0 the file was written, or nothing differs; 1 a regression, an improvement that is not
-in the file yet, or a function or quantity that is only in the file or only measured; 2 bad usage,
-or no section for this version, backend and settings of JAX; 3 a function could not be imported,
-compiled or run
+in the file yet, or a function or quantity that is missing from the file or from the measurement;
+2 bad usage, or no section for this version, backend and settings of JAX; 3 a function could not be
+imported, compiled or run
 """
 
 from __future__ import annotations

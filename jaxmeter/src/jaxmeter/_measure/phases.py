@@ -67,8 +67,8 @@ def fresh_arguments(
     bound_count = sum(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(bound))
     if any(donated[:bound_count]):
         raise JaxmeterError(
-            "first call: got a function that donates an array which a functools.partial or a "
-            "method holds, so the function runs only once; pass this array as an argument instead"
+            "first call: got a function that can run only once, because it donates an array held "
+            "by a functools.partial or a method; pass this array as an argument instead"
         )
     if not any(donated):
         return lambda: (args, kwargs)
