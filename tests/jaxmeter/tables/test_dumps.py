@@ -106,7 +106,7 @@ def test_dumps_of_another_program_of_several_or_of_none_are_refused(folders, tmp
         jt.read_dump(tmp_path)
     for name in ("jit_f", "jit_g"):
         (tmp_path / f"module_0001.{name}.cpu_after_optimizations.txt").write_text("HloModule m")
-    with pytest.raises(JaxmeterError, match="2 names; give .* as module: jit_f, jit_g"):
+    with pytest.raises(JaxmeterError, match="2 different names; give .* as module: jit_f, jit_g"):
         jt.read_dump(tmp_path)
     with pytest.raises(JaxmeterError, match="program is empty; dump again"):
         jt.dump_tables(jt.read_dump(tmp_path, "jit_g"))

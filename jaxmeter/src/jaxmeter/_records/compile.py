@@ -118,8 +118,8 @@ class CompileAdvice:
     text: str
     source: str
     seconds: float
-    """The maximum seconds that the change can save, out of the profiled seconds of the lines or
-    kernels that the change affects."""
+    """The change can save at most these seconds. They are estimated from the profiled seconds of
+    the lines or kernels that the change affects."""
 
 
 @dataclass(frozen=True)
@@ -149,8 +149,8 @@ class CompileProfile(Result):
     advice: tuple[CompileAdvice, ...]
     """The suggested changes, the largest possible saving first."""
     unpaired_kernels_count: int = 0
-    """The number of kernels for which no task of the compiler was found; 0 if there is only one
-    such kernel, because the main thread may have compiled it."""
+    """The number of kernels without a known task of the compiler. A single such kernel is not
+    counted, because the main thread may have compiled it without a task."""
 
     @property
     def seconds(self) -> float:
@@ -181,8 +181,8 @@ class CompileProfile(Result):
         Parameters
         ----------
         folders : iterable of str
-            Folders, such as the entries of ``sys.path``. The name of a file is given relative to
-            the innermost of these folders that contains the file.
+            Folders, such as the entries of ``sys.path``. If a file is in one of these folders, its
+            path is given relative to the folder. Of nested folders, the innermost is used.
         """
         known = sorted((f"{folder}/" for folder in folders if folder), key=len, reverse=True)
 

@@ -74,9 +74,10 @@ def check_file(path: str | Path, limit_bytes: int) -> None:
 
 @contextlib.contextmanager
 def file_errors(call: str, path: str | Path, advice: str) -> Iterator[None]:
-    """Raise a `JaxmeterError` that names the call if a ``with`` block cannot use a file or folder.
+    """Turn an OSError or a FileError of a ``with`` block into a `JaxmeterError`.
 
-    ``advice`` says what to give instead, such as ``give a file of HLO text``.
+    The message begins with ``call``. ``advice`` says what to give instead of ``path``, such as
+    ``give a file of HLO text``.
     """
     try:
         yield
@@ -170,7 +171,7 @@ def tool_table(pyproject: Path, name: str) -> tuple[str, dict[str, Any]]:
 
 @contextlib.contextmanager
 def temporary_folder(prefix: str = "jaxmeter-") -> Iterator[Path]:
-    """Make a temporary folder for a ``with`` block, and remove folders that killed processes left.
+    """Make a temporary folder for a ``with`` block, and remove the folders of killed processes.
 
     A process holds a lock on its folder. The system releases the lock when the process ends, even
     if the process is killed. Other folders of this user with the same prefix are removed if they

@@ -66,8 +66,9 @@ class Change:
 
 @dataclass(frozen=True)
 class FusionChange:
-    """Fusions that differ between two programs, and that share operations.
+    """Fusions that only one of two programs has, and that belong together.
 
+    Fusions belong together if they share operations, directly or through other such fusions.
     ``before`` contains fusions of the first program, and ``now`` fusions of the second program.
     """
 

@@ -202,7 +202,7 @@ def check(
     now: Mapping[str, Quantities],
     margins: Mapping[str, float],
 ) -> LockCheck:
-    """Compare the quantities ``now`` of functions with the ``locked`` quantities of a section.
+    """Compare measured quantities (``now``) with the quantities in the lock file (``locked``).
 
     ``margins`` maps names of quantities to the largest relative differences that count as
     unchanged. A quantity without a margin must be equal.

@@ -236,7 +236,7 @@ def _has_not_finite(data: Any) -> bool:
 
 
 def _unknown_fields(data: dict[str, Any], made: Any, where: str) -> Iterator[str]:
-    """Yield the paths of the fields in the data that the classes of the objects do not have."""
+    """Yield the path of each field that is in the data, but not in the object made from it."""
     if not dataclasses.is_dataclass(made):
         return
     known = vars(made)

@@ -75,8 +75,8 @@ class ConstantArray:
     dtype: str
     bytes: int
     where: str
-    """The sub-programs around the first jaxpr that has the array as a constant, such as
-    ``cond/jit(inner)``; empty at the top level. JAX passes a captured array to a loop or branch as
+    """The path of the first jaxpr that has the array as a constant, such as ``cond/jit(inner)``;
+    empty for the jaxpr of the whole program. JAX passes a captured array to a loop or branch as
     an operand. Such an array is a constant of the jaxpr around the loop or branch."""
 
 
@@ -138,10 +138,10 @@ class Memory:
     baseline_rss_bytes: int | None = None
     """Resident set size of the process just before tracing, including the arguments."""
     compile_peak_rss_bytes: int | None = None
-    """Peak of the resident set size from the baseline to the end of compiling."""
+    """Peak of the resident set size, from just before tracing to the end of compiling."""
     peak_rss_bytes: int | None = None
-    """Peak of the resident set size from the baseline to the last steady-state run. A comparison
-    measures two functions in one process, so both functions affect this peak."""
+    """Peak of the resident set size, from just before tracing to the last steady-state run. A
+    comparison measures two functions in one process, so both functions affect this peak."""
     device_peak_bytes: int | None = None
     """Peak memory of the first device since the process began; None if the backend, such as CPU,
     does not report it."""
@@ -203,7 +203,7 @@ class Record(Result):
     """The time that the target took to make the case."""
     samples_seconds: tuple[float, ...] = ()
     """The raw times of the steady-state runs, in the order in which they were taken. In a
-    comparison, each sample is the median time of the calls in one turn."""
+    comparison, each sample is the median time of a block of calls."""
     recompiles: tuple[Phases, ...] = ()
     """The raw times of tracing, lowering and compiling again, if several compiles were requested.
     They are taken after the steady-state runs, when JAX and XLA are already warm."""

@@ -96,11 +96,12 @@ class TracedCall:
     seconds: float
     """The time of the call, including the work on the device."""
     nearest: int | None
-    """The number of the earlier call that differs least. None for the first call, and for a call
-    that neither traced nor compiled."""
+    """The number of the earlier call that is most similar to this call. None for the first call,
+    and for a call that neither traced nor compiled."""
     causes: tuple[Difference, ...]
-    """The differences of this call from the nearest call; empty if ``nearest`` is None. Only the
-    first group with a difference is given: arguments, placements, Python numbers or options."""
+    """The differences of this call from the nearest call; empty if ``nearest`` is None. There are
+    four groups of differences: arguments, placements, Python numbers and options. Only the first
+    group with a difference is given."""
 
     @property
     def traced(self) -> bool:

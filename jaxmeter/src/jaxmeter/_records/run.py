@@ -184,7 +184,7 @@ class WatchedRun(Result):
     program."""
     started_utc: str
     seconds: float
-    """Seconds from the start of the program to its end, without the profiles."""
+    """Seconds from the start of the program to its end, without the time that profiling takes."""
     processes: tuple[RunProcess, ...]
     compiles: tuple[RunCompile, ...]
     """The compiles, in the order in which they ended."""

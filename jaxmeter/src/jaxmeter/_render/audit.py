@@ -1,4 +1,4 @@
-"""Describe an audit and a calibration as sheets."""
+"""Make the `Sheet` that describes an audit or a calibration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INDEX = r"(?<=\[)\d+(?=\])"
 
 
 def audit_sheet(audit: Audit) -> Sheet:
-    """Describe the variables that hold captured arrays, the constant foldings, and the arrays.
+    """Describe the captured arrays, the variables that hold them, and the constant foldings.
 
     The variables with the most embedded bytes come first. By default, a terminal shows only the
     first variables and foldings, and leaves out a long table of arrays.
@@ -83,9 +83,9 @@ def _variable(arrays: list[AuditedArray]) -> Row:
 
 
 def _families(arrays: Iterable[AuditedArray]) -> list[tuple[str, list[AuditedArray]]]:
-    """Group similar arrays with paths that differ in one index, if it has no gaps: ``W[0..59]``.
+    """Group similar arrays if their paths differ in a single index, and this index has no gaps.
 
-    Return each group with its path. Every other array is a group of its own.
+    Return each group with its path, such as ``W[0..59]``. Every other array is a group of its own.
     """
     alike: dict[Any, list[AuditedArray]] = {}
     for array in arrays:

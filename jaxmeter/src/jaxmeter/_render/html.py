@@ -1,4 +1,4 @@
-"""Write a sheet as HTML for a notebook, without colours or scripts, so that it fits any theme."""
+"""Write a `Sheet` as HTML for a notebook. The HTML has no colours or scripts, to fit any theme."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NUMBER = "text-align:right;vertical-align:top;white-space:nowrap"
 
 
 def sheet_html(sheet: Sheet) -> str:
-    """Return a sheet as HTML, with collapsed sections for rows and lines above the limits."""
+    """Return a sheet as HTML. Rows, details and suggestions beyond the limits are collapsed."""
     parts = [f"<strong>{escape(sheet.headline)}</strong>"]
     for table in sheet.tables:
         if table.rows:

@@ -1,4 +1,4 @@
-"""Describe a record as a sheet."""
+"""Make the `Sheet` that describes a record."""
 
 from __future__ import annotations
 

@@ -8,7 +8,10 @@ from jaxmeter._render.units import count_text, place_text, seconds_text
 
 
 def retraces_sheet(retraces: Retraces) -> Sheet:
-    """Describe each call and the causes of its retrace, first the calls that traced or compiled."""
+    """Describe each call and the causes of its retrace.
+
+    The calls that traced or compiled come first.
+    """
     rows = [
         Row(
             str(call.number),

@@ -1,4 +1,7 @@
-"""Define `Sheet`, a plain description of a result, and convert sheets to text, Markdown or rich."""
+"""Define `Sheet`, which describes a result of jaxmeter, and show sheets in several formats.
+
+The formats of this module are plain text, Markdown and objects that the library rich prints.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Sheet:
-    """The description of a result, independent of the output format."""
+    """The description of a result: a headline, tables, notes and suggestions.
+
+    Each output format, such as plain text, Markdown or HTML, is made from this description.
+    """
 
     headline: str
     is_good: bool | None = None
@@ -218,7 +224,7 @@ def _more(count: int, what: str = "") -> list[str]:
 
 
 def pieces(text: Text) -> list[str]:
-    """Return the strings of a text that are not empty, with spaces for line breaks."""
+    """Return the non-empty strings of a text. Each line break in a string becomes a space."""
     parts = (text,) if isinstance(text, str) else text
     return [type(part)(" ".join(part.splitlines())) for part in parts if part]
 

@@ -66,8 +66,10 @@ def place_text(place: str) -> str:
 
 
 def _cell_text(place: str) -> str | None:
-    """Return the notebook cell and line of a place in IPython's temporary files; None if the place
-    is not in a cell."""
+    """Return ``In [3]:7`` for line 7 of notebook cell 3; None if ``place`` is not in a cell.
+
+    IPython stores each cell in a temporary file. ``place`` is a ``file:line``.
+    """
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     numbers = getattr(getattr(shell, "compile", None), "_filename_map", {})

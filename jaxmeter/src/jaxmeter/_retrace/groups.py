@@ -54,7 +54,7 @@ class Group:
     objects: list[weakref.ref | None] = dataclasses.field(default_factory=list)
     """A weak reference to each traced function; None if such a reference is not possible."""
     kinds: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)
-    """The kinds of traced functions: a text such as ``a lambda``, then code from `_wrapping`."""
+    """For each kind of traced function: a text such as ``a lambda``, and code from `_wrapping`."""
     calls: list[tuple[int, Signature]] = dataclasses.field(default_factory=list)
     """For each explained call, the position of its function in `objects`, and its signature."""
     loops: list[tuple[places.Place, Signature]] = dataclasses.field(default_factory=list)
@@ -84,8 +84,8 @@ class Group:
         return len(self.objects) - 1
 
     def explain(self, call: Call | None, at: places.Place, *, traced: bool) -> Explanation:
-        """Explain a trace (if `traced` is true) or a compile that a call at the line `at` led to.
-        Add the causes to `causes`, unless the function belongs to JAX."""
+        """Return the reason for a trace (if `traced` is true) or a compile. `at` is the line of the
+        call. Add the causes to `causes`, unless the function belongs to JAX."""
         if call is None or call.signature is None:
             return Explanation("JAX's own" if self.is_jax else "not known")
         if self.is_jax:

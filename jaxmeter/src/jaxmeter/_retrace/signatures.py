@@ -1,4 +1,4 @@
-"""Describe a call by the properties that decide on retraces and recompilations; compare calls.
+"""Describe calls by the properties that make JAX retrace or recompile, and compare calls.
 
 A jitted function is retraced, or only recompiled, for each new combination of these properties:
 
@@ -65,7 +65,7 @@ class Argument(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Signature:
-    """The properties of a call that decide on retraces and recompilations."""
+    """The properties of a call that decide whether JAX retraces or recompiles."""
 
     arguments: dict[str, Argument]
     options: dict[str, Any]
@@ -228,8 +228,8 @@ def _same(before: Any, now: Any) -> bool:
 
 
 def _made_again(before: Any, now: Any) -> bool:
-    """Return whether two unequal objects are probably the same thing created twice: functions with
-    the same code, or objects of the same type, which defines no ``__eq__``."""
+    """Return whether two unequal objects are probably the same thing created twice: two functions
+    with the same code, or two objects of a class that does not define ``__eq__``."""
     code = getattr(before, "__code__", None)
     if code is not None:
         return code is getattr(now, "__code__", None)

@@ -33,8 +33,8 @@ def dump_tables(dump: Dump) -> dict[str, pd.DataFrame]:
     Raises
     ------
     JaxmeterError
-        If the optimised program has no instruction, the text of a program or the buffer assignment
-        is cut off, or the file of a pass cannot be read.
+        If the optimised program has no instruction, if the text of a program or of the buffer
+        assignment is cut off, or if the file of a pass cannot be read.
     """
     known = named_instructions(dump.after)
     if not known:

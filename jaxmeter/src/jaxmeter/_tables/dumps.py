@@ -38,12 +38,12 @@ class Dump:
     folder, module : the folder of the dump, and the name of the program.
     before : HLO text before any pass; empty if it was not dumped.
     after : HLO text after all passes.
-    assignment : text of XLA's buffer assignment, including the list of values, which newer versions
-        of XLA write to another file; empty if it was not dumped.
+    assignment : text of XLA's buffer assignment and of its list of values; empty if no assignment
+        was dumped. Newer versions of XLA write the list to another file.
     passes : number, pipeline and name of each pass, and the file with the HLO after the pass, in
         the order of execution.
-    analysed_temp_bytes : size of the temporaries in bytes, from `memory_analysis()`; None if it
-        reports no size, and for a dump from `read_dump`, because dumps do not contain this size.
+    analysed_temp_bytes : size of the temporaries in bytes, from `memory_analysis()`; None if JAX
+        reports no size. Also None for a dump from `read_dump`: the files do not contain this size.
     """
 
     folder: Path
@@ -143,8 +143,8 @@ def read_dump(folder: Path, module: str | None = None) -> Dump:
     names = sorted({match["module"] for match in found})
     if module is None and len(names) > 1:
         raise JaxmeterError(
-            f"dump: got {str(folder)!r}, which has programs of {len(names)} names; give one of "
-            f"these names as module: {', '.join(names[:20])}"
+            f"dump: got {str(folder)!r}, which has programs with {len(names)} different names; "
+            f"give one of these names as module: {', '.join(names[:20])}"
         )
     if module is not None and module not in names:
         raise JaxmeterError(
@@ -220,11 +220,11 @@ def diff_dumps(before: Mapping[str, pd.DataFrame], now: Mapping[str, pd.DataFram
 
 
 def _items(tables: Mapping[str, pd.DataFrame]) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the properties of a dump's items by the columns (``what``, ``item``) of ``dump_diff``.
+    """Return what `diff_dumps` compares: the items of a dump, with the properties of each item.
 
-    A size has a count or bytes. Every other item is a group of rows of one of the `_TABLES`. It has
-    the total count and the total bytes of these rows, and the shape of the first row. Rows of the
-    program before optimisation are left out.
+    The keys are the columns ``what`` and ``item`` of ``dump_diff``. An item is a size or a group of
+    rows. A size has a count or bytes. A group has the total count and the total bytes of its rows,
+    and the shape of its first row. Rows of the program before optimisation are left out.
     """
     (total,) = tables["dump"].to_dict("records")
     found: dict[tuple[str, str], dict[str, Any]] = {

@@ -21,7 +21,7 @@ from jaxmeter._tables.schemas import frame
 from jaxmeter.errors import JaxmeterError
 
 _RESERVED = ("pool_bytes", "bytes_reserved")
-"""The names of the reserved memory in the statistics of JAX's allocators."""
+"""The names that JAX's allocators give to reserved memory in their statistics."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,8 +98,8 @@ def _row(point: Point) -> dict[str, Any]:
 
 
 def _largest(records: Sequence[Record], name: str) -> int | None:
-    """Return the largest peak of the processes' memory, in bytes above the memory before tracing;
-    None if no peak is known. `name` is the field of the peak."""
+    """Return the largest memory peak of all processes, in bytes above the baseline of the same
+    process; None if no peak or no baseline is known. `name` is the field of the peak."""
     peaks = [
         peak - record.memory.baseline_rss_bytes
         for record in records

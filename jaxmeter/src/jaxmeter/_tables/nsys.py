@@ -207,8 +207,8 @@ def read_nsys(path: Path) -> NsysCapture:
 
 
 def _frame(base: sqlite3.Connection, table: str, names: list[str]) -> pd.DataFrame:
-    """Return the columns of a table that `_TABLES` lists; an empty frame if the file does not have
-    the table. `names` lists the tables of the file."""
+    """Return a table of the file, with the columns in `_TABLES`; an empty frame if the table is not
+    in ``names``. ``names`` lists all tables of the file."""
     if table not in names:
         return pd.DataFrame()
     _, needed, optional = _TABLES[table]

@@ -160,9 +160,10 @@ def kernel_table(launches: list[dict[str, Any]]) -> pd.DataFrame:
 
 
 def mismatch(name: str, place: str, programs: Iterable[str], found: str) -> JaxmeterError:
-    """Return the error for an HLO text of a program that did not run in a trace or capture.
+    """Return the error for an HLO text that does not match the operations of a trace or capture.
 
-    `found` says how many operations are in the text, as in ``3 of the 20 operations of the trace``.
+    `found` says how many of these operations are in the text, as in ``3 of the 20 operations of the
+    trace``.
     """
     listed = ", ".join(sorted(programs)) or "unknown"
     return JaxmeterError(

@@ -73,7 +73,7 @@ def _check_ran(
     name: str, known: Mapping[str, Instruction], ops: tuple[tuple[str, str], ...]
 ) -> None:
     ran = [op for program, op in ops if name in (program, _module(program))]
-    # The HLO lacks some operations of a program that ran, but fewer than half of the operations.
+    # The HLO of a program that ran may lack some of the trace's operations, but fewer than half.
     matched = sum(1 for op in ran if op.lstrip("%") in known)
     if 2 * matched <= len(ran):
         found = f"{matched} of the {len(ran)} operations of {name} in the trace"

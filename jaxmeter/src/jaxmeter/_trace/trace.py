@@ -45,8 +45,8 @@ class Line:
     names : (n,) name of each event, as a position in `Trace.names`.
     starts, durations : (n,) start and duration of each event, seconds.
     ops : (n,) positions in `Trace.ops`; -1 for events that are not operations of a program.
-    notes : further statistics by position of the event, such as the keywords of an annotation and
-        the details of a kernel.
+    notes : further statistics of an event, such as the keywords of an annotation or the details of
+        a kernel, by the position of the event.
     op_self : (n,) self time of each operation, without the operations inside it, seconds; 0 for
         other events.
     op_busy : time during which at least one operation runs, seconds.
@@ -77,7 +77,7 @@ class Trace:
     path : the file.
     lines : the threads and streams with events.
     names : the distinct names of events.
-    ops : the program, such as ``jit_f(30)``, and the instruction of each operation, as pairs.
+    ops : a pair for each operation: its program, such as ``jit_f(30)``, and its instruction.
     events_count : number of events that were read, including marks of thread pools.
     """
 

@@ -129,7 +129,7 @@ def _parts(data: memoryview, number: int) -> Iterator[memoryview]:
 
 
 def _text(data: memoryview, number: int) -> str:
-    """Return the first field with the given number as a string; empty without such a field."""
+    """Return the text of the first field with this number; empty if there is no such field."""
     return next((bytes(value).decode("utf-8", "replace") for value in _parts(data, number)), "")
 
 

@@ -202,7 +202,7 @@ def _compile(draft: Draft, process: int, id: str, own: float, began: float) -> R
 
 
 def _own_seconds(drafts: list[Draft]) -> list[float]:
-    """Return the seconds of each compile, without other compiles in its thread at the same time."""
+    """Return the seconds of each compile, without the seconds of compiles nested inside it."""
     stages: dict[int, list[tuple[float, float, int]]] = defaultdict(list)
     for number, draft in enumerate(drafts):
         for event in draft:

@@ -145,7 +145,10 @@ class Slowest:
         self._kept: dict[tuple[str, str], tuple[float, Case]] = {}
 
     def offer(self, seen: Seen) -> None:
-        """Keep a function with known arguments, except JAX's own, if its compile is slow enough."""
+        """Keep a function if its compile is among the slowest so far.
+
+        JAX's own functions and calls with unknown arguments are ignored.
+        """
         call = seen.call
         if call is None or call.signature is None or seen.explanation.kind == "JAX's own":
             return
@@ -216,7 +219,10 @@ def _captured(call: Call | None, jaxpr: Any, values: dict[Hashable, Any]) -> lis
 
 
 def _jaxpr_in(frames: list[FrameType]) -> Any:
-    """Return ``closed_jaxpr`` of the innermost function of JAX with such a variable, or None."""
+    """Return the variable ``closed_jaxpr`` of the innermost JAX function with this variable.
+
+    Return None if no function of JAX has this variable.
+    """
     for frame in frames:
         code = frame.f_code
         if owner(code.co_filename) == "JAX" and "closed_jaxpr" in code.co_varnames:

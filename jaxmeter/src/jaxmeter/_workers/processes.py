@@ -173,8 +173,8 @@ class _Output(threading.Thread):
     def run(self) -> None:
         with self._stream:
             while chunk := self._stream.read(_READ_BYTES):
-                # The end of the earlier text may contain the beginning of an alarm, but not a whole
-                # alarm.
+                # The end of the earlier text may contain the beginning of a warning, but not a
+                # whole warning.
                 before = self.end[1 - len(_FOLDING_ALARM) :]
                 self.alarms_count += (before + chunk).count(_FOLDING_ALARM)
                 self.end = (self.end + chunk)[-_PRINTED_BYTES:]

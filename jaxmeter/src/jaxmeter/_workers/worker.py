@@ -113,7 +113,8 @@ def _work(benchmark: BenchmarkCase, progress: Progress) -> None:
     try:
         case = make_case(**benchmark.params)
     except TypeError as error:
-        # If this frame is the last, the function was not entered: it does not take the parameters.
+        # If the traceback ends in this frame, make_case did not start. Check that make_case takes
+        # these parameters.
         if error.__traceback__ is not None and error.__traceback__.tb_next is None:
             check_parameters("BenchmarkCase", make_case, benchmark.target, benchmark.params)
         raise

@@ -1,4 +1,4 @@
-"""Describe the compiles of a whole program as a sheet."""
+"""Make the `Sheet` that describes the compiles of a whole program."""
 
 from __future__ import annotations
 
