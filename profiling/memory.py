@@ -117,7 +117,10 @@ def choices(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def label(point: dict[str, Any], points: Sequence[dict[str, Any]]) -> str:
-    """Return a label with the parameters that differ between choices, or with all if none do."""
+    """Return a label with the parameters that differ between choices.
+
+    If no parameter differs, the label has all parameters.
+    """
     texts = [{name: json.dumps(value) for name, value in one.items()} for one in (point, *points)]
     names = [name for name in point if len({one[name] for one in texts}) > 1] or list(point)
     return " ".join(f"{name}={texts[0][name]}" for name in names)

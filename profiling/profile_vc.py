@@ -55,14 +55,17 @@ from vcjax.problems import Problem, magnetic_field, magnetic_field_gradient
 
 
 class Operation(NamedTuple):
-    """An operation; it takes the options that are parameters of `prepare` and `evaluate`."""
+    """An operation, with the functions that it calls.
+
+    An option is passed to `prepare` or `evaluate` if the function has a parameter of this name.
+    """
 
     make: Callable[..., Case]
     """``make(operation, problem, options)`` returns the case of the operation."""
     prepare: Callable[..., Any]
     evaluate: Callable[..., Any]
     error: Callable[..., Any]
-    """Compute an error for the check of the case; the parameters depend on `make`."""
+    """Compute the error of a result. The arguments depend on the function in `make`."""
 
 
 POINT_OPTIONS = ("point_count", "distance")
@@ -118,7 +121,7 @@ def in_surface(operation: Operation, problem: Problem, options: argparse.Namespa
     """Return the case of a gradient with respect to the points of the surface.
 
     The differentiated function prepares the casing, computes the field, and returns a weighted sum
-    of the squares of its components. The check compares the gradient with forward-mode
+    of the field's squared components. The check compares the gradient with forward-mode
     differentiation along one direction.
     """
     rule, extras = preparing.chosen(problem)
@@ -271,7 +274,10 @@ def trace(case: Case, options: argparse.Namespace, name: str) -> None:
 
 
 def work(argv: Sequence[str] | None) -> bool:
-    """Profile an operation, and return True; raise errors of vcjax and files as JaxmeterError."""
+    """Profile an operation, and return True.
+
+    An error of vcjax or of a file is raised as a `JaxmeterError`.
+    """
     try:
         profile(parse(argv))
     except (vcjax.VcjaxError, OSError) as error:

@@ -192,7 +192,8 @@ def conclusion(scopes: pd.DataFrame, seconds: str, steps: Sequence[float] = ()) 
     """Return a line with the slowest named scope, such as ``59 % in `laplacian`, 31 ms a run``.
 
     If no operation is in a named scope, the line says so. The table `scopes` has a column ``scope``
-    and a column of times, named `seconds`. `steps` are the elapsed seconds of each run, if known.
+    and a column of times. `seconds` is the name of the column of times. `steps` are the elapsed
+    seconds of each run, if known.
     """
     spent: Any = scopes.groupby("scope")[seconds].sum()
     spent = spent.sort_values(ascending=False)
