@@ -107,18 +107,19 @@ COMPILING = (COMPILED, *COMPILE_PHASES)
 ERROR_FACTOR = 1.25  # a smaller ratio of two errors can be due to the order of summation
 ROUNDING = 1e-13  # smaller errors are rounding only
 
-# Beginnings of names that are not metrics: numbers of the C++ package, numbers of the process
-# outside of the function, parameters, and further summaries of samples.
+# Names with these beginnings are not metrics: they are numbers of the C++ package, numbers of the
+# process outside the measured function, parameters, or further summaries of samples.
 NOT_OURS = ("reference_", "baseline_", "wall_", "factory_", "parameter_", "steady_m", "naive_")
-# Numbers of the problem and the machine, sums, and bytes that depend on more than the program.
+# These names are not metrics either: they are numbers of the problem or the machine, sums of times,
+# or bytes that depend on more than the program.
 NOT_METRICS = ("array_bytes", "ready_seconds", "ram_bytes", "device_peak_bytes", "alias_bytes")
 
 
 def metrics_of(names: Iterable[str]) -> tuple[Metric, ...]:
     """Return the metrics among `names`: first the known metrics, then other metrics.
 
-    A name that is not known is a metric if it ends in ``_seconds``, ``_bytes`` or ``_relative``,
-    unless it is in `NOT_METRICS` or begins with a word in `NOT_OURS`.
+    An unknown name is a metric if it ends in ``_seconds``, ``_bytes`` or ``_relative``. Exceptions
+    are the names in `NOT_METRICS`, and names that begin with a word in `NOT_OURS`.
     """
     have = list(names)
     known = {metric.name: metric for metric in KNOWN}
@@ -138,7 +139,7 @@ def is_larger_error(error: float, other: float) -> bool:
 
 
 def measurement_row(stored: StoredRecord, compiles_count: int | None = 1) -> Row:
-    """Return the place, parameters, numbers and environment of a process as columns of a row.
+    """Return the row of a process: parameters, numbers, environment and the columns of `place_row`.
 
     A number that was not measured is None or has no column. The time of each compile phase is the
     minimum over the first `compiles_count` compiles, or over all compiles if `compiles_count` is

@@ -46,11 +46,11 @@ def triage(history: History, since: str, repository: Path) -> str:
     """Return the digest of the commits authored since a date, or after a git revision.
 
     The digest lists regressions and improvements of errors, times, resident memory, and the exact
-    metrics that can fail a review. Exact changes that are too small to fail a review are left out,
-    and so are changes of times and of resident memory below the threshold of their series, and
-    changes that only the package ruptures found. A listed change of a time or of resident memory
-    is unexplained if no number of the case's program changed at the same commit. The digest also
-    lists the cases without a successful process.
+    metrics that can fail a review. Three kinds of changes are left out: exact changes that are too
+    small to fail a review, changes of times and of resident memory below the threshold of their
+    series, and changes that only the package ruptures found. A listed change of a time or of
+    resident memory is unexplained if no number of the case's program changed at the same commit.
+    The digest also lists the cases without a successful process.
     """
     wanted = _wanted(history.commits, since, repository)
     if not wanted:

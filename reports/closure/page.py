@@ -44,11 +44,11 @@ def make_closure_report(
     """Return the tables and the page of the closure study in the folder `study`.
 
     The records are in the store `study`/cases. The folder may have audits, at
-    audits/<commit>/<environment-key>.json, and a file picture.png. `casing_store` has the variants
-    of the virtual casing, by default `study`/casing. If this store has no such records, the page
-    has no section on the casing. `commit` and `environment` are beginnings of a commit hash and of
-    an environment key. The default is the commit that was measured last, in its environment with
-    the most processes. `kept_versions` is the folder that `versions.kept` reads.
+    audits/<commit>/<environment-key>.json, and a file picture.png. `casing_store` is the store
+    with the records of the virtual casing, by default `study`/casing. If this store has no
+    records, the page has no section on the casing. `commit` and `environment` are beginnings of a
+    commit hash and of an environment key. The default is the commit that was measured last, in its
+    environment with the most processes. `kept_versions` is the folder that `versions.kept` reads.
     """
     everything = common_tables(read_store(study / "cases"))
     measured = everything["measurements"]

@@ -72,8 +72,9 @@ def _same_problem(cases: pd.DataFrame, row: Row) -> pd.DataFrame:
 def _captured(cases: pd.DataFrame) -> Iterator[str]:
     """Compare the captured bytes of each closure with its workload's arrays.
 
-    Yield a sentence for each closure with another number of bytes, or one sentence if there is no
-    such closure. Bytes that the argument variant captures too are allowed.
+    Each closure should capture exactly the bytes of these arrays. It may also capture the bytes
+    that the argument variant captures. Yield a sentence for each closure that captures another
+    number of bytes. If there is no such closure, yield one sentence on all closures.
     """
     are_exact, shared = [], 0.0
     for row in rows(cases.loc[cases["variant"] == "closure"]):

@@ -135,14 +135,14 @@ def slope(size_bytes: Any, seconds: Any) -> float:
     """Return seconds per megabyte, from a line through the origin that fits seconds against bytes.
 
     In the least-squares fit, each point has the weight 1 / bytes, so that the largest point does
-    not dominate. Points below `LARGE_BYTES` are left out; without points, the result is NaN.
+    not dominate. Points below `LARGE_BYTES` are left out. If no points remain, the result is NaN.
     """
     large = (size_bytes >= LARGE_BYTES) & seconds.notna()
     return float(seconds[large].sum() / size_bytes[large].sum() * 1e6) if large.any() else math.nan
 
 
 def published() -> pd.DataFrame:
-    """Return a row for each published variant, with columns of `variants` and a column `source`."""
+    """Return a row for each published variant: columns of `variants`, and the column `source`."""
     found = []
     for variant, (*times, captured) in PUBLISHED.items():
         row = {"source": "published, one GPU", "size": PUBLISHED_SIZE, "variant": variant}

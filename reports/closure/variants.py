@@ -102,7 +102,10 @@ def _tables(
 
 
 def _largest_arrays(measured: pd.DataFrame, arrays: pd.DataFrame) -> pd.DataFrame:
-    """Return each variant's largest captured arrays in the problem with the most captured bytes."""
+    """Return the largest captured arrays of each variant of a single problem.
+
+    Of all processes, one captured the most bytes. The table shows the problem of this process.
+    """
     cases = of_variants(measured)
     most = row_of_largest(cases, "captured_bytes")
     if arrays.empty or most is None:

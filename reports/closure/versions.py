@@ -47,7 +47,7 @@ COLUMNS = (
 
 
 def rows_by_version(cases: pd.DataFrame, environments: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows for the table of versions, with columns of both tables.
+    """Return the rows for the table of versions, joined from `cases` and `environments`.
 
     `cases` is from `summaries.variants`, and `environments` is from `tables.environments`.
     """

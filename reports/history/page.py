@@ -18,7 +18,7 @@ DIGITS = 5  # digits of a noisy number in the data; the page shows three
 def write_history(history: History, out: str | Path, *, reviews: Reviews | None = None) -> Path:
     """Write the page `out`/index.html atomically, and return its path.
 
-    `reviews` has the addresses of the reviews of change points, relative to the page.
+    `reviews` has the address of each review, relative to the page.
     """
     texts = {"index.html": history_page(history, reviews or {})}
     write_whole(out, texts, kind="history", beside=[FOLDER])

@@ -43,10 +43,10 @@ class Series:
     case: str
     metric: Metric
     commits: tuple[int, ...]  # positions in the history, in increasing order
-    # One value for each commit: the median over processes of a noisy metric, else the maximum.
+    # One value for each commit: for a noisy metric the median over processes, else the maximum.
     values: tuple[float, ...]
-    # The values of the processes of each commit. Empty if the metric is exact and all processes of
-    # each commit agree.
+    # For each commit, the value of each process. Empty for an exact metric if all processes of each
+    # commit agree.
     samples: tuple[tuple[float, ...], ...]
     steps: tuple[Step, ...]
     # For compile times: a text on source lines, by the index of each profiled commit in `commits`.
@@ -157,7 +157,7 @@ def _series(case: str, metric: Metric, at: np.ndarray, values: np.ndarray) -> Se
 
 
 def _with_lines(series: Sequence[Series], profiles: Profiles) -> Iterator[Series]:
-    """Yield the series; compile times get descriptions of lines at the profiled commits."""
+    """Yield the series; add the texts on source lines (`Series.lines`) to compile times."""
     lines = {
         (one.case, commit): found
         for one in series

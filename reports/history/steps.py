@@ -58,7 +58,7 @@ class Step:
 def find_steps(values: Sequence[float], kind: Kind) -> tuple[Step, ...]:
     """Return the change points of a series that has one number for each commit, oldest first.
 
-    A noisy series of at least `FEWEST_POINTS` finite numbers needs asv.
+    For a noisy series of at least `FEWEST_POINTS` finite numbers, asv must be installed.
     """
     if kind == "exact":
         return _changes(values, lambda a, b: a != b)
@@ -113,13 +113,13 @@ def _by_asv(values: Sequence[float]) -> list[int]:
 
 
 def _by_ruptures(values: Sequence[float]) -> list[int]:
-    """Return the change points that ruptures finds; [] without ruptures or with a value <= 0.
+    """Return the change points that the package ruptures finds.
 
-    ruptures gets the logarithms of the values, divided by their noise. The noise is estimated from
-    the median absolute difference of neighbours, which a few jumps hardly change. A change point
-    adds two parameters, a mean and a position. By the Bayesian information criterion, two
-    parameters cost 2 ln(n) noise variances. The penalty is twice this cost, because times have
-    heavy tails.
+    Return [] if ruptures is not installed or a value is not positive. ruptures gets the logarithms
+    of the values, divided by their noise. The noise is estimated from the median absolute
+    difference of neighbours, which a few jumps hardly change. A change point adds two parameters, a
+    mean and a position. By the Bayesian information criterion, two parameters cost 2 ln(n) noise
+    variances. The penalty is twice this cost, because times have heavy tails.
     """
     if ruptures is None or min(values) <= 0:
         return []

@@ -53,7 +53,7 @@ ERROR_CHANGE = 1e-3  # smaller relative changes of an error are not reported
 class Finding:
     """The comparison of one metric of one case, or of a pooled time, between BASE and HEAD.
 
-    `base` and `head` are the maxima over processes of an exact metric or an error. For a noisy
+    For an exact metric or an error, `base` and `head` are maxima over processes. For a noisy
     metric, `base` is the median over processes. For pooled times, `base` is the sum of the medians
     of the cases. If the time was tested, `head` is `base` times the tested ratio. Otherwise, `head`
     is the median over processes too.
@@ -70,7 +70,7 @@ class Finding:
     rounds_count: int = 1
     is_gated: bool = False  # whether a regression fails the review
     # The commit that has the number, if processes of the other commit lack it. `base` and `head`
-    # are then maxima, and NaN if no process has the number.
+    # are then maxima over processes. The maximum is NaN for a commit without the number.
     only_at: Literal["", "BASE", "HEAD"] = ""
     pooled: tuple[str, ...] = ()  # the cases of a pooled time
 
@@ -171,7 +171,7 @@ def _exact(metric: Metric, base: list[float], head: list[float]) -> tuple[Verdic
 
 
 def small_change(metric: Metric, before: float, after: float) -> str:
-    """Return the reason if a change of a gated metric is too small to be judged, else ""."""
+    """Return why a change of a gated metric is too small to be judged; "" for a larger change."""
     if metric.unit == "bytes" and abs(after - before) < SMALL_BYTES:
         return f"by less than {SMALL_BYTES} bytes"
     if metric.name == "flops" and abs(after - before) < SMALL_SHARE_OF_FLOPS * before:
@@ -214,8 +214,8 @@ def compare_times_of(
     """Yield the findings on the times of many cases; the times are tested together.
 
     A time with fewer than `jaxmeter.MIN_ROUNDS_COUNT` rounds is not tested. If at least two
-    cases are tested, each time in `PRIMARY` is also pooled over these cases and tested. The finding
-    on a pooled time is left out if the time of any single case is different.
+    cases are tested, each time in `PRIMARY` is also pooled over these cases and tested. A pooled
+    time has no finding if `compare_cases` gives the verdict "different" for any of its cases.
     """
     adjacent = {name: rounds_of(*commits.case(name)) for name, _ in family}
     values = {

@@ -83,7 +83,7 @@ class Review:
 
         A gated regression or a broken case fails the review. There is no verdict if nothing was
         compared. With gated times, the code is also 2 if no time was tested, or if an inconclusive
-        time may have changed by more than `MAX_REACH`. Single times without a test are allowed,
+        time may have changed by more than `MAX_REACH`. Some times may remain untested,
         because a case that is measured only once, for its exact metrics, has times too.
         """
         if self.failing or self.broken:

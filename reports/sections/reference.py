@@ -49,9 +49,9 @@ def summary(measured: pd.DataFrame, *, gradient: bool = False) -> pd.DataFrame:
     to the largest component of the gradient.
 
     `setup` is the time from a new surface to its first field or gradient. For vcjax, this time
-    includes choosing, making tables, preparing and evaluating, but no compiling. For the reference,
-    it includes making a new object and evaluating. `evaluation` is the time of one more evaluation.
-    Speed-ups are medians of the ratio reference / vcjax of each process.
+    includes choosing a rule, making tables, preparing and evaluating, but no compiling. For the
+    reference, it includes making a new object and evaluating. `evaluation` is the time of one more
+    evaluation. Speed-ups are medians of the ratio reference / vcjax of each process.
     """
     both = succeeded(measured, "reference_evaluation_seconds")
     wanted = [*COMPILING, *TIMES, *FIELD_ERRORS, *GRADIENT_ERRORS, *LOADS]
@@ -103,7 +103,11 @@ def section(problems: pd.DataFrame, *, gradient: bool = False) -> Section:
         time("Evaluation", "evaluation", f"A further {what} by vcjax"),
         time("C++ evaluation", "reference_evaluation", f"A further {what} by the reference"),
         ratio("C++ / vcjax", "evaluation_speedup", "Ratio of evaluation times in the same process"),
-        time("Set-up + evaluation", "setup", "Choose, tables, prepare, evaluate; no compiling"),
+        time(
+            "Set-up + evaluation",
+            "setup",
+            "Choose a rule, make tables, prepare, evaluate; no compiling",
+        ),
         time("C++ set-up + evaluation", "reference_setup", f"A new object and its first {what}"),
         ratio(
             "C++ / vcjax ",

@@ -131,9 +131,9 @@ def _alike(
 ) -> Iterator[list[_Process]]:
     """Yield, for each process, the processes from which it may take its environment or machine.
 
-    Only processes that recorded `field` are candidates. The list of a process that started JAX has
-    only this process. The same holds for a process that recorded its version of JAX, if no
-    candidate in its folder can have the same machine and versions.
+    Only processes that recorded `field` are candidates. A process that started JAX is alone in
+    its list. A process that recorded its version of JAX is also alone if no candidate with its
+    environment key can have the same machine and versions.
     """
     folders: dict[str, list[_Process]] = defaultdict(list)
     for process in dict.fromkeys(processes):
