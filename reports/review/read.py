@@ -107,8 +107,8 @@ def read_commits(
     """
     if not root.is_dir():
         raise ReportError(
-            f"review: {root} is not a folder; measure first (make commits), or name the store with "
-            "--store"
+            f"review: {root} is not a folder; run make commits to measure the commits, or "
+            "name another store with --store"
         )
     one, other = (_commit_named(root, name, repository) for name in (base, head))
     if one == other:
@@ -203,7 +203,10 @@ def _only_commit(store: Store) -> str:
 
 
 def _compile_counts(records: Iterable[StoredRecord]) -> dict[str, int]:
-    """Return, for each case, the fewest compiles in a successful process that compiled."""
+    """Return, for each case, the smallest number of compiles in a process.
+
+    Only successful processes that compiled are counted.
+    """
     fewest: dict[str, int] = {}
     for stored in records:
         record = stored.record
@@ -238,8 +241,8 @@ def _chosen_environment(found: Sequence[Mapping[str, Any]], asked: str | None) -
 def _environment_folders(folders: Sequence[Mapping[str, list[StoredRecord]]]) -> list[str]:
     """Return the name of the environment folder that is compared, for each commit.
 
-    A folder name that both commits have is preferred, then the folder with the most successful
-    processes.
+    If both commits have folders of the same name, one of these names is used. Of several possible
+    folders, the folder with the most successful processes is used.
     """
     counts = [
         {key: sum(one.record.status == "ok" for one in found) for key, found in side.items()}

@@ -150,8 +150,8 @@ def read_store(root: str | Path, *, commit: str | None = None) -> Store:
     skipped = [_renamed(root, file) if file.is_truncated else file for file in skipped]
     if not records and not skipped:
         raise ReportError(
-            f"read_store: {root} contains no records; measure first (make report), or name another "
-            "folder with --store"
+            f"read_store: {root} contains no records; run make report to measure, or name "
+            "another folder with --store"
         )
     if not records:
         raise ReportError(
@@ -202,7 +202,7 @@ def _stored_record(root: Path, within: Path) -> StoredRecord:
     commit, environment_key, *case, _ = within.parts
     for depth, (name, below) in enumerate(itertools.pairwise(within.parts)):
         if depth and is_commit(name) and below.startswith("py") and not is_commit(commit):
-            # Records of several commits would be read as records of one commit.
+            # The records of all commits in this other store would be read as records of one commit.
             store = "/".join(within.parts[:depth])
             raise ValueError(f"the file belongs to another store, in the folder {store}")
     record = Record.from_json(printable_text(read_file(root / within)))

@@ -84,7 +84,7 @@ def read_source(
                 refused.append(SkippedFile(stored.path.relative_to(source), reason))
     if not found and not refused:
         raise ReportError(
-            f"{call}: {source} contains no records; measure first (make report), "
+            f"{call}: {source} contains no records; run make report to measure, "
             "or name another folder"
         )
     return found, refused

@@ -232,7 +232,7 @@ def test_only_text_that_is_no_json_counts_as_truncated(good, tmp_path, text, is_
 def test_a_store_without_readable_records_is_an_error_that_says_what_to_try(tmp_path):
     with pytest.raises(ReportError, match="not a folder; measure first"):
         read_store(tmp_path / "nowhere")
-    with pytest.raises(ReportError, match="contains no records; measure first"):
+    with pytest.raises(ReportError, match="contains no records; run make report"):
         read_store(tmp_path)
     broken = tmp_path / "commit" / "key" / "case" / "0.json"
     broken.parent.mkdir(parents=True)
