@@ -1,1 +1,1 @@
-"""Evidence for claims in docs/: scripts that measure the claims, and the measured rows."""
+"""Evidence for claims in docs/: scripts that make the measurements, and the measured rows."""

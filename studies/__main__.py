@@ -1,4 +1,4 @@
-"""``python -m studies STUDY``: measure a claim of docs/ again, or rewrite the tables of docs/."""
+"""``python -m studies STUDY``: repeat a measurement shown in docs/, or rewrite tables of docs/."""
 
 from __future__ import annotations
 

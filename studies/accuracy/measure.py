@@ -57,7 +57,10 @@ def on_surface(shape: Shape, field: str, digits: int, gradient: bool = False) ->
 
 
 def off_surface(shape: Shape, field: str, digits: int, gradient: bool = False) -> Iterator[Row]:
-    """Yield a row for each distance and each side of the surface that has points."""
+    """Yield a row for each distance on each side of the surface.
+
+    Rows without points are left out.
+    """
     X = shape.points()
     B, *currents = data_of(shape, field, digits, gradient)
     rule = vcjax.choose_off_surface(X, B, digits, **symmetry_of(shape), gradient=gradient)

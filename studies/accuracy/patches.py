@@ -1,9 +1,10 @@
 """Measure errors at points off the surface without patches, by distance: docs/equations.md.
 
-`vcjax._kernels.off_surface.reach_of_patches` returns the distance from the surface, in node
-spacings, beyond which a point needs no patch. The study places points at 0.7 to 1.3 times this
-distance, on both sides of the surface, and evaluates them without patches. The data and the exact
-results are the same as for the other quantities of the study.
+Points farther from the surface than the reach of patches need no patch. The function
+`vcjax._kernels.off_surface.reach_of_patches` returns this distance in node spacings. The study
+places points at 0.7 to 1.3 times this distance, on both sides of the surface, and evaluates the
+points without patches. The data and the exact results are the same as for the other quantities of
+the study.
 """
 
 from __future__ import annotations
@@ -27,13 +28,14 @@ SHARES = (0.7, 0.8, 0.9, 1.0, 1.1, 1.3)
 EDGES = (0.7, 0.85, 1.0, 1.15, 1.5)
 """Edges of the ranges of distances, as shares of the reach of patches."""
 _NO_CUTOFF = 1e-3
-"""The `cutoff` of a rule for which only points within about one node spacing have patches."""
+"""A `cutoff` so small that only points within about one node spacing have patches."""
 
 
 def without_patches(shape: Shape, field: str, digits: int, gradient: bool = False) -> Iterator[Row]:
-    """Yield the largest error, in units of 10^-digits, of each range of distances with points.
+    """Yield the largest error, in units of 10^-digits, for each range of distances.
 
-    `EDGES` are the edges of the ranges. A row has the lower edge of its range as the distance.
+    `EDGES` are the edges of the ranges. A range without points is left out. A row has
+    the lower edge of its range as the distance.
     """
     X = shape.points()
     B, *currents = measure.data_of(shape, field, digits, gradient)

@@ -85,7 +85,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure the rows that OUT does not contain yet, or `save` the rows of OUT with ``--save``."""
+    """Measure the rows that OUT does not contain yet.
+
+    With ``--save``, measure nothing, and `save` the rows of OUT.
+    """
     if options.save:
         save(options.out, measured("accuracy", "rows.csv"))
         return 0

@@ -60,7 +60,7 @@ VERSION_VARIANTS = ("closure", "argument", "simplified")
 CLOSELY = {64: ("closure", "argument"), 128: LARGE_VARIANTS}
 FEW_ROUNDS = {64: 1, 128: 2}
 LIKE_CLOSURE = ("cached", "simplified")
-"""Variants that capture the coronagraph's cube, as "closure" does, or values that depend on it."""
+"""Variants that capture the coronagraph's cube, or values computed from the cube."""
 # Twenty minutes, without the time to make the environment and the page. The first round of each
 # case always runs.
 QUICK_BUDGET_SECONDS, QUICK_CASING_BUDGET_SECONDS = 880.0, 170.0
@@ -118,8 +118,8 @@ def measured_commit(paths: Sequence[str] = MEASURED) -> str:
     commit = git("log", "-1", "--format=%H", "--", *paths).decode().strip()
     if not commit:
         raise StudyError(
-            f"git has no commit of {', '.join(paths)}; run the study in a git clone that has the "
-            "history of these files"
+            f"git finds no commit that changed {', '.join(paths)}; run the study in a git clone "
+            "that has the history of these files"
         )
     return commit
 

@@ -36,9 +36,9 @@ def table_of(rows: Sequence[Row]) -> str:
 def equal_errors(rows: Sequence[Row]) -> str:
     """Return a table that compares C++ with vcjax at equal errors, from the rows of one processor.
 
-    Each row of C++ at one of `_DIGITS` is compared with the row of vcjax that has the fewest digits
-    of all rows with no larger error. A row of C++ is left out if vcjax has no such row. The times
-    are ratios of C++ to vcjax.
+    For each row of C++ at one of `_DIGITS`, find the rows of vcjax with no larger error. Of these
+    rows, use the row with the fewest digits. If there are no such rows, leave out the row of C++.
+    The times are ratios of C++ to vcjax.
     """
     numbers, lines = _numbers(rows), []
     ours, reference = (numbers.xs(program, level="program") for program in ("vcjax", "C++"))
@@ -57,8 +57,8 @@ def equal_errors(rows: Sequence[Row]) -> str:
 def factors(rows: Sequence[Row]) -> str:
     """Return a Markdown table of factors, by processor, number of threads and operation.
 
-    A factor is the time of a further evaluation in C++ over the time in vcjax. Each cell has the
-    least and the largest factor over all digits.
+    A factor is the time of a further evaluation in C++, divided by the time in vcjax. Each cell
+    has the least and the largest factor over all digits.
     """
     names, lines = ["B", "grad B", "off surface"], []
     for processor in dict.fromkeys(row["processor"] for row in rows):
@@ -71,7 +71,7 @@ def factors(rows: Sequence[Row]) -> str:
 
 
 def _numbers(rows: Sequence[Row]) -> Any:
-    """Return medians over the processes, but largest errors, by case and program."""
+    """Return, for each case and program, medians over processes and the largest error."""
     frame: Any = pd.DataFrame(rows)
     names = ["whole_process_seconds", "first_seconds", *_STEADY, "peak_bytes", "error_relative"]
     keys = [frame[name].astype(str) for name in (*_CASE, "program")]

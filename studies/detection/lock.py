@@ -4,9 +4,9 @@
 
 Each regression that exact quantities show is injected into a copy of vcjax, and
 ``jaxmeter lock --check`` runs on the copy. The unchanged package is checked many times, in worker
-processes with different hash seeds. Each check traces and compiles again. Rows of other versions of
-JAX stay in the file. The exit code is 1 if a regression is not found, or if a check of the
-unchanged package differs from the lock file.
+processes with different hash seeds. Each check traces and compiles again. The results are written
+to lock.csv; rows that were measured with other versions of JAX are kept. The exit code is 1 if a
+regression is not found, or if a check of the unchanged package differs from the lock file.
 """
 
 from __future__ import annotations

@@ -48,7 +48,8 @@ def run(options: argparse.Namespace) -> int:
 def rows(simplified: bool) -> Iterator[Row]:
     """Yield a row for each program: the bytes of its arrays, and the paths and lines of its audit.
 
-    With default constants, also yield a row for each tested way of reading an array in a function.
+    With default constants, also yield a row for each function in `held_situations.HELD`. These
+    functions hold a captured array in different ways.
     """
     from tests.jaxmeter.capture import capture_situations, held_situations
 

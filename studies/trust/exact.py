@@ -1,10 +1,10 @@
 """Inject changes that `jaxmeter compare` finds without measuring times: docs/trust.md.
 
-Each of four changes is injected into the second function of a hundred pairs. The functions are of
-seven kinds. Two changes concern captured arrays: the second function captures an array of 4096
-bytes, or one value differs in an array that both functions capture. The other two changes are a
-call that retraces and one more temporary buffer. For each changed pair the study also measures an
-A/A pair, which is two equal functions. Rerun to resume.
+The study injects each of four changes into a hundred pairs of functions, always into the second
+function. The functions are of seven kinds. Two changes concern captured arrays: the second function
+captures an array of 4096 bytes, or one value differs in an array that both functions capture. The
+other two changes are a call that retraces and one more temporary buffer. For each changed pair the
+study also measures an A/A pair, which is two equal functions. Rerun to resume.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def retraced(kind: str, seed: int, injected: bool) -> Made:
 def buffered(kind: str, seed: int, injected: bool) -> Made:
     """Return a case that sorts an array and, if `injected`, a second array of the same size.
 
-    The arrays are one to three times as large as the argument.
+    Each array has one, two or three numbers for each number of the argument.
     """
     case = plain(kind, seed)
     times = 1 + seed % 3
@@ -147,7 +147,7 @@ def _row(change: str, number: int, injected: bool) -> Row:
 
 
 def found_table(path: Path) -> str:
-    """Return a table with the numbers of changes that were found and of A/A pairs that differ."""
+    """Return a table of how many changes were found, and how many A/A pairs differ."""
     rows = pd.read_csv(path).assign(differs=lambda row: row["differing_count"] > 0)
     lines = []
     for change, title in TITLES.items():

@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def row(number: int, by_hand: ComparedProcess, captured: ComparedProcess) -> Row:
-    """Return the row of two processes with the same number, one of each comparison."""
+    """Return the row of two processes with the same number, one from each comparison."""
     sides = by_hand.b_compiles, by_hand.a_compiles
     pairs = np.array([[_total(phases) for phases in side] for side in sides])
     hoisted_seconds, by_hand_seconds = np.median(pairs, axis=1)

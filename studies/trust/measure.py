@@ -49,7 +49,7 @@ CHECKED_EFFECT = 0.10
 TURNS = 20
 """Number of times that a longer loop and its original are measured, one after the other."""
 Shares = Mapping[str, Mapping[str, float]]
-"""For the form "loop" and each kind: the share of the time that grows."""
+"""For the form "loop" and each kind: the share of the time that grows with the loop's length."""
 FILES = {"shares": "shares.json", "measure": "pairs.jsonl", "check": "check.jsonl"}
 
 

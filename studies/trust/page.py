@@ -47,7 +47,7 @@ def equal_functions() -> str:
 
 
 def fewer_processes() -> str:
-    """Return a table of how often equal functions are judged "different", by processes."""
+    """Return a table of how often equal functions are judged "different", by process count."""
     lines = [(count, *equal(has_phases=True, processes=count)) for count in (6, 4, 3)]
     return table(("processes", *CONDITIONS), lines)
 
