@@ -1,4 +1,4 @@
-"""Write the review of a pull request as a comment, which is replaced with every push.
+"""Write the review of a pull request as a comment; each push replaces the comment.
 
     python -m tools.comment --run ID --head COMMIT --branch OWNER:BRANCH
 
@@ -8,7 +8,7 @@ size: ``review.md`` in the artefact "comment" of the run with the number ID. The
 is not trusted: mentions, links and all HTML except collapsed sections are disabled in it. A pull
 request gets a comment only if it is open, has the label "benchmark", and has COMMIT as its last
 commit. If the commits could not be measured, the comment says so. Without this comment, readers
-could take the review of an earlier push for the review of this push.
+could mistake the review of an earlier push for the review of this push.
 
 The command runs GitHub's program ``gh``. Exit codes: 0 if the comment was written or is not needed,
 2 if it could not be written.
@@ -66,7 +66,7 @@ def main(argv=None):
 
 
 def pull_request(branch, head):
-    """Return the number of the pull request of a branch, or None if it should get no comment."""
+    """Return the number of the branch's pull request that should get a comment, or None."""
     query = "-f", "state=open", "-f", f"head={branch}"
     for found in json.loads(gh("api", "--method", "GET", f"{REPOSITORY}/pulls", *query)):
         labels = {label["name"] for label in found["labels"]}
@@ -89,7 +89,7 @@ def unpacked(archive):
     """Return the beginning of ``review.md`` in a zip archive, or None if it cannot be read."""
     try:
         with zipfile.ZipFile(io.BytesIO(archive)) as files:
-            # With other compression methods, zipfile unpacks the whole file before it is cut.
+            # With other compression methods, zipfile can unpack far more than `read` returns.
             if files.getinfo("review.md").compress_type != zipfile.ZIP_DEFLATED:
                 return None
             with files.open("review.md") as stream:

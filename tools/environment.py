@@ -71,7 +71,7 @@ def lock_file(jax=None):
 
 
 def fingerprint(jax=None):
-    """Return a digest of the interpreter, folder, version `jax`, settings and lock file."""
+    """Return a digest of the interpreter, `ROOT`, `jax`, the `SETTINGS` files and the lock file."""
     digest = hashlib.sha256()
     base = getattr(sys, "_base_executable", sys.executable)
     digest.update(repr((sys.version, os.path.realpath(base), ROOT, jax)).encode())
@@ -97,7 +97,7 @@ def installed():
 def check_names(extras, jax):
     """Raise `EnvironmentProblem` if an extra is not a name, or `jax` is not a version.
 
-    pip could take such an argument for an option or for the address of a package.
+    pip could mistake such an argument for an option or for the address of a package.
     """
     for name in extras:
         if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
@@ -144,11 +144,12 @@ def requirements(extra):
 
 
 def install(extras, optional, jax=None):
-    """Install `extras`, and each extra in `optional` that has a wheel, in the locked versions.
+    """Install extras in the locked versions.
 
-    Do nothing if `extras` are installed and up to date. If `jax` is None, JAX has the version of
-    the lock file, or the newest version if there is no lock file. Raise `EnvironmentProblem` if a
-    name is not valid, this interpreter cannot be used, or the installation fails.
+    An extra in `optional` is installed only if all its packages have wheels. Do nothing if `extras`
+    are installed and up to date. If `jax` is None, JAX has the version of the lock file, or the
+    newest version if there is no lock file. Raise `EnvironmentProblem` if a name is not valid, this
+    interpreter cannot be used, or the installation fails.
     """
     check_names(extras, jax)
     wanted = fingerprint(jax)
@@ -181,8 +182,8 @@ def install(extras, optional, jax=None):
     for extra in optional:
         if run_pip([*pins, "--only-binary", ":all:", *requirements(extra)]) != 0:
             print(
-                f"the optional extra '{extra}' was not installed, usually because it has no wheel "
-                "here: its tests will be skipped"
+                f"the optional extra '{extra}' was not installed, usually because a package has no "
+                "wheel for this platform; tests that need this extra will be skipped"
             )
     compile_modules()
     os.remove(INSTALLING)
