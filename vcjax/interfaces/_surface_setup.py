@@ -127,11 +127,12 @@ class SurfaceSetup:
         """
         if isinstance(self.X, Tracer):
             raise VcjaxError(
-                "rule got a traced surface, which cannot determine array sizes. If the surface "
-                "does not change, call setup outside jit and grad. If the surface must be traced, "
-                "call setup and rule = plan_precision() with a typical surface, outside jit and "
-                "grad. Inside, call setup with the traced surface, and evaluate fields on the "
-                "surface with precision=rule."
+                "rule got a traced surface, but the sizes of arrays must be chosen for a surface "
+                "with known values. If the surface does not change, call setup outside jit and "
+                "grad. If the surface must be traced, call setup with a typical surface outside "
+                "jit and grad, and keep the rule that plan_precision() returns there. In the "
+                "traced function, call setup with the traced surface, and pass precision=rule to "
+                "each call that evaluates a field on the surface."
             )
         if B is None or not B.any():
             with made_up_data():
