@@ -1,4 +1,4 @@
-"""Define the array types of annotations, from jaxtyping if jaxtyping is already imported.
+"""Define the array types that annotations use: types of jaxtyping, or stand-ins.
 
 Importing jaxtyping takes as long as importing all modules of vcjax. Type checkers see the types of
 jaxtyping. At run time, annotations have these types if jaxtyping was imported before vcjax, as the

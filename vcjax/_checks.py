@@ -124,7 +124,7 @@ def _check_range(call: str, name: str, values, given_shape: tuple[int, ...]) -> 
     if in_host_memory(values):
         largest = float(_maximum(np.asarray(values)))
     else:
-        # Otherwise, JAX would trace this call if it is made in a traced function.
+        # Without this context, JAX would trace `_maximum_on_device` in a traced function.
         with jax.ensure_compile_time_eval():
             largest = float(jax.device_get(_maximum_on_device(values)))
     if not np.isfinite(largest):

@@ -42,8 +42,8 @@ class AccuracyWarning(VcjaxWarning):
 
 _caller: ContextVar[tuple[str, Mapping[str, str]] | None] = ContextVar("_caller", default=None)
 _silent: ContextVar[bool] = ContextVar("_silent", default=False)
-# Beginnings of the names of files that do not belong to the user: the files of this package, and of
-# jaxtyping and beartype, which may wrap the calls of this package.
+# A file does not belong to the user if its name begins with one of these strings. The files belong
+# to this package, or to jaxtyping and beartype, which may wrap the calls of this package.
 _WITHIN = (
     str(Path(__file__).parent),
     *(str(Path(wrapper)) for wrapper in getattr(sys.modules.get("jaxtyping"), "__path__", ())),
@@ -85,7 +85,7 @@ def made_up_data() -> Iterator[None]:
 
 
 def warn(call: str, message: str, category: type[Warning], *, about_data: bool = True) -> None:
-    """Issue the warning "call message" at the line of the user's code that made the call.
+    """Issue a warning, ``f"{call} {message}"``, at the line of the user's code that made the call.
 
     Inside `errors_named`, the user's call and arguments are named. Inside `made_up_data`, only
     warnings that are not about data are issued.

@@ -18,11 +18,11 @@ from vcjax._quadrature.missed import unresolved, unresolved_at
 from vcjax._quadrature.rule import Rule
 
 _OF_ANGLES = 0.01
-"""Least estimated error of a field, divided by the requested error. The other estimates do not
-contain the error that too few angles of the polar rule cause. Next to coils, this error was up to
-0.014 times the requested error."""
+"""Least estimated error of a field, divided by the requested error. It stands for the error of a
+polar rule with too few angles, which the other estimates do not contain. Next to coils, an error of
+up to 0.014 times the requested error was measured."""
 _ROUNDING = 5 * float(np.finfo(float).eps)
-"""Relative rounding error of X and B in the estimates of gradients. Next to coils, 4 times the
+"""Relative rounding error of X and B that `_gradient_errors` assumes. Next to coils, 4 times the
 machine epsilon was measured."""
 
 

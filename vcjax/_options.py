@@ -239,7 +239,7 @@ def memory_shortage(what: str, needed: int, advice: str, devices: int = 1) -> st
 
 
 def device_bytes(devices: int = 1) -> int:
-    """Return the memory, in bytes, of `devices` devices like the first device of this process.
+    """Return the bytes of memory of several devices, each like the first device of this process.
 
     Devices of a CPU share the memory that this process may use. If JAX does not report the memory
     of an accelerator, return the largest integer.

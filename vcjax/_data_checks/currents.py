@@ -20,8 +20,8 @@ from vcjax._annotations import Float
 from vcjax._geometry import resample, symmetry
 
 _RESOLVED = 1 / 3
-"""Share of the modes along each angle from which the current is computed, beginning with the lowest
-mode. The derivatives of these modes have little aliasing."""
+"""The current is computed from the lowest modes along each angle. `_RESOLVED` is their share of all
+modes. The derivatives of these modes have little aliasing."""
 
 
 Tangents: TypeAlias = tuple[Float[np.ndarray, "3 n m"], Float[np.ndarray, "3 n m"]]
@@ -116,7 +116,7 @@ def _resolved(n: int, m: int) -> tuple[tuple, np.ndarray, np.ndarray, np.ndarray
     modes_phi, modes_theta = np.fft.fftfreq(n, 1 / n), np.arange(m // 2 + 1)
 
     def lowest(modes, count: int):
-        # The derivative of the highest mode of an even count is not known.
+        # If the count is even, the derivative of the highest mode is not known.
         size = np.abs(modes)
         return np.flatnonzero((size <= max(1, _RESOLVED * count / 2)) & (2 * size < count))
 

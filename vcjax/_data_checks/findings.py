@@ -20,10 +20,10 @@ from vcjax._geometry import symmetry
 from vcjax._quadrature.rule import Rule
 
 _MARGIN = 3.0
-"""A field is unresolved if its grid misses an estimated share of more than `_MARGIN` times
-10^-digits. Estimates are up to 2.3 times too large."""
+"""A field is unresolved if the share that its grid misses is above `_MARGIN` times 10^-digits. The
+estimates of this share, from `_missed`, are up to 2.3 times too large."""
 _LARGEST_MISSED = 0.1
-"""Largest share of max |B| that a grid may miss, for any number of requested digits."""
+"""Largest share of a field that its grid may miss, for any number of requested digits."""
 _CURRENT, _FLUX = 5e-3, 1e-3
 """Limits of the current and the flux in a `Crossing`. The current is 1e-4 for equilibria, and 1e-2
 or more for bad data."""
@@ -78,7 +78,7 @@ class WatchedSurface:
 
     @cached_property
     def variation(self) -> float:
-        """Return the largest change of a coordinate of the samples along phi, in minor radii."""
+        """Return the largest range along phi of any component of the samples, in minor radii."""
         return float(np.ptp(self.samples, axis=1).max()) / self.minor_radius
 
 

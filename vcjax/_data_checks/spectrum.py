@@ -19,10 +19,9 @@ _SLOWEST = 0.9
 """Largest ratio of the amplitudes of successive modes that `Spectrum.missed` uses. A spectrum with
 a larger ratio looks like noise."""
 _FEWEST = 20
-"""Least number of modes in the corner with which outliers can be distinguished from waves."""
+"""Outliers can be distinguished from waves if the corner has at least this many modes."""
 _LEAST = 4
-"""Least number of modes in each part of the corner with which noise can be distinguished from
-decay."""
+"""Noise can be distinguished from decay if each part of the corner has at least this many modes."""
 _ALONE = 0.5
 """A point is an outlier only if it explains at least this share of the power in the corner. A point
 of smooth data explains up to 0.35."""
@@ -83,12 +82,12 @@ class Spectrum:
     def missed(self, axis: int, slope: int = 0) -> tuple[float, float]:
         """Estimate the largest value that the grid misses along an axis, and the decay of modes.
 
-        The axis is 1 or 2. The estimate is the largest local amplitude of the last modes, times the
-        sum of the geometric series that continues their decay, or times 1 if this sum is less. On
-        known fields the estimate was 0.5 to 2.3 times the error of interpolation. The decay is the
-        ratio of the amplitudes of successive modes. If `slope` is 1, the estimate is for
-        derivatives along the axis: each mode is weighted by its mode number in a period. If the
-        axis has a single value, the estimate is 0.
+        The axis is 1 or 2. The decay is the ratio of the amplitudes of successive modes. Let s be
+        the sum of the geometric series that continues this decay. The estimate is the largest local
+        amplitude of the last modes, times max(1, s). On known fields the estimate was 0.5 to 2.3
+        times the error of interpolation. If `slope` is 1, the estimate is for derivatives along the
+        axis: each mode is weighted by its mode number in a period. If the axis has a single value,
+        the estimate is 0.
         """
         if self.values.shape[axis] < 2:
             return 0.0, self._decay(axis)
@@ -102,7 +101,7 @@ class Spectrum:
         return largest * max(1.0, decay / (1 - decay)), decay
 
     def _decay(self, axis: int) -> float:
-        """Estimate the ratio of the amplitudes of successive modes in the upper half of the modes.
+        """Estimate the ratio of successive amplitudes in the upper half of the modes.
 
         The estimate is at most `_SLOWEST`. It is 0.5 if the axis has fewer than 5 amplitudes, or if
         all amplitudes are zero.
@@ -185,9 +184,9 @@ def folded(values, xp: Any = np):
 
 @lru_cache(maxsize=32)
 def _last_waves(count: int, slope: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weights (k,) of the last k modes along an axis, and these modes at its points.
+    """Return the weights (k,) and the values of the last k modes along an axis of `count` points.
 
-    The modes have the shape (2 k, count): the cosines of all k modes, then the sines. See
+    The values have the shape (2 k, count): the cosines of all k modes, then the sines. See
     `Spectrum.missed` for `slope`.
     """
     last = count // 2
@@ -221,7 +220,7 @@ def _corners(n: int, m: int) -> list[_Corner]:
     along_phi, along_theta = np.fft.fftfreq(n)[:, None], np.arange(m // 2 + 1) / m
     height = np.maximum(np.abs(along_phi), along_theta)
     upper = along_theta > 1 / 4
-    # The highest mode of an even count belongs to both signs.
+    # If n is even, the highest mode along phi has both signs, so it belongs to both corners.
     signs = (along_phi % 1 > 1 / 4) & (along_phi % 1 <= 1 / 2), along_phi < -1 / 4
     # Fewer than 4 rows have no upper half.
     found = [sign & upper for sign in signs] if n >= 4 else [(height >= 0) & upper]

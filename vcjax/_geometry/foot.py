@@ -219,7 +219,8 @@ def _newton_step(points, u, v, surface: Periods, rule: Rule):
         x[:, :, i, j] for i, j in ((1, 0), (0, 1), (2, 0), (1, 1), (0, 2))
     )
     r = _turned(points, surface.turns[period]) - x[:, :, 0, 0]
-    # p, q, w: the Hessian for tangents of length 1, so that neither direction outweighs the other.
+    # [[p, q], [q, w]] is the Hessian for tangents of length 1. Neither direction then outweighs
+    # the other.
     uu, uv, vv, ur, vr, rr = (
         (a * b).sum(axis=1)
         for a, b in ((x_u, x_u), (x_u, x_v), (x_v, x_v), (x_u, r), (x_v, r), (r, r))

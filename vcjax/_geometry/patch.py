@@ -96,7 +96,7 @@ def _butterfly(values: Float[Array, "4 *m node"]) -> Float[Array, "4 *m node"]:
 
 
 def _parts(values: Float[Array, "t c p q"]) -> Float[Array, "4 t c i j"]:
-    """Return four times the even and odd parts of values, along both axes.
+    """Return the even and odd parts of values along both axes, multiplied by four.
 
     Along each axis, the values are given at the nodes -E..E, and the parts at the nodes 0..E.
     Values on the axes of the patch are multiplied by four as well. The interpolation matrices take

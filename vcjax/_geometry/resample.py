@@ -17,7 +17,7 @@ from vcjax._geometry.symmetry import equispaced, rotation
 _ONE_THREAD = 2**18
 """Largest number of multiplications for which OpenBLAS uses one thread (its interface/gemm.c)."""
 _LEAST_ROWS = 32
-"""`product` makes its blocks so narrow that they can have this number of rows."""
+"""`product` limits the width of its blocks, so that blocks can have at least this many rows."""
 
 
 def interpolation_matrices(count: int, start: float, period: float, points: np.ndarray):
@@ -31,8 +31,8 @@ def interpolation_matrices(count: int, start: float, period: float, points: np.n
     weights = np.where(modes == 0, 1.0, 2.0)
     if count % 2 == 0:
         modes, weights = np.append(modes, count // 2), np.append(weights, 1.0)
-    # Derivatives multiply rounding errors of phases by the modes. Whole turns are subtracted in
-    # extended precision, where the platform has it.
+    # Derivatives multiply rounding errors of phases by the mode numbers. Whole turns are subtracted
+    # in extended precision, where the platform has it.
     turns = np.outer((np.asarray(points, np.longdouble) - start) / period, modes)
     at = (2 * np.pi) * (turns - np.rint(turns)).astype(float)
     nodes = (np.outer(np.arange(count), modes) % count) * (2 * np.pi / count)
@@ -44,7 +44,7 @@ def interpolation_matrices(count: int, start: float, period: float, points: np.n
 
 
 def tangents_at(samples: np.ndarray, nfp: int, angles: np.ndarray, ntheta: int):
-    """Return points and tangents of a surface at given angles phi and `ntheta` steps of theta.
+    """Return points and tangents of a surface at `angles` phi and `ntheta` equispaced angles theta.
 
     `samples` (3, n, m) are the co-rotating components W from `surface_period`. The results, x,
     x_phi and x_theta, have co-rotating components, (3, a, ntheta) each. Because the frame rotates,

@@ -138,9 +138,9 @@ def block_shape(grid: tuple[int, int], largest: int, aspect: float) -> tuple[int
 def images(points: Float[Array, "t 3"], turns: Float[Array, "nfp 3 3"]) -> Float[Array, "t 3 nfp"]:
     """Rotate each point back by every rotation.
 
-    The far sum and the near part must use the same images. A difference of one rounding error
-    between them is divided by the square of the distance to the nearest sources: it caused errors
-    of 6e-12 in gradients.
+    The far sum and the near part must use the same images. If their images differ by a rounding
+    error, this error is divided by the square of the distance to the nearest sources. In gradients
+    this caused errors of 6e-12.
     """
     # The first turn is the identity and exact, so a target that is a source keeps its coordinates.
     by_turn = turns.transpose(1, 2, 0).reshape(3, -1)

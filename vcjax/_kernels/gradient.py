@@ -220,7 +220,7 @@ def _over_rim(rule: Rule, nodes: Float[Array, "4 t 6 node"], alpha) -> Float[Arr
     integrals along rims are about as large as the allowed error, so a few digits are enough.
     """
     quadrants = nodes[:, :, :3, rim_nodes(rule)]
-    # The nodes of a quadrant are in the order of theta.
+    # In each quadrant, the nodes are sorted by the absolute value of their theta offset.
     ring = [quadrants[0], quadrants[2, ..., ::-1], quadrants[3], quadrants[1, ..., ::-1]]
     offsets = jnp.concatenate(ring, axis=2) / radii(rule)[0][-1]
     steps = 0.5 * (jnp.roll(offsets, -1, axis=2) - jnp.roll(offsets, 1, axis=2))

@@ -172,10 +172,10 @@ def square_radii(u: Float[Array, "*t p"], v: Float[Array, "*t q"], rule: Rule):
 
 
 def _spacing(patch, rule: Rule):
-    """Return the largest distance of each target to its four neighbouring nodes, (t,).
+    """Return the distance (t,) of each target from the farthest of its four neighbouring nodes.
 
-    With neighbours on both sides, a symmetric surface has symmetric distances. The patches are
-    as in `split_weights`.
+    The neighbours on both sides are used, so that a symmetric surface has symmetric distances. The
+    patches are as in `split_weights`.
     """
     i, j = rule.reach_phi, rule.reach_theta
     beside = patch[:, :3, i - 1 : i + 2 : 2, j], patch[:, :3, i, j - 1 : j + 2 : 2]
@@ -199,7 +199,7 @@ def _cutoff_rates(polar_points, spacing, rule: Rule):
 
 
 def punctured_squares(puncture: float, spacing):
-    """Return the squares of the distances from a target up to which the far sum leaves out nodes.
+    """Return the squared radius around each target within which the far sum leaves out nodes.
 
     The squares are not differentiated, because results do not depend on them.
     """
@@ -207,7 +207,7 @@ def punctured_squares(puncture: float, spacing):
 
 
 def target_spacing(nodes: Float[Array, "6 row column"], rule: Rule):
-    """Return the largest distance of each target to its four neighbouring nodes, (tphi, ttheta)."""
+    """Return the distance, (tphi, ttheta), of each target from its farthest neighbouring node."""
     points = nodes[:3]
     beside = [jnp.roll(points, k, axis) for axis in (1, 2) for k in (1, -1)]
     squares = [((neighbour - points) ** 2).sum(axis=0) for neighbour in beside]

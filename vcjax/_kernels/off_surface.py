@@ -51,12 +51,12 @@ class Nodes(NamedTuple):
 
     @property
     def surface(self) -> Periods:
-        """Points of the nodes, with the rotations by whole periods."""
+        """Return the points of the nodes, with the rotations by whole periods."""
         return Periods(self.continued[:3], self.turns)
 
     @property
     def turns(self) -> Float[Array, "nfp 3 3"]:
-        """Rotations by 0 .. nfp - 1 periods."""
+        """Return the rotations by 0 .. nfp - 1 periods."""
         return self.constants.field.turns
 
 

@@ -47,8 +47,8 @@ def pair_weights(
     The power must be odd. `punctured` is a scalar, or (t, 1) values, one for each target.
     """
     square = _squares(x, y)
-    # The inverse power is infinite at distance 0, where it is not selected. `_pair_weights_jvp`
-    # does not differentiate it. Only `jax_debug_infs` without `jit` reports it.
+    # At distance 0 the inverse power is infinite, but `where` selects 0. `_pair_weights_jvp` does
+    # not differentiate the inverse power. Only `jax_debug_infs` without `jit` reports the infinity.
     return jnp.where(square > punctured, _inverse_power(square, power), 0)
 
 

@@ -174,8 +174,9 @@ def _scales(offset, spacing, rings, constants: OffSurfaceTables, rule: Rule):
     radius = jnp.sqrt(((offset[:, :, None] - rim) ** 2).sum(axis=1).min(axis=1))
     # Let d and R be the distances of the point from its foot and from the rim of its patch, and h
     # the spacing. The far sum has the error exp(-(pi/(alpha h))^2 - (alpha d)^2). The near kernel
-    # ends at the rim, which causes the error exp(-(alpha R)^2). The value of alpha makes both
-    # errors equal, unless d is almost R or the rule's cut-off gives a smaller alpha.
+    # ends at the rim, which causes the error exp(-(alpha R)^2). Both errors are equal for
+    # alpha^2 = pi / (h sqrt(R^2 - d^2)). Here the root is set to at least R/10, and alpha to at
+    # most the rule's cut-off divided by R.
     height = (offset**2).sum(axis=1)
     chord = jnp.sqrt(jnp.maximum(radius**2 - height, (0.1 * radius) ** 2))
     alpha = jnp.minimum(rule.cutoff / radius, jnp.sqrt(np.pi / (spacing * chord)))
