@@ -185,7 +185,7 @@ def choose_off_surface(
 def _finer_interpolation(rule: Rule) -> Rule:
     """Return the rule with more Lagrange points and, if needed, a wider margin of patches.
 
-    Gradients next to the surface contain slopes of interpolation errors.
+    Next to the surface, errors of the gradient include slopes of interpolation errors.
     """
     count = rule.lagrange_count + _EXTRA_POINTS
     patch, quad = (rule.patch_phi, rule.patch_theta), (rule.quad_nphi, rule.quad_ntheta)

@@ -27,11 +27,11 @@ _GRADIENT_RADII = 1.5
 # numbers were fitted on the shapes of studies/accuracy.
 _GRADIENT_MARGIN = 0.8
 _GRADIENT_EXTRA = 1.5
-# Values of `Demand.bending` off the surface. Patches of gradients are larger in any case, by
-# `_GRADIENT_EXTRA`, so the smaller value is enough for them.
+# Values of `Demand.bending` off the surface, for fields and for gradients. The smaller value is
+# enough for gradients, because `_GRADIENT_EXTRA` already makes their patches larger.
 _BENDING, _BENDING_OF_GRADIENTS = 5 / 24, 1 / 12
-# If at least `_MANY_DIGITS` digits are requested, the near kernel at the rim may be larger: by
-# `_FIELD_RIM_DIGITS` digits for fields, and by `_GRADIENT_RIM_DIGITS` digits for gradients
+# If at least `_MANY_DIGITS` digits are requested, the near kernel at the rim may be larger: by a
+# factor of 10^`_FIELD_RIM_DIGITS` for fields, and of 10^`_GRADIENT_RIM_DIGITS` for gradients
 # (`Demand.wide_cutoff`). For a constant field, the integrals of a gradient along the rim are known
 # (`vcjax._kernels.gradient`).
 _MANY_DIGITS, _FIELD_RIM_DIGITS, _GRADIENT_RIM_DIGITS = 10, 1.0, 0.9
@@ -49,8 +49,9 @@ class Demand:
     patch, the trapezoidal rule for the smooth rest of the kernel can have 100 times the error that
     it has on a flat surface. A wider near kernel reduces this error, and fits on the same patches.
 
-    For points off the surface, the square of the distance to the rim must be larger by the factor
-    1 + `bending` beta^2. The angle beta is large if there are few nodes along theta; see `Rims`.
+    For points off the surface, the square of the distance from a point to the rim of its patch must
+    be larger by the factor 1 + `bending` beta^2. The angle beta is large if there are few nodes
+    along theta; see `Rims`.
 
     In the methods, `semi_axes` are the semi-axes of k patches as angles in phi and theta, (2, k).
     """
@@ -132,9 +133,9 @@ class Demand:
         """Least distance of a rim from its target in node spacings, on bent surfaces.
 
         Rims are closer on bent surfaces than on tangent planes. At the distance `radius_in_nodes`
-        the near kernel is `RIM_KERNEL` exp(-T^2). At the closest rims, the near kernel may be
-        larger, up to a third of the error that may come from other sheets. For gradients, this
-        condition does not allow a smaller distance than `radius_in_nodes`.
+        the near kernel is `RIM_KERNEL` exp(-T^2). The near kernel at the closest rims may be larger
+        than this, but at most a third of the error that may come from other sheets. For gradients,
+        the result is `radius_in_nodes`.
         """
         enough = (self.reach + np.log(3 * RIM_KERNEL)) / self.cutoff**2
         return self.radius_in_nodes * float(np.sqrt(min(enough, 1.0)))

@@ -24,8 +24,8 @@ _BENT = 0.3
 class Costs(NamedTuple):
     """Costs of the steps of a quadrature in nanoseconds, on one core of a 2023 server CPU.
 
-    Only their ratios matter. The total cost of one preparation of a surface and of `evaluations`
-    evaluations is minimised.
+    Only the ratios of these costs matter. `cheapest` minimises the cost of one preparation plus the
+    cost of `evaluations` evaluations.
     """
 
     pair: float  # far sum, for each pair of source and target
@@ -137,10 +137,10 @@ def _cheapest_of(
 
 
 def _multiples(unit: int, least: float, most: float, count: int) -> np.ndarray:
-    """Return up to count + 1 multiples of `unit`, in about equal ratios, from `least` upwards.
+    """Return at most count + 1 multiples of `unit`, with about equal ratios between neighbours.
 
-    The last multiple is the first multiple times `most` / `least`, rounded up. It can be above
-    `most`.
+    The first multiple is `least`, rounded up. The last multiple is the first multiple times
+    `most` / `least`, rounded up; it can be above `most`.
     """
     first = int(np.ceil(least / unit))
     growth = most / least
@@ -185,8 +185,8 @@ def _fitting_patches(demand: Demand, metric, grids: np.ndarray) -> tuple[np.ndar
     P h.
 
     The metric (3, n) is the first fundamental form (E, F, G) at points of the surface, and `grids`
-    is (2, m), as in `_cheapest_of`. The results are the numbers of nodes of the grid and the
-    semi-axes in nodes of each patch, (2, k) each.
+    is (2, m), as in `_cheapest_of`. For k patches, the results are the numbers of nodes of their
+    grids, and their semi-axes in nodes, (2, k) each.
     """
     E, F, G = metric
     step = (2 * np.pi / grids)[..., None, None]

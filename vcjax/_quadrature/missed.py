@@ -13,17 +13,17 @@ from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.spectrum import BETWEEN_NODES, amplitudes, last_modes, missed_values
 
 _MISSED_WAVES = 0.1
-"""Waves that interpolation misses advance by at least this number of turns from node to node. The
-errors of longer waves are negligible."""
+"""Waves that advance by fewer turns than this from node to node have negligible interpolation
+errors."""
 
 
 def unresolved(samples: Any, rule: Rule, xp: Any):
     """Estimate the errors that the grid of B and the interpolation of B on patches cause.
 
-    The samples (3, n, m) are co-rotating components of one period of B on its own grid. The errors
-    are relative to max |B|, and are not differentiated. They are the errors `tails` (2,) of the
-    grid of B along phi and theta, and the errors `missed` (n, m) of the interpolation.
-    `unresolved_at` gives their effect at points off the surface.
+    The samples (3, n, m) are co-rotating components of one period of B on its own grid. The results
+    are the errors `tails` (2,) of the grid of B along phi and theta, and the errors `missed` (n, m)
+    of the interpolation. All errors are relative to max |B|, and are not differentiated.
+    `unresolved_at` gives the effect of these errors at points off the surface.
 
     `missed` is the largest error within half a patch radius of each sample. Beyond half the radius,
     the near kernel is small. If the rule is for points off the surface, `missed` is multiplied by
@@ -65,12 +65,12 @@ def unresolved_at(foot: Foot, unresolved, spacing, rule: Rule):
     distance between neighbouring nodes.
 
     Around a cylinder of radius a, the field of mode m decays like (1 + d/a)^-m with the distance d.
-    Here m is the lower of the last two modes of the grid of B, and 2 pi a is `spacing` times the
-    number of nodes along phi or theta. The near kernel of a patch decays like exp(-(alpha d)^2),
-    with its cut-off rate alpha (`vcjax._kernels.near`), and is 0 beyond the radius of the patch.
-    The field of a wave on the surface decays like exp(-2 pi w d/h). Here w (`_MISSED_WAVES`) is the
-    number of turns of the wave from node to node, and h is the distance between nodes. The error of
-    the interpolation is taken at the sample of B nearest to the foot.
+    Here m is the second-highest mode of the grid of B, and the circumference 2 pi a is `spacing`
+    times the number of nodes along phi or theta. The near kernel of a patch decays like
+    exp(-(alpha d)^2), with its cut-off rate alpha (`vcjax._kernels.near`), and is 0 beyond the
+    radius of the patch. The field of a wave on the surface decays like exp(-2 pi w d/h). Here w
+    (`_MISSED_WAVES`) is the number of turns of the wave from node to node, and h is the distance
+    between nodes. The error of the interpolation is taken at the sample of B nearest to the foot.
     """
     tails, missed = unresolved
     grid = np.array([rule.src_shape[0] * rule.images, rule.src_shape[1]])

@@ -139,8 +139,8 @@ def planned_rule(
     )
     rule = with_enough_points(rule, errors.missed_along, errors.tolerance(digits))
     tolerance, grid = 10.0**-digits * errors.scale, spectrum.values.shape[1:]
-    # Off the surface, rules with twice as many radii changed results by less than 0.002 of the
-    # requested error, next to coils too.
+    # Off the surface, the number of radii is not increased: twice as many radii changed results by
+    # less than 0.002 of the requested error, next to coils too.
     rule = with_enough_polar_nodes(rule, errors.size, grid, tolerance, radii=not off_surface)
     parts = GRADIENT_PARTS if gradient else FIELD_PARTS
     if shortage := weights_shortage("choose", rule, parts):

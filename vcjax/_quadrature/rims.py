@@ -28,11 +28,12 @@ class Rims:
     `vcjax._kernels.rays`). This quotient is least near d = s/2, where it is about A - s^2 / 2.
 
     The trapezoidal rule has a larger error around a circle than on a line. Seen from outside, the
-    nodes of a circle also look farther apart than they are. Let beta be the angle of a patch radius
-    of R/h nodes. To leading order, the exponent of the error, (pi R / h)^2 / T^2, is smaller by the
-    factor 1 - beta^2 / 12 for a point on the circle. If the rim is closest along phi, the
-    factor has its minimum, 1 - 5 beta^2 / 24, at a height of beta^2 / 4 times the radius of the
-    circle. Off the surface, R^2 must therefore be larger (`Demand.bending`).
+    nodes of a circle also look farther apart than they are. Let h be the spacing of the nodes, and
+    beta the angle that R/h nodes span on the circle. To leading order, the exponent of the error,
+    (pi R / h)^2 / T^2 with the cut-off T, is smaller by the factor 1 - beta^2 / 12 for a point on
+    the circle. If the rim is closest along phi, the factor has its minimum, 1 - 5 beta^2 / 24, at a
+    height of beta^2 / 4 times the radius of the circle. Off the surface, R^2 must therefore be
+    larger (`Demand.bending`).
 
     The samples (3, n, m) are co-rotating points of one period. `metric` (3, k) is the first
     fundamental form (E, F, G) at points of the surface. With `both_sides`, distances are measured
@@ -87,7 +88,7 @@ class Rims:
             return self._room(quad[:, which], semi_axes[:, which], radius[which], rows)
 
         count = quad.shape[1]
-        # Often one of the first patches passes. If they all fail, many more patches may fail.
+        # The first batches are small, because one of the first patches often passes.
         edges = np.unique(np.minimum((0, 1, 8, *range(_BATCH, count, _BATCH), count), count))
         for first, last in itertools.pairwise(edges):
             left = np.arange(first, last)
@@ -101,9 +102,10 @@ class Rims:
         return None
 
     def _room(self, quad, semi_axes, radius: np.ndarray, rows: slice) -> np.ndarray:
-        """Return (least distance from the rims / required distance)^2, shape (k, row).
+        """Return the minimum of (distance to the rim / required distance)^2 in each row, (k, row).
 
-        `radius`, (k,), contains the required distances in node spacings.
+        The distance is from a sample point to the rim of its patch. `radius`, (k,), contains the
+        required distances in node spacings.
         """
         angle = 2 * np.pi * np.arange(_POINTS) / _POINTS
         rim = semi_axes.T[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)

@@ -43,8 +43,8 @@ class Rule:
     radial_count, angular_count : numbers of radii and angles of the polar nodes of a patch. Radii
         in the core are not counted.
     lagrange_count : largest number of points of the local Lagrange interpolation; even.
-    cutoff : largest product of the near kernel's cut-off rate alpha and the least distance to the
-        rim of a patch. The near kernel ends at the rim.
+    cutoff : upper limit of alpha R. Here alpha is the cut-off rate of the near kernel, and R is the
+        least distance from a target to the rim of its patch. The near kernel ends at the rim.
     core_count : number of radii in the core of a patch, if the rule is for points off the surface;
         otherwise 0.
     digits : accuracy that the rule was chosen for; surfaces and fields are checked against it.

@@ -92,9 +92,9 @@ class Sheets:
 def sheets_of(samples: np.ndarray, nfp: int, *, both_sides: bool, symmetric: bool) -> Sheets:
     """Measure how close a surface comes to itself, from co-rotating points (3, n, m) of one period.
 
-    With `both_sides`, points off the surface are to be evaluated. Without it, the distance to other
-    sheets is twice as large: 2 rho in place of rho, see `Sheets`. If the surface is
-    stellarator-symmetric (`symmetric`), half a period is enough.
+    `both_sides` means that fields are evaluated at points off the surface. Without `both_sides`,
+    2 rho takes the place of rho (see `Sheets`). If the surface is stellarator-symmetric
+    (`symmetric`), half a period is enough.
     """
     most, count = _SHEETS
     angles = symmetry.grid_angles(min(2 * samples.shape[1], most), nfp, False)
@@ -113,8 +113,8 @@ def sheets_of(samples: np.ndarray, nfp: int, *, both_sides: bool, symmetric: boo
     ahead = (np.arange(count) - np.arange(count)[:, None]) % count
     steps = np.minimum(ahead, count - 1 - ahead)
     # In a symmetric cross-section, the balls of several edges have the same radius to rounding. The
-    # closest and the farthest of these edges count, so that rounding does not decide. If they are
-    # equally far, the first and the last edge count.
+    # edges with the fewest and with the most steps are used, so that rounding does not decide. If
+    # all have the same number of steps, `closest` is the first edge, and `farthest` is the last.
     rho = radius.min(axis=2)
     tied = radius <= (1 + _TIE) * rho[..., None]
     closest = np.where(tied, steps, count).argmin(axis=2)

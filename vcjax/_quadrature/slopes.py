@@ -13,8 +13,8 @@ from vcjax._quadrature.spectrum import Values, lagrange_errors, midway, signal
 _UNIFORM = 10.0
 """Limit of max |B| / (max |grad B| times the radius of the torus); see `Slopes.scale`."""
 _ALLOWED = 0.7
-"""Largest allowed ratio of the estimated interpolation error along an axis to the requested error.
-Next to coils, errors were up to 1.3 times the estimate."""
+"""Largest allowed estimate of the interpolation error along an axis, relative to the requested
+error. Next to coils, errors were up to 1.3 times the estimate."""
 _MOST_DIGITS = 12
 """Largest number of digits for which `Slopes.tolerance` is reduced. Rounding errors do not allow
 more."""
@@ -66,7 +66,7 @@ class Slopes(Values):
         return _ALLOWED * 10.0 ** -min(digits, _MOST_DIGITS) * self.scale
 
     def missed(self, nodes: np.ndarray, stencil_counts: tuple[int, int]) -> float:
-        """Estimate the error of derivatives due to interpolation on patches, over `scale`.
+        """Estimate the error of derivatives due to interpolation, relative to `scale`.
 
         The numbers of nodes are counted along phi around the whole torus, and along theta.
         """
@@ -75,7 +75,7 @@ class Slopes(Values):
         return sum(self.missed_along(*axis) for axis in axes) / self.scale
 
     def missed_along(self, axis: int, turns: float, count: int) -> float:
-        """Return the largest error of the derivative along an axis; see `missed_slope`."""
+        """Return the largest error (`missed_slope`) of the derivative along an axis."""
         return self._largest(axis, missed_slope(self.spectrum.values, axis, turns, count))
 
     def size(self, axis: int, factors: np.ndarray) -> float:

@@ -70,9 +70,10 @@ def spectral_tail(B: Float[np.ndarray, "nphi ntheta 3"], *, nfp: int, half_perio
 
 
 def last_modes(share):
-    """Return the sum of the amplitudes of the last two modes, from amplitudes (k,) by mode.
+    """Return the sum of the amplitudes of the last two modes.
 
-    Mode 0, the mean, is never counted, because every grid resolves it.
+    `share`, (k,), contains the amplitudes of the modes 0 .. k - 1. Mode 0, the mean, is never
+    counted, because every grid resolves it.
     """
     return share[max(1, share.size - 2) :].sum()
 
@@ -232,8 +233,8 @@ def midway(count: int) -> float:
 def quadrature_digits(digits: int, gradient: bool) -> float:
     """Return the number of digits to which the grid must resolve the modes of B.
 
-    For a field this is the requested number. A gradient gets 1.5 digits more, but at most 12 digits
-    or one digit more than requested, whichever is larger. Beyond that, the error is rounding, which
-    grows as nodes get closer.
+    For a field, this is the requested number. For a gradient, 1.5 digits are added if at most 10
+    digits are requested, and 1 digit is added otherwise. Still more digits would not help, because
+    the error would be rounding, which grows as nodes get closer.
     """
     return min(digits + 1.5, max(12.0, digits + 1.0)) if gradient else float(digits)

@@ -92,8 +92,8 @@ class OffSurfaceTables:
     Attributes
     ----------
     field : `Tables` of the rule.
-    rings : radii of the rings of polar nodes, relative to the radius of the patch, and their
-        weights.
+    rings : radii and weights of the rings of polar nodes; the radii are relative to the radius of
+        the patch.
     core_modes : (core, core) matrix from values on the rings of the core to the coefficients of
         Legendre polynomials along the radius.
     core_nodes, core_weights : (node,) nodes and weights of the Gauss-Legendre rule on [0, 1]; for

@@ -26,12 +26,12 @@ from vcjax._quadrature.polar import gauss_legendre
 from vcjax._quadrature.rule import Rule
 
 _ALLOWED_ANGLES = 0.005
-"""Largest allowed ratio of the estimated error that the number of angles causes to the requested
+"""Largest allowed estimate of the error due to the number of angles, relative to the requested
 error. This limit is small because `OffSurface.error` and `error_estimate` do not estimate the error
 from the number of angles. On W7-X with the field of coils, errors were 0.2 to 0.6 times the
 estimate."""
 _ALLOWED_RADII = 2.0
-"""Largest allowed ratio of the estimated error that the number of radii causes to the requested
+"""Largest allowed estimate of the error due to the number of radii, relative to the requested
 error. On W7-X, QA and QH with the fields of coils, errors were at most 0.005 times the estimate for
 fields, and 0.03 times for gradients. Errors are so small because the estimate does not average over
 all rays."""
