@@ -25,7 +25,7 @@ from vcjax._programs.compiled import (
 from vcjax._quadrature.rule import Rule
 
 _LEAST_GROUP = 64
-"""Least number of points in groups that run in parallel, except the last group."""
+"""Least number of points in a group. Only the last group may have fewer points."""
 _GROUP = 1024
 """Number of points in one call of the program, except on many devices and inside a transformation
 of JAX."""
@@ -34,7 +34,7 @@ _GROUP_BYTES = 2**25
 weights stay in memory until they have been copied. Smaller groups would take longer: with two
 processors, each group costs a few milliseconds."""
 _UNEQUAL = 1.05
-"""Largest allowed ratio of the rows that one processor evaluates to an equal share of the rows."""
+"""Factor by which the rows of one processor may exceed an equal share of all rows."""
 _SETTINGS = (
     "debug_infs",
     "debug_nans",
@@ -80,11 +80,11 @@ class RowGroups(NamedTuple):
 def row_groups(rule: Rule, devices: Any, *values: Any, row_bytes: int = 0) -> RowGroups | None:
     """Return the groups into which target rows are divided, or None if they are not divided.
 
-    Rows are not divided inside a transformation of JAX, on accelerators, or if `devices` is given.
-    They are also not divided if a value is stored on several devices or in another process.
-    `values` are pytrees of arrays that the groups use. `row_bytes` is the size of the result of one
-    row, in bytes; 0 for no limit. If there are several processors, the result of a group has at
-    most `_GROUP_BYTES` bytes, unless a single row has more.
+    `values` are pytrees of arrays that the groups use. Rows are not divided inside a transformation
+    of JAX, on accelerators, or if `devices` is given. They are also not divided if an array in
+    `values` is stored on several devices or in another process. `row_bytes` is the size of the
+    result of one row, in bytes; 0 for no limit. If there are several processors, the result of a
+    group has at most `_GROUP_BYTES` bytes, unless a single row has more.
     """
     concrete = on_host(*values) and not is_tracing()
     is_cpu = jax.default_backend() == "cpu" and devices is None
@@ -142,9 +142,9 @@ def _joined(one_group: Callable, count: int, each: int, processors: int) -> Any:
     """Evaluate groups of entries, and join their results along the first axis.
 
     Results are joined on the host: a slice or `jnp.asarray` on the device would compile a program
-    for each number of entries. `one_group` is called with the index of the group's first entry. It
-    returns a pytree of JAX arrays with at least `each` entries, the number of entries in a group.
-    `count` is the number of all entries.
+    for each number of entries. `count` is the number of all entries, and `each` is the number of
+    entries in a group. `one_group` is called with the index of a group's first entry. It returns a
+    pytree of JAX arrays with `each` entries or more.
     """
     settings = {name: getattr(jax.config, f"jax_{name}") for name in _SETTINGS}
     # This call compiles the program, and returns before the group is evaluated.

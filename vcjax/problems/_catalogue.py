@@ -35,7 +35,7 @@ def w7x(digits: int, *, half_period: bool = True) -> Problem:
     Parameters
     ----------
     digits : d, the accuracy that the source grid is designed for.
-    half_period : whether the grids cover half a field period or a full period.
+    half_period : whether the grids cover half a field period instead of a full period.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def rotating_ellipse(digits: int, *, half_period: bool = True, nfp: int = 4) -> 
     Parameters
     ----------
     digits : d, the accuracy that the source grid is designed for.
-    half_period : whether the grids cover half a field period or a full period.
+    half_period : whether the grids cover half a field period instead of a full period.
     nfp : number of field periods.
 
     Raises
