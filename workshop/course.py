@@ -53,7 +53,10 @@ class Exercise:
         return folder / f"{self.name}.py"
 
     def task(self) -> str:
-        """Return the text at the top of the file or, if it is missing, a command that shows it."""
+        """Return the text at the top of the file.
+
+        If the text is missing, return a message with a command that shows the text.
+        """
         text = self.file().read_text(errors="replace").lstrip() if self.file().exists() else ""
         if not text.startswith('"""'):
             file = f"{EXERCISES.name}/{self.name}.py"

@@ -14,7 +14,7 @@ _MAX_LEVELS = 30
 # memory without these keywords.
 _IGNORED = ("pou_dtype", "remat", "hedgehog_order", "levels", "max_levels", "adaptive")
 CAPS = {"max_nphi": "max_Nt", "max_ntheta": "max_Np"}
-"""For each cap of `vcjax.choose_off_surface`, the keyword that the user gives."""
+"""Limits of `vcjax.choose_off_surface`, and the keywords for these limits in virtual_casing_jax."""
 _REFUSED = {
     "quad_nt": "the quadrature follows from digits and field",
     "quad_np": "the quadrature follows from digits and field",

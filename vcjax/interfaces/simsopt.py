@@ -198,11 +198,11 @@ class VirtualCasing:
 
 
 def best_nphi_over_ntheta(equilibrium: Equilibrium) -> float:
-    """Return nphi/ntheta of the grid on the whole torus for which cells are most nearly square.
+    """Return the nphi/ntheta that makes cells of a grid on the whole torus most nearly square.
 
     Let a be the ratio |dX/dphi| / |dX/dtheta| at a point X. A grid cell at that point has the
     aspect ratio a ntheta/nphi. Let the deviation of an aspect ratio q be the larger of q and 1/q.
-    The largest deviation of all points is smallest for nphi/ntheta = sqrt(max a min a).
+    The result, nphi/ntheta = sqrt(max a min a), minimises the largest deviation on the surface.
     """
     along_phi, along_theta = equilibrium.tangents(50, 50, half_period=False)
     ratio = np.linalg.norm(along_phi, axis=2) / np.linalg.norm(along_theta, axis=2)
