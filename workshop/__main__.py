@@ -107,7 +107,7 @@ def _lesson(number: int | None) -> int:
         return 2
     lesson = lessons[number - 1]
     with contextlib.chdir(LESSONS):
-        # A traceback then names the lesson and the line.
+        # With the path of the lesson, a traceback names the lesson and the line.
         code = compile(source_of(lesson), str(lesson), "exec")
         exec(code, {"__name__": "__main__", "__file__": str(lesson)})
     return 0

@@ -18,7 +18,7 @@ SOLVED = FOLDER / ".solved.json"
 
 
 class Unsolved(Exception):
-    """Error of a check if the exercise is not solved; the message describes the problem.
+    """Error that a check raises if the exercise is not solved; the message says what is wrong.
 
     `hint` is the number of the hint that helps, counted from 0.
     """
@@ -79,7 +79,7 @@ class Exercise:
         return self.hints[first:] + self.hints[:first]
 
     def new_problem(self) -> Exception | None:
-        """Return the result of `problem`; if it is None, record that the exercise is solved.
+        """Check the exercise; return the error of the check, or record that the exercise is solved.
 
         Return None without a check if the exercise was solved before, with the same file, the same
         checks and the same version of JAX.
@@ -124,8 +124,9 @@ def load(path: Path) -> ModuleType:
 def explained(problem: Exception, path: Path) -> str:
     """Return the text of a problem for a participant.
 
-    For `Unsolved` this is the message of the check. For other errors it is the type, the line if
-    the line is in the file `path`, and the message.
+    For `Unsolved`, the text is the message of the check. For other errors, the text has the type,
+    the first line of the message, and the last line of the file `path` in the traceback, if there
+    is such a line.
     """
     if isinstance(problem, Unsolved):
         return str(problem)

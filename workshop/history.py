@@ -61,7 +61,7 @@ CHANGES: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("Explain the shape of the answer", (("    def at(", "    # An array (n, 3).\n    def at("),)),
     ("Compute all points at once", ((MAP, "jax.vmap(at)(points)"),)),
 )
-"""The subject of each later commit, and pairs of an old text and the new text in its place."""
+"""Each commit after the first: its subject, and pairs (old text, new text) for its changes."""
 
 
 def versions() -> list[tuple[str, str]]:

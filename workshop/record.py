@@ -51,7 +51,7 @@ def write(name: str, record: jaxmeter.Record, samples: list[list[float]]) -> Non
 
 
 def history() -> None:
-    """Measure a made-up history of commits, and write the median of each process.
+    """Measure a made-up history of commits, and write the median time of each process.
 
     From commit number `SLOWER_FROM` onwards, the commits use the slower function.
     """

@@ -30,8 +30,8 @@ core; larger arrays would make the sums 5 times slower."""
 _NATURAL_DIGITS = 36.0
 """Natural logarithm of the factor by which the error is to be reduced: exp(36) = 4e15."""
 _MOST_SAMPLES = 2**16
-"""Largest number of samples of a curve. Points that are closer to a curve than a few 1e-5 of its
-length count as on the curve."""
+"""Largest number of samples of a curve. A point counts as on a curve if its distance from the curve
+is below a few 1e-5 of the curve's length."""
 
 
 class Filament(ABC):
@@ -146,8 +146,8 @@ def point_count(call: str, filament: Filament, targets: KDTree) -> int:
 
     With n points the error is about exp(-n s) if the integrand is singular at the complex parameter
     t + i s. Let the curve be y = sum_k c_k exp(i k t). The distance between its points at t and at
-    t + i s is about the sum over k > 0 of sqrt(2) |c_k| (exp(k s) - 1). For circles this is exact.
-    The integrand is singular at the s for which this distance is equal to the distance from the
+    t + i s is about the sum over k > 0 of sqrt(2) |c_k| (exp(k s) - 1). For circles the sum is
+    exact. The integrand is singular at the s for which the sum is equal to the distance from the
     curve to the nearest target.
     """
     count = 256
@@ -202,10 +202,11 @@ def biot_savart_gradient(
 ) -> Float[np.ndarray, "m 3 3"]:
     """Return the gradient of the field of closed filaments: (m, 3, 3) with [:, i, k] = d_i B_k.
 
-    With r = x - y, the kernel is the symmetric matrix K_im = delta_im / |r|^3 - 3 r_i r_m / |r|^5.
-    This kernel grows by one more power of 1/|r| than the kernel of the field. Therefore the error
-    of the trapezoidal rule is larger by a factor of about the number of points. To compensate for
-    this factor, 7/6 times as many points are used, which multiplies the error by exp(-6).
+    Let r be the vector from a point of a filament to a target. The kernel is the symmetric matrix
+    K_im = delta_im / |r|^3 - 3 r_i r_m / |r|^5, while the kernel of the field is r / |r|^3. The
+    additional power of 1/|r| makes the error of the trapezoidal rule larger, by a factor of about
+    the number of points. To compensate for this factor, 7/6 times as many points are used, which
+    multiplies the error by exp(-6).
     """
     points, elements = _elements("problems.magnetic_field_gradient", filaments, targets, 7 / 6)
     gradient = np.empty((len(targets), 3, 3))
@@ -240,7 +241,7 @@ def _elements(call, filaments, targets, refinement: float = 1):
 def _tiles(targets, points):
     """Yield the slice of each tile of targets, and the components of target minus point.
 
-    The three components have the shape (target, point).
+    The components are three arrays of shape (targets of the tile, points).
     """
     step = max(1, _TILE_BYTES // (8 * len(points)))
     for start in range(0, len(targets), step):

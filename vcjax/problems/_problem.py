@@ -21,7 +21,7 @@ distance may overflow."""
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A surface, the total field on it, and its known external and internal parts.
+    """A surface, the total field on it, and the known external and internal parts of the field.
 
     All arrays are read-only and have Cartesian components along the last axis. The source grid
     (``src``) and the target grid (``trg``) cover the same full or half field period as `X`. Their
@@ -177,8 +177,8 @@ def _targets(call, sources, points):
     """Return the points as a float64 array (n, 3), or raise an error that begins with `call`."""
     if not isinstance(points, np.ndarray | jax.Array) or isinstance(points, Tracer):
         raise VcjaxError(
-            f"{call} got points of type {type(points).__name__}; give an array (..., 3) outside "
-            "jit, grad and vmap, for example numpy.asarray(points)."
+            f"{call} got points of type {type(points).__name__}; give an array (..., 3), for "
+            "example numpy.asarray(points), and call outside jit, grad and vmap."
         )
     if points.ndim == 0 or points.shape[-1] != 3 or points.size == 0:
         raise VcjaxError(
@@ -215,7 +215,7 @@ def known_problem(
     src_shape: tuple[int, int],
     trg_shape: tuple[int, int],
 ) -> Problem:
-    """Make a problem from a surface and currents outside and inside.
+    """Make a problem from a surface, and from currents outside and inside the surface.
 
     The currents must have the symmetry of the grids: `nfp` field periods, and stellarator symmetry
     if the grids cover half a period. This is not checked.

@@ -67,7 +67,7 @@ def culprits(module: ModuleType) -> None:
     "Sum all segments at once, not in four parts.",
 )
 def lock(module: ModuleType) -> None:
-    """Check that the fixed program is the same as the locked program."""
+    """Check that the program of the exercise is the same as the locked program."""
     first = _module(versions()[0][1])
     args = first["jaxmeter_arguments"]("field")
     diff = jaxmeter.diff(
@@ -91,7 +91,7 @@ def lock(module: ModuleType) -> None:
     "STEP is the number of the commit at which the bars in lesson 6 become longer.",
 )
 def verdicts(module: ModuleType) -> None:
-    """Check the verdicts on the recorded comparisons and the change point of the history."""
+    """Check the verdicts on the recorded comparisons, and the first slower commit."""
     from asv.step_detect import detect_steps
 
     recorded = FOLDER / "recorded"

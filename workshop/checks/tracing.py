@@ -38,7 +38,7 @@ def side_effects(module: ModuleType) -> None:
     "Before you take the root, replace x by 1 where x is not positive.",
 )
 def branches(module: ModuleType) -> None:
-    """Check that `root` is traced once for both signs, and is right for arrays and derivatives."""
+    """Check that `root` is traced once for both signs, and has the right values and derivative."""
     found = jaxmeter.retraces(module.root, [(4.0,), (-1.0,), (9.0,)])
     expect(found.traces_count == 1, f"three calls made {found.traces_count} traces, not 1")
     x = jnp.array([4.0, -1.0, 0.25])

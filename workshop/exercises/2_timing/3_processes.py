@@ -2,7 +2,7 @@
 
 `left` and `right` are lists of processes, and each process is a list of seconds, one for each call.
 `p_value` should compare numbers that are independent. ENOUGH should be the smallest number of
-processes on each side with which this test can reach p < 0.005.
+processes on each side with which `p_value` can return a number below 0.005.
 """
 
 from scipy import stats

@@ -1,4 +1,4 @@
-"""Stay below a limit of temporaries.
+"""Keep the temporaries below a limit.
 
 `spacing` returns the mean distance of each point to its eight nearest sources. With 2000 points and
 500 sources the program needs megabytes of temporaries. 500 kB should be enough.
