@@ -40,7 +40,7 @@ W7X = {"workload": "w7x", "half_period": True}
 # environment sets this option.
 SIMPLIFIED_ENVIRONMENT = {"JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS": "1"}
 
-# A worker with this environment uses one thread, even if the system cannot bind it to a CPU.
+# A worker with this environment uses one thread, even if the system cannot bind workers to CPUs.
 ONE_THREAD_ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "NPROC": "1",
@@ -118,7 +118,7 @@ class CaseSuite(ABC):
     """Names of the measured quantities; each gets a ``track_`` method."""
     timeout = 60
     quick_budget_seconds: float = 240.0
-    """Limit on the small and quick grids. After this time, only first rounds of cases start."""
+    """Time limit on the small and quick grids. Later, only the first round of a case may start."""
 
     def __init_subclass__(cls) -> None:
         """Set the time limit of ``setup_cache``, and add a ``track_`` method for each quantity."""

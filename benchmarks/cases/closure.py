@@ -112,10 +112,10 @@ def _after_change(
 ) -> dict[str, float]:
     """Double the cube, and return the compiles and seconds of the next frame.
 
-    The same program is called again, with the new cube if the cube is an argument. If the frame
-    changes, ``change_follows_count`` is 1. Otherwise the program has captured the cube, or values
-    computed from the cube. Then ``change_follows_count`` is 0, and the variant is made again: the
-    compiles and seconds are those of the first call of the new program.
+    First `jitted` is called again. If the cube is an argument, this call gets the doubled cube. If
+    the frame changes, ``change_follows_count`` is 1. Otherwise the program has captured the cube,
+    or values computed from the cube. Then ``change_follows_count`` is 0, and the variant is made
+    again: the compiles and seconds are those of the first call of the new program.
     """
     cube = given.system.coronagraph.cube
     brighter = jax.block_until_ready(2.0 * cube)
@@ -184,7 +184,7 @@ def _compared(answer: Frame, expected: Frame) -> dict[str, float]:
     difference = float(np.abs(ours - theirs).max() / theirs.max())
     if not difference <= LARGEST_DIFFERENCE:
         raise WrongAnswer(
-            f"the rates differ from the expected rates by {difference:.2e} of the largest rate; "
+            f"the rates differ from the expected rates by {difference:.2e} times the largest rate; "
             f"the limit is {LARGEST_DIFFERENCE:.0e}"
         )
     differing = np.count_nonzero(np.asarray(answer.counts) != np.asarray(expected.counts))

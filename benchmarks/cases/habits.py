@@ -1,7 +1,7 @@
 """Cases for habits and for loops; a habit is a common way of using `jax.jit`.
 
-The case of a habit counts the compiles and the runs of the habit's Python code, and times all calls
-together.
+The case of a habit counts the runs of the habit's Python code, counts the compiles, and times all
+calls together.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ HABITS: dict[str, tuple[Callable[[Habit], None], Expected]] = {
 
 
 def observed(name: str, x: jax.Array) -> dict[str, float]:
-    """Run a habit; return its counts and the seconds of all calls, which include the compiles."""
+    """Run a habit; return its counts and the seconds of all its calls, including compiles."""
     call, expected = HABITS[name]
     habit = Habit(x)
     # JAX compiles one of its own functions for each eager operation. An earlier call may have

@@ -44,8 +44,8 @@ def points_at_distance(
 ) -> np.ndarray:
     """Return points at a distance from the surface: on both sides, or only inside the surface.
 
-    The points lie on the normals at the points of a surface grid with 8 values of phi. `distance`
-    is in the unit of the surface points. The result has the shape (count, 3).
+    A grid on the surface has 8 values of phi. Each returned point lies on the surface normal at a
+    grid point. `distance` has the unit of the surface points. The result has the shape (count, 3).
     """
     options = {**preparing.symmetry(problem), "nphi": 8, "ntheta": -(-count // 8)}
     x = vcjax.surface_points(problem.X, **options)
@@ -62,7 +62,7 @@ def error_at(
     found: vcjax.OffSurface,
     exact: Callable[..., np.ndarray] = magnetic_field,
 ) -> float:
-    """Return the largest error of both fields, divided by the largest component of the total field.
+    """Return the largest error at the points, divided by the largest component of the total field.
 
     The external field is compared at points inside the surface, and the internal field at points
     outside. ``exact(sources, points)`` returns the known field of given sources. If `found` has

@@ -23,7 +23,7 @@ jax.config.update("jax_enable_x64", True)
 
 
 def prepare(*, workload: str = "w7x", digits: int = 3) -> Case:
-    """Return the case that prepares a surface for fields."""
+    """Return the case that prepares a surface for evaluating the field."""
     return _preparation(FIELD, workload, digits)
 
 

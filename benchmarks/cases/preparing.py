@@ -34,7 +34,8 @@ class Prepared:
     """A problem, its casing and its total field `B`, with the cost of the casing.
 
     `B` has the shape (src_nphi, src_ntheta, 3). The casing and `B` are on the device. `extras` has
-    the bytes of the casing. If this process prepared the casing, `extras` also has the times.
+    the bytes of the casing. If this process prepared the casing, `extras` also has the times to
+    choose the rule, make its tables and prepare the surface.
     """
 
     problem: Problem

@@ -31,7 +31,7 @@ class Quantity:
     prepare: Callable[..., Any]
     evaluate: Callable[..., Any]
     reference_method: str
-    """The method of the C++ package's class that evaluates this quantity."""
+    """Name of the method with which the C++ package evaluates this quantity."""
     error: Callable[[Problem, Any], float]
     """Function that returns the largest error, given a problem and a result.
 
@@ -46,7 +46,7 @@ class Quantity:
 
     @property
     def error_name(self) -> str:
-        """The name of the check that contains the error of vcjax's result."""
+        """Return the name of vcjax's error in the results of a case's check."""
         return f"{self.name}error_relative"
 
     def checked_error(self, problem: Problem, result: Any) -> float:

@@ -1,4 +1,4 @@
-"""The case that differentiates a scalar of the field with respect to the surface points."""
+"""The case that computes the gradient of a scalar with respect to the surface points."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ def shape_gradient(*, workload: str, digits: int) -> Case:
     """Return the case that differentiates a scalar with respect to the surface points.
 
     The scalar is a weighted sum of squares of the external field. The check of the case runs after
-    all samples. It times the scalar and its gradient alternately. It also computes the derivative
-    along one direction twice, from the gradient and by forward mode, and compares the two values.
+    the measured calls of the gradient. It times the scalar and the gradient alternately. It also
+    computes the derivative along one direction twice, from the gradient and by forward mode, and
+    compares the two values.
     """
     problem = problem_named(workload, digits=digits)
     rule, extras = preparing.chosen(problem)

@@ -2,7 +2,7 @@
 
 `closure` and `hoisted` take a case and return another case that computes the same result. The two
 cases differ in which arrays are arguments. The compiler gets only the shape and type of an
-argument. It gets all bytes of a captured array, unless simplified constants are on.
+argument. The compiler gets all bytes of a captured array, unless simplified constants are on.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from jaxmeter import Case
 class Hidden:
     """A callable that a pytree carries as metadata.
 
-    JAX treats the callable as static, so the arrays that it captures are not arguments.
+    JAX treats the callable as static, so arrays that the callable captures are not arguments.
     """
 
     function: Callable[..., Any]
