@@ -104,7 +104,7 @@ def first_change(commits: Sequence[str], value_of: Callable[[str], Value]) -> tu
         )
     if is_same(first, last):
         raise CheckoutError(
-            f"the metric has the same value at BASE and HEAD, {first}; give two commits with "
+            f"the metric has the same value, {first}, at BASE and at HEAD; give two commits with "
             "different values"
         )
     old, new = 0, len(commits) - 1
@@ -124,8 +124,8 @@ def first_change(commits: Sequence[str], value_of: Callable[[str], Value]) -> tu
 def is_same(one: Value, other: Value) -> bool:
     """Return whether two values count as equal.
 
-    If the smaller of two numbers is between 0 and 1, they are assumed to be errors of an answer.
-    Errors count as equal if they differ by at most the factor `ERROR_FACTOR`.
+    Two numbers are assumed to be errors of answers if the smaller number is between 0 and 1. Errors
+    count as equal if they differ by at most the factor `ERROR_FACTOR`.
     """
     if isinstance(one, float) and isinstance(other, float):
         small, large = sorted((abs(one), abs(other)))
@@ -137,8 +137,8 @@ def check_exact(metric: str) -> None:
     """Raise `CheckoutError` if a metric is a time or measured memory, which varies between runs."""
     if re.fullmatch(r".*(_seconds|_rss_bytes|_peak_bytes)", metric):
         raise CheckoutError(
-            f"got the metric {metric}, which differs between equal runs; give an exact metric or "
-            "an error, such as temp_bytes, traces_count or error_relative"
+            f"got the metric {metric}, which varies between runs of the same commit; give an exact "
+            "metric or an error, such as temp_bytes, traces_count or error_relative"
         )
 
 

@@ -2,8 +2,8 @@
 
 A side is a commit of a review: BASE or a HEAD. One process measures several operations one after
 the other. The process imports vcjax and prepares inputs only once. It takes the programs from the
-compilation cache, and calls each operation for about a second. Round 0 has the exact quantities.
-Rounds of times begin with round 1.
+compilation cache, and calls each operation for about a second. Round 0 measures exact quantities.
+Later rounds measure times.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def timed_sides(
 ) -> list[TimedSide]:
     """Return the sides, BASE first, with the operations to time on each side.
 
-    `changed` has, for each HEAD, the operations that differ from BASE. Each HEAD is timed with the
-    operations of this HEAD, and BASE with the operations of all HEADs.
+    `changed` has a list for each HEAD: the operations that differ from BASE. On a HEAD, the
+    operations in the list of this HEAD are timed. On BASE, the operations in all lists are timed.
     """
     names = dict.fromkeys(name for one in changed for name in one)
     return [
@@ -82,8 +82,8 @@ def take_rounds(
 ) -> float:
     """Measure the missing rounds; stop before a round that is expected to end after `seconds`.
 
-    The first missing round is expected to take `expected_seconds`. Every other round is expected to
-    take as long as the previous round. Return the expected seconds of the next round.
+    The first missing round is expected to take `expected_seconds`. Each later round is expected to
+    take as long as the previous measured round. Return the expected seconds of the next round.
     """
     started, cost = clock(), expected_seconds
     for number in range(1, rounds + 1):

@@ -21,7 +21,7 @@ class CheckoutError(Exception):
 
 
 def exit_code(command: str, work: Callable[[], int | None]) -> int:
-    """Do the work of a command, print the message if it fails, and return the exit code.
+    """Do the work of a command, print the message of an error, and return the exit code.
 
     The code is the result of `work` (0 for None), 2 after a `CheckoutError` or a `JaxmeterError`,
     and 130 after an interruption.
@@ -92,7 +92,7 @@ def run_lock(path: Path = ROOT / "results" / "run.lock") -> Iterator[int]:
         os.close(descriptor)
         raise CheckoutError(
             f"process {owner} is measuring in this checkout already; "
-            "wait until this process ends, or stop the process, then run the same command again"
+            "wait until that process ends, or stop that process, then run the same command again"
         ) from None
     try:
         name_owner(descriptor, os.getpid())

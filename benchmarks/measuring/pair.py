@@ -227,9 +227,10 @@ def measure_times(
 
     `changed` has the names of these operations for each HEAD. First, one round of each case shows
     how long the rounds take. Then the operations are measured. They are skipped if the load is
-    above `max_load`, or if `rounds` is 1. The operations get the seconds that the cases do not need
-    for a test, but at least half of the seconds that are left. The other rounds of the cases
-    follow. If any time remains, the operations get their missing rounds.
+    above `max_load`, or if `rounds` is 1. The cases need some of the remaining seconds to get
+    enough rounds for a significance test. The operations get the other seconds, but at least half
+    of the remaining seconds. The other rounds of the cases follow. If any time remains, the
+    operations get their missing rounds.
     """
     until = clock() + seconds
     operations: Sequence[TimedSide] = ()

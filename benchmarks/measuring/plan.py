@@ -68,7 +68,7 @@ class PlannedCase:
     one_cpu: bool = False
     """Whether to bind the worker to a single CPU, if the system can do so."""
     preparation: PlannedCase | None = None
-    """A case that computes data for all processes of this case.
+    """Another case, which computes data for all processes of this case.
 
     The preparation is measured once in a run, before the first process of this case. It stores the
     data in the folder that the environment variable `SCRATCH_VARIABLE` names.

@@ -1,8 +1,8 @@
 """Write the differences between the programs of two measured commits, for a review.
 
-For each of the first `MAX_CASES` cases with different optimised programs, ``write_diffs`` starts a
-worker for each commit, unless the differences are already written. The worker calls `described`,
-which compiles the case and writes an inventory of the compiled program to a file.
+``write_diffs`` describes the first `MAX_CASES` cases with different optimised programs. If no file
+with the differences of a case exists, a worker is started for each commit. The worker calls
+`described`, which compiles the case and writes an inventory of the compiled program to a file.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ def inventory(case: jaxmeter.BenchmarkCase, path: Path) -> jaxmeter.Inventory | 
 def described(*, target: str, given: str, out: str) -> jaxmeter.Case:
     """Write the inventory of a case to the file `out`, and return a case that computes nothing.
 
-    `target` makes the case. `given` has the parameters of `target`, as a JSON object.
+    `target` names the function that makes the case of the inventory. `given` has the parameters of
+    this function, as a JSON object.
     """
     make_case = jaxmeter.resolve(target, "program_diff", "returns a jaxmeter.Case")
     jaxmeter.write_file(Path(out), jaxmeter.inventory(make_case(**json.loads(given))).to_json())

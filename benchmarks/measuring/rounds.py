@@ -101,7 +101,7 @@ def measure_first_round(
 
 
 def seconds_to_test(case: PlannedCase, costs: Mapping[str, float]) -> float:
-    """Estimate the seconds, after the first round, until the times of a case can be tested."""
+    """Estimate the seconds that a case needs after round 0 until its times can be tested."""
     enough = min(ENOUGH_ROUNDS, case.rounds)
     compiled = enough if case.builds is None else min(enough, case.builds)
     return (compiled - 1 + SHARE_OF_CACHED * (enough - compiled)) * costs[case.name]
@@ -126,9 +126,10 @@ def has_changed(case: PlannedCase, measured: Sequence[MeasuredSide]) -> bool:
 
 
 def affordable(needed: Mapping[str, float], left_seconds: float) -> list[str]:
-    """Return the names that fit into the time left, in order; the first name is always returned.
+    """Return the names of cases or operations that can be measured in the time left.
 
-    `needed` has the seconds of each name.
+    `needed` has the seconds by name. Names are chosen in the order of `needed`. The first name is
+    always chosen.
     """
     kept: list[str] = []
     for name, seconds in needed.items():

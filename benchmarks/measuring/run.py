@@ -147,7 +147,7 @@ def planned_cases(grid: str) -> dict[str, PlannedCase]:
 def asv_command(grid: str, commits: str) -> list[str]:
     """Return the ``asv run`` command for the suites with cases on a grid.
 
-    Other suites are left out, because asv starts a process for each number of a suite.
+    Other suites are left out, because asv would start a process for each metric of such a suite.
     """
     names = "|".join(suite.__name__ for suite in SUITES if suite().plan(grid))
     bench = rf"\b({names})\."

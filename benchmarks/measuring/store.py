@@ -30,8 +30,8 @@ def environment_name() -> str:
     """Return the name of the folder for the records of this environment.
 
     Under asv, the name is asv's name of the environment. Outside asv, the name has the versions of
-    Python and JAX, and a platform: the value of JAX_PLATFORMS, or else "gpu" if a GPU plugin of JAX
-    is installed, or else "cpu".
+    Python and JAX, and a platform. The platform is the value of JAX_PLATFORMS. If this variable is
+    not set, the platform is "gpu" if a GPU plugin of JAX is installed, and "cpu" otherwise.
     """
     if "ASV_ENV_NAME" in os.environ:
         return re.sub(r"[^\w.+-]+", "-", os.environ["ASV_ENV_NAME"])
@@ -49,15 +49,15 @@ class RecordStore:
         self.root = Path(root)
 
     def path(self, case: str, round_index: int) -> Path:
-        """Return the path of the record of one round of the case with this name."""
+        """Return the path of the record of a round; `case` is the name of the case."""
         return self.root / case / f"{round_index}.json"
 
     def find(self, case: str, round_index: int) -> Record | None:
-        """Return the record of one round of the case with this name, or None if there is no record.
+        """Return the record of a round, or None if there is no record; `case` is the case's name.
 
         A file that cannot be read as a record (truncated, another schema, not a regular file, too
-        large) gets the suffix ``.unreadable``, and replaces an earlier file with this suffix. The
-        result is then None.
+        large) gets the suffix ``.unreadable``, and the result is None. An earlier ``.unreadable``
+        file of the same round is overwritten.
         """
         path = self.path(case, round_index)
         try:
