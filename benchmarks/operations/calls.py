@@ -184,7 +184,7 @@ def called_as_virtual_casing_jax() -> Calls:
 
     Every called method that evaluates a field or a gradient is called at least twice. Methods for
     batches of gradients are left out. Names with ``_jit`` or ``_schedule`` are left out too,
-    because they are other names of the same methods.
+    because they are aliases of the called methods.
     """
     problem = PROBLEM()
 

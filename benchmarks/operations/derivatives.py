@@ -90,8 +90,8 @@ def _in_the_points(value: Callable[..., Any], given: Any, constants: Any, degree
     `given` is the surface points X, or the pair (points off the surface, X). The check returns the
     errors of two identities. First, the scalar is a homogeneous function of all points in `given`,
     and `degree` is its degree. Euler's theorem therefore holds up to the error of the quadrature.
-    Second, the gradient is a quadratic function of the field B: if B is multiplied by 3, the
-    gradient is multiplied by 9.
+    Second, the derivative is a quadratic function of the field B: if B is multiplied by 3, the
+    derivative is multiplied by 9.
     """
     B = inputs.total()
 
@@ -109,7 +109,7 @@ def _in_the_points(value: Callable[..., Any], given: Any, constants: Any, degree
 
 @operation("vcjax.prepare_off_surface", "vcjax.field_at")
 def field_slope_in_the_points() -> Program:
-    """Differentiate half the squared norm of off-surface fields in the points and in X."""
+    """Differentiate half the squared norm of off-surface fields with respect to points and X."""
     rule = inputs.off_surface_rule()
 
     def value(given, B, constants):

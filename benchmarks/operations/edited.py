@@ -10,7 +10,7 @@ from pathlib import Path
 
 MAX_FAR = 3  # with more edits than this, no edit in another file is returned
 Place = tuple[str, str, int]
-"""File, function and line number of a place in a program of HEAD."""
+"""A place in the code: file, function, and line number in HEAD."""
 
 
 @dataclass(frozen=True)

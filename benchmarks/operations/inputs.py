@@ -92,7 +92,7 @@ def violation(found: Any, expected: Any, floor: float = ROUNDING) -> float:
 def linearity(
     run: Callable[..., Any], *arguments: Any, floor: float = ROUNDING
 ) -> dict[str, float]:
-    """Return a check of a program's linearity in its second argument, which is a field.
+    """Check that a program is linear in its second argument, a field; return the relative error.
 
     The result for 3 times the field is compared with 3 times the result for the field. The two
     results have different rounding errors. If a part of the program computes in single precision,

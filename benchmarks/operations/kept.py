@@ -74,9 +74,9 @@ def remove_unusable(side: MeasuredSide, digest: str) -> None:
 
 
 def take_kept(kept: Path, side: MeasuredSide, only: Sequence[str]) -> int:
-    """Copy the records that a side lacks from the folder `kept`, and return their number.
+    """Copy records from the folder `kept` to a side, and return the number of copied records.
 
-    `only` are patterns of the operations' names.
+    A record is copied if the side lacks it. `only` are patterns of the operations' names.
     """
     return _copy_missing((kept / "details", kept / "records"), _measured(side), only)
 
@@ -96,7 +96,7 @@ def keep(kept: Path, side: MeasuredSide) -> None:
 
 
 def _measured(side: MeasuredSide) -> tuple[Path, Path]:
-    """Return the folders of the details and of the records of a side's operations."""
+    """Return the folder with details of a side's operations, and the folder with their records."""
     return side.details, side.store.root / SUITE
 
 
@@ -113,9 +113,10 @@ def _succeeded(details: Path, suite: Path) -> Iterator[str]:
 def _copy_missing(
     source: tuple[Path, Path], target: tuple[Path, Path], only: Sequence[str] = ("*",)
 ) -> int:
-    """Copy the successful records that `target` lacks from `source`, and return their number.
+    """Copy successful records from `source` to `target`; return the number of copied records.
 
-    `source` and `target` are pairs of folders (details, records).
+    A record is copied if `target` lacks it. `source` and `target` are pairs of folders (details,
+    records). `only` are patterns of the operations' names.
     """
     missing = set(_succeeded(*source)) - set(_succeeded(*target))
     chosen = [name for name in missing if any(fnmatch.fnmatch(name, one) for one in only)]

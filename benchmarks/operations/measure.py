@@ -102,7 +102,7 @@ def _work(
 
 
 def _run_worker(command: Sequence[str], environment: Mapping[str, str]) -> str | None:
-    """Run a worker; return its exit status and the end of its errors, or None if it succeeds."""
+    """Run a worker; return None if it succeeds, else its exit status and last error output."""
     done = subprocess.run(command, env=environment, capture_output=True)
     for line in done.stdout.decode(errors="replace").splitlines():
         if line.startswith(f"{SUITE}/"):

@@ -129,7 +129,7 @@ def _program(record: jaxmeter.Record, made: Program) -> tuple[jaxmeter.Record, j
 
 
 def _counted(made: Program) -> tuple[Any, Callable[[], int]]:
-    """Return the jitted function of a program, and a function that counts runs of its body."""
+    """Return the jitted function of a program, and a function that returns the number of traces."""
     executions = 0
 
     # The name of this function is part of the key of the compilation cache, so the name must be the
@@ -186,7 +186,7 @@ def steady_samples(
 
 
 def _low_precision_count(jitted: Any, arguments: tuple[Any, ...]) -> int:
-    """Return the number of equations that have a result of a type in `LOW_PRECISION`."""
+    """Return the number of jaxpr equations with a result dtype in `LOW_PRECISION`."""
 
     def count(jaxpr: Any) -> int:
         jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
