@@ -39,7 +39,7 @@ def _case(suite: str, point: str, function: str, grid: str, params: dict[str, An
 
 
 class Habits(common.CaseSuite):
-    """Number of runs of the Python code, number of compiles, and time of each habit.
+    """For each habit: how often Python code runs and JAX compiles, and the time of the calls.
 
     The first three lessons of the workshop state such numbers, and asv tracks them over versions of
     JAX.

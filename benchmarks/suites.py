@@ -136,7 +136,7 @@ class OffSurface(common.CaseSuite):
 
 
 class ShapeGradient(common.CaseSuite):
-    """Cost of a scalar of the external field on W7-X, and of the scalar's gradient.
+    """Cost of a scalar function of the external field on W7-X, and of the scalar's gradient.
 
     The gradient is with respect to the surface points X. The surface covers half a period. The
     worker uses one thread. There are three aims at six digits (120 000 nodes): the gradient takes

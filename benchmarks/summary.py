@@ -24,7 +24,7 @@ class Summary(TypedDict):
     """
 
     status: str
-    """The first status of a record that is not "ok"; "ok" if there is no such status.
+    """The first status other than "ok" in the records, or "ok" if all records are "ok".
 
     It is "failed" if an exact number differs between processes, or if there is no record.
     """

@@ -81,7 +81,7 @@ def _f32(values) -> jnp.ndarray:
 def _flux() -> Plane:
     """Return the flux of a pulsating black body of 5800 K, by wavelength and time.
 
-    Its mean at 1.05 micrometres is 4.5e9 photons per second, square metre and micrometre.
+    The mean flux at 1.05 micrometres is 4.5e9 photons per second, square metre and micrometre.
     """
     wavelengths = np.linspace(0.5, 2.1, 33)
     times = np.linspace(0.0, 100.0, 41)

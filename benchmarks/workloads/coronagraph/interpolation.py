@@ -59,9 +59,10 @@ def rotated_grid(
 ) -> Float[Array, "2 size size"]:
     """Return coordinates for `resample` on a square grid that is rotated about its centre.
 
-    `centre` is the index of the centre on the new grid, and `image_centre` on the image; both are
-    the same for rows and columns. `scale` is the side of a new pixel, in pixels of the image.
-    `angle` is the rotation of the scene in radians, from rows towards columns.
+    `centre` is the index of the grid's centre on the new grid. `image_centre` is the index of the
+    same point on the image. Each index holds for rows and for columns. `scale` is the side of a new
+    pixel, in pixels of the image. `angle` is the rotation of the scene in radians, from rows
+    towards columns.
     """
     offsets = scale * (jnp.arange(size).astype(angle.dtype) - centre)
     cosine, sine = jnp.cos(angle), jnp.sin(angle)

@@ -19,8 +19,8 @@ TABLE_SIDE = 18
 """The off-axis table has 18 x 18 = 324 entries."""
 DIAMETERS = np.linspace(0.0, 1.2, 13)
 """Angular diameters of stars, in units of wavelength / telescope diameter."""
-# Smallest value of a pixel of a star's image, because logarithms need positive numbers. A photon
-# counter cannot detect so little light.
+# Smallest pixel value in a star's image. Logarithms need positive numbers, and a photon counter
+# cannot detect so little light.
 _FAINTEST = 1e-16
 
 
