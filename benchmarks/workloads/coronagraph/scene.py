@@ -54,7 +54,7 @@ class Planets(eqx.Module):
     def seen(
         self, time: Float[Array, ""]
     ) -> tuple[Float[Array, "planets 2"], Float[Array, " planets"]]:
-        """Return the positions and the brightnesses of the planets at a time in days.
+        """Return the positions and the brightnesses of the planets at `time`, which is in days.
 
         Positions are offsets to the north and to the east of the star, in astronomical units.
         Brightnesses are relative to the star.
@@ -76,7 +76,7 @@ class Disk(eqx.Module):
     """Dust around the star."""
 
     brightness: MapSpline
-    """Brightness in each pixel of a map, relative to the star, by wavelength in micrometres."""
+    """Photons from each pixel of a map per photon from the star, by wavelength in micrometres."""
     pixel: Float[Array, ""]
     """Side of a pixel of the map in astronomical units."""
 
@@ -85,7 +85,7 @@ class Zodi(eqx.Module):
     """Light scattered by dust in our solar system, uniform over the field of view."""
 
     wavelengths: Float[Array, " n"]
-    """Wavelengths of the samples in micrometres."""
+    """Wavelengths at which `brightness` is given, in micrometres."""
     brightness: Float[Array, " n"]
     """Photons per second, square metre, micrometre and square arcsecond."""
 
@@ -104,9 +104,10 @@ class Detector(eqx.Module):
         exposure: Float[Array, ""],
         key: Key[Array, ""],
     ) -> Int[Array, "size size"]:
-        """Return the number of counted photons in each pixel of a random exposure.
+        """Draw a random number of counted photons for each pixel.
 
-        `rate` has the photons per second in each pixel, 0 or more. `exposure` is in seconds.
+        `rate` has the mean number of photons per second in each pixel, 0 or more. `exposure` is the
+        duration of the exposure in seconds.
         """
         arriving, counting = jax.random.split(key)
         mean = rate * exposure
