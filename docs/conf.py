@@ -35,7 +35,7 @@ html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {
     "show_toc_level": 2,
-    # The sidebar has a search button. By default, the bar at the top would have a second button.
+    # The sidebar has a search button, so the bar at the top needs no search button.
     "navbar_persistent": [],
     "use_download_button": False,
     "use_fullscreen_button": False,
