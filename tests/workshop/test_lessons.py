@@ -58,7 +58,7 @@ BEHAVIOURS = {
     ),
     "4-constants": (
         "with the system as argument nothing is embedded",
-        "a static callable brings its table along",
+        "the table of a static callable is captured",
         "the audit names the operation",
         "folding costs compile time",
         "simplified constants pass the array as a hidden argument",
