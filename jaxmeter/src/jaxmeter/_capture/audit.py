@@ -86,10 +86,10 @@ def audit(
     -----
     The path of a captured array shows where the function holds the array, such as
     ``self.weights[0]``. The code of a function may also make a new array during the trace, such as
-    ``weights.T`` of a numpy array. If a held array shares memory with the new array, the new
-    array gets the path of the held array. Otherwise, it gets the path of a held array with the same
-    shape and values. If there is no such held array, or if the new array has fewer than two
-    elements, the new array has no path.
+    ``weights.T`` of a numpy array. A new array with fewer than two elements has no path. Any other
+    new array gets the path of a held array that shares memory with the new array, or else the path
+    of a held array with the same shape and values. If there is no such held array, the new array
+    has no path.
     """
     case = case_of("audit", fn, args, kwargs)
     checked("audit", "threshold_bytes", threshold_bytes, Annotated[int, Meta(ge=0)])

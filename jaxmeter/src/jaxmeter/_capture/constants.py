@@ -184,8 +184,8 @@ def _constants(operation: Any) -> Iterator[Any]:
 def _is_splat(constant: Any) -> bool:
     """Return whether a ``stablehlo.constant`` has no elements or only equal elements.
 
-    If the attribute ``is_splat`` cannot be read, the operation is printed, because the printer
-    shortens the values unless they are all equal. Printing is slow: seconds for 1000 operations.
+    If the attribute ``is_splat`` cannot be read, the operation is printed. The printer shortens
+    only values that are not all equal. Printing is slow: seconds for 1000 operations.
     """
     kind = constant.results[0].type
     if not kind.shape or 0 in kind.shape:

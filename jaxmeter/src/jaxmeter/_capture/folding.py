@@ -20,7 +20,8 @@ from jaxmeter._render.units import type_text
 ALARM_SECONDS = 0.5
 """The shortest folding time that an audit reports, in seconds."""
 
-# Seconds for each step of the interpreter, measured with JAX 0.10.2 on one CPU core.
+# The interpreter's seconds for one comparison, one element of a window, and so on, measured with
+# JAX 0.10.2 on one CPU core.
 _COMPARISON_SECONDS = 4e-5
 _WINDOW_STEP_SECONDS = 1e-7
 _REDUCTION_SECONDS = 6e-6
@@ -56,7 +57,8 @@ def _on_constants(
     Each equation comes with its line, or with None if the line is not known. ``given`` contains the
     inputs of ``jaxpr`` that depend only on embedded arrays. If ``jaxpr`` belongs to a jitted
     function, ``caller`` is the line that calls the function. Every equation of ``jaxpr`` then comes
-    with this line, because JAX reports the lines of the function's first trace.
+    with this line, because the lines that JAX reports belong to the function's first trace, which
+    another call may have caused.
     """
     body = inner(jaxpr)
     captured = {variable for variable, array in closed_over(jaxpr) if identity(array) in embedded}

@@ -98,7 +98,7 @@ def _hoisted(
     kwargs: Mapping[str, Any],
 ) -> tuple[Callable[..., Any], dict[str, jax.Array]]:
     """Return a function without the captured arrays of ``fn``, and these arrays by path. Each path
-    begins at ``holder``, the function that the user gave, or at an argument of this function."""
+    begins at ``holder``, which is the user's function, or at one of the function's arguments."""
     name = name_of(holder)
     static = static_arguments(getattr(fn, "_jit_info", None))
     given = args, kwargs
@@ -181,7 +181,7 @@ def _types(avals: Iterable[Any]) -> list[Any]:
 
 
 def _other_arguments(name: str, before: Signature, now: Signature) -> JaxmeterError:
-    """Return the error for a call of ``hoisted`` with arguments that `hoist` did not get."""
+    """Return the error for arguments of ``hoisted`` that differ from the arguments of `hoist`."""
     _, differences = causes(now, [before])
     texts = [
         f"{one.kind} of {one.argument}: {one.before} -> {one.now}"

@@ -218,8 +218,7 @@ def _in_class(place: Holder) -> Iterator[Holder]:
 
 
 def _classes(cls: type) -> Iterator[Holder]:
-    """Yield a class and its base classes, which may hold arrays, without the classes of libraries
-    such as JAX."""
+    """Yield a class and its base classes, except the classes of libraries such as JAX."""
     for base in cls.__mro__:
         if not _is_library(base.__module__):
             yield Holder(base, base.__name__, Root("class", base.__name__))
@@ -265,7 +264,7 @@ def _attribute(value: Any, name: str) -> Any:
 
 
 def _is_method(value: Any) -> bool:
-    # Check the attributes, because equinox has its own class of bound methods.
+    # Check the attributes instead of the type, because equinox has its own class of bound methods.
     return _attribute(value, "__self__") is not None and _attribute(value, "__func__") is not None
 
 

@@ -185,8 +185,8 @@ def _(primals: Sequence[Any], _: Sequence[Any]) -> Any:
 
 def _custom(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]:
     # The rule for the derivatives is kept. JAX does not pass the first num_consts operands to the
-    # rule, and a custom_jvp would take the derivatives with respect to them as 0. Such a derivative
-    # raises an error instead.
+    # rule. For a custom_jvp, JAX would take the derivatives with respect to these operands as 0.
+    # With `_not_differentiated`, such a derivative raises an error instead.
     params = equation.params | {
         "call_jaxpr": _traced_again(equation.params["call_jaxpr"], held),
         "num_consts": equation.params["num_consts"] + len(held),
