@@ -1,8 +1,9 @@
-"""Find the arrays that a function captures, the objects that hold them and the lines that use them.
-The function is traced, but not compiled or run.
+"""Find the arrays that a function captures, the objects that hold these arrays, and the lines that
+use the arrays. The function is traced, but not compiled or run.
 
-exit codes: 0 all variables are fine to embed, and no constant folding is slow; 1 a variable is too
-large, or constant folding is slow; 2 bad usage; 3 the function could not be imported or traced
+exit codes: 0 all captured variables are fine to embed, and no constant folding is slow; 1 a
+captured variable is too large, or constant folding is slow; 2 bad usage; 3 the function could not
+be imported or traced
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Measure the compile time for each embedded megabyte, and store the result for later audits.
+"""Measure the compile time per embedded megabyte, and store the result for later audits.
 The measurement takes a few seconds.
 
 exit codes: 0 done; 2 bad usage; 3 the time could not be measured or stored

@@ -125,7 +125,7 @@ def add_target_options(
     name : str
         The name of the positional argument.
     help : str
-        The help text of the positional argument, for a command that accepts more than functions.
+        The help text of the positional argument. The default text describes a function.
     """
     parser.add_argument(name, help=help)
     given = parser.add_mutually_exclusive_group()
@@ -149,7 +149,6 @@ def add_target_options(
 
 
 def add_param(parser: argparse.ArgumentParser) -> None:
-    """Add the option ``--param``: an argument of the function that makes the case or arguments."""
     text = (
         "a keyword argument for the function that makes the case or the arguments: a number, true, "
         "false, null or a string"
@@ -164,7 +163,7 @@ def add_static(parser: argparse.ArgumentParser) -> None:
 
 
 def add_call(parser: argparse.ArgumentParser, purpose: str) -> None:
-    """Add the option ``--call``: the arguments of a call. Its help text contains ``purpose``."""
+    """Add the option ``--call``: the arguments of a call. The help text contains ``purpose``."""
     text = (
         f"the arguments of a call {purpose}, for example 'f64[64,3] n=20'. Arguments are numbers, "
         "true, false, tuples such as (3,4), strings in quotation marks, or types and shapes of "
@@ -194,8 +193,8 @@ class _Failed(Exception):
 
 @contextlib.contextmanager
 def doing(what: str) -> Iterator[None]:
-    """Report what a ``with`` block was doing, such as ``tracing step``, if the block fails with an
-    error other than a `JaxmeterError`."""
+    """Report what a ``with`` block was doing, such as ``tracing propagate``, if the block fails.
+    A `JaxmeterError` is raised unchanged."""
     try:
         yield
     except JaxmeterError:

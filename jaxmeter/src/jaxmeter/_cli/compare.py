@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> tuple[Comparison, bool | None]:
 
 
 def _effort(seconds: float | None) -> Effort:
-    """Return the default effort, or an effort with enough turns for the option ``--seconds``."""
+    """Return an effort with enough turns to measure for ``seconds``. None gives the default."""
     if seconds is None:
         return Effort()
     effort = Effort(steady_seconds=seconds)

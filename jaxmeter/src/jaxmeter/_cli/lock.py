@@ -1,11 +1,11 @@
 """Write the exact quantities of functions to jaxmeter.lock.toml, or compare them with the file.
 The quantities are traces, compiles, captured and embedded bytes, equations, instructions, fusions
 and temporaries. Each function is compiled, and called three times. The file has a section for each
-combination of version, backend and settings of JAX.
+combination of JAX version, backend and settings that change programs.
 
 exit codes: 0 the file was written, or nothing differs; 1 a regression, an improvement that is not
 in the file yet, or a function or quantity that is missing from the file or from the measurement;
-2 bad usage, or no section for this version, backend and settings of JAX; 3 a function could not be
+2 bad usage, or no section for the current version, backend and settings; 3 a function could not be
 imported, compiled or run
 """
 
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> tuple[LockCheck, bool]:
             "functions = [...] under [tool.jaxmeter.lock] in pyproject.toml"
         )
     # Make the cases before the section name, because the module of a target may set options of JAX.
-    # The module may also change the current folder.
+    # Restore the current folder afterwards, because the module may change it.
     with contextlib.chdir("."):
         cases = {target: _case(target, is_locked=not named) for target in targets}
     name = section_name()
