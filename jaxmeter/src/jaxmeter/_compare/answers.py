@@ -45,9 +45,9 @@ def answers_of(a: Any, b: Any) -> Answers:
 
 
 def _containers(tree: Any) -> str:
-    """Return the types of the containers in a tree, such as ``tuple(*, list(*, *))``. Static data
-    are left out, because each call may make different static data. None counts as a leaf, because
-    None may take the place of a leaf that is ignored."""
+    """Return the types of the containers in a tree, such as ``tuple(*, list(*, *))``. The static
+    data of containers are left out, because these data may change from call to call. None counts as
+    a leaf, because jaxmeter may have put None in place of an ignored leaf."""
     node = tree.node_data()
     if node is None or node[0] is type(None):
         return "*"
@@ -55,7 +55,8 @@ def _containers(tree: Any) -> str:
 
 
 def values_fingerprint(arrays: Iterable[Any], about: str = "") -> str:
-    """Return the SHA-256 hash of ``about``, and of arrays in order: dtypes, shapes and bits."""
+    """Return one SHA-256 hash for the string ``about`` and for arrays: their order, dtypes, shapes
+    and bits."""
     digest = hashlib.sha256(about.encode())
     for array in map(on_host, arrays):
         digest.update(f"{array.dtype} {array.shape}\n".encode())

@@ -98,8 +98,8 @@ def compare(
     -------
     Comparison
         The verdicts and the measurements of all processes. If a function fails, no further process
-        is started. The verdict is then ``failed``, and ``failures`` contains the records that did
-        not succeed.
+        is started. The verdict is then ``failed``, and ``failures`` contains the records of
+        failed measurements.
 
     Raises
     ------
@@ -207,8 +207,8 @@ def compare_records(
     if not records_a or len(records_a) != len(records_b):
         raise JaxmeterError(
             f"compare_records: got {len(records_a)} records of the first side and "
-            f"{len(records_b)} of the second; give equally many records of both sides, at least "
-            "one of each"
+            f"{len(records_b)} records of the second side; give the same number of records for "
+            "both sides, and at least one for each side"
         )
     for record in (*records_a, *records_b):
         if record.status != "ok":
@@ -244,7 +244,7 @@ def _sides(a: Any, b: Any, args: tuple[Any, ...]) -> Iterator[tuple[Side, Side]]
         except Exception as error:  # pickling may raise any exception
             raise JaxmeterError(
                 f"compare: got arguments that cannot be pickled ({error}); leave the arguments "
-                "out, and give for each side a function that makes its arguments and returns "
+                "out, and give for each side a function that makes the arguments and returns "
                 "jaxmeter.Case(fn, args)"
             ) from error
         file = folder / "arguments.pickle"

@@ -41,7 +41,7 @@ def compare_exact(records_a: Sequence[Record], records_b: Sequence[Record]) -> t
 
 def compare_answers(answers: Sequence[Answers | None], tolerance: float = 0.0) -> tuple[Exact, ...]:
     """Compare the answers of both functions in each process, bit by bit or within a tolerance. The
-    result has one element; it is empty if the answers of any process are not known."""
+    result contains one `Exact`, or nothing if the answers of any process are not known."""
     known = [one for one in answers if one is not None]
     if not known or len(known) < len(answers):
         return ()
@@ -54,8 +54,9 @@ def compare_answers(answers: Sequence[Answers | None], tolerance: float = 0.0) -
 
 
 def _is_near(one: Answers, tolerance: float) -> bool:
-    """Return whether two answers differ by at most ``tolerance`` times the largest absolute value
-    in the first answer, and have the same NaN and infinite values; False if ``tolerance`` is 0."""
+    """Return whether two answers are equal within ``tolerance`` times the largest finite absolute
+    value in the first answer. Their NaN and infinite values must be the same. If ``tolerance`` is
+    0, the result is False."""
     counts = one.a_not_finite_count, one.b_not_finite_count
     if one.max_difference is None or counts[0] != counts[1] or not one.is_not_finite_alike:
         return False
@@ -73,7 +74,8 @@ def _verdict(a: Sequence[Scalar], b: Sequence[Scalar], unequal: str) -> tuple[Ve
         return "same", "equal" if len(few) == 1 else f"equal in each process, but {_VARIES}"
     if len(many) == 1:
         return "different", unequal
-    # Two equal functions can also give such values, because the quantity varies.
+    # The functions may be equal if the values of both functions vary, or if both have the same
+    # value in some processes.
     if len(few) > 1 or few & many:
         return "inconclusive", _VARIES
     return "different", f"{_VARIES}, and is never the same for both"

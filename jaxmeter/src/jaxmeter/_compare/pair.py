@@ -30,8 +30,9 @@ from jaxmeter._records.comparison import Answers, ComparedProcess, Effort
 from jaxmeter._records.record import Phases, Record
 
 LEAST_TURNS_COUNT = 5
-"""The number of turns that are measured even if they take longer than ``Effort.steady_seconds``,
-unless ``Effort.turns`` is smaller. A turn is one block of timed calls of each function."""
+"""At least this number of turns is measured, even if the turns take longer than
+``Effort.steady_seconds``. ``Effort.turns`` may set a smaller number. A turn is one block of timed
+calls of each function."""
 
 
 def measure_pair(

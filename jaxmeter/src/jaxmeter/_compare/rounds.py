@@ -33,9 +33,9 @@ contains the true median with probability 1 - 2 (1/2)^n: 0.97 for n = 6, 0.94 fo
 
 @dataclass(frozen=True)
 class SampleSummary:
-    """The median and the scatter of the samples of one process, if the samples were not kept.
+    """A summary of one process's samples, for samples that were not kept.
 
-    `median` and `std` are in seconds.
+    `median` and `std`, the standard deviation, are in seconds.
     """
 
     median: float
@@ -190,7 +190,7 @@ class MedianInterval:
 def median_interval(
     values: Iterable[float | None], *, coverage: float = MEDIAN_COVERAGE
 ) -> MedianInterval:
-    """Return the median with the narrowest symmetric order-statistic interval.
+    """Return the median of values, and a symmetric order-statistic interval for the true median.
 
     The k-th smallest and the k-th largest of n independent values enclose the median of any
     continuous distribution with probability 1 - 2 P(Binomial(n, 1/2) < k). These two values are the

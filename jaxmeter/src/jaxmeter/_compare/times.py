@@ -2,11 +2,11 @@
 
 Between processes, the times of equal programs differ by more than the scatter of the samples within
 a process, for example because memory is placed differently or other programs run. Each process
-therefore gives one ratio, and the test uses these ratios as its sample. If other programs disturb a
-process, its samples scatter more, and the process gets less weight. The weighted mean of the log
-ratios is tested by Student's t, with the variance of the log ratios about this mean. With equal
-weights this is the usual t-test. A common factor of all weights has no effect. If the scatter of
-any process is not known, all weights are equal.
+therefore gives one ratio, and these ratios are tested. If other programs disturb a process, its
+samples scatter more, and the process gets less weight. The weighted mean of the log ratios is
+tested by Student's t, with the variance of the log ratios about this mean. With equal weights this
+is the usual t-test. A common factor of all weights has no effect. If the scatter of any process is
+not known, all weights are equal.
 
     J. Hartung, G. Knapp, A refined method for the meta-analysis of controlled clinical trials with
     binary outcome, Statistics in Medicine 20 (2001); K. Sidik, J. N. Jonkman, A simple confidence
@@ -20,9 +20,9 @@ mean can leave out a share of the rounds: those with the smallest and the larges
     location based on a single sample, Sankhya A 25 (1963); K. K. Yuen, The two-sample trimmed t
     for unequal population variances, Biometrika 61 (1974), the source of the standard error here.
 
-If the intervals of several times must hold together, the significance is divided by the number of
-times (Bonferroni). Otherwise the p-values are corrected by Holm's method, which finds more
-differences:
+If the intervals of several timed quantities must hold together, the significance is divided by the
+number of these quantities (Bonferroni). Otherwise the p-values are corrected by Holm's method,
+which finds more differences:
 
     S. Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist. 6 (1979).
 
