@@ -112,7 +112,7 @@ def _stacks(equations: Equations, spent: Spent) -> Iterator[CompileAdvice]:
 def _unrolled(
     equations: Equations, kernels: list[CompiledKernel], spent: Spent
 ) -> Iterator[CompileAdvice]:
-    """Yield advice for lines with many equations of one primitive and many kernels.
+    """Yield advice for lines with many kernels, and with many equations of one primitive.
 
     A long chain of equations that becomes one kernel gets no advice, because it compiles faster
     than a loop. Equations from a package's loop over the leaves of a pytree are not counted.

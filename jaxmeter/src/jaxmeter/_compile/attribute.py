@@ -66,8 +66,8 @@ class Kernels:
         return [part for part in body if part.opcode not in MOVING_OPCODES] or body
 
     def _instruction(self, kernel: str) -> Instruction | None:
-        # A small loop may be one kernel. The name of the kernel is then the name of the loop's
-        # call with the suffix "_computation".
+        # A small loop may be one kernel. The kernel then has the name of the instruction that
+        # calls the loop, followed by "_computation".
         return self._known.get(kernel) or self._known.get(kernel.removesuffix("_computation"))
 
     def _called(self, instruction: Instruction) -> Iterator[Instruction]:
@@ -152,7 +152,7 @@ def compile_rows(
     """
     all_kernels = [name for _, name in stages.seconds if name]
     compiled = [part for name in dict.fromkeys(all_kernels) for part in kernels.inside(name)]
-    # XLA's older emitters put the whole program into one module.
+    # XLA's older emitters put the whole program into one module, so no kernel is known.
     compiled = compiled or kernels.computing
     estimates: dict[Origin, float] = defaultdict(float)
     for folding in foldings:

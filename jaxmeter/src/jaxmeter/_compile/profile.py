@@ -44,7 +44,8 @@ def compile_profile(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) ->
     CompileProfile
         The seconds of ``rows`` sum to the elapsed time. ``lines`` and ``kernels`` give the seconds
         by line and by kernel. In the first profile of a process, tracing often takes longer than in
-        later profiles, because JAX caches the traces of jitted functions, also of functions of JAX.
+        later profiles, because JAX caches the traces of jitted functions, including JAX's
+        own functions.
 
     Raises
     ------

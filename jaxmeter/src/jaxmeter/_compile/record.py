@@ -1,4 +1,4 @@
-"""Compile a program under JAX's profiler, and read the times of the kernels' object files."""
+"""Compile a program under JAX's profiler, and read when each kernel's object file was written."""
 
 from __future__ import annotations
 

@@ -29,7 +29,8 @@ _REST: _Key = ("other", "")
 _INLINE: _Key = ("inline", "")
 _CODE_GENERATION = ("Codegen", "JitCompiler::Compile")
 _FILE_CLOCK_SECONDS = 5e-3
-"""The time of a file may be wrong by this many seconds, because it comes from a coarse clock."""
+"""The recorded time of a file may be wrong by up to this many seconds, because the clock for file
+times is coarse."""
 _LEAST_SECONDS = 1e-3
 _NEVER = 1e9
 

@@ -189,7 +189,7 @@ class Run:
         self.traced, seconds = timed(self.clock, lambda: trace("measure", self.jitted, self.case))
         self.progress.note_in("phases", trace_seconds=seconds)
         if self.events.traced:
-            # The last event comes from the outermost function, and has JAX's name of this function.
+            # The last event comes from the outermost function, and contains JAX's name for it.
             self.name = self.events.traced[-1]
         jaxpr = self.traced.jaxpr
         self.progress.note(constants=count_constants(jaxpr), program=describe_program(jaxpr))
@@ -197,7 +197,7 @@ class Run:
         self.progress.enter("lower")
         lowered, seconds = timed(self.clock, self.traced.lower)
         self.progress.note_in("phases", lower_seconds=seconds)
-        # Count before compiling, because large constants may make the compile very slow.
+        # Count constants before compiling, because large constants may make the compile very slow.
         self.progress.note(constants=count_constants(jaxpr, lowered))
         self.note_counts()
 
