@@ -127,7 +127,7 @@ def measured_commit(paths: Sequence[str] = MEASURED) -> str:
 def run(options: argparse.Namespace) -> int:
     """Measure the cases of a grid. Make the audit and the picture if their files do not exist.
 
-    The grid "versions" has neither an audit nor a picture.
+    The grid "versions" has neither an audit nor a picture. Return 1 if a process failed.
     """
     grid, results = options.grid, options.out
     commit, key = measured_commit(), environment_name()
@@ -140,11 +140,13 @@ def run(options: argparse.Namespace) -> int:
         (results / "casing" / casing_commit, casing_plan(grid), QUICK_CASING_BUDGET_SECONDS),
     )
     with run_lock(results / "run.lock"):
-        started = time.monotonic()
+        started, failed = time.monotonic(), False
         for folder, cases, budget in parts:
             seconds = budget if grid == "quick" else None
             store, run_case = RecordStore(folder / key), within_memory(needs(cases))
-            measure_plan(cases, store, budget_seconds=seconds, run_case=run_case)
+            records = measure_plan(cases, store, budget_seconds=seconds, run_case=run_case)
+            statuses = {record.status for of_case in records.values() for record in of_case}
+            failed |= not statuses <= {"ok", "skipped"}
         if grid != "versions":
             audit, picture = results / "audits" / commit / f"{key}.json", results / "picture.png"
             if not audit.exists():
@@ -153,7 +155,7 @@ def run(options: argparse.Namespace) -> int:
             if not picture.exists():
                 replace_file(picture, pictures.picture(PICTURED_SIZE))
         print(f"study measured in {(time.monotonic() - started) / 60:.1f} minutes")
-    return 0
+    return 1 if failed else 0
 
 
 def versions_table() -> str:

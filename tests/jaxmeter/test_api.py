@@ -21,3 +21,9 @@ def test_importing_jaxmeter_loads_only_its_version_and_neither_jax_nor_numpy():
     )
     names = {name for name in loaded.stdout.split() if name.startswith(("jax", "numpy"))}
     assert names == {"jaxmeter", "jaxmeter.version"}
+
+
+def test_the_tables_need_no_import_of_their_own():
+    code = "import jaxmeter; print(jaxmeter.tables.trace_tables.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "trace_tables\n"

@@ -124,3 +124,12 @@ def test_results_that_cannot_be_written_are_one_line_and_exit_code_2(tmp_path, c
     assert main(["closure", "--grid", "versions", "--out", str(tmp_path / "file")]) == 2
     error = capsys.readouterr().err
     assert error.startswith("studies closure: ") and error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "statuses, code", [(("ok", "skipped"), 0), (("ok", "timeout"), 1), (("failed",), 1)]
+)
+def test_the_exit_code_is_1_if_a_process_failed(statuses, code, tmp_path, monkeypatch):
+    records = [jaxmeter.Record(name="a case", status=status) for status in statuses]
+    monkeypatch.setattr(study, "measure_plan", lambda cases, store, **_: {"a case": records})
+    assert main(["closure", "--grid", "versions", "--out", str(tmp_path)]) == code

@@ -160,6 +160,8 @@ def _modules() -> dict[str, str]:
 def __getattr__(name: str) -> _Any:
     import importlib
 
+    if name == "tables":  # a module that needs pandas
+        return importlib.import_module("jaxmeter.tables")
     module = None if name.startswith("_") else _modules().get(name)
     if module is None:
         raise AttributeError(f"module 'jaxmeter' has no attribute {name!r}")
@@ -168,4 +170,4 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(_modules())
+    return sorted([*_modules(), "tables"])
