@@ -70,7 +70,7 @@ def _measure(shell: Any, source: str) -> jaxmeter.Record:
 
 
 def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str = "") -> None:
-    """Write the module ``file``: first definitions of the names that a cell uses, then ``text``.
+    """Write the module ``file``: the definitions of the names that a cell uses, and then ``text``.
 
     ``tree`` is the syntax tree of the cell, and ``names`` contains the variables of the notebook.
     The module sets JAX's option for 64-bit numbers as in the notebook. A function or class of the
@@ -144,7 +144,7 @@ def {case}_of_cell():
 
 
 def case_of_call(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Case:
-    """Return a case. A call of this function replaces the last expression of a cell."""
+    """Return a case for the call ``fn(*args, **kwargs)``."""
     return Case(fn, args, kwargs)
 
 

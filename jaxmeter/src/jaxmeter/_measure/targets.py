@@ -117,7 +117,7 @@ def resolve(
 def check_parameters(
     call: str, fn: Callable[..., Any], target: str, parameters: Iterable[str]
 ) -> None:
-    """Raise a `JaxmeterError` if the function of a target does not take one of the parameters."""
+    """Raise a `JaxmeterError` for a parameter that the function of a target does not take."""
     for name in parameters:
         if not takes(fn, name):
             raise JaxmeterError(

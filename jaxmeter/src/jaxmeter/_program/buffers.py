@@ -1,4 +1,4 @@
-"""Read the buffers of a program from XLA's buffer assignment, with the operation of each buffer.
+"""Find the buffers of a program in XLA's buffer assignment, and the operation of each buffer.
 
 XLA writes the buffer assignment only to a file. A compiler option sets the folder of this file. If
 there is no buffer assignment, the results of the program's instructions are listed instead.
@@ -70,8 +70,8 @@ def allocated_bytes(assignment: str) -> dict[Kind, int]:
 
 def is_cut_off(assignment: str) -> bool:
     """Return whether the end of the allocations in a buffer assignment is missing. XLA writes the
-    total size after the allocations; newer versions write it to another file. If the text does not
-    contain the total, only an incomplete last line shows that the end is missing."""
+    total size after the allocations; newer versions write the total to another file. If the text
+    does not contain the total, only an incomplete last line shows that the end is missing."""
     allocations, found, total = assignment.partition("\nTotal bytes used: ")
     sizes = (
         int(match["size"]) for match in map(_ALLOCATION.match, allocations.split("\n")) if match

@@ -177,10 +177,11 @@ def bodies(every: Iterable[Instruction]) -> dict[str, list[Instruction]]:
 def named_instructions(text: str) -> dict[str, Instruction]:
     """Return the instructions of an HLO module by name; fill in missing names of operations.
 
-    If an instruction has no `op_name`, the `op_name` and the `source` of another instruction are
-    copied. The search for this other instruction begins in the computation that the first
-    instruction calls (see `_named_part`). It continues with the operands and with the instructions
-    from which the operands are computed. If the search finds nothing, nothing is filled in.
+    An instruction without `op_name` gets the `op_name` and the `source` of a related instruction.
+    The search for the related instruction begins in the computation that the instruction without
+    `op_name` calls (see `_named_part`). The search continues with the operands and with the
+    instructions from which the operands are computed. If the search finds nothing, nothing is
+    filled in.
     """
     known = {instruction.name: instruction for instruction in instructions(text)}
     parts = {name: _named_part(body) for name, body in bodies(known.values()).items()}
@@ -296,7 +297,7 @@ _TABLES_TEXT = re.compile(rf"^(?:{'|'.join(_TABLES)})\n(?:.+\n)*", re.MULTILINE)
 
 
 def fingerprint(text: str) -> str:
-    """Return a digest of HLO text without the parts that can change although the program does not:
+    """Return a digest of HLO text. Parts that may differ between equal programs are left out:
     source lines, scopes, the module's name and XLA's own digest."""
     text = _XLA_FINGERPRINT.sub("", _TABLES_TEXT.sub("", _METADATA.sub("", text)))
     text = re.sub(r"^HloModule [^,\n]+", "HloModule", text, flags=re.MULTILINE)

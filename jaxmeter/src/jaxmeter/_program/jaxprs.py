@@ -14,7 +14,7 @@ def inner(jaxpr: Any) -> Any:
 
 def sub_jaxprs(equation: Any) -> Iterator[Any]:
     """Yield every jaxpr, closed or open, in the parameters of an equation. For example, equations
-    of jit, scan, cond, while, custom_jvp, remat and shard_map have such parameters."""
+    of jit, scan, cond, while, custom_jvp, remat and shard_map contain jaxprs."""
     for parameter in equation.params.values():
         yield from _jaxprs_in(parameter)
 
@@ -32,8 +32,8 @@ def _jaxprs_in(parameter: Any) -> Iterator[Any]:
 
 def every_equation(jaxpr: Any, seen: set[int] | None = None) -> Iterator[Any]:
     """Yield the equations of a jaxpr and its sub-jaxprs. A sub-jaxpr that several equations share
-    is walked at each use. But if ``seen`` is given, each jaxpr is walked only once. ``seen``
-    contains the ids of jaxprs that are left out."""
+    is visited at each use. But if ``seen`` is given, each jaxpr is visited only once. A jaxpr with
+    an id in ``seen`` is skipped, and the ids of visited jaxprs are added to ``seen``."""
     body = inner(jaxpr)
     if seen is not None:
         if id(body) in seen:
