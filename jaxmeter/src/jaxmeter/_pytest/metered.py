@@ -160,8 +160,8 @@ class Metered:
     def _add_counts(self, events: Events) -> None:
         """Add the traces and compiles of the outermost function to the counts.
 
-        The event of this function comes last. A program from the persistent cache counts as a
-        compile.
+        The last trace in ``events`` is a trace of the outermost function. A program from the
+        persistent cache counts as a compile.
         """
         name = events.traced[-1] if events.traced else getattr(self._jitted, "__name__", self.name)
         self._traces_count += events.traced.count(name)

@@ -19,7 +19,8 @@ from jaxmeter.errors import JaxmeterError
 
 Limit = Annotated[int, Meta(ge=0)]
 Budget = dict[str, int | None]
-"""The limit of each quantity. Only marks can contain None, which removes an earlier limit."""
+"""The limit of each quantity. Only a pytest mark can set a limit to None. None removes the limit
+that pyproject.toml sets, or that the mark of a class or module sets."""
 
 
 class Described(NamedTuple):
@@ -81,7 +82,8 @@ class Quantity(int):
 
 
 def read_budgets(file: Path) -> dict[str, Budget]:
-    """Return a dictionary from patterns of test identifiers to the budgets in a pyproject.toml.
+    """Return a dictionary of the budgets in a pyproject.toml, with patterns of test identifiers as
+    keys.
 
     An identifier looks like ``tests/test_step.py::test_step``. Limits in the table itself apply to
     all tests and have the pattern ``*``. The name of a sub-table is a glob pattern. Limits in the
