@@ -79,16 +79,16 @@ class Folding:
     shape: str
     """The type of the first operand: ``float32[64, 3]``."""
     seconds: float
-    """The estimated time that the operation adds to every compile, right to the order of
-    magnitude."""
+    """The estimated time that the operation adds to every compile. Only the order of magnitude is
+    reliable."""
     uses: tuple[Use, ...]
     """The line of the operation; empty if it is not known."""
 
 
 @dataclass(frozen=True)
 class Audit(Result):
-    """All arrays that a function captured. The array with the most bytes is first; an array that is
-    embedded twice counts twice."""
+    """All arrays that a function captured. The array with the most bytes is first. If an array is
+    embedded twice, its bytes count twice."""
 
     derived = ("verdict", "suggestions")
 

@@ -53,8 +53,8 @@ class CacheDiagnosis(Result):
     is_set: bool
     """Whether the environment sets JAX_COMPILATION_CACHE_DIR."""
     sets_options: bool = False
-    """Whether the program itself sets options of the cache to other values than the environment
-    does. The program's own options override the environment."""
+    """Whether the code of the command sets options of the cache, to other values than the
+    environment does. The values in the code override the environment."""
 
     @property
     def saved_seconds(self) -> float:

@@ -27,12 +27,12 @@ class Criteria:
     timed quantity. In a comparison, each of the four timed quantities is tested at a quarter of
     this probability."""
     trimmed_share: Annotated[float, Meta(ge=0, le=0.25)] = 0.0
-    """The share of all ratios that the mean leaves out at the low end, and again at the high end.
-    The number of left-out ratios is rounded down. With a share of 0.125 and eight ratios, the mean
-    leaves out the smallest and the largest ratio."""
+    """The share of the ratios to trim at the low end, and again at the high end, before the mean is
+    computed. The number of ratios to trim at each end is rounded down. With a share of 0.125 and
+    eight ratios, the smallest and the largest ratio are trimmed."""
     tolerance: Annotated[float, Meta(ge=0, le=1e9)] = 0.0
-    """The largest difference between two answers that are still called the same. The difference is
-    a share of the largest absolute value in the first answer. 0 requires equal bits."""
+    """The largest difference at which two answers are still called the same. The difference is a
+    share of the largest absolute value in the first answer. 0 requires equal bits."""
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -26,10 +26,10 @@ class CompileRow:
     """Elapsed seconds. If several threads compile at once, the time is divided among them."""
     basis: Basis
     """How the seconds were found. ``measured``: this kernel or line was measured. The time of a
-    kernel with several lines is divided in proportion to their instructions. ``by ...``: only the
-    total of several rows was measured. The total was divided in proportion to the instructions or
-    equations of each line, or to the estimated time of each folding. ``unattributed``: the line is
-    not known."""
+    kernel with several lines is divided in proportion to the instructions of each line. ``by ...``:
+    only the total of several rows was measured. The total was divided in proportion to the
+    instructions or equations of each line, or to the estimated time of each folding.
+    ``unattributed``: the line is not known."""
     source: str = ""
     """The user's line, such as ``/path/file.py:12``; empty if the line is not known. For code of an
     installed package, this is the user's line that calls the package."""
@@ -49,8 +49,9 @@ class CompiledKernel(PlainData):
     emit_seconds: float
     llvm_seconds: float
     instructions_count: int
-    """The number of HLO instructions in the kernel that do more than move or name data; in a kernel
-    without such instructions, the number of instructions that become code; 1 for a loop."""
+    """The number of HLO instructions in the kernel, without instructions that only move or name
+    data. If the kernel has no other instructions, the instructions that become code are counted. A
+    loop counts as 1."""
     operations: dict[str, int]
     """The number of instructions with each opcode; the sum is `instructions_count`."""
     scope: str
@@ -149,8 +150,8 @@ class CompileProfile(Result):
     advice: tuple[CompileAdvice, ...]
     """The suggested changes, the largest possible saving first."""
     unpaired_kernels_count: int = 0
-    """The number of kernels without a known task of the compiler. A single such kernel is not
-    counted, because the main thread may have compiled it without a task."""
+    """The number of kernels without a known task of the compiler. If there is just one such kernel,
+    the number is 0, because the main thread may have compiled this kernel without a task."""
 
     @property
     def seconds(self) -> float:

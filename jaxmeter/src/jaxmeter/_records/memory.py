@@ -96,7 +96,8 @@ class Tradeoff(Result):
     def best(self, temp_bytes: float) -> TradeoffPoint | None:
         """Return the fastest choice with at most ``temp_bytes`` of temporaries, or None.
 
-        If the temporaries of the fastest choice are not known, they count as 0 bytes.
+        If the size of the temporaries is not known for the fastest of all choices, this choice is
+        returned.
         """
         fitting = (point for point in self.front if (point.temp_bytes or 0) <= temp_bytes)
         return next(fitting, None)

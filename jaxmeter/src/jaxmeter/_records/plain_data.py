@@ -216,8 +216,8 @@ def _converted(data: Any, cls: type) -> Any:
         made = msgspec.convert(data, cls)
     except msgspec.ValidationError:
         # A strict conversion does not read "NaN" as a number. A conversion that is not strict reads
-        # "NaN", but also strings such as "1.5". It is used only for data that contain numbers that
-        # are not finite.
+        # "NaN", but also strings such as "1.5". Convert strictly unless the data contain one of the
+        # strings "NaN", "Infinity" and "-Infinity".
         try:
             made = msgspec.convert(data, cls, strict=not _has_not_finite(data))
         except msgspec.ValidationError as error:

@@ -82,11 +82,11 @@ class ConstantArray:
 
 @dataclass(frozen=True)
 class Constants:
-    """The arrays in a program that the user did not pass as arguments, counted in three ways.
+    """The arrays in a program except the user's arguments, counted in three ways.
 
     ``captured`` arrays are closed over: they are the distinct constant arrays in the jaxpr and all
     its sub-jaxprs. ``embedded`` arrays are constants in the StableHLO that the compiler gets. Each
-    occurrence is counted. Constants whose elements are all equal are left out.
+    occurrence is counted, but constants with only equal elements are left out.
     ``hidden_argument`` arrays are passed by JAX as additional arguments if
     JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS is set.
     """

@@ -142,7 +142,7 @@ class Retraces(Result):
 
     @property
     def retraces(self) -> tuple[TracedCall, ...]:
-        """The calls, except the first, that traced or compiled the function."""
+        """The calls after call 0 that traced or compiled the function."""
         return tuple(call for call in self.calls if call.nearest is not None)
 
     @property
