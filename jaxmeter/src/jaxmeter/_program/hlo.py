@@ -64,11 +64,11 @@ class Instruction:
     arguments: str
     """The text in the parentheses after the opcode: operands, or the value of a constant."""
     calls: str
-    """The computation that a fusion, call, loop, reduction or the like calls; else empty."""
+    """The computation that the instruction calls, such as the body of a loop; else empty."""
     fusion_kind: str
-    """``kLoop``, ``kInput``, ``kOutput`` or ``kCustom`` of a fusion; else empty."""
+    """``kLoop``, ``kInput``, ``kOutput`` or ``kCustom`` for a fusion; empty for other opcodes."""
     call_target: str
-    """The name of the foreign function that a custom call calls; else empty."""
+    """The name of the foreign function that a custom call calls; empty for other opcodes."""
     op_name: str
     """JAX's name of the operation, without the outermost jit: ``jvp(layer)/dot_general``."""
     source: str

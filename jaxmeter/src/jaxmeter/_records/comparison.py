@@ -173,7 +173,7 @@ class ComparedProcess(PlainData):
     """The measurements of two functions in one process."""
 
     a: Record
-    """The record of the first function. Each of its ``samples_seconds`` is the median time of the
+    """The record of the first function. Each value in ``samples_seconds`` is the median time of the
     calls in one turn."""
     b: Record
     a_compiles: tuple[Phases, ...] = ()
