@@ -56,7 +56,7 @@ class RunInterval:
 
 @dataclass(frozen=True)
 class RunCompile:
-    """The compile of a function: its trace, lowering and compile, or only some of these stages."""
+    """One compile of a function: all stages in `STAGES`, or only some of these stages."""
 
     id: str
     """An identifier, such as ``step#2`` for the second compile of a function ``step`` in the first
@@ -71,17 +71,17 @@ class RunCompile:
     causes: tuple[Difference, ...]
     """The differences between this call and the nearest earlier call."""
     after_clearing: str
-    """The line that called `jax.clear_caches` after the function was last compiled; empty if
-    cleared caches are not the reason for the compile."""
+    """The line that last called `jax.clear_caches` before this compile; empty if cleared caches are
+    not the reason for the compile."""
     stack: tuple[Line, ...]
     """The lines that led to the compile, the innermost first. If a library called JAX, the first
     line is a line of this library. The other lines are the program's own lines, at most 40. If the
     program has no line on the stack, at most three lines of libraries are given."""
     intervals: tuple[RunInterval, ...]
     own_seconds: float
-    """The seconds of all stages, without other compiles that ran during these stages."""
+    """The seconds of all stages, without the seconds of compiles nested inside this compile."""
     cache: CacheOutcome
-    """How the persistent cache handled the compile; empty if nothing was compiled."""
+    """How the persistent cache handled the compile; empty if the stage ``compile`` is missing."""
     cache_reason: str
     """Why the cache was off, or why the program was not written to the cache; otherwise empty."""
     cache_key: str
@@ -161,8 +161,8 @@ class RunProcess:
 class Saving:
     """A way to spend less time on compiling, and the seconds that it would save.
 
-    The persistent cache saves time in later runs only. Savings of the other kinds are seconds of
-    this run, and each compile counts in at most one of them.
+    The persistent cache saves time in later runs only. The other savings are seconds of this run,
+    and each compile counts in at most one of these other savings.
     """
 
     kind: Literal["compiled again", "outside of jit", "persistent cache"]

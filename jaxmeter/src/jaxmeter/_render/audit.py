@@ -83,7 +83,8 @@ def _variable(arrays: list[AuditedArray]) -> Row:
 
 
 def _families(arrays: Iterable[AuditedArray]) -> list[tuple[str, list[AuditedArray]]]:
-    """Group similar arrays if their paths differ in a single index, and this index has no gaps.
+    """Group similar arrays if their paths differ in only one index, and the values of this index
+    are consecutive.
 
     Return each group with its path, such as ``W[0..59]``. Every other array is a group of its own.
     """
@@ -135,7 +136,8 @@ def _short(path: str) -> str:
 
 
 def calibration_sheet(made: Calibration) -> Sheet:
-    """Describe the compile time that an embedded megabyte costs, and its range over the rounds."""
+    """Describe the compile time that an embedded megabyte costs, and the range of this time over
+    the rounds."""
     samples = made.samples_seconds_per_megabyte
     low, high = (seconds_text(of(samples), 2) if samples else "" for of in (min, max))
     spread = f", {low} to {high} in {len(samples)} rounds," if samples else ""

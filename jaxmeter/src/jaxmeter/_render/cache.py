@@ -7,8 +7,7 @@ from jaxmeter._render.sheet import Code, Row, Sheet, Table
 from jaxmeter._render.units import bytes_text, count_text, place_text, seconds_text
 
 _THRESHOLDS_SECONDS = (1.0, 0.3, 0.1, 0.0)
-"""Values to try for the minimum compile time of the programs that JAX keeps in the cache. The first
-value is JAX's default."""
+"""Values to try for JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS. The first value is the default."""
 _ENOUGH_SHARE = 0.95
 
 

@@ -78,8 +78,9 @@ def _notes(comparison: Comparison, names: tuple[str, str]) -> list[str]:
 
 
 def _not_finite(comparison: Comparison, names: tuple[str, str]) -> list[str]:
-    """Return a note for each function that returned NaN or infinite values, with the largest number
-    of such values in one answer."""
+    """Return a note for each function that returned NaN or infinite values. The note gives the
+    number of such values in the answer. If this number differs between processes, the note gives
+    the largest number."""
     known = [one.answers for one in comparison.processes if one.answers is not None]
     notes = []
     for name, side in zip(names, "ab", strict=True):

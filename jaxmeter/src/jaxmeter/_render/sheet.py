@@ -51,14 +51,15 @@ class Table:
     rows: Sequence[Row]
     title: str = ""
     details: str = "details"
-    """The name of the column of the rows' details in Markdown, HTML and rich's tables."""
+    """The name of the column with the details of the rows. Plain text has no such column."""
     limit: int = 20
     """Number of rows that plain text and rich show; if 0, they show only the title. Markdown shows
     all rows."""
     details_limit: int = 4
     """Number of details of each row that plain text and rich show. Markdown shows all details."""
     hidden: str = ""
-    """The title that plain text and rich show if `limit` is 0; if empty, they show `title`."""
+    """The title that plain text and rich show if `limit` is 0. If `hidden` is empty, they show
+    `title`."""
 
     @property
     def terminal_title(self) -> str:
