@@ -54,9 +54,11 @@ class Group:
     objects: list[weakref.ref | None] = dataclasses.field(default_factory=list)
     """A weak reference to each traced function; None if such a reference is not possible."""
     kinds: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)
-    """For each kind of traced function: a text such as ``a lambda``, and code from `_wrapping`."""
+    """For each kind of traced function: a text such as ``a lambda``, and the code objects from
+    `_wrapping`."""
     calls: list[tuple[int, Signature]] = dataclasses.field(default_factory=list)
-    """For each explained call, the position of its function in `objects`, and its signature."""
+    """For each explained call: the position of the function in `objects`, and the signature of the
+    call."""
     loops: list[tuple[places.Place, Signature]] = dataclasses.field(default_factory=list)
     """The source line and the signature of each traced loop or branch outside of any jit."""
     causes: dict[Difference, None] = dataclasses.field(default_factory=dict)

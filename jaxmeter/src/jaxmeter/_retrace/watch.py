@@ -143,8 +143,8 @@ def _call(frames: list[types.FrameType]) -> Call | None:
 def _library_call(
     fn: Any, frames: list[types.FrameType]
 ) -> tuple[Any, tuple[Any, ...], dict[str, Any]] | None:
-    """Return the callable of a library, such as equinox, that passed `fn` to `jax.jit`, with the
-    positional and keyword arguments of its call; None if no such callable is on the stack."""
+    """Return the object that wraps ``jax.jit(fn)`` in a library such as equinox, and the positional
+    and keyword arguments of the object's call; None if no such call is on the stack."""
     for frame in frames:
         if frame.f_code.co_name != "__call__":
             continue

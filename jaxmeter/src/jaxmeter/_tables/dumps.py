@@ -220,7 +220,7 @@ def diff_dumps(before: Mapping[str, pd.DataFrame], now: Mapping[str, pd.DataFram
 
 
 def _items(tables: Mapping[str, pd.DataFrame]) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return what `diff_dumps` compares: the items of a dump, with the properties of each item.
+    """Return the items of a dump that `diff_dumps` compares, with the properties of each item.
 
     The keys are the columns ``what`` and ``item`` of ``dump_diff``. An item is a size or a group of
     rows. A size has a count or bytes. A group has the total count and the total bytes of its rows,

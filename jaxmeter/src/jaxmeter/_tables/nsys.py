@@ -79,12 +79,12 @@ class NsysCapture:
 
 @checking_types
 def nsys_program(given: str | Path | None = None) -> str:
-    """Return the path of the program ``given``, or else of ``nsys`` on the PATH.
+    """Return the path of the program ``given``; if ``given`` is None, of ``nsys`` on the PATH.
 
     Raises
     ------
     JaxmeterError
-        If nsys is not found.
+        If the program is not found.
     """
     found = shutil.which(str(given or "nsys"))
     if found is None:
@@ -118,14 +118,15 @@ def nsys_profile(nsys: str | Path, command: Sequence[str | Path], report: Path) 
     Raises
     ------
     JaxmeterError
-        If nsys or the command fails or takes more than ten minutes, or if nsys writes no report.
+        If nsys fails, the command fails, nsys runs for more than ten minutes, or nsys writes no
+        report.
     """
     options = ["--trace=cuda,nvtx", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true"]
     _run([nsys, "profile", *options, f"--output={report.with_suffix('')}", *command], "profile")
     made = report.with_suffix(".nsys-rep")
     if not made.is_file():
         raise JaxmeterError(
-            f"nsys: profile wrote no {str(made)!r}; profile again. If there is a .qdstrm file "
+            f"nsys: profile did not write {str(made)!r}; profile again. If there is a .qdstrm file "
             "instead, the importer of nsys is missing: install the host part of Nsight Systems"
         )
     return made

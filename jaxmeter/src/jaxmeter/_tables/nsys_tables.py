@@ -177,7 +177,7 @@ def _launches(capture: NsysCapture, ranges: pd.DataFrame, known: Known) -> list[
 
 
 def _process(identifier: int) -> int:
-    """Return the part of a global identifier that identifies the process; -1 if it is not known."""
+    """Return the part of an identifier that identifies the process; -1 if `identifier` is -1."""
     return identifier >> 24 if identifier >= 0 else -1
 
 

@@ -91,7 +91,7 @@ def _tables(answer: Any) -> list[pd.DataFrame]:
     """Return the tables in the answer of a tool of xprof.
 
     The answer may be a table in the JSON form of Google's visualisation library, a list of answers,
-    or a dictionary in which ``maxHeap`` lists the heap at peak memory.
+    or a dictionary in which ``maxHeap`` is the list of buffers at peak memory.
     """
     if isinstance(answer, list):
         return [table for part in answer for table in _tables(part)]

@@ -1,4 +1,4 @@
-"""Make traces of JAX, and read the events of each thread and stream as arrays."""
+"""Make traces with JAX's profiler, and read the events of each thread and stream as arrays."""
 
 from __future__ import annotations
 
@@ -155,8 +155,8 @@ def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) ->
         for step in range(repeat):
             with jax.profiler.StepTraceAnnotation(name_of(case.fn), step_num=step):
                 run()
-    # JAX names traces by the second: two traces within one second share a file. An older trace,
-    # such as a copy from a machine with another clock, may have a later time.
+    # JAX names a trace after the current second, so two traces within one second share a file. An
+    # older trace, such as a copy from a machine with another clock, may have a later time.
     made = [path for path, time in _times(folder).items() if time != before.get(path)]
     if not made:
         raise JaxmeterError(
