@@ -82,7 +82,8 @@ def _argv(command: Sequence[str], call: str) -> list[str]:
 
 
 def _has_shebang(script: str) -> bool:
-    """Return whether a path with a separator names an executable script with a shebang (``#!``)."""
+    """Return whether a script has a shebang (``#!``), is executable, and is given by a path with a
+    separator, such as ``./script.py``."""
     if os.sep not in script or not os.access(script, os.X_OK) or os.path.isdir(script):
         return False
     with open(script, "rb") as file:

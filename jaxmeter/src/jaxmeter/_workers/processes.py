@@ -2,8 +2,8 @@
 
 The worker reads its task from a file in a temporary folder, and writes its answers to another file
 in this folder. Nothing that the function prints or writes to open files is mistaken for an answer.
-But a function can find the folder in the command line of its process, and write a false answer. No
-measurement in the same process can prevent this.
+But a function can find the folder in the command line of its process, and write a false answer.
+This cannot be prevented, because the same process runs the function and writes the answer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from jaxmeter._records.record import Failure
 from jaxmeter.errors import FileError, JaxmeterError, RecordError
 
 TASK, ANSWER = "task.json", "answer.json"
-"""The names of the files in the folder that a worker gets as its argument."""
+"""The names of the two files in a worker's folder. The worker gets the folder as its argument."""
 _FOLDING_ALARM = b"Constant folding an instruction is taking > 1s"
 _PRINTED_BYTES = 16_000
 _READ_BYTES = 2**16
@@ -53,7 +53,7 @@ class EndedWorker:
     printed: str
     """The last part of the worker's output; the error if no process could be started."""
     seconds: float | None
-    """The time of the process; None if no process could be started."""
+    """The running time of the process; None if no process could be started."""
     folding_alarms_count: int = 0
 
     def answer_as(self, answer_type: type[T]) -> T | Failure:
@@ -90,7 +90,8 @@ def in_worker(
     ------
     JaxmeterError
         If this process is itself a worker. Workers import the file of the function that they
-        measure. A call at the top level of this file would therefore start workers without end.
+        measure. If the top level of this file started a worker, this worker would start another
+        worker, and so on without end.
     FileError
         If no temporary folder can be made, or the task cannot be written into it.
     """
@@ -134,9 +135,9 @@ def in_worker(
 def _exit_code(process: subprocess.Popen, output: _Output, timeout_seconds: float) -> int | None:
     """Wait for a process; return its exit code, or None if the time limit expired.
 
-    Wait for the end of the output first, because `Popen.wait` polls and may return later. Also
-    check the process itself, because a child of the worker may keep the pipe open after the worker
-    has ended.
+    Wait for the end of the output first, because `Popen.wait` polls, and so may return some time
+    after the process has ended. Also check the process itself, because a child of the worker may
+    keep the pipe open after the worker has ended.
     """
     until = time.monotonic() + timeout_seconds
     while output.is_alive() and process.poll() is None and time.monotonic() < until:
@@ -148,7 +149,8 @@ def _exit_code(process: subprocess.Popen, output: _Output, timeout_seconds: floa
 
 
 def _end(process: subprocess.Popen) -> None:
-    """End the supervisor, which ends the worker and its children; then kill the process group."""
+    """End the worker's supervisor, which ends the worker and its children (see ``supervisor.py``).
+    Then kill the process group."""
     if process.poll() is None:
         with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
             process.terminate()
