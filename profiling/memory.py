@@ -66,7 +66,8 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         action="append",
         default=[],
         metavar="NAME=VALUE,VALUE",
-        help="values of a parameter; repeat for other parameters: all combinations are measured",
+        help="values of a parameter; repeat the option for other parameters: all combinations are "
+        "measured",
     )
     add("--rounds", type=scripting.count, default=1, help="processes for each choice; default: 1")
     add(
@@ -82,7 +83,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         given = ", ".join(f"--{name.replace('_', '-')}" for name in unused)
         raise JaxmeterError(
             f"got {given}, which this script does not use; name a function that makes a Case, and "
-            "give its parameters with -p"
+            "give the function's parameters with -p"
         )
     if not is_target(options.target):
         raise JaxmeterError(

@@ -57,7 +57,7 @@ from vcjax.problems import Problem, magnetic_field, magnetic_field_gradient
 class Operation(NamedTuple):
     """An operation, with the functions that it calls.
 
-    An option is passed to `prepare` or `evaluate` if the function has a parameter of this name.
+    An option is passed to each of `prepare` and `evaluate` that has a parameter of the same name.
     """
 
     make: Callable[..., Case]
@@ -175,7 +175,8 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     add(
         "--distance",
         type=float,
-        help="distance of the points from the surface, in the unit of X; default: 0.1",
+        help="distance of the points from the surface, in the unit of the surface's coordinates; "
+        "default: 0.1",
     )
     add("--device", choices=("cpu", "gpu"), help="where to run; by default JAX chooses")
     add("--devices", type=count, help="number of devices that share the targets or points")

@@ -156,7 +156,10 @@ def say(text: str) -> None:
 def show(
     tables: Mapping[str, pd.DataFrame], columns: Mapping[str, Sequence[str]], top: int
 ) -> None:
-    """Print the first `top` rows of the tables and columns that `columns` names, with units."""
+    """Print the first `top` rows of some tables, with units in the cells.
+
+    `columns` maps the name of each printed table to the columns that are printed.
+    """
     for name, chosen in columns.items():
         table = tables[name]
         more = f" (first {top} of {len(table)})" if len(table) > top else ""
@@ -224,7 +227,7 @@ def save(
 
     If this process has run JAX (`live`), the environment includes JAX's backend. An environment in
     the `records` of worker processes replaces the environment of this process. `source` is the file
-    or folder from which the tables were made, for ``environment.json``.
+    or folder from which the tables were made; ``environment.json`` names it.
     """
     from jaxmeter import tables as jt
 

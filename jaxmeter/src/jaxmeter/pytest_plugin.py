@@ -60,7 +60,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption(_LOCK_OPTION) and getattr(config.option, "numprocesses", None):
         raise pytest.UsageError(
             f"{_LOCK_OPTION}: got -n as well; run pytest without -n, because a single process "
-            "must write the file"
+            "must write the lock file"
         )
     config.addinivalue_line(
         "markers",
@@ -76,7 +76,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Run a test. If the test passes and has the mark ``jaxmeter_lock``, compare its quantities
-    with the lock file, or write them to the file."""
+    with the lock file, or write them to this file if ``--jaxmeter-lock`` is given."""
     result = yield
     if item.get_closest_marker(_LOCK_MARK) is not None:
         try:
@@ -89,10 +89,11 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 
 def _compare_or_write(item: pytest.Item) -> str:
-    """Compare the quantities of a test with the lock file, or write them to the file.
+    """Compare the quantities of a test with the lock file, or write them to this file.
 
     Return a message if quantities differ or the test measured no function; otherwise return an
-    empty string. If the lock file lacks the section, nothing is compared.
+    empty string. Nothing is compared if the lock file has no section for the version, backend and
+    options of JAX in this process.
 
     An entry of the lock file is named after the test and the function, such as
     ``tests/test_step.py::test_step step``.
@@ -118,8 +119,8 @@ def _compare_or_write(item: pytest.Item) -> str:
         write_lock(file, section, kept | now)
         return ""
     if section not in sections:
-        # The properties are part of the test report. A worker of pytest-xdist sends the report to
-        # the main process.
+        # Record the missing section in the test report, because a worker of pytest-xdist sends
+        # this report to the main process.
         item.user_properties.append((_LOCK_MARK, section))
         return ""
     found = check(section, locked, now, read_settings(root / "pyproject.toml")[1])
@@ -127,7 +128,7 @@ def _compare_or_write(item: pytest.Item) -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Report how many tests were not compared because the lock file lacks a section."""
+    """If the lock file lacks a section, name the section and count the tests not compared."""
     properties = (
         found
         for report in terminalreporter.getreports("passed")

@@ -15,14 +15,14 @@ from jaxmeter.errors import JaxmeterError
 
 
 def run_case(case: BenchmarkCase) -> Record:
-    """Measure a benchmark case in a fresh process, with cold caches and within its time limit.
+    """Measure a benchmark case in a fresh process, with cold caches and the time limit of the case.
 
     Returns
     -------
     Record
         A record is returned whatever the target does. ``status`` and ``failure`` report a failed
-        import, an exception, a crash or a timeout. In each of these cases, the record keeps the
-        measurements of all earlier phases. Long messages and output of the target are shortened.
+        import, an exception, a crash or a timeout. After such a failure, the record still has the
+        measurements of all earlier phases. Long messages and long output are shortened.
 
     Raises
     ------
@@ -34,13 +34,13 @@ def run_case(case: BenchmarkCase) -> Record:
     Notes
     -----
     POSIX only. The processes that the worker has started are killed when the worker process ends,
-    when its time limit expires, or when this process is interrupted. On Linux every descendant is
-    killed, on other systems only the process group.
+    when the time limit expires, or when this process is interrupted. On Linux, all descendants of
+    the worker are killed; on other systems, only the worker's process group.
 
     The worker process runs the target and also measures it. The output of the target is never
-    mistaken for a record. But a target that changes jaxmeter or the clock in the memory of the
-    worker process can falsify its measurement. A target that kills the parent of its process can
-    leave processes behind.
+    mistaken for a record. But a target can falsify its measurement if it changes jaxmeter or the
+    clock in the memory of the worker process. A target can leave processes behind if it kills its
+    parent process.
     """
     if not isinstance(case, BenchmarkCase):
         raise JaxmeterError(
@@ -56,9 +56,9 @@ def run_case(case: BenchmarkCase) -> Record:
 
 
 def with_ending(record: Record, ended: EndedWorker, timeout_seconds: float) -> Record:
-    """Return the record with the facts that only the parent process has: the duration of the
-    worker, and the number of XLA's warnings of slow constant folding. After a failure, also add the
-    worker's output and, if the answer is unfinished, how the worker ended."""
+    """Return the record with facts that only the parent process knows: the duration of the worker,
+    and the number of XLA's warnings of slow constant folding. After a failure, also add the
+    worker's output. If the worker ended before it finished the record, add how the worker ended."""
     alarms = ended.folding_alarms_count
     constants = dataclasses.replace(record.constants, folding_alarms_count=alarms)
     record = dataclasses.replace(record, constants=constants, wall_seconds=ended.seconds)

@@ -1,10 +1,10 @@
 """Supervise a worker: end every process that the worker leaves behind, then exit as the worker did.
 
 A worker process forks once, before it imports any part of its task. The child does the work, and
-the parent becomes the supervisor. On Linux, the supervisor also ends the descendants of the child,
-even in other sessions: when the parent of a descendant ends, the descendant becomes a child of the
-supervisor (PR_SET_CHILD_SUBREAPER of prctl(2)). On other systems, the supervisor ends only the
-child, and `in_worker` kills the process group.
+the parent becomes the supervisor. On Linux, the supervisor ends the child and all descendants of
+the child, even descendants in other sessions: when the parent of a descendant ends, the descendant
+becomes a child of the supervisor (PR_SET_CHILD_SUBREAPER of prctl(2)). On other systems, the
+supervisor ends only the child, and `in_worker` kills the worker's process group.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ _PAUSE_SECONDS = 0.002
 
 def fork_supervised() -> None:
     """Fork and return in the child; the parent becomes the supervisor and never returns. When the
-    child ends or SIGTERM arrives, the supervisor ends the child and, on Linux, every process that
-    the child has started. Linux sends SIGTERM when the parent of the supervisor ends."""
+    child ends or SIGTERM arrives, the supervisor kills the processes that are still running: the
+    child and, on Linux, all its descendants. Linux sends SIGTERM when the supervisor's parent ends.
+    """
     _prctl(_SET_CHILD_SUBREAPER, 1)
     _prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
     signal.signal(signal.SIGCHLD, lambda *_: None)  # some systems drop signals that are ignored

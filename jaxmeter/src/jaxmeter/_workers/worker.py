@@ -1,4 +1,4 @@
-"""Measure one benchmark case in a worker process, with cold caches, and send its record.
+"""Measure one benchmark case in a worker process, with cold caches, and send the record.
 
 An exception of the target is stored in the record. The exit status is 0 if the complete record was
 sent.
@@ -30,9 +30,9 @@ _FLUSHING_SECONDS = 1.0
 
 
 def run_worker(task_type: type[PlainData], work: Callable[..., PlainData]) -> None:
-    """Read a task, work on it, send the answer and end the process, which `in_worker` has started.
-    ``work(task, report)`` returns the answer. ``work`` may call ``report`` with an unfinished
-    answer, which becomes the answer if the process ends early."""
+    """Read a task, work on it, send the answer and end this process. `in_worker` has started this
+    process. ``work(task, report)`` returns the answer. ``work`` may call ``report`` with an
+    unfinished answer. If the process ends early, the last unfinished answer becomes the answer."""
     folder = Path(sys.argv.pop())
     task = (folder / TASK).read_bytes()
     fork_supervised()
@@ -113,8 +113,7 @@ def _work(benchmark: BenchmarkCase, progress: Progress) -> None:
     try:
         case = make_case(**benchmark.params)
     except TypeError as error:
-        # If the traceback ends in this frame, make_case did not start. Check that make_case takes
-        # these parameters.
+        # If the traceback ends in this frame, make_case did not start: the parameters may be wrong.
         if error.__traceback__ is not None and error.__traceback__.tb_next is None:
             check_parameters("BenchmarkCase", make_case, benchmark.target, benchmark.params)
         raise
