@@ -249,7 +249,7 @@ def _parser() -> argparse.ArgumentParser:
     option("head", nargs="?", help="another commit, named in the same way")
     about = "folder written by benchmarks.measuring.pair, to review instead of the store"
     option("--pair", type=Path, help=about)
-    about = "beginning of an environment's name; needed if both commits have several environments"
+    about = "beginning of an environment's name; needed if the commits share several environments"
     option("--environment", help=about)
     about = "also fail the review if compile times or steady-state times regressed"
     option("--gate-times", action="store_true", help=about)

@@ -1,1 +1,1 @@
-"""Make the report on the cost of closing over arrays, and on its causes."""
+"""Make the report on closing over arrays: the cost and the causes of this cost."""

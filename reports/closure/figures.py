@@ -24,8 +24,8 @@ CONSTANTS = {
     "embedded_bytes": "embedded",
     "hidden_argument_bytes": "hidden",
 }
-# Each panel has four items: the columns of the summary, each with a word to show after the value of
-# its bar; the column with the values of the processes; the units; the heading.
+# Each panel has four items: the columns of the summary, each with a word that is shown after the
+# value; the column with the values of the processes; the units; the heading.
 PANELS = (
     ({"trace_lower_compile_median_seconds": ""}, COMPILED, SECONDS, "compile time"),
     ({"steady_median_seconds": ""}, "steady_median_seconds", SECONDS, "steady-state run time"),
@@ -140,7 +140,7 @@ def embedded(points: Any, slope: float, name: str) -> Figure:
 
 
 def runs_in_order(runs: pd.DataFrame) -> Figure:
-    """Draw the times of the first call and of the steady-state runs, a line for each process."""
+    """Draw the times of the first call and the steady-state runs, with a line for each process."""
     return Figure(
         "closure_runs",
         "Every recorded run, in order",
@@ -152,7 +152,7 @@ def runs_in_order(runs: pd.DataFrame) -> Figure:
 
 
 def script_calls(calls: pd.DataFrame) -> Figure:
-    """Draw the time of the calls after the compiling call, in order."""
+    """Draw the times of the calls after the compiling call, in order."""
     return Figure(
         "closure_script",
         "The calls right after the compiling call, timed as in a script",

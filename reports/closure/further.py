@@ -76,7 +76,7 @@ def _spread_lead(cases: pd.DataFrame) -> str:
 
 
 def _script_sentences(script: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence for each variant on the spread of calls that are timed as in a script."""
+    """Yield, for each variant, a sentence on the spread of calls that are timed as in a script."""
     for variant in TIMED:
         ordered = script.loc[(script["variant"] == variant) & (script["run"] > 0)]
         runs = [list(g.sort_values("run")["seconds"]) for _, g in groups(ordered, ["round_index"])]
@@ -216,7 +216,7 @@ def audited(path: Path) -> Section | None:
     """Return the section on arrays that the audit in the file `path` found.
 
     Return None if the file does not exist or lists no array of at least a kilobyte. If the file
-    cannot be read, the section has only the reason.
+    cannot be read, the section gives only the reason.
     """
     try:
         audit = Audit.from_json(read_file(path))
@@ -263,6 +263,6 @@ def audited(path: Path) -> Section | None:
 
 
 def _short(file: str) -> str:
-    """Return a file's path from the folder ``benchmarks`` on, or only its name elsewhere."""
+    """Return a file's path from the folder ``benchmarks`` on; for other files, only the name."""
     _, folder, within = f"/{file}".rpartition("/benchmarks/")
     return f"benchmarks/{within}" if folder else Path(file).name

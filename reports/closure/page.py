@@ -101,7 +101,7 @@ def _runs(measured: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     """Return the seconds of every recorded run, in the processes that computed frames.
 
     Run 0 is the first call after compiling. Run i + 1 is the steady-state run with `sample_index`
-    i. The warm-up call between them is not recorded.
+    i. The warm-up call between runs 0 and 1 is not recorded.
     """
     good = (measured["status"] == "ok") & (measured["suite"] == summaries.FRAMES)
     names = ["case", "round_index", "size", "workload", "variant", "run", "seconds"]
@@ -112,7 +112,7 @@ def _runs(measured: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
 
 
 def _casing(store: Path) -> Section | None:
-    """Return the section on the casing, as measured last; None if it was not measured."""
+    """Return the section on the casing, from its last measurement; None without a measurement."""
     try:
         tables = common_tables(read_store(store))
     except ReportError:

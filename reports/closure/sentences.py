@@ -36,7 +36,8 @@ def lead(cases: pd.DataFrame) -> str:
         return NOTHING
     closure, _ = pair
     medians = ""
-    # Medians of processes without a partner could contradict the ratio of the pairs.
+    # Without a partner in its round, a process changes a median, but not the ratio of the pairs.
+    # The medians could then contradict the ratio.
     if all(row["processes_count"] == closure[f"{COMPILING}_pairs_count"] for row in pair):
         times = (seconds(row["trace_lower_compile_median_seconds"]) for row in pair)
         medians = f", with medians of {' against '.join(times)}"
@@ -56,7 +57,10 @@ def sentences(cases: pd.DataFrame) -> list[str]:
 
 
 def _largest_pair(cases: pd.DataFrame) -> list[Row] | None:
-    """Return the closure and argument rows of the largest problem that has both, or None."""
+    """Return the closure row and the argument row of one problem; None if no problem has both.
+
+    Of all problems with both rows, the closure of this problem captures the most bytes.
+    """
     by_size = cases.sort_values("captured_bytes", ascending=False, na_position="last")
     for closure in rows(by_size.loc[by_size["variant"] == "closure"]):
         argument = row_of(_same_problem(cases, closure), ARGUMENT)
@@ -72,9 +76,9 @@ def _same_problem(cases: pd.DataFrame, row: Row) -> pd.DataFrame:
 def _captured(cases: pd.DataFrame) -> Iterator[str]:
     """Compare the captured bytes of each closure with its workload's arrays.
 
-    Each closure should capture exactly the bytes of these arrays. It may also capture the bytes
-    that the argument variant captures. Yield a sentence for each closure that captures another
-    number of bytes. If there is no such closure, yield one sentence on all closures.
+    Each closure should capture the bytes of these arrays. In addition, it may capture the
+    bytes that the argument variant captures. Yield a sentence for each closure that captures
+    another number of bytes. If there is no such closure, yield one sentence on all closures.
     """
     are_exact, shared = [], 0.0
     for row in rows(cases.loc[cases["variant"] == "closure"]):
@@ -92,7 +96,7 @@ def _captured(cases: pd.DataFrame) -> Iterator[str]:
                 f"{'more' if more > 0 else 'less'} than its workload's arrays."
             )
     if are_exact and all(are_exact):
-        tail = f", and at most {bytes_(shared)} that the argument variant captures too"
+        tail = f", plus at most {bytes_(shared)} that the argument variant captures too"
         said = "Each closure captures exactly the bytes of its workload's arrays"
         yield f"{said}{tail if shared else ''}."
 

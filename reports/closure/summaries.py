@@ -84,7 +84,7 @@ def changes(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def script_calls(measured: pd.DataFrame) -> pd.DataFrame:
-    """Return the seconds of calls that were timed in order; call 0 is the compiling call."""
+    """Return the seconds of successive calls in each process; call 0 is the compiling call."""
     keys = [*PLACE, "size", "variant", "round_index"]
     good = succeeded(measured, suite=CHANGES)
     calls = {name: call for name in good if (call := SCRIPT_CALL.fullmatch(str(name)))}
@@ -142,7 +142,7 @@ def slope(size_bytes: Any, seconds: Any) -> float:
 
 
 def published() -> pd.DataFrame:
-    """Return a row for each published variant: columns of `variants`, and the column `source`."""
+    """Return a row for each published variant, with columns of `variants` and a column `source`."""
     found = []
     for variant, (*times, captured) in PUBLISHED.items():
         row = {"source": "published, one GPU", "size": PUBLISHED_SIZE, "variant": variant}

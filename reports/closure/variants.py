@@ -102,9 +102,9 @@ def _tables(
 
 
 def _largest_arrays(measured: pd.DataFrame, arrays: pd.DataFrame) -> pd.DataFrame:
-    """Return the largest captured arrays of each variant of a single problem.
+    """Return the largest captured arrays of each variant, for a single problem.
 
-    Of all processes, one captured the most bytes. The table shows the problem of this process.
+    This is the problem of the process that captured more bytes than any other process.
     """
     cases = of_variants(measured)
     most = row_of_largest(cases, "captured_bytes")
@@ -170,9 +170,9 @@ SIZES: tuple[Column, ...] = (
     size(
         "RSS peak, compile",
         "compile_peak_rss_bytes",
-        "Peak resident set up to the end of compiling",
+        "Peak resident set, up to the end of compiling",
     ),
-    size("RSS peak", "peak_rss_bytes", "Peak resident set up to the last run"),
+    size("RSS peak", "peak_rss_bytes", "Peak resident set, up to the last run"),
     size("Device peak", "device_peak_bytes", "Peak memory, if the device reports it"),
     count("HLO instructions", "hlo_instructions_count", "Instructions of the optimised program"),
     count("Fusions", "fusions_count"),

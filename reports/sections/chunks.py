@@ -64,7 +64,7 @@ def section(cases: pd.DataFrame) -> Section:
         ),
         size("Temporaries", "temp_bytes", "Temporary memory of the compiled program"),
         time("Compile", "compile", "Compilation by XLA, without a cache"),
-        size("RSS peak", "peak_rss_bytes", "Peak resident set up to the last run"),
+        size("RSS peak", "peak_rss_bytes", "Peak resident set, up to the last run"),
         error("Error", "error_relative", "Maximum over processes, relative to max|B|"),
     )
     return Section(

@@ -40,7 +40,7 @@ def section(problems: pd.DataFrame) -> Section:
         *PHASES,
         size("Casing", "casing_bytes", "All arrays of the prepared casing"),
         size("Temporaries", "temp_bytes", "Temporary memory of the compiled program"),
-        size("RSS peak", "peak_rss_bytes", "Peak resident set up to the last run"),
+        size("RSS peak", "peak_rss_bytes", "Peak resident set, up to the last run"),
     )
     return Section(
         "preparation",

@@ -93,7 +93,7 @@ def test_bytes_that_the_argument_variant_captures_too_are_named(tmp_path):
     made_up.write(tmp_path, made_up.casing_case("closure", 6, captured_bytes=captured))
     made_up.write(tmp_path, made_up.casing_case("argument", 6))
     found = " ".join(sentences.sentences(summaries.variants(measured(tmp_path))))
-    assert "workload's arrays, and at most 96 B that the argument variant captures too." in found
+    assert "workload's arrays, plus at most 96 B that the argument variant captures too." in found
 
 
 @pytest.mark.parametrize("steady, is_same", [((0.2,) * 6, False), ((0.099, 0.102) * 3, True)])
