@@ -2,7 +2,8 @@
 
 The lines and kernels come from a profile of one process at each commit (`jaxmeter.CompileSummary`).
 The profile lists the slowest lines and kernels. The seconds of the profile are scaled to the whole
-compile time at the commit: the median, over successful processes, of trace, lower and compile.
+compile time at the commit. The whole compile time is the sum of trace, lower and compile; the
+median over the successful processes is used.
 """
 
 from collections import Counter, defaultdict
@@ -14,8 +15,8 @@ from jaxmeter import CompileSummary
 from .units import counted, difference, seconds
 
 MOST_LINES = 4
-# Smaller changes of a line are left out. Both limits are shares of the longer of the two compile
-# times. The first limit is for lines with changed counts, and the second limit is for other lines.
+# Lines with changes below these limits are left out. Both limits are shares of the longer of the
+# two compile times. The first limit is for lines with changed counts, the second for other lines.
 # The second is larger, because the times in two profiles of equal programs differ by a few percent.
 EXACT_SHARE, NOISY_SHARE = 0.01, 0.03
 
@@ -59,9 +60,9 @@ def line_changes(base: CompileLines, head: CompileLines) -> tuple[CompileLineCha
 
     Lines are matched by file, function and text, because an edit elsewhere in a file changes the
     line numbers. Lines with a changed number of equations, kernels or instructions are preferred,
-    because these numbers are exact. If no such line changed enough, the result has other lines:
-    their times changed by at least `NOISY_SHARE` in the same direction as the total time. Changes
-    in the direction of the total time come first.
+    because these numbers are exact. If no such line changed enough, the result has lines that
+    pass another test: the time changed by at least `NOISY_SHARE`, in the same direction as the
+    total time. Changes in this direction come first.
     """
     before, after = _by_line(base), _by_line(head)
     changes = []

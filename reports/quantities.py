@@ -83,8 +83,8 @@ KNOWN = (
     Metric("compile_seconds", "noisy", "compilation by XLA, without a cache"),
     Metric("first_call_seconds", "noisy"),
     Metric("steady_std_seconds", "noisy", "spread of the steady-state calls within one process"),
-    Metric("compile_peak_rss_bytes", "noisy", "peak resident set up to the end of compiling"),
-    Metric("peak_rss_bytes", "noisy", "peak resident set up to the last steady-state call"),
+    Metric("compile_peak_rss_bytes", "noisy", "peak resident set, up to the end of compiling"),
+    Metric("peak_rss_bytes", "noisy", "peak resident set, up to the last steady-state call"),
     Metric("captured_bytes", "exact", "arrays that the function closes over"),
     Metric("embedded_bytes", "exact", "constants in the program that the compiler receives"),
     Metric("hidden_argument_bytes", "exact", "captured arrays that JAX passes as arguments"),
@@ -134,7 +134,7 @@ def metrics_of(names: Iterable[str]) -> tuple[Metric, ...]:
 
 
 def is_larger_error(error: float, other: float) -> bool:
-    """Return whether `error` is larger than `other`, beyond rounding and `ERROR_FACTOR`."""
+    """Return whether `error` exceeds `other` by more than rounding and `ERROR_FACTOR`."""
     return error > ERROR_FACTOR * max(other, ROUNDING)
 
 
@@ -171,7 +171,7 @@ def measurement_row(stored: StoredRecord, compiles_count: int | None = 1) -> Row
         values = section if isinstance(section, dict) else vars(section)
         for name, value in values.items():
             if name != "arrays":
-                # A name that is in use already gets the group's name as a prefix.
+                # A name that is already in use gets the name of the group as a prefix.
                 row[f"{group}_{name}" if name in row or name in TAKEN else name] = value
     environment = vars(record.environment) if record.environment else {}
     for name, column in ENVIRONMENT.items():

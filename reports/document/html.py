@@ -16,7 +16,8 @@ POLICY = (
     '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
     "style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">"
 )
-"""The line that forbids a page to load other files. A file with this line may be replaced."""
+"""The line of HTML that forbids a page to load other files. A file with this line is taken for an
+earlier page, which may be replaced."""
 
 
 def html_page(document: Document) -> str:

@@ -76,8 +76,8 @@ class Document:
     facts: tuple[Fact, ...]
     sections: tuple[Section, ...]
     footer: tuple[str, ...] = ()  # paragraphs at the end of the page
-    # Names of tables in the folder `tables` next to the page. A page that has tables links their
-    # CSV files, and its head lists the sections and their leads.
+    # Names of tables in the folder `tables` next to the page. A page that has tables links to their
+    # CSV files, and the head of this page lists the sections with their leads.
     files: tuple[str, ...] = ()
     judgements: tuple[Judgement, ...] = ()
     verdict: str = ""

@@ -39,7 +39,7 @@ def ratio_range(row: Any, stem: str) -> str:
 
 
 def range_only(row: Any, stem: str) -> str:
-    """Return an interval and pairs: `2.30 to 2.60, 6 pairs`, or else `one pair, inconclusive`."""
+    """Return a phrase such as `2.30 to 2.60, 6 pairs`, or `one pair, inconclusive`."""
     pairs = int(row[f"{stem}_pairs_count"])
     if pairs == 1:
         return "one pair, inconclusive"

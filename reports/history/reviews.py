@@ -74,7 +74,7 @@ def _folder(environment: str, base: str, head: str) -> str:
 
 
 def _digest_of_code() -> str:
-    """Return a digest of the code of reports and jaxmeter and the versions of Python and pandas."""
+    """Return a digest of the code (reports, jaxmeter) and the versions (Python, pandas)."""
     roots = (Path(__file__).parents[1], Path(jaxmeter.__file__).parent)
     sources = (_files(root, CODE) for root in roots)
     return _digest(sys.version_info[:2], pd.__version__, *sources)

@@ -87,8 +87,8 @@ def make_history(store: Store, *, repository: Path | None = None) -> History:
     """Return every series of a store with its change points.
 
     The order, dates and subjects of the commits are from the git clone `repository`, if it is
-    given. The environments are sorted by their number of commits, largest first. Environments
-    without a series come last.
+    given. The environments are sorted by their number of commits, largest number first.
+    Environments without a series come last.
     """
     measured = tables.measurements(store)
     if "ok" not in set(measured["status"]):

@@ -30,8 +30,8 @@ except ImportError:
 
 Finder = Literal["exact", "asv", "asv+ruptures", "ruptures"]
 
-# Levels with a smaller relative difference count as equal. Such a difference is within machine
-# noise and too small to act on.
+# Two levels count as equal if their relative difference is below this limit: such a difference is
+# within machine noise and too small to act on.
 SMALLEST_NOISY_STEP = 0.02
 RESOLUTION = 1e-9  # resolution of clocks in seconds; bytes and counts are integers
 FEWEST_POINTS = 6  # in a shorter noisy series, a new level looks like an outlier
@@ -124,8 +124,8 @@ def _by_ruptures(values: Sequence[float]) -> list[int]:
     if ruptures is None or min(values) <= 0:
         return []
     logs = np.log(np.asarray(values, dtype=float))
-    # 1.4826 median|x| is the standard deviation of a normal x. The deviation of the difference of
-    # two neighbours is sqrt(2) times the deviation of one value.
+    # 1.4826 median|x| is the standard deviation of a normally distributed x. The difference of two
+    # neighbours has sqrt(2) times the standard deviation of one value.
     noise = 1.4826 * float(np.median(np.abs(np.diff(logs)))) / math.sqrt(2)
     scaled = (logs - np.median(logs)) / max(noise, 1e-3)
     model: Any = ruptures.KernelCPD(kernel="linear", min_size=2).fit(scaled[:, None])
