@@ -99,8 +99,8 @@ def changed_lines(
 ) -> dict[str, tuple[CompileLineChange, ...]]:
     """Return the source lines that explain a changed compile time, by case.
 
-    The result has cases with a reported change of compile time or program, a compile profile at
-    both commits, and a line that changed enough.
+    The result contains a case if three conditions hold: a change of its compile time or program is
+    reported, both commits have a compile profile of the case, and `line_changes` returns a line.
     """
     names = (*COMPILING, *PROGRAM)
     changed = (f for f in findings if f.verdict in REPORTED and f.metric.name in names)
@@ -125,7 +125,7 @@ def _kind(finding: Finding, seen: Mapping[str, tuple[str, ...]]) -> str:
         return "retraces"
     if finding.metric.kind == "exact":
         return "program"
-    # For a compile time, retraces and captured arrays come before the program.
+    # The first kind with evidence is the cause. For compile times, "constants" precedes "program".
     order = ("retraces", "constants", "program")
     if name not in COMPILING:
         order = ("retraces", "program", "constants")

@@ -23,8 +23,8 @@ Verdict = Literal["regression", "improvement", "changed", "same", "inconclusive"
 REPORTED: tuple[Verdict, ...] = ("regression", "improvement", "changed")
 
 # These times are tested together: the criteria limit the probability of any false alarm in these
-# tests. Other times only show where a difference lies, and are tested together on their own. If all
-# times were tested together, every test would be weaker.
+# tests. Other times only show where a difference lies. They are tested as a second group, because
+# every test would be weaker if all times were one group.
 PRIMARY = (COMPILED, "steady_median_seconds")
 
 GATED = (
@@ -39,8 +39,8 @@ GATED = (
 )
 """Exact metrics that fail a review if they grow.
 
-An error that is larger by more than the factor `ERROR_FACTOR`, beyond rounding, always fails a
-review. A longer time fails a review only with `Policy.gate_times`.
+An error also fails a review if it is larger at HEAD according to `is_larger_error`. A longer time
+fails a review only with `Policy.gate_times`.
 """
 # Smaller growth is reported but does not fail a review.
 SMALL_BYTES = 1024
@@ -113,8 +113,9 @@ def _missing_number(
 ) -> Finding | None:
     """Return a finding if the number is missing at one of the commits, else None.
 
-    If all processes of BASE have an exact number or error, HEAD must have it in all processes. A
-    time is missing only if all processes lack it, because the other rounds can still be compared.
+    If all processes of BASE have an exact number or error, all processes of HEAD must have this
+    number too. A time is missing only if no process of the commit has the time. If some processes
+    have it, their rounds can still be compared.
     """
     base, head = (list(side.values(metric).values()) for side in pair)
     lacking = len(pair[1].good) - len(head)

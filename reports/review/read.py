@@ -113,7 +113,7 @@ def read_commits(
     one, other = (_commit_named(root, name, repository) for name in (base, head))
     if one == other:
         raise ReportError(
-            f"review: {base!r} and {head!r} are the same commit; name two commits, or make an A/A "
+            f"review: {base!r} and {head!r} are the same commit; name two commits, or run an A/A "
             f"test with python -m benchmarks.measuring.pair {base} {head}"
         )
     stores = read_store(root, commit=one), read_store(root, commit=other)
@@ -203,9 +203,9 @@ def _only_commit(store: Store) -> str:
 
 
 def _compile_counts(records: Iterable[StoredRecord]) -> dict[str, int]:
-    """Return, for each case, the smallest number of compiles in a process.
+    """Return, for each case, the smallest number of compiles of any of its processes.
 
-    Only successful processes that compiled are counted.
+    Only successful processes with a compile time are considered.
     """
     fewest: dict[str, int] = {}
     for stored in records:
@@ -239,10 +239,10 @@ def _chosen_environment(found: Sequence[Mapping[str, Any]], asked: str | None) -
 
 
 def _environment_folders(folders: Sequence[Mapping[str, list[StoredRecord]]]) -> list[str]:
-    """Return the name of the environment folder that is compared, for each commit.
+    """Return, for each commit, the name of the environment folder to compare.
 
-    If both commits have folders of the same name, one of these names is used. Of several possible
-    folders, the folder with the most successful processes is used.
+    A name that both commits have is preferred. Of several possible folders, the folder with the
+    most successful processes is used.
     """
     counts = [
         {key: sum(one.record.status == "ok" for one in found) for key, found in side.items()}

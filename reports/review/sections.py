@@ -219,7 +219,7 @@ def change_words(finding: Finding) -> str:
 
 
 def times_figure(findings: Sequence[Finding], criteria: Criteria) -> Figure:
-    """Draw tested times as HEAD over BASE with intervals: the `MAX_TIMES_SHOWN` largest changes."""
+    """Draw HEAD / BASE and its interval, for the `MAX_TIMES_SHOWN` times that changed most."""
     ordered = sorted(findings, key=lambda f: -abs(f.ratio - 1))[:MAX_TIMES_SHOWN]
     high = min(max([1.1, *(1 + f.reach for f in ordered)]), MAX_SHOWN_RATIO)
     x = linear_scale(2 - high, high, LEFT, WIDTH - RIGHT)

@@ -71,7 +71,7 @@ class Review:
 
     @property
     def broken(self) -> tuple[LostCase, ...]:
-        """Cases with a successful process at BASE, and with more frequent failures at HEAD.
+        """Cases that succeeded at least once at BASE, and failed more often at HEAD than at BASE.
 
         A single such case is enough for the review to fail.
         """
@@ -83,8 +83,8 @@ class Review:
 
         A gated regression or a broken case fails the review. There is no verdict if nothing was
         compared. With gated times, the code is also 2 if no time was tested, or if an inconclusive
-        time may have changed by more than `MAX_REACH`. Some times may remain untested,
-        because a case that is measured only once, for its exact metrics, has times too.
+        time may have changed by more than `MAX_REACH`. Not every time must be tested: a case
+        that is measured only once, for its exact metrics, has times too.
         """
         if self.failing or self.broken:
             return REGRESSION
