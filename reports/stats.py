@@ -1,8 +1,8 @@
 """Summarise processes: medians with their intervals, maxima, and ratios paired by round.
 
-Each process gives one number for each quantity. The columns `_low_seconds` and `_high_seconds` are
-the ends of the interval of a median, from `jaxmeter.median_interval`. A number of bytes is
-summarised by the maximum. Commits and environments are never pooled.
+Each process gives one number for each quantity. Columns that end in `_low_seconds` and
+`_high_seconds` have the ends of a median's interval, from `jaxmeter.median_interval`. A number of
+bytes is summarised by the maximum. Commits and environments are never pooled.
 """
 
 import math
@@ -60,7 +60,7 @@ def case_summary(
 
 
 def stem_of(quantity: str) -> str:
-    """Return the stem of the columns of a time, such as `steady` for `steady_median_seconds`."""
+    """Return the stem of a time's column names, such as `steady` for `steady_median_seconds`."""
     return quantity.removesuffix("_seconds").removesuffix("_median")
 
 
@@ -125,8 +125,8 @@ def table_of(
 ) -> pd.DataFrame:
     """Return a table of rows, sorted by the columns `sort_by`.
 
-    Whole numbers of bytes, counts and digits stay whole next to missing values. `order` maps column
-    names to functions that return the sorting key of a value.
+    Columns of bytes, counts and digits become nullable integers if all their numbers are whole.
+    `order` maps column names to functions that return the sorting key of a value.
     """
     frame = pd.DataFrame(found)
     for name in frame.columns:

@@ -30,7 +30,7 @@ def measurements(store: Store) -> pd.DataFrame:
     frame = pd.DataFrame(rows, columns=columns)
     started = pd.to_datetime(frame["started_utc"], utc=True, format="ISO8601", errors="coerce")
     frame["started_utc"] = started
-    # Whole numbers stay whole next to missing values, so that bytes can be compared exactly.
+    # Integers stay integers even if values are missing, so that bytes can be compared exactly.
     endings = ("_seconds", "_bytes", "_count", "_relative", "_before", "_after")
     for name in frame.columns:
         if name.endswith(endings) or name in ("digits", "flops", "size"):

@@ -23,7 +23,7 @@ DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 @dataclass(frozen=True)
 class Change:
-    """A change point; `base` and `head` are the positions of the commits before and after it."""
+    """A change point; in `History.commits`, it lies between the indices `base` and `head`."""
 
     series: Series
     step: Step

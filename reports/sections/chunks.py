@@ -174,13 +174,13 @@ def _map(cases: Any, column: str, units: tuple[Unit, ...], title: str) -> Drawin
 
 
 def _level(value: float, values: Any) -> float:
-    """Return the position of a value on a logarithmic scale from minimum (0) to maximum (1).
+    """Return a value's logarithmic position between the minimum (0) and maximum (1) of `values`.
 
-    If the maximum is less than twice the minimum, the scale ends at twice the minimum. If the
-    minimum is not positive, the scale is linear, from 0 to the maximum.
+    If the maximum is less than twice the minimum, position 1 is twice the minimum. If the minimum
+    is not positive, the position is the value divided by the maximum.
     """
     low, high = values.min(), values.max()
     if low <= 0:
         return value / (high or 1.0)
-    # If the scale could be shorter than a factor of two, noise would get strong colours.
+    # On a scale shorter than a factor of two, noise would get strong colours.
     return math.log(value / low) / max(math.log(high / low), math.log(2.0))

@@ -51,7 +51,7 @@ def summary(measured: pd.DataFrame, *, gradient: bool = False) -> pd.DataFrame:
     `setup` is the time from a new surface to its first field or gradient. For vcjax, this time
     includes choosing a rule, making tables, preparing and evaluating, but no compiling. For the
     reference, it includes making a new object and evaluating. `evaluation` is the time of one more
-    evaluation. Speed-ups are medians of the ratio reference / vcjax of each process.
+    evaluation. A speed-up is the median, over processes, of the ratio reference / vcjax.
     """
     both = succeeded(measured, "reference_evaluation_seconds")
     wanted = [*COMPILING, *TIMES, *FIELD_ERRORS, *GRADIENT_ERRORS, *LOADS]
@@ -148,7 +148,7 @@ def section(problems: pd.DataFrame, *, gradient: bool = False) -> Section:
 
 
 def lead(problems: pd.DataFrame, what: str = "field") -> str:
-    """Return sentences on the ranges of both speed-ups over all problems."""
+    """Return sentences on the speed-ups of evaluation and set-up, as ranges over all problems."""
     return (
         f"With one thread each and without compile time, vcjax evaluates a {what} "
         f"{_span(problems, 'evaluation')} as fast as the C++ reference. From a new surface to "

@@ -4,10 +4,10 @@
 
 Each row is a record. The columns include the place (commit, environment key, case and round), the
 known metrics, the record as JSON text, and a digest. The digest depends on the commit, environment
-key, case and content of the record, not on its round. A file contains each digest only once, so a
-record may be added several times. Two different records of the same place are both kept, unlike in
-a store. The file of a month is replaced as a whole, so a reader sees either the old file or the new
-file.
+key, case and content of the record, not on its round. A file contains each digest only once, so
+adding the same record again has no effect. Two different records of the same place are both kept,
+unlike in a store. The file of a month is replaced as a whole, so a reader sees either the old file
+or the new file.
 """
 
 import fcntl
@@ -59,8 +59,8 @@ def compact(
 ) -> Merged:
     """Add the records of stores or measured pairs to the fleet `into`, as records of `project`.
 
-    Return the numbers of new and known records, and the refused files. `remove` deletes the files
-    of records once the fleet has the records.
+    Return the numbers of new and known records, and the refused files. If `remove` is true, delete
+    a record's file in a source once the fleet contains the record.
     """
     if not re.fullmatch(r"[\w.-]+", project):
         raise ReportError(

@@ -32,7 +32,8 @@ RENAMED = {
         "parameters"
     ),
 }
-# A younger file may still be growing, for example while it is copied from another machine.
+# A file that changed less than this long ago may still be growing, for example while it is copied
+# from another machine.
 GROWING_SECONDS = 60.0
 
 LONGEST_REASON = 500  # characters; names and numbers in a hostile file may have any length
@@ -133,7 +134,7 @@ def read_store(root: str | Path, *, commit: str | None = None) -> Store:
     root : path
         Folder of the store.
     commit : str, optional
-        Name of the folder of the only commit to read. By default all commits are read.
+        Folder name of the only commit to read. By default, all commits are read.
 
     Raises
     ------
