@@ -23,7 +23,8 @@ _GRID = (8, 24)
 PLACES = [(i, j) for i in range(4) for j in range(3 * (i % 2), 24, 5)]
 """Indices of surface points in a grid of 4 x 24 points.
 
-Off-surface points lie on the normals at these surface points, and at the points of `facing`.
+Off-surface points lie on normals of the surface: at these points, and at the points that `facing`
+returns.
 """
 _FINE = (300, 384)
 """Size (nphi, ntheta) of the grid, over a whole field period, in which `facing` finds points."""
@@ -32,7 +33,7 @@ EXTRA_DIGITS, EXTRA_DIGITS_OF_GRADIENTS = 2, 4
 _FINEST = 1e-15
 """Part of max |B| that the grid of B need not resolve, about the size of rounding errors."""
 _ROUNDING = 2e-16
-"""Amplitude of rounding errors in a mode of B, divided by the largest amplitude."""
+"""Amplitude of rounding errors in a mode of B, divided by the largest amplitude of all modes."""
 
 
 def on_surface(shape: Shape, field: str, digits: int, gradient: bool = False) -> Iterator[Row]:
@@ -102,7 +103,7 @@ def errors_off_surface(shape: Shape, casing, B, points, is_inside, currents):
 
 
 def _steepest(shape: Shape, B, currents) -> float:
-    """Return max |grad B|: the largest component on the grid of B and on a fixed surface grid.
+    """Return max |grad B|: the largest component over the grid of B and a fixed surface grid.
 
     B has the shape (nphi, ntheta, 3).
     """
@@ -128,7 +129,7 @@ def _sizes(rule, B) -> Row:
 
 
 def symmetry_of(shape: Shape) -> dict[str, Any]:
-    """Return the symmetry of a shape, as the arguments of calls of vcjax."""
+    """Return the symmetry of a shape, as keyword arguments for functions of vcjax."""
     return dict(nfp=shape.surface.nfp, half_period=shape.symmetric)
 
 

@@ -23,9 +23,9 @@ FIELDS = ("coils", "near", "vacuum")
 """The names of the three fields.
 
 ``coils`` has coils around the surface (for a fat torus, two loops and a conductor on the z axis)
-and a current on the axis of the surface. ``near`` has currents close to the surface, inside and
-outside, and a conductor on the z axis. ``vacuum`` has only currents outside: two distant loops, and
-a conductor on the z axis.
+and a loop inside, through the middle of each cross-section. ``near`` has currents close to the
+surface, inside and outside, and a conductor on the z axis. ``vacuum`` has only currents outside:
+two distant loops, and a conductor on the z axis.
 """
 _LOOP_MODES = 8
 

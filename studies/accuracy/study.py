@@ -85,9 +85,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure the rows that OUT does not contain yet.
+    """Measure the rows that the file ``--out`` does not contain yet.
 
-    With ``--save``, measure nothing, and `save` the rows of OUT.
+    With ``--save``, measure nothing, and `save` the rows of this file.
     """
     if options.save:
         save(options.out, measured("accuracy", "rows.csv"))

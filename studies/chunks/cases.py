@@ -1,4 +1,4 @@
-"""Measure an operator at all tile sizes, which one worker process interleaves."""
+"""Measure an operator at all tile sizes, interleaved in one worker process."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ SIZES_BYTES = tuple(10**power for power in range(3, 10))
 LARGEST_CUMSUM_BYTES = 10**6
 """Larger arrays are left out: constant folding of their cumulative sums takes minutes."""
 UNCERTAIN_BYTES = (10**6, 10**8)
-"""Sizes between these limits need more rounds. For smaller arrays the difference is lost in the
-spread of compile times, and for larger arrays a few rounds show the difference."""
+"""Arrays between these sizes need more rounds. For smaller arrays, the difference between capturing
+and passing is lost in the spread of compile times. For larger arrays, a few rounds show it."""
 
 
 def cases(*, rounds: int) -> list[PlannedCase]:

@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
                 "of this machine"
             )
     key = "operation", "digits", "threads", "round"
-    # pip compiles the modules of a package that it installs, so a user's process does not.
+    # Compile to bytecode now, as pip does at installation, so that no measured process does it.
     compileall.compile_dir(ROOT / "vcjax", quiet=1)
     held = {tuple(row.get(name) for name in key) for row in read_rows(options.out)}
     cases = list(itertools.product(options.threads, options.digits, options.operations))

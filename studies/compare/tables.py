@@ -12,7 +12,7 @@ from jaxmeter import bytes_text
 from studies.harness import Row, measured, read_rows, table
 
 _CASE = "operation", "digits", "threads"
-# Digits in the tables of all times. The table of equal errors also uses other digits of vcjax.
+# Digits that the tables show. The table of equal errors also shows other digits of vcjax.
 _DIGITS = "3", "6", "9", "12"
 HEADER = (
     *_CASE, "whole process", "with the cache", "whole C++", "compile time",
