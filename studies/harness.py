@@ -81,8 +81,8 @@ def append_row(path: Path, row: Row) -> None:
             header, line = (_csv_line(values) for values in (row, row.values()))
             if whole and not kept.startswith(header.encode()):
                 raise StudyError(
-                    f"{path} has other columns than the new row ({', '.join(row)}); rename the "
-                    "file, or give another file with --out"
+                    f"the columns of {path} differ from the columns of the new row "
+                    f"({', '.join(row)}); rename the file, or give another file with --out"
                 )
             text = line if whole else header + line
         file.write(text.encode())
@@ -108,11 +108,11 @@ def in_worker(
     env: Mapping[str, str] | None = None,
     timeout_seconds: float | None = None,
 ) -> None:
-    """Run a function in a fresh process, and append each row that the function yields to a file.
+    """Run a function in a fresh process, and append the yielded rows to the file `path`.
 
-    The function is at the top level of a module. Its keyword `arguments` are passed as JSON. `env`
-    is added to the environment variables. JAX's compilation cache is off unless `env` turns it on.
-    A description of the machine and of JAX is written next to the rows: for ``rows.csv``, to
+    The function must be at the top level of a module. Its keyword `arguments` are passed as JSON.
+    `env` is added to the environment variables. JAX's compilation cache is off unless `env` turns
+    it on. A description of the machine and of JAX is written next to the rows: for ``rows.csv``, to
     ``rows.environment.json``. Raise `StudyError` if the process fails or exceeds the time limit.
     """
     target = f"{function.__module__}:{function.__name__}"

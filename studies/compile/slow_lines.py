@@ -103,7 +103,7 @@ def functions() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
 
 
 def slow_line(fn: Callable[..., Any]) -> str:
-    """Return the place of a function's slow line, such as ``/path/slow_lines.py:12``."""
+    """Return file and line number of a function's slow line, such as ``/path/slow_lines.py:12``."""
     lines, first = inspect.getsourcelines(fn)
     (at,) = (number for number, text in enumerate(lines) if "# slow line" in text)
     return f"{inspect.getsourcefile(fn)}:{first + at}"

@@ -132,4 +132,4 @@ PROGRAMS: dict[str, Callable[[], jaxmeter.Case]] = {
     ),
     "gradient in X": partial(operations.gradient_in_X, digits=DIGITS),
 }
-"""The programs of vcjax on W7-X."""
+"""For each program of vcjax: the function that makes its case. All cases use the W7-X surface."""

@@ -6,7 +6,7 @@
 Each edit of edits.toml changes a few lines in a copy of the commit's package, as a commit that
 looks innocent might do. For two operations, a review compares the exact quantities of the copy and
 of the commit. The edit causes a regression in one operation, and does not affect the other
-operation. Unedited copies are measured with the operations of all edits. Each pair of unedited
+operation. In unedited copies, the study measures the operations of all edits. Each pair of unedited
 copies is an A/A test; the commit itself counts as one of these copies. The exit code is 1 if a
 review misses an edit, or reports a change in an unaffected operation or in an A/A test.
 """
@@ -140,8 +140,8 @@ def edit_package(edits: Mapping[str, Edit], name: str, package: Path) -> None:
 def compared(folder: Path, base: MeasuredSide, head: MeasuredSide) -> Mapping[str, Any]:
     """Review two measured copies, and return the content of review.json.
 
-    `folder` gets the records of both copies and the review. If `folder` contains a review already,
-    return the content of this review.
+    `folder` gets the review, and links to the records of both copies. If `folder` contains a review
+    already, return the content of this review.
     """
     page = folder / "page"
     if (page / "review.json").exists():

@@ -7,8 +7,8 @@ metrics regresses in a case that the injected code affects. A *false alarm* is o
 
 - any finding in a case that the injected code does not affect;
 
-- any finding for a metric that the injected code cannot change, if the code does not change the
-  program.
+- if the injected code does not change the program: any finding for a metric that this code cannot
+  change.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def found_in(name: str, findings: Iterable[Finding]) -> list[str]:
 
 
 def false_alarms(name: str, findings: Iterable[Finding]) -> str:
-    """Return the findings that an injected regression cannot cause (see `shown`)."""
+    """Return, as the text of `shown`, the findings that an injected regression cannot cause."""
     return shown(one for one in findings if not _is_explained(name, *one[:2]))
 
 
@@ -121,13 +121,13 @@ def _is_explained(name: str, case: str, metric: str) -> bool:
 
 
 def asv_regressions(pair: Path) -> list[tuple[str, str]]:
-    """Return the (case, metric) pairs that `asv continuous` would report for a measured pair.
+    """Return (case, metric) for each regression that `asv continuous` would report.
 
-    The records of `benchmarks.measuring.pair` are gathered in the same way as the suites gather
-    records for asv. Then the records are compared by asv's rules with asv's defaults: a factor of
-    1.1 and, for times, a Mann-Whitney test with one number for each process. If there are too few
-    processes for this test, asv compares confidence intervals instead. Raise `StudyError` if the
-    folder has no records of base or of head.
+    `pair` is a folder that `benchmarks.measuring.pair` wrote. The records in this folder are
+    gathered in the same way as the suites gather records for asv. Then the records are compared by
+    asv's rules with asv's defaults: a factor of 1.1 and, for times, a Mann-Whitney test with one
+    number for each process. If there are too few processes for this test, asv compares confidence
+    intervals instead. Raise `StudyError` if the folder has no records of base or of head.
     """
     base, head = (_summaries(pair / side) for side in ("base", "head"))
     if not base or not head:
@@ -180,7 +180,7 @@ def _asv_regressed(base: Summary, head: Summary, name: str) -> bool:
     if name in base["times"] and name in head["times"]:
         samples = base["times"][name], head["times"][name]
         before, after = (compute_stats(one, 1)[1] for one in samples)
-        # The suites skip the time of a single process.
+        # The suites skip times that only one process measured.
         if min(map(len, samples)) == 1 or not is_different(*samples, before, after):
             return False
         return statistics.median(samples[0]) < statistics.median(samples[1]) / ASV_FACTOR

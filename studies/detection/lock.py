@@ -1,6 +1,6 @@
 """Measure whether the lock file finds injected regressions, and whether it gives false alarms.
 
-    python -m studies lock                # measure with the installed JAX, in ten minutes
+    python -m studies lock                # measure with the installed JAX; takes ten minutes
 
 Each regression that exact quantities show is injected into a copy of vcjax, and
 ``jaxmeter lock --check`` runs on the copy. The unchanged package is checked many times, in worker

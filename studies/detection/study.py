@@ -1,13 +1,13 @@
 """Measure how often a review finds an injected regression, and how often it gives a false alarm.
 
-    python -m studies detection --exact          # only regressions that need no times; an hour
+    python -m studies detection --exact          # only regressions that exact quantities show
     python -m studies detection --minutes 60     # all regressions; rerun to resume
     python -m studies detection --minutes 0      # print the table of the runs so far
 
 A run measures two copies of a commit, BASE and HEAD, and reviews them. HEAD has a regression of
 studies/detection/injected; in an A/A test, HEAD has no change. BASE and HEAD are also compared by
-asv's rules. Each regression has several runs, numbered from 0. Runs of different regressions with
-the same number are interleaved and have the same BASE.
+asv's rules. Each regression has several runs, numbered from 0. All runs with the same number are
+interleaved and have the same BASE.
 
 The folder OUT/COMMIT has the pages and the records of all runs. With ``--exact``, the folder is
 OUT/COMMIT-exact. After each group of runs with the same BASE, the table of all runs so far is
@@ -15,8 +15,8 @@ written to detection.md in this folder. ``--keep FILE`` writes a row for each ru
 ``--judge-again`` reviews the measured runs again by the current rules.
 
 A single run takes about five minutes, as long as `make review`. Interleaved runs take two to three
-minutes each. With ``--exact`` a run is one round of the smallest case that shows the regression,
-and only runs of the same case have the same BASE.
+minutes each. With ``--exact``, a run is one round of the smallest case that shows the regression,
+only runs of the same case have the same BASE, and all runs together take an hour.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
         if missing:
             measure(commit, names, folder, options)
         for name in [*missing, *(done if options.judge_again else ())]:
-            # `benchmarks.measuring.pair` adds a folder for each of several runs.
+            # For several runs, `benchmarks.measuring.pair` makes a subfolder for each run.
             judge(folder / "pair" / (name if len(names) > 1 else ""), folder / name)
         if missing:
             write_table(commit, options, out)
@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
 def planned(options: argparse.Namespace, out: Path) -> Iterator[tuple[list[str], Path]]:
     """Yield the regressions and the folder of each group of runs that have the same BASE.
 
-    The folder is named after the runs of the group, so that another group measures BASE again.
+    The folder is named after the regressions of the group, so another group measures BASE again.
     """
     counts = {n: options.equal_runs if n == EQUAL else options.runs for n in options.only}
     cases = {name: exact_case(name) if options.exact else "" for name in counts}
@@ -99,7 +99,7 @@ def planned(options: argparse.Namespace, out: Path) -> Iterator[tuple[list[str],
 
 
 def exact_case(name: str) -> str:
-    """Return the case that ``--exact`` measures for one of `EXACT` or for an A/A test."""
+    """Return the case that ``--exact`` measures for a regression in `EXACT` or an A/A test."""
     return (INJECTED[name].exact_case if name in INJECTED else None) or SMALLEST
 
 

@@ -46,7 +46,7 @@ WHERE "case" = 'suite/case-7' AND machine LIKE 'host-1-3-%' GROUP BY ALL"""
 # everything, and writes the time into the title.
 OPENED = """<script>document.title = "drawn " + Math.round(performance.now())</script></body>"""
 # This code runs a command of reports, then writes the command's peak memory to a file. On Linux,
-# the peak that `getrusage` returns for child processes would include the memory of this process.
+# the peak that `getrusage` returns for children would include the memory of the study's process.
 COMMAND = """
 import pathlib, runpy, sys
 from studies.compare.process import status_bytes
@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure the page; generate, compact and query the records; write a row for each step."""
+    """Measure a history page; generate, compact and query records; write a row for each step."""
     found = [Record.from_json(read_file(path)) for path in sorted(options.store.rglob("*.json"))]
     real = [one for one in found if one.status == "ok" and one.samples_seconds and one.environment]
     if not real:
@@ -111,10 +111,10 @@ def run(options: argparse.Namespace) -> int:
 def generated(
     real: Sequence[Record], count: int, *, seed: int, commits: int = COMMITS
 ) -> Iterator[tuple[str, str]]:
-    """Yield the path and the text of each generated record: a year of commits on two machines.
+    """Yield the path and the text of each generated record.
 
-    The texts are copied from the real records, with other machines and days. Noise is added to
-    every number that `MEASURED` matches.
+    The commits are spread over a year and two machines. The texts are copied from the real records,
+    with other machines and days. Noise is added to every number that `MEASURED` matches.
     """
     rng = random.Random(f"{seed} {commits}")
     texts = [[_text(real, case, profiled) for profiled in (True, False)] for case in range(CASES)]
@@ -155,7 +155,7 @@ def write_store(root: Path, records: Iterator[tuple[str, str]]) -> int:
 
 
 def reports(*arguments: str | Path) -> Row:
-    """Run a command of reports, and return its elapsed time, CPU time and peak memory."""
+    """Run ``python -m reports ARGUMENTS``; return its elapsed time, CPU time and peak memory."""
     with temporary_folder("vcjax-fleet-") as folder:
         peak = folder / "peak"
         command = [sys.executable, "-c", COMMAND, str(peak), *map(str, arguments)]
@@ -212,7 +212,7 @@ def history_page(real: Sequence[Record], folder: Path) -> Row:
     records = generated(real, PAGE_COMMITS * CASES, seed=999, commits=PAGE_COMMITS)
     write_store(folder / "pages", records)
     reports("compact", folder / "pages", "--into", folder / "paged", "--project", "paged")
-    # The generated commits are in no repository.
+    # No repository contains the generated commits, so any folder serves as --repository.
     given = ["--store", folder / "paged", "--repository", folder, "--out", folder / "page"]
     cost = reports("history", *given)
     page = folder / "page" / "index.html"

@@ -1,8 +1,9 @@
 """Compare jaxmeter's reports on captured arrays with the truth, which is known by construction.
 
-A fresh process measures the programs of ``tests/jaxmeter`` with JAX's default constants. Another
-process measures them with simplified constants (``JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1``), except
-with JAX 0.7. The rows are written to ``jax_VERSION.csv``. The exit code is 1 if a report is wrong.
+A fresh process measures the programs of ``tests/jaxmeter`` with JAX's default treatment of captured
+constants. Except with JAX 0.7, another process measures the same programs with simplified constants
+(``JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1``). The rows are written to ``jax_VERSION.csv``. The exit
+code is 1 if a report is wrong.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def rows(simplified: bool) -> Iterator[Row]:
-    """Yield a row for each program: the bytes of its arrays, and the paths and lines of its audit.
+    """Yield a row for each program: bytes of arrays, and the paths and lines that an audit reports.
 
     With default constants, also yield a row for each function in `held_situations.HELD`. These
     functions hold a captured array in different ways.
@@ -86,7 +87,7 @@ def rows(simplified: bool) -> Iterator[Row]:
 
 
 def row(situation: str, constants: str, **pairs: tuple[Any, Any]) -> Row:
-    """Return a row with the (true, reported) values in `pairs`, and whether all pairs agree."""
+    """Return a row of the (true, reported) values in `pairs`, and whether each report is right."""
     found: Row = {"situation": situation, "constants": constants}
     for name, (true, reported) in pairs.items():
         found |= {f"{name}_true": _text(true), f"{name}_reported": _text(reported)}

@@ -123,7 +123,7 @@ def run(options: argparse.Namespace) -> int:
 def rows(pairs: list[tuple[str, int]]) -> Iterator[Row]:
     """Measure an A/A pair and a changed pair for each (change, number), and yield two rows."""
     for change, number in pairs:
-        # Measure both pairs first, so that an interrupted run seldom leaves a single row.
+        # Measure both pairs first, so that an interrupted run seldom writes only one of the rows.
         yield from [_row(change, number, injected) for injected in (False, True)]
 
 

@@ -1,7 +1,7 @@
 """Make functions of seven kinds, in two forms: plain, and as a loop.
 
-A plain function is ordinary user code. A loop repeats a loop body. The number of iterations is an
-argument, so loops of 100 and of 110 iterations have the same program.
+A plain function is ordinary user code. A loop repeats the loop body of its kind. The number of
+iterations is an argument, so loops of 100 and of 110 iterations have the same program.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Kind:
     plain_shape: tuple[int, ...]
     body_shape: tuple[int, ...]
     length: int
-    """Number of iterations of the original loop, with which other loops are compared."""
+    """Number of iterations of the original loop. Longer loops are compared with this loop."""
 
 
 def _matmul(x: Any) -> Any:

@@ -54,7 +54,7 @@ FILES = {"shares": "shares.json", "measure": "pairs.jsonl", "check": "check.json
 
 
 def planned_pairs() -> list[Row]:
-    """Return the pairs to measure: first the most important pairs, then the others, each shuffled.
+    """Return the pairs to measure: first the most important, then the others. Shuffle both groups.
 
     Each pair is two functions. In ``A/A`` pairs both functions are equal. In ``injected`` pairs
     both functions are loops, and the second loop takes longer by a known share of the first loop's
@@ -126,7 +126,7 @@ def measure(pairs: list[Row], out: Path, shares: Shares, minutes: float) -> None
     """
     deadline = time.monotonic() + 60 * minutes
     chunks = [pairs[start : start + CHUNK] for start in range(0, len(pairs), CHUNK)]
-    # First measure, for all pairs, the six processes that `jaxmeter.compare` uses.
+    # First measure all pairs in six processes, the number that `jaxmeter.compare` uses.
     for numbers in (range(6), range(6, PROCESSES_COUNT)):
         for chunk, number in itertools.product(chunks, numbers):
             done = {(row["key"], row["process"]) for row in read_rows(out)}
@@ -185,12 +185,12 @@ def growing_shares() -> dict[str, float]:
 
 
 def injected_effects(shares: Shares) -> dict[str, float]:
-    """Return, for each kind, the measured ratio of times with the injected `CHECKED_EFFECT`."""
+    """Return, for each kind, the ratio of times measured after injecting `CHECKED_EFFECT`."""
     return ratios({kind: CHECKED_EFFECT / share for kind, share in shares["loop"].items()})
 
 
 def ratios(more: Mapping[str, float]) -> dict[str, float]:
-    """Return, for each kind, the ratio of the steady-state times of a longer and the original loop.
+    """Return, for each kind, the ratio of steady-state times: longer loop to original loop.
 
     The times are measured without jaxmeter. `more` gives, for each kind, the added length as a
     share of the length of the original loop.

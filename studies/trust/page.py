@@ -26,7 +26,7 @@ def rows_of(file: str, **wanted: object) -> pd.DataFrame:
 def found(column: str = "different", **wanted: Any) -> str:
     """Return the sum of a column of counts and the number of pairs, such as "3 of 40".
 
-    Only rows with the values `wanted` count. If there are no such rows, return "".
+    Only rows with the values `wanted` are included. If there are no such rows, return "".
     """
     rows = rows_of("samples.csv" if "design" in wanted else "verdicts.csv", **wanted)
     return f"{rows[column].sum()} of {rows['pairs'].sum()}" if len(rows) else ""
@@ -38,7 +38,7 @@ def equal(**wanted: Any) -> list[str]:
 
 
 def equal_functions() -> str:
-    """Return a table of the verdicts on equal functions; each verdict uses all four times."""
+    """Return a table of the verdicts on equal functions, based on all times in `jaxmeter.TIMES`."""
     columns = ["pairs", "same", "inconclusive", "different"]
     rows = rows_of("verdicts.csv", study=EQUAL, has_phases=True, processes=6)
     counts = rows.set_index("condition").loc[list(CONDITIONS), columns]

@@ -13,8 +13,8 @@ The command writes three tables:
   each condition, study, effect and number of processes. Pairs with and without compile times are
   counted separately.
 
-A condition is the state of the machine, such as quiet or loaded. Rows of other conditions stay in
-the tables. If no file is given, only ``verdicts.csv`` is written again.
+A condition is the state of the machine, such as quiet or loaded. Rows of conditions that are not
+given stay in the tables. If no file is given, only ``verdicts.csv`` is written again.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def test_a_line_that_was_cut_short_is_ignored_and_replaced(name, tmp_path):
 def test_a_row_with_other_columns_than_the_file_is_refused(tmp_path):
     path = tmp_path / "rows.csv"
     append_row(path, {"number": 1, "text": "a"})
-    with pytest.raises(StudyError, match=r"has other columns than the new row \(number, other\)"):
+    with pytest.raises(StudyError, match=r"the columns of the new row \(number, other\)"):
         append_row(path, {"number": 2, "other": "b"})
     assert len(read_rows(path)) == 1
 

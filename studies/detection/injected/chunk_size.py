@@ -1,4 +1,4 @@
-"""Tiles of the far field that have four times as many sources as with "auto"."""
+"""Tiles of the far field that have four times as many sources as the default."""
 
 
 def inject(vcjax):

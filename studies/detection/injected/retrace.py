@@ -1,7 +1,7 @@
 """A retrace in every call: reading the rule of a casing makes a new rule.
 
-JAX looks up a program by the static parts of its arguments. A rule that is equal only to itself
-never matches.
+JAX looks up a program by the static parts of its arguments, such as the rule. Each new rule is
+equal only to itself, so JAX finds no earlier program.
 """
 
 import dataclasses

@@ -1,8 +1,8 @@
 """An evaluation that is longer by a tenth of its own time.
 
 The size of the regression is known by construction, in every case and under any machine noise. The
-program reads the clock before and after its work, and then waits for a share of the time between
-both readings.
+program reads the clock before and after its work, and then waits for a tenth of the time between
+the two readings.
 """
 
 import time
@@ -28,7 +28,7 @@ def inject(vcjax):
 
 
 def begun(B):
-    """Return the time of the clock in seconds."""
+    """Return the reading of the clock in seconds."""
     return np.float64(time.perf_counter())
 
 
