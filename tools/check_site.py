@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 LOADING = {"script": "src", "img": "src", "link": "href", "source": "src", "iframe": "src"}
-# Kinds of <link> in the head of a page that name another page and load nothing.
+# Values of `rel` for which a <link> only names another page, and loads nothing.
 NAMING = {"search", "next", "prev", "index", "author", "canonical"}
 
 

@@ -1,4 +1,4 @@
-"""Write the review of a pull request as a comment; each push replaces the comment.
+"""Write the review of a pull request as a comment, and replace the comment after each push.
 
     python -m tools.comment --run ID --head COMMIT --branch OWNER:BRANCH
 
@@ -76,7 +76,7 @@ def pull_request(branch, head):
 
 
 def artefact(run):
-    """Return the beginning of the review in a run's artefact, or None if none can be read."""
+    """Return the beginning of the review in a run's artefact, or None if no review can be read."""
     query = "-f", "name=comment"
     url = f"{REPOSITORY}/actions/runs/{run}/artifacts"
     for found in json.loads(gh("api", "--method", "GET", url, *query))["artifacts"]:
@@ -86,7 +86,7 @@ def artefact(run):
 
 
 def unpacked(archive):
-    """Return the beginning of ``review.md`` in a zip archive, or None if it cannot be read."""
+    """Return the beginning of ``review.md`` in a zip archive, or None if reading fails."""
     try:
         with zipfile.ZipFile(io.BytesIO(archive)) as files:
             # With other compression methods, zipfile can unpack far more than `read` returns.
@@ -116,8 +116,8 @@ def harmless(text):
     """Return Markdown in which mentions, references, links, images, diagrams and HTML do nothing.
 
     Other Markdown and the HTML of collapsed sections keep their effect. Zero-width spaces break the
-    text that GitHub would convert to mentions, links and the like. They also work in fences, where
-    a backslash or an entity would be visible.
+    text that GitHub would convert to mentions, links and the like. They also work in fenced
+    code blocks, where a backslash or an entity would be visible.
     """
     for pattern in _INVISIBLE:
         text = re.sub(pattern, "", text)

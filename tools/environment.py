@@ -107,7 +107,7 @@ def check_names(extras, jax):
             )
     if jax is not None and not re.fullmatch(r"[0-9]+(\.[0-9a-z]+)*", jax):
         raise EnvironmentProblem(
-            f"JAX={jax} is not a version; give a version, such as make JAX=0.7.2 ..."
+            f"JAX={jax} is not a version; give a version, for example: make JAX=0.7.2 ..."
         )
 
 
@@ -131,7 +131,7 @@ def compile_modules():
 
 
 def requirements(extra):
-    """Return the packages of an extra of pyproject.toml."""
+    """Return the packages of an extra in pyproject.toml."""
     import tomllib  # `check_interpreter` raises an error if Python is too old for this module
 
     with open(os.path.join(ROOT, "pyproject.toml"), "rb") as stream:
