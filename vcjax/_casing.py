@@ -42,7 +42,7 @@ from vcjax._quadrature.tables import Tables, tables
 
 _KERNELS = Kernels(FIELD, FIELD_PARTS, field_weights_at, combine_field)
 casing_operator = partial(apply_operator, _KERNELS)
-"""Function that returns T[B] at the targets, (3, tphi, ttheta); see `apply_operator`."""
+"""Function that returns T[B] at the targets, (3, trg_nphi, trg_ntheta); see `apply_operator`."""
 
 
 @pytree
@@ -79,7 +79,7 @@ def prepare(
     near_weights : storage of the near weights. They correct the sum over sources, because the
         kernel is singular at the target. "float64" and "float32" store the weights. "float32" takes
         half the memory, and keeps 7 digits of fields and 4 digits of gradients. "streamed"
-        recomputes the weights at every evaluation; it is for many targets or a single evaluation.
+        recomputes the weights at every evaluation; use it for many targets or a single evaluation.
         See ``docs/parameters.md``.
     near_block_size : largest number of targets whose weights are computed at once, or "auto". The
         block size is the largest number within this limit that divides the number of target

@@ -102,7 +102,7 @@ def check_vectors(
     if shape is not None and values.shape[:2] != shape:
         raise VcjaxError(
             f"{call} got {name} of shape {values.shape}, but the rule was chosen for "
-            f"{(*shape, 3)}; pass an array of that shape, or choose a rule for this shape."
+            f"{(*shape, 3)}; pass an array of the rule's shape, or choose a rule for this {name}."
         )
     if values.dtype != np.float64:
         if isinstance(values, jax.Array):
@@ -124,7 +124,7 @@ def _check_range(call: str, name: str, values, given_shape: tuple[int, ...]) -> 
     if in_host_memory(values):
         largest = float(_maximum(np.asarray(values)))
     else:
-        # Without this context, JAX would trace `_maximum_on_device` in a traced function.
+        # Without this context, JAX would trace `_maximum_on_device` if the caller is traced.
         with jax.ensure_compile_time_eval():
             largest = float(jax.device_get(_maximum_on_device(values)))
     if not np.isfinite(largest):
@@ -170,7 +170,7 @@ def check_points(call: str, points) -> None:
 
 
 def check_casing(call: str, casing, kind: type, prepare: str) -> None:
-    """Raise `VcjaxError` unless a casing has the type `kind` and arrays of the right form.
+    """Raise `VcjaxError` unless a casing has the type `kind`, and the right dtypes and shapes.
 
     Calls such as `jax.tree.map` can change the dtypes and the shapes of the arrays.
     """
@@ -211,7 +211,7 @@ def _shapes(casing) -> dict[str, tuple[int, ...]]:
     if weights is not None:
         patch = (2 * rule.reach_phi + 1) * (2 * rule.reach_theta + 1)
         parts = GRADIENT_PARTS if hasattr(casing, "dual_basis") else FIELD_PARTS
-        # Axis 0 is padded for many devices.
+        # With several devices, axis 0 is padded, so its length is not checked.
         shapes["near_weights"] = (*weights.shape[:1], rule.trg_shape[1], parts, patch)
     return shapes
 

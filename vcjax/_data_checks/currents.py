@@ -108,10 +108,10 @@ def crossing(
 def _resolved(n: int, m: int) -> tuple[tuple, np.ndarray, np.ndarray, np.ndarray]:
     """Return the lowest third of the modes of an (n, m) grid along each angle.
 
-    For 3 to 5 points along an angle, these are the modes up to 1. The first result indexes these
-    modes in a real Fourier transform. The next two results are the mode numbers along phi and along
-    theta, times the imaginary unit. The last result is the weight of each mode in the power: 2 if
-    the mode of the opposite sign is not stored, else 1.
+    For 3 to 5 points along an angle, mode 1 is included, although it is above this third. The first
+    result indexes the modes in a real Fourier transform. The next two results are the mode numbers
+    along phi and along theta, times the imaginary unit. The last result is the weight of each mode
+    in the power: 2 if the mode of the opposite sign is not stored, else 1.
     """
     modes_phi, modes_theta = np.fft.fftfreq(n, 1 / n), np.arange(m // 2 + 1)
 

@@ -24,7 +24,7 @@ from vcjax._quadrature.spectrum import (
 _ENOUGH = 1.25
 """A rule that is too coarse by at most this factor causes no warning."""
 _SAMPLE = 24
-"""Largest number of sample points along each angle at which patches are measured."""
+"""Patches are measured at no more than this number of points along each angle."""
 
 
 def lacks_for_surface(rule: Rule, samples: Float[np.ndarray, "3 a b"]) -> float:
@@ -72,7 +72,7 @@ def is_resolved(
     digits: int,
     samples: Float[np.ndarray, "3 a b"] | None = None,
 ) -> bool:
-    """Return whether the grid of a rule has at least the nodes that `choose` demands for a field.
+    """Return whether a rule's grid has at least as many nodes as `choose` demands for a field.
 
     `digits` is the accuracy of the field, or of its gradient if `samples` is given.
     """

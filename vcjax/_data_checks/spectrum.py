@@ -16,8 +16,8 @@ from vcjax._annotations import Complex, Float
 from vcjax._geometry import symmetry
 
 _SLOWEST = 0.9
-"""Largest ratio of the amplitudes of successive modes that `Spectrum.missed` uses. A spectrum with
-a larger ratio looks like noise."""
+"""`Spectrum.missed` limits the ratio of successive amplitudes to `_SLOWEST`. A spectrum with a
+larger ratio looks like noise."""
 _FEWEST = 20
 """Outliers can be distinguished from waves if the corner has at least this many modes."""
 _LEAST = 4
@@ -80,21 +80,21 @@ class Spectrum:
         return 2.5 * float(np.sqrt(sum(squares)))
 
     def missed(self, axis: int, slope: int = 0) -> tuple[float, float]:
-        """Estimate the largest value that the grid misses along an axis, and the decay of modes.
+        """Estimate the maximum of the part that the grid misses along an axis, and the decay.
 
         The axis is 1 or 2. The decay is the ratio of the amplitudes of successive modes. Let s be
-        the sum of the geometric series that continues this decay. The estimate is the largest local
-        amplitude of the last modes, times max(1, s). On known fields the estimate was 0.5 to 2.3
-        times the error of interpolation. If `slope` is 1, the estimate is for derivatives along the
-        axis: each mode is weighted by its mode number in a period. If the axis has a single value,
-        the estimate is 0.
+        the sum of the geometric series that continues this decay. On each grid line along the axis,
+        the amplitudes of the last modes are added. The estimate is the largest of these sums, times
+        max(1, s). On known fields the estimate was 0.5 to 2.3 times the error of interpolation. If
+        `slope` is 1, the estimate is for derivatives along the axis: each mode is weighted by its
+        mode number in a period. If the axis has a single value, the estimate is 0.
         """
         if self.values.shape[axis] < 2:
             return 0.0, self._decay(axis)
         weight, waves = _last_waves(self.values.shape[axis], slope)
         content = waves @ self.values if axis == 1 else (self.values @ waves.T).swapaxes(1, 2)
         cosine, sine = content[:, : weight.size], content[:, weight.size :]
-        # Somewhere on each line the waves are in phase, so their amplitudes add up.
+        # The waves are in phase somewhere on each line, and there their amplitudes add up.
         amplitude = np.einsum("k,ikl->il", weight, np.hypot(cosine, sine))
         largest = float(np.sqrt((amplitude**2).sum(axis=0).max()))
         decay = self._decay(axis)
@@ -121,7 +121,7 @@ class Spectrum:
 
     @cached_property
     def _corner(self) -> "_Corner":
-        """Return the corner of least power in the spectrum, where noise shows.
+        """Return the corner of the spectrum with the least power; noise is easiest to detect there.
 
         On a helical surface a smooth field fills one of the two corners.
         """
@@ -129,7 +129,7 @@ class Spectrum:
         return min(corners, key=lambda corner: self._power[corner.modes].sum())
 
     def noise(self) -> float:
-        """Return the standard deviation of white noise on the values, or 0 if none is found."""
+        """Return the standard deviation of white noise on the values, or 0 if no noise is found."""
         _, *parts, counts = self._corner
         if min(counts) < _LEAST or not (self._is_flat(1) and self._is_flat(2)):
             return 0.0
@@ -141,7 +141,7 @@ class Spectrum:
         return float(np.sqrt(variance))
 
     def outlier(self, least: float) -> tuple[int, int, float] | None:
-        """Return the row, the column and the error of a wrong point, or None if none is found.
+        """Return (row, column, error) of a wrong point, or None if no wrong point is found.
 
         The error is the distance from the value that a smooth function would have at this point.
         Errors up to `least` are not reported.
@@ -222,7 +222,7 @@ def _corners(n: int, m: int) -> list[_Corner]:
     upper = along_theta > 1 / 4
     # If n is even, the highest mode along phi has both signs, so it belongs to both corners.
     signs = (along_phi % 1 > 1 / 4) & (along_phi % 1 <= 1 / 2), along_phi < -1 / 4
-    # Fewer than 4 rows have no upper half.
+    # With fewer than 4 rows, there is no upper half of the modes along phi.
     found = [sign & upper for sign in signs] if n >= 4 else [(height >= 0) & upper]
     weight = np.full(along_theta.size, 2.0)
     if m % 2 == 0:
