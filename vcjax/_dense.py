@@ -1,7 +1,7 @@
 """Compute the map from total fields to external or internal fields as a dense matrix.
 
-Each row of the matrix is the transpose of the evaluation at one target, applied to a unit vector.
-On one processor, computing the matrix took the time of 40 to 70 field evaluations (W7-X, rotating
+To compute a row, the transpose of the evaluation at one target is applied to a unit vector. On one
+processor, computing the matrix took the time of 40 to 70 field evaluations (W7-X, rotating
 ellipse), plus compile time. Applying the matrix takes one matrix product.
 """
 
@@ -25,8 +25,8 @@ from vcjax._prepared import on_nodes
 from vcjax._programs.compiled import compiled, operands
 from vcjax._pytree import pytree
 
-# Number of targets whose matrix rows are computed at once. The temporaries contain a small
-# multiple of nine numbers for each pair of a target and a node.
+# Number of targets whose matrix rows are computed at once. The temporaries contain a few times
+# nine numbers for each pair of a target and a node.
 _BATCH = 4
 
 
@@ -178,11 +178,11 @@ def _matrix(casing: Casing, tiles: Tiles, sign: float):
 
 
 def _field_at_one(casing: Casing, tiles: Tiles, sign: float):
-    """Return a function of (B, row, column, *weights) that separates a field B at one target.
+    """Return a function that computes the external or internal field (3,) at one target.
 
-    The function returns the external field (3,) if `sign` is 1, and the internal field if `sign` is
-    -1. `row` and `column` are the indices of the target; `weights` are the stored near weights of
-    the target, if any.
+    The function takes (B, row, column, *weights). It returns the external field if `sign` is 1, and
+    the internal field if `sign` is -1. `row` and `column` are the indices of the target; `weights`
+    are the stored near weights of the target, if any.
     """
     rule = casing.rule
     sources = casing.sources, casing.area_normals

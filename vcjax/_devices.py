@@ -102,7 +102,8 @@ def divided(
         mesh=mesh,
         in_specs=(share, *(PartitionSpec() for _ in everywhere)),
         out_specs=PartitionSpec(*(None,) * axis, mesh.axis_names),
-        # Every axis of the mesh divides targets, so JAX need not infer which results are copies.
+        # `out_specs` divides the results over all axes of the mesh. It declares no result to be the
+        # same on several devices, so JAX has nothing to check.
         check_vma=False,
     )
     return program(jax.tree.map(filled, targets), *everywhere)

@@ -33,7 +33,7 @@ class UnresolvedWarning(VcjaxWarning):
 
 
 class NoiseWarning(VcjaxWarning):
-    """Warns that noise in B, or a wrong point of X or B, is too large for the requested digits."""
+    """Warns that noise in B, or an outlier in X or B, is too large for the requested digits."""
 
 
 class AccuracyWarning(VcjaxWarning):
@@ -76,7 +76,7 @@ def _renamed(message: str, arguments: Mapping[str, str]) -> str:
 
 @contextmanager
 def made_up_data() -> Iterator[None]:
-    """Suppress warnings about data inside the block, because vcjax made these data."""
+    """Inside the block, suppress warnings about data, because vcjax made the data itself."""
     token = _silent.set(True)
     try:
         yield

@@ -88,7 +88,7 @@ def read_variables(path: str | PathLike[str]) -> dict[str, np.ndarray]:
 
 
 def _check_shapes(path, data):
-    """Raise `VcjaxError` unless all shapes are consistent, with at least 3 flux surfaces."""
+    """Raise `VcjaxError` if shapes are inconsistent, or if there are fewer than 3 flux surfaces."""
     kinds = (
         (_SCALARS, 0, "a single number"),
         (_MODES, 1, "a list of mode numbers"),

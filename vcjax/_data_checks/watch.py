@@ -75,13 +75,13 @@ def watch_alike(made: Any, casing: Any) -> None:
 def check_evaluated(call: str, watched: Any, B, *, first_only: bool = False) -> None:
     """Check a field, or the first field of a batch, unless it is zero or was checked before.
 
-    `watched` is a casing, or an object given to `watch_alike`. If `first_only`, nothing is checked
-    if any field was checked before on the surface of `watched`.
+    `watched` is a casing, or an object given to `watch_alike`. If `first_only` and a field was
+    checked before on the surface of `watched`, nothing is checked.
     """
     surface = _watched.get(watched) if on_host(B) else None
     if surface is None or (surface.checked and (first_only or not in_host_memory(B))):
         return
-    # While JAX traces, reshaping a JAX array would give a traced array.
+    # Convert B first: while JAX traces, reshaping a JAX array would give a traced array.
     field = np.asarray(B).reshape(-1, *B.shape[-3:])[0]
     digest = hash(field.tobytes())
     if digest in surface.checked or not field.any():
