@@ -1,8 +1,8 @@
 """Search for the foot of a point: the nearest point of the surface.
 
 In each of several sectors of theta, the search finds the node of a coarse grid that is nearest to
-the point. Newton steps then start at the nearest of these nodes. More than one start is needed,
-because two sheets of the surface may be almost equally near.
+the point. Newton steps then start at each of the `_DESCENTS` nearest of these nodes. More than one
+start is needed, because two sheets of the surface may be almost equally near.
 
 Positions (u, v) on the surface are counted in quadrature nodes, u along phi over the whole torus
 and v along theta. Between nodes the surface is the local Lagrange interpolant. Nodes are stored for
@@ -55,10 +55,11 @@ class Periods(NamedTuple):
 class Foot(NamedTuple):
     """The feet of n points: the points of the surface that are nearest to them.
 
-    The positions u and v of the feet along phi and theta are in quadrature nodes. `spacing` is the
-    distance between neighbouring nodes at a foot, along phi or along theta, whichever is larger.
-    `nodes_away` is the least value of distance / spacing over all positions where Newton steps
-    ended. At the foot itself, distance / spacing may be larger.
+    The positions u and v of the feet along phi and theta are in quadrature nodes. `distance` is the
+    distance of a point from its foot. `spacing` is the distance between neighbouring nodes at a
+    foot, along phi or along theta, whichever is larger. The Newton steps of a point end at several
+    positions, one for each start. `nodes_away` is the least value of distance / spacing over these
+    positions. At the foot itself, distance / spacing may be larger.
     """
 
     u: Float[Array, " n"]
@@ -92,8 +93,8 @@ def nearest(points: Float[Array, "n 3"], surface: Periods, rule: Rule, used: Any
         def step(_, state):
             best, (du, dv) = state
             here, forward = _newton_step(points, best.u + du, best.v + dv, surface, rule)
-            # Keep the last of equally near positions, because rounding affects distances more than
-            # u and v.
+            # If positions are equally near except for rounding, keep the last: its u and v are the
+            # most accurate.
             nearer = here.distance < (1 + 1e-12) * best.distance
             best = Foot(*(jnp.where(nearer, a, b) for a, b in zip(here, best, strict=True)))
             steps = zip(forward, (du, dv), stride, strict=True)

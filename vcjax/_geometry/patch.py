@@ -14,7 +14,7 @@ reduce its time to a tenth:
 
 The four parities (even or odd, in phi and in theta) form one batch of products. This makes the
 program four times smaller. The even and odd parts are stacked, so that no part is computed twice.
-The transposed program is as fast as the program itself.
+The transpose of the interpolation is as fast as the interpolation itself.
 
 The foot of a point off the surface generally lies between nodes. The values at the nodes around the
 foot are first interpolated to a grid of the same spacing that is centred at the foot. The
@@ -58,8 +58,8 @@ class PatchInterpolation:
     def to_nodes(self, values: Float[Array, "t c p q"]) -> Float[Array, "4 t c node"]:
         """Interpolate from the patch grid to the polar nodes of the four quadrants.
 
-        Products with two axes t and c take less time than products with a single axis of t c
-        entries, because XLA then computes the sums in `_butterfly` only once.
+        With two axes t and c, XLA computes the sums in `_butterfly` only once. The products thus
+        take less time than with a single axis of t c entries.
         """
         parts = _parts(values)
         sums = []
@@ -124,7 +124,8 @@ def cut(continued, rows, columns, rule: Rule):
     """
     count = rule.lagrange_count
     size = 2 * rule.reach_phi + count, 2 * rule.reach_theta + count
-    # The overlap is the reach plus half a stencil, but a stencil begins at 1 - count/2: hence + 1.
+    # The window of row r begins at row r - reach_phi + 1 - count/2. The continued rows begin at
+    # row -reach_phi - count/2, so the window has the first index r + 1. The same holds for columns.
     return windows(continued, rows + 1, columns + 1, size)
 
 

@@ -31,8 +31,8 @@ def interpolation_matrices(count: int, start: float, period: float, points: np.n
     weights = np.where(modes == 0, 1.0, 2.0)
     if count % 2 == 0:
         modes, weights = np.append(modes, count // 2), np.append(weights, 1.0)
-    # Derivatives multiply rounding errors of phases by the mode numbers. Whole turns are subtracted
-    # in extended precision, where the platform has it.
+    # Derivatives multiply rounding errors of phases by the mode numbers. Whole turns are therefore
+    # subtracted from the phases in extended precision, where the platform has it.
     turns = np.outer((np.asarray(points, np.longdouble) - start) / period, modes)
     at = (2 * np.pi) * (turns - np.rint(turns)).astype(float)
     nodes = (np.outer(np.arange(count), modes) % count) * (2 * np.pi / count)
@@ -44,8 +44,9 @@ def interpolation_matrices(count: int, start: float, period: float, points: np.n
 
 
 def tangents_at(samples: np.ndarray, nfp: int, angles: np.ndarray, ntheta: int):
-    """Return points and tangents of a surface at `angles` phi and `ntheta` equispaced angles theta.
+    """Return points and tangents of a surface on a grid.
 
+    The toroidal angles of the grid are `angles` (a,); its `ntheta` poloidal angles are equispaced.
     `samples` (3, n, m) are the co-rotating components W from `surface_period`. The results, x,
     x_phi and x_theta, have co-rotating components, (3, a, ntheta) each. Because the frame rotates,
     x_phi = dW/dphi + e_z x W.

@@ -1,4 +1,4 @@
-"""Evaluate the smooth surface through given points on other grids, with NumPy on the host."""
+"""Interpolate a surface from its grid to other grids, with NumPy on the host."""
 
 import numpy as np
 

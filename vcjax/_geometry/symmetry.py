@@ -155,10 +155,10 @@ def rotation(angles: np.ndarray) -> np.ndarray:
 def with_mirror(phi: np.ndarray, theta: np.ndarray, half_period: bool):
     """Convert matrices for fields on a whole period to matrices for `resampled`.
 
-    The matrices (3, a, 3 n) and (b, m) are for the rows and columns of a whole period. The results
-    (3, a, k) and (images, b, m) are for fields on a half period if `half_period`, else on a whole
-    period. A half period has two images of each row: the row itself and its stellarator-symmetric
-    image.
+    The matrices (3, a, 3 n) and (b, m) are for the n rows and m columns of a whole period. The
+    results (3, a, 3 n) and (images, b, m) are for fields on a half period if `half_period`, else on
+    a whole period. A half period has two images of each row: the row itself and its
+    stellarator-symmetric image.
     """
     if not half_period:
         return phi, theta[None]
