@@ -74,9 +74,10 @@ def far_sum(
     the rotations by 0 .. nfp - 1 periods. A target that is also a source must have exactly the
     coordinates of the source.
 
-    Sources are left out if the square of their distance from the target is at most `punctured`: one
-    value, or (t,) values, one for each target. None leaves out only sources at the target. `used`
-    is the number of targets to evaluate, counted from the first; see `map_tiles`.
+    Sources are left out if the square of their distance from the target is at most `punctured`,
+    which is a single value, or an array (t,) with a value for each target. If `punctured` is None,
+    only sources at the target are left out. `used` is the number of targets to evaluate, counted
+    from the first; see `map_tiles`.
     """
     largest = min(tiles.sources, kernel.largest_block or tiles.sources)
     if tiles.dtype == "float32":
@@ -151,7 +152,7 @@ def _turned_tiles(targets: Float[Array, "t part"], turns, largest: int):
     """Divide targets into tiles (k, part, n * nfp) of n targets, with the `images` of each target.
 
     Components after the first three are not rotated. All images of a target are in the same tile. A
-    tile has at most `largest` points, but always at least one target. If there are two targets or
+    tile has at most `largest` images, but always at least one target. If there are two targets or
     more, there are at least two tiles. The last tiles are padded with the last target.
     """
     count, nfp = targets.shape[0], turns.shape[0]

@@ -3,8 +3,8 @@
 The kernel of the field is in `vcjax._kernels.far` and `vcjax._kernels.near`.
 
 Far part. Let F = n x B and s = n.B at the source y, and r = x - y for the target x. With T as in
-`vcjax._casing`, 4 pi T(x) is a sum over the sources y and over m of r_m A_mk / r^3, where
-A_mk = (e_m x F)_k - s delta_mk. Its gradient is a sum of
+`vcjax._casing`, 4 pi T(x) is the sum of r_m A_mk / r^3 over m and over the sources y, where
+A_mk = (e_m x F)_k - s delta_mk. Its gradient is the same sum of
 
     d_i (r_m / r^3) A_mk = {r^2 A_ik - 3 r_i r_m A_mk} / r^5.
 
@@ -20,9 +20,9 @@ is the centre of the block, y' = y - c and g = s y' - y' x F, the columns are
 
     s,  F,  h = 2 s y' - 3/2 y' x F,  and the five components of each of <y', F> and <y', g>.
 
-With x' = x - c, and with the rows S_i of <y', F>, the numerator is 3 times the sum over sources of
+With x' = x - c, and with the rows M_i of <y', F>, the numerator is 3 times the sum over sources of
 
-    <x', s x' - x' x F - h>  +  the symmetric part of (x' x S_i)_k  +  <y', g>.
+    <x', s x' - x' x F - h>  +  the symmetric part of (x' x M_i)_k  +  <y', g>.
 
 If (size of the block / r)^2 is 10^k, this expansion of the numerator loses k digits. With a centre
 that is far from all sources, such as the origin, it would lose seven digits. Therefore each block
@@ -154,8 +154,8 @@ def gradient_puncture(rule: Rule) -> float:
 
     The distance is measured from a target, in units of the node spacing at the target. For points
     off the surface, it is measured in units of the least node spacing. The result is 0 if the rule
-    is for fields or for few digits. With few digits, other sheets of the surface may lie within
-    this distance, and their nodes do not lie on the patch.
+    is for fields or for few digits. With few digits, nodes of other sheets of the surface may lie
+    within this distance. The near part would not replace them, because they are not on the patch.
     """
     return _PUNCTURE if rule.gradient and rule.digits >= _MANY_DIGITS else 0.0
 
@@ -195,7 +195,7 @@ def _near_kernel(nodes, weights, alpha, axis: int, whole=None):
 
 
 def _distances(r: Sequence[Array], weights):
-    """Return the distances of nodes with the offsets r, but 1 where the weight is 0."""
+    """Return the distances of nodes from their target, for offsets r; 1 where the weight is 0."""
     return jnp.sqrt(jnp.where(weights == 0, 1.0, dot(r, r)))
 
 
@@ -214,7 +214,7 @@ def _of_constant(
 
 
 def _over_rim(rule: Rule, nodes: Float[Array, "4 t 6 node"], alpha) -> Float[Array, "t 8"]:
-    """Return the parts of the integrals of S and v over patches that are integrals along rims.
+    """Return the rim integrals, which are terms of the integrals of S and v over patches.
 
     The steps from node to node are central differences along the ring of the outermost nodes. The
     integrals along rims are about as large as the allowed error, so a few digits are enough.
@@ -225,8 +225,8 @@ def _over_rim(rule: Rule, nodes: Float[Array, "4 t 6 node"], alpha) -> Float[Arr
     offsets = jnp.concatenate(ring, axis=2) / radii(rule)[0][-1]
     steps = 0.5 * (jnp.roll(offsets, -1, axis=2) - jnp.roll(offsets, 1, axis=2))
     # The steps run counterclockwise about the cross product of the tangents along phi and theta.
-    # The first nodes of the quadrants show whether this product points inwards: they lie next to
-    # the target, where no patch folds back.
+    # The first nodes of two quadrants show whether this product points inwards. These nodes lie
+    # next to the target, where no patch folds back.
     before, after = (components(quadrant[..., 0], 1) for quadrant in (nodes[1], nodes[0]))
     side = jnp.sign(dot(cross(before[:3], after[:3]), after[3:]))[:, None]
     # The offsets are -r, so the signs are opposite to the signs in the module's docstring.

@@ -95,7 +95,7 @@ def weights_at(
     of_constant: Callable | None = None,
     puncture: float = 0.0,
 ) -> Callable:
-    """Return a function that computes `split_weights` for a block of targets, divided by 4 pi.
+    """Return a function that computes `split_weights`, divided by 4 pi, for a block of targets.
 
     The function takes the index of a row of targets and the indices of t targets in this row. It
     returns weights (t, k, patch). `nodes` are points and outward normals on the continued nodes
@@ -126,9 +126,9 @@ def split_weights(
     `axis`. It returns its values along `axis`.
 
     The grid sum leaves out the target. With a `puncture`, the far sum leaves out the nodes within
-    this many node spacings of the target, where the sum would have larger rounding errors. The
-    kernel then gets a further argument, the weights with which it subtracts the whole kernel. The
-    near weights thus add the whole kernel at these nodes.
+    this many node spacings of the target, where the far sum would have larger rounding errors. The
+    near weights then add the whole kernel at these nodes. For this, the kernel gets a further
+    argument, the weights with which it subtracts the whole kernel in the grid sum.
 
     ``of_constant(rule, nodes, weights, alpha)`` returns the integrals (t, k) of the near kernel
     over the patches. If `of_constant` is given, the weights of each patch add up to this integral
@@ -161,12 +161,12 @@ def split_weights(
 
 
 def square_radii(u: Float[Array, "*t p"], v: Float[Array, "*t q"], rule: Rule):
-    """Return squared radii (..., p, q) of nodes in a patch, scaled so that they are 1 at its rim.
+    """Return squared radii (..., p, q) of nodes in a patch, scaled to be 1 on an ellipse.
 
-    The polar integral covers the ellipse inside the rim, so nodes outside this ellipse must not get
-    the near kernel. In thin cross-sections, the corners of the patch outside the ellipse may lie on
-    the opposite side of the cross-section, close to the target. The offsets u and v from the centre
-    along phi and theta are in nodes.
+    The polar integral covers this ellipse, so nodes outside the ellipse must not get the near
+    kernel. In thin cross-sections, nodes outside the ellipse, at the corners of the patch, may lie
+    on the opposite side of the cross-section, close to the target. The offsets u and v from the
+    centre along phi and theta are in nodes.
     """
     return (u[..., None] / rule.patch_phi) ** 2 + (v[..., None, :] / rule.patch_theta) ** 2
 
@@ -187,10 +187,10 @@ def _cutoff_rates(polar_points, spacing, rule: Rule):
     """Return the cut-off rate alpha of each target, (t, 1).
 
     Let R be the least distance from the target to the rim of its patch, and h the spacing of the
-    nodes. The rate alpha is cutoff / R, or sqrt(pi / (R h)) if this is less. With a larger rate,
-    the nodes would not resolve the kernel. Neither R nor h is differentiated, because results
-    depend on alpha only through the discretisation error. `polar_points`, (4, t, 3, node), are the
-    polar nodes relative to the targets.
+    nodes. The rate alpha is ``rule.cutoff`` / R, or sqrt(pi / (R h)) if the latter is less. With a
+    larger rate, the nodes would not resolve the kernel. Neither R nor h is differentiated, because
+    results depend on alpha only through the discretisation error. `polar_points`, (4, t, 3, node),
+    are the polar nodes relative to the targets.
     """
     rim = (polar_points[..., rim_nodes(rule)] ** 2).sum(axis=2).min(axis=(0, 2))
     radius = jnp.sqrt(rim) / radii(rule)[0][-1]

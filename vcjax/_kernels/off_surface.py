@@ -1,9 +1,9 @@
 """Apply the operator T (see `vcjax._casing`) at points off the surface.
 
 T is applied to a field and to a test field (`known_field`). T is the sum of a far sum and a near
-part on patches. The far sum covers all nodes except the nodes next to the point. Points that are
-too near to the surface for the far sum get a patch of their own (`vcjax._kernels.rays`). Tiles in
-which no point needs a patch are skipped.
+part on patches. The far sum at a point covers all nodes except the nodes next to this point. Points
+that are too near to the surface for the far sum get a patch of their own (`vcjax._kernels.rays`).
+Tiles in which no point needs a patch are skipped.
 """
 
 from functools import partial
@@ -112,10 +112,10 @@ def transform_gradients(
 def reach_of_patches(rule: Rule) -> float:
     """Return the distance from the surface, in node spacings, below which a point has a patch.
 
-    Let h be the spacing of the nodes. Without a patch, the error of the far sum is about
-    exp(-2 pi s) at a distance of s spacings. The error of its gradient is 2 pi/h times this error.
-    Outside a circle of n nodes both errors fall more slowly, like (1 + 2 pi s/n)^-n. For gradients,
-    the result allows for this slower fall.
+    Let h be the spacing of the nodes, and s h the distance of a point from the surface. Without a
+    patch, the error of the far sum is about exp(-2 pi s). The error of its gradient is 2 pi/h times
+    this error. Outside a circle of n nodes both errors fall more slowly, like (1 + 2 pi s/n)^-n.
+    For gradients, the result allows for this slower fall.
     """
     if not rule.gradient:
         return (1.1 * rule.cutoff**2 + 4.0) / (2 * np.pi)
@@ -128,7 +128,7 @@ def known_field(
 ) -> Float[Array, "3 ..."]:
     """Return the test field, a weighted sum of e_z and e_phi/R, for which the operator T is known.
 
-    The currents of the test field flow outside the torus. Therefore T of the test field is the
+    The currents of the test field flow outside the torus. Therefore T of the test field is the test
     field itself at points inside and 0 at points outside. These values show whether a point is
     inside. Any deviation from these values is an error of the quadrature, and does not depend on B.
     The test field is at most 1 on the surface, and bounded near the z axis. `sources` are the nodes
