@@ -4,18 +4,18 @@ The rays start at the foot of a point, which is the nearest point of the surface
 between nodes, and is the centre of the point's patch. Values at the nodes are first interpolated to
 a grid of the same spacing around the foot, and then to polar nodes. These polar nodes are the same
 for every point. In the core of the patch, the values at the polar nodes are interpolated along each
-ray to further nodes. For a point closer to the surface, these nodes lie closer to the foot. Let d
-be the distance of the point from the surface, R the radius of the patch, c = `CORE`, and
-delta = d/R. In units of R, the radii of the further nodes are
+ray to a second set of nodes. The closer a point is to the surface, the closer these nodes are to
+its foot. Let d be the distance of the point from the surface, R the radius of the patch,
+c = `CORE`, and delta = d/R. In units of R, the radii of the second set are
 
     rho = delta sinh(s asinh(c/delta)),   s in [0, 1].
 
 Because delta is at least `CLOSEST`, a fixed number of nodes is enough (P. R. Johnston, D. Elliott,
 Int. J. Numer. Methods Eng. 62 (2005) 564; docs/equations.md, "Off the surface").
 
-The far sum leaves out the nodes next to the point x, because it would lose digits there. On the
-patch these nodes get the far kernel, which is smooth. The other nodes inside the rim get minus the
-near kernel:
+The far sum leaves out the nodes next to the point x, because it would lose digits there. In the sum
+over the patch, these nodes get the far kernel, which is smooth. The other nodes inside the rim get
+minus the near kernel:
 
     T = (sum without the nodes next to x)
         + (polar integral of the near kernel)
@@ -64,7 +64,7 @@ class Transforms(NamedTuple):
 
     Attributes
     ----------
-    values : T of B, then T of the test field, laboratory components.
+    values : T of B, then T of the test field, in laboratory components.
     at_foot : B at the foot of each point that has a patch, else 0.
     on_surface : whether a point is on the surface; in the near part, 1 or 0.
     """
@@ -90,14 +90,14 @@ def near_part(
     `vcjax._kernels.off_surface.Nodes`. `test_field` is a field that is symmetric about the z axis,
     given by two functions. The first returns the field at points (3, ...). The second takes points
     and offsets (3, ...), and returns the change of the field from the points to the points plus
-    offsets. The change must have a small relative rounding error. `punctured` is the square of the
-    distance up to which the far sum leaves out nodes.
+    offsets. The change must have a small relative rounding error. The far sum leaves out the nodes
+    whose squared distance from the point is at most `punctured`.
     """
     known_field, known_change = test_field
     period, row, column = place(foot.u, foot.v, rule)
     turn = constants.field.turns[period]
     windows = cut(continued, row, column, rule)
-    # Points and fields are relative to the node just below the foot. Larger numbers have larger
+    # Subtract the position and the field of a node next to the foot: larger numbers have larger
     # rounding errors.
     below = tuple(n // 2 - 1 for n in windows.shape[2:])
     is_normal = np.arange(9)[:, None, None] // 3 == 1
@@ -165,9 +165,10 @@ def _scales(offset, spacing, rings, constants: OffSurfaceTables, rule: Rule):
     """Return the scales (t,) that the near kernel and the rays of each point depend on.
 
     The results are the cut-off rate alpha, the ratio delta, and whether the point is treated as a
-    point on the surface. The ratio delta is the distance over the radius of the patch, but at least
-    `CLOSEST`. The results are not differentiated, because fields depend on them only through the
-    discretisation error. `offset`, (t, 3), leads from the foot to the point.
+    point on the surface. The ratio delta is the distance of the point from its foot over the radius
+    of the patch, but at least `CLOSEST`. The results are not differentiated, because fields depend
+    on them only through the discretisation error. `offset`, (t, 3), leads from the foot to the
+    point.
     """
     offset, spacing, rings = lax.stop_gradient((offset, spacing, rings))
     rim = rings[:, :3, -1] * constants.rings[0][-1]
@@ -220,12 +221,12 @@ def _polar_sum(
 def _slope_of_flux(x, foot, from_foot, normals, alpha):
     """Return 0 at each of t points, with the derivative in x of the flux of the near kernel.
 
-    The flux is the integral of n.r N1(alpha r) / r^3 over a patch. Its derivative is minus the
-    integral of n lap(g), a smooth function (`vcjax._kernels.gradient`). The derivative of the
-    integral of n x r N1(alpha r) / r^3 is 0. Both derivatives neglect integrals along the rim. The
-    derivative of the sum over nodes would contain rounding errors divided by the distance from the
-    surface. `from_foot`, the offsets of the nodes from the foot, and `normals` are (t, 3, s, node).
-    The length of a normal is the weight of its node.
+    The flux is the integral of n.r N1(alpha r) / r^3 over a patch. The derivative of the flux is
+    minus the integral of n lap(g), where lap(g) is smooth (`vcjax._kernels.gradient`). The
+    derivative of the integral of n x r N1(alpha r) / r^3 is 0. In both derivatives, integrals along
+    the rim are neglected. The derivative of the sum over nodes would contain rounding errors
+    divided by the distance from the surface. `from_foot`, the offsets of the nodes from the foot,
+    and `normals` are (t, 3, s, node). The length of a normal is the weight of its node.
     """
     return jnp.zeros(len(x))
 
@@ -295,11 +296,12 @@ def _grid_sum(x, windows, offsets, alpha, test_field_at, punctured, rule: Rule):
 
     The far kernel is summed over the nodes that the far sum leaves out. Minus the near kernel is
     summed over the other nodes inside the rim. The second axis of the result is for the field and
-    the test field. `windows`, (t, 9, p, q), are from `cut`. `offsets` are the positions of the feet
-    along phi and theta relative to the nodes just below them, in node spacings, (t,) each.
-    `test_field_at` returns the test field at points (t, 3, ...).
+    the test field. `windows`, (t, 9, p, q), are from `cut`. `offsets` are the fractional parts of
+    the positions of the feet along phi and theta, in node spacings, (t,) each. `test_field_at`
+    returns the test field at points (t, 3, ...).
     """
-    # Cut out the nodes of the ellipse. Its centre, the foot, lies between the two middle nodes.
+    # Cut out the nodes of the patch ellipse. Along each axis, the foot (the centre of the ellipse)
+    # lies between the two middle nodes.
     first = rule.margin + rule.lagrange_count // 2 - 1
     size = 2 * rule.patch_phi + 2, 2 * rule.patch_theta + 2
     part = windows[:, :, first : first + size[0], first : first + size[1]]

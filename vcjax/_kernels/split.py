@@ -39,14 +39,15 @@ _SCALED = (
 
 @jax.custom_jvp
 def near_split(t):
-    """Return N1(t)/t^3 for t > 0; with t = alpha r it is the near part of 1/t^3.
+    """Return N1(t)/t^3, the near part of 1/t^3, for t = alpha r > 0.
 
     Up to rounding error, (1 + 2 t) exp(t^2) erfc(t) is a polynomial in (t - 4)/(t + 4). JAX's own
     erfc takes five times as many instructions.
     """
-    # XLA stores both arrays before the loop that follows. If an operand of this loop had the shape
-    # of the result, XLA would overwrite the operand. Up to JAX 0.10, LLVM does not vectorise loops
-    # that overwrite an operand, and they take four times as long.
+    # XLA stores t and y in one stacked array before the loop that computes the result. If an
+    # operand of this loop had the shape of the result, XLA would overwrite the operand. Up to JAX
+    # 0.10, LLVM does not vectorise loops that overwrite an operand, and they take four times as
+    # long.
     t, y = components(stacked([t, (t - 4.0) / (t + 4.0)]))
     scaled = functools.reduce(lambda total, c: total * y + c, _SCALED[1:], _SCALED[0])
     return jnp.exp(-t * t) * (scaled / (1.0 + 2.0 * t) + (2 / np.sqrt(np.pi)) * t) / t**3
@@ -60,10 +61,10 @@ def _(primals, tangents):
 
 
 def far_split(square, terms: int):
-    """Return (1 - N1(t))/t^3 as a function of t^2; with t = alpha r it is the far part of 1/t^3.
+    """Return (1 - N1(t))/t^3, the far part of 1/t^3 for t = alpha r, as a function of t^2.
 
     The result is the sum of the first `terms` terms of 4/sqrt(pi) sum_k (-t^2)^k / (k! (2k + 3)).
-    The series follows from the derivative of 1 - N1, 4/sqrt(pi) t^2 exp(-t^2).
+    The series follows from the derivative of 1 - N1, which is 4/sqrt(pi) t^2 exp(-t^2).
     """
     total, power = jnp.zeros_like(square), jnp.ones_like(square)
     for k in range(terms):
