@@ -49,8 +49,8 @@ class Demand:
     patch, the trapezoidal rule for the smooth rest of the kernel can have 100 times the error that
     it has on a flat surface. A wider near kernel reduces this error, and fits on the same patches.
 
-    For points off the surface, the square of the distance from a point to the rim of its patch must
-    be larger by the factor 1 + `bending` beta^2. The angle beta is large if there are few nodes
+    For points off the surface, the square of the least allowed distance from a point to the rim of
+    its patch is multiplied by 1 + `bending` beta^2. The angle beta is large if there are few nodes
     along theta; see `Rims`.
 
     In the methods, `semi_axes` are the semi-axes of k patches as angles in phi and theta, (2, k).
@@ -132,10 +132,10 @@ class Demand:
     def bent_radius_in_nodes(self) -> float:
         """Least distance of a rim from its target in node spacings, on bent surfaces.
 
-        Rims are closer on bent surfaces than on tangent planes. At the distance `radius_in_nodes`
-        the near kernel is `RIM_KERNEL` exp(-T^2). The near kernel at the closest rims may be larger
-        than this, but at most a third of the error that may come from other sheets. For gradients,
-        the result is `radius_in_nodes`.
+        Rims are closer to their targets on bent surfaces than on tangent planes. At the distance
+        `radius_in_nodes` the near kernel is `RIM_KERNEL` exp(-T^2). The near kernel at the closest
+        rims may be larger than this, but at most a third of the error that may come from other
+        sheets. For gradients, the result is `radius_in_nodes`.
         """
         enough = (self.reach + np.log(3 * RIM_KERNEL)) / self.cutoff**2
         return self.radius_in_nodes * float(np.sqrt(min(enough, 1.0)))
@@ -162,9 +162,9 @@ class Demand:
     def _radii_by_sheets(self, sheets: Sheets, semi_axes: np.ndarray) -> Any:
         # At the distance d from a sheet, nodes h apart have the error exp(-2 pi d / h). In the
         # middle of a ray, Gauss-Legendre nodes are pi/2 times as far apart as the same number of
-        # equally spaced nodes. This gives the divisor 4. Thin sections need more radii. On the
-        # ellipse of `_RADII_POWER` (6 digits), the divisor 2.6 gave 4.8 times the requested error,
-        # and 2.2 gave 1.1 times this error.
+        # equally spaced nodes. This gives the divisor 4. Thin cross-sections need more radii,
+        # and thus a smaller divisor. On the ellipse of `_RADII_POWER` (6 digits), the divisor 2.6
+        # gave 4.8 times the requested error, and the divisor 2.2 gave 1.1 times this error.
         return self.radial_reach / 2.2 * semi_axes[1] * sheets.steepest_within(semi_axes[1])
 
     def angular_count(self, stretch, sheets: Sheets, semi_axes: np.ndarray) -> np.ndarray:

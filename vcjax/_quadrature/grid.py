@@ -11,13 +11,15 @@ from vcjax._quadrature.sheets import Sheets, nodes_for_sheets
 
 _LARGEST_PATCH = 40
 _MARGIN = 1
-# Rims on a bent surface are closer than on tangent planes. Each patch is therefore also tried with
-# its semi-axis along theta multiplied by these factors. The first factor adds one node.
+# Rims are closer to their targets on a bent surface than on tangent planes. Each patch is therefore
+# also tried with its semi-axis along theta multiplied by these factors. The first factor adds one
+# node.
 _WIDER = (1.0001, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2.0)
 # Patches that cost more than the least cost times this factor are tried only if no cheaper patch
 # fits.
 _DEARER = 2.0
-# Angle in theta through which a patch may bend around a fold.
+# Semi-axis of a patch along theta (an angle). `cheapest` assumes this value to find how many nodes
+# along phi other sheets require.
 _BENT = 0.3
 
 
@@ -52,8 +54,8 @@ def cheapest(
     clear = nodes_for_sheets(sheets, demand.reach)
     unit = images * trg_shape[0], trg_shape[1]
     most = np.maximum((8 * need[0], 3 * need[1]), 1.5 * clear)
-    # If no grid up to `most` fits, nodes along phi may be as close as along theta, or as close as
-    # other sheets require.
+    # If no grid up to `most` fits, grids with more nodes along phi are tried. These nodes may be as
+    # close together as nodes along theta, or as close together as other sheets require.
     square = 4 * need[1] * np.sqrt(rims.metric[0].max() / rims.metric[2].max())
     bent = demand.reach * sheets.steepest_beyond(_BENT)
     wide = np.array([max(most[0], square, bent), most[1]])
@@ -77,7 +79,7 @@ def cheapest(
 
 
 def least_spacing(plan: dict, metric: np.ndarray) -> float:
-    """Return the least spacing of a grid's nodes at any of n points of a surface.
+    """Return the minimum spacing of a grid's nodes, taken over n points of a surface.
 
     At each point the spacing is the distance between neighbouring nodes along phi or along theta,
     whichever is larger. The plan is from `cheapest`. The metric, (3, n), is the first fundamental
@@ -161,7 +163,7 @@ def _deciding(metric: np.ndarray) -> np.ndarray:
     e, f = metric[0] / metric[2], (metric[1] / metric[2]) ** 2
     hull: list[int] = []
     order = np.lexsort((-f, e))
-    # A corner is at least as high as all points on one of its sides.
+    # A corner is at least as high as all points to its left, or as all points to its right.
     from_left, from_right = (np.maximum.accumulate(f[side]) for side in (order, order[::-1]))
     highest = (f[order] >= from_left) | (f[order] >= from_right[::-1])
     for k in order[highest].tolist():

@@ -64,13 +64,14 @@ def unresolved_at(foot: Foot, unresolved, spacing, rule: Rule):
     theta, and the errors (n,) that the interpolation on patches causes. `spacing` is the largest
     distance between neighbouring nodes.
 
-    Around a cylinder of radius a, the field of mode m decays like (1 + d/a)^-m with the distance d.
-    Here m is the second-highest mode of the grid of B, and the circumference 2 pi a is `spacing`
-    times the number of nodes along phi or theta. The near kernel of a patch decays like
-    exp(-(alpha d)^2), with its cut-off rate alpha (`vcjax._kernels.near`), and is 0 beyond the
-    radius of the patch. The field of a wave on the surface decays like exp(-2 pi w d/h). Here w
-    (`_MISSED_WAVES`) is the number of turns of the wave from node to node, and h is the distance
-    between nodes. The error of the interpolation is taken at the sample of B nearest to the foot.
+    Around a cylinder of radius a, the field of mode m decays like (1 + d/a)^-m with the distance d
+    from the cylinder. Here m is the second-highest mode of the grid of B, and the circumference
+    2 pi a is `spacing` times the number of nodes along phi or theta. The near kernel of a patch
+    decays like exp(-(alpha d)^2), with its cut-off rate alpha (`vcjax._kernels.near`), and is 0
+    beyond the radius of the patch. The field of a wave on the surface decays like exp(-2 pi w d/h).
+    Here w (`_MISSED_WAVES`) is the number of turns of the wave from node to node, and h is the
+    distance between nodes. The error of the interpolation is taken at the sample of B nearest to
+    the foot.
     """
     tails, missed = unresolved
     grid = np.array([rule.src_shape[0] * rule.images, rule.src_shape[1]])

@@ -19,12 +19,13 @@ by a factor of 10^0.3. The demands on a rule are:
   16.8 T angles (`Demand.angular_count`). On a patch with the axis ratio kappa, the trapezoidal rule
   along an ellipse needs 2 ln(1/epsilon) / ln((kappa + 1)/(kappa - 1)) angles to converge. For
   gradients, epsilon in this formula is 10 times smaller.
-- The Lagrange interpolation to polar nodes has 2 ceil(2 T) points. Gradients have 2 more points on
-  the surface, and 12 more off the surface. The interpolation is one-sided near the rim, where the
-  near kernel is small, so that one node beyond the rim is usually enough.
-- Along phi and theta, the grid has at least 2.8 nodes for each wavelength of the highest mode of
-  the field that must be resolved. The amplitudes of all modes above this mode add up to at most the
-  requested error (for gradients, the error of `quadrature_digits`). The grid is finer if the
+- The Lagrange interpolation to polar nodes has 2 ceil(2 T) points. For gradients it has 2 more
+  points if the targets are on the surface, and 12 more points if the targets are off it. The
+  interpolation is one-sided near the rim, where the near kernel is small, so that one node beyond
+  the rim is usually enough.
+- Along phi and theta, the grid has at least 2.8 nodes for each wavelength of the highest mode that
+  must be resolved. The amplitudes of all higher modes of the field add up to at most the requested
+  error (for gradients, the error of `quadrature_digits`). The grid is finer if the
   interpolation of strong modes on patches requires more nodes (`Values.nodes`).
 - The polar rule also resolves the highest modes of the field (`vcjax._quadrature.waves`).
 - The grid is fine enough for the Lagrange interpolation of the surface's normals.
@@ -180,8 +181,8 @@ def _plan(
         by_field = errors.nodes(by_field, digits, demand.lagrange_count)
         plan = planned(demand)
         if not off_surface:
-            # The grid was chosen for an interpolation without these two points. Without them, the
-            # error of the interpolation was 1.6e-7 at 7 digits on a rotating ellipse.
+            # Add two points to the interpolation for which the grid was chosen. Without the two
+            # points, the error of the interpolation was 1.6e-7 at 7 digits on a rotating ellipse.
             plan["lagrange_count"] += 2
     if not off_surface:
         plan["cutoff"] = demand.wide_cutoff
@@ -191,9 +192,9 @@ def _plan(
 
 
 def _facing_x(samples: np.ndarray) -> np.ndarray:
-    """Shift co-rotating points (3, n, m) along z and rotate them, to a mean on the positive x axis.
+    """Shift and rotate co-rotating points (3, n, m) so that their mean lies on the positive x axis.
 
-    Without the shift, rounding of large values of z would look like a rough surface.
+    Without the shift along z, rounding of large values of z would look like a rough surface.
     """
     middle = samples.mean(axis=(1, 2))
     samples = samples - np.array([0.0, 0.0, middle[2]])[:, None, None]
@@ -201,7 +202,7 @@ def _facing_x(samples: np.ndarray) -> np.ndarray:
 
 
 def _metric(samples: np.ndarray, nfp: int) -> np.ndarray:
-    """Return the first fundamental form (E, F, G), (3, k), at a sample of k points, k at most 500.
+    """Return the first fundamental form (E, F, G), (3, k), at k points of the surface, k <= 500.
 
     The samples (3, n, m) are from `_facing_x`. Raise an error if the surface reaches or almost
     reaches the z axis, encloses no volume, or is degenerate.
