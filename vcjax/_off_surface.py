@@ -266,7 +266,7 @@ def _evaluate(call: str, quantity: Callable, casing, B, points, sizes) -> OffSur
         warn_of_field_rule(call, casing.rule, "vcjax.choose_off_surface")
     # NaN is the documented result where the data do not determine a field.
     with jax.debug_nans(False):
-        # Groups cannot run in a traced function: operations on concrete arrays are traced, too.
+        # In a traced function, operations on concrete arrays are traced, so groups cannot run.
         if casing.devices is None and not is_tracing() and on_host(casing, B, points):
             missed = missed_parts(casing.rule, np.asarray(B), np)
             evaluate = partial(_at_points, quantity, tiles, casing, B, missed=missed)

@@ -29,9 +29,10 @@ machine epsilon was measured."""
 class OffSurface(NamedTuple):
     """The external and the internal field, or their gradients, at n points.
 
-    A point counts as lying on the surface if its distance is below 1e-10 of the patch radius. At
-    such a point both fields are given, but gradients are NaN. Derivatives with respect to the point
-    and to the surface are NaN, too. Use `external_gradient` and `internal_gradient` on the surface.
+    A point counts as lying on the surface if its distance from the surface is below 1e-10 of the
+    patch radius. At such a point both fields are given, but gradients are NaN. Derivatives with
+    respect to the point and to the surface are NaN, too. Use `external_gradient` and
+    `internal_gradient` on the surface.
 
     Attributes
     ----------
@@ -65,7 +66,7 @@ def missed_parts(rule: Rule, B, xp: Any):
 def field_result(
     rule: Rule, tiles: Tiles, points: Float[Array, "n 3"], nodes: Nodes, missed, used: Any
 ) -> OffSurface:
-    """Return the fields at n points; n is a value of `filled_count`.
+    """Return the fields at n points; n is a result of `filled_count`.
 
     `missed` is from `missed_parts`. The first `used` points are evaluated; `used` may be traced. If
     it is None, all points are evaluated.
@@ -121,10 +122,10 @@ def _gradient_errors(foot: Foot, nodes: Nodes, missed, rule: Rule) -> Float[Arra
     The causes are the grid of B, the interpolation on patches, and rounding of X and B. The errors
     are relative to max |B|.
     """
-    # The part of B that its grid misses varies over the spacings of this grid along phi and theta.
-    # The part of B that the patches miss varies over the spacing of the nodes. Derivatives of
-    # interpolated fields jump at the grid lines through the foot. The effect of a jump grows like
-    # log(1/distance).
+    # Each error of B is divided by the length over which the error varies. For the grid of B, this
+    # length follows from the spacings of this grid; for the patches, from the spacing of the nodes.
+    # Derivatives of interpolated fields jump at the grid lines through the foot. The effect of a
+    # jump grows like log(1/d) at small distances d from the surface.
     spacing = nodes.spacing[1]
     tails, of_patches = unresolved_at(foot, missed, spacing, rule)
     source_grid = rule.src_shape[0] * rule.images, rule.src_shape[1]
@@ -174,5 +175,5 @@ def _(primals, tangents):
 
 
 def _is_inside(transform, known) -> Bool[Array, " n"]:
-    """Return whether points are inside: T of the test field is then this field, and otherwise 0."""
+    """Return whether points are inside. T of the test field is that field inside, 0 outside."""
     return ((transform - 0.5 * known) * known).sum(axis=1) > 0

@@ -33,13 +33,13 @@ from vcjax._quadrature.rule import FIELD_PARTS, GRADIENT_PARTS, Rule
 
 Operator = Literal["B", "BOFF", "GRADB"]
 
-# (sources, targets) of a tile on the surface if targets are evaluated in groups, each on one
+# (sources, targets) of a tile for targets on the surface that are evaluated in groups, each on one
 # processor. Tiles that fit into the cache of a processor take the least time.
 _GROUPED = 512, 256
-# (sources, targets) of a tile in other cases. On CPUs, all processors then share a tile on the
-# surface. Tiles of about a thousand targets take 15 to 20 % less time than tiles of a few hundred
-# (docs/chunks.md). For GPUs and TPUs, no other sizes were tried; these sizes are large enough to
-# occupy a whole device. Times on a GPU with these sizes are in docs/devices.md.
+# (sources, targets) of a tile in other cases. On CPUs, all processors then share a tile if its
+# targets are on the surface. Such tiles of about a thousand targets take 15 to 20 % less time than
+# tiles of a few hundred (docs/chunks.md). For GPUs and TPUs, no other sizes were tried; these sizes
+# are large enough to occupy a whole device. Times on a GPU with these sizes are in docs/devices.md.
 _AUTO: dict[str, dict[Operator, tuple[int, int]]] = {
     "cpu": {"B": (512, 1280), "BOFF": (2048, 320), "GRADB": (1024, 1280)},
     "gpu": {"B": (16384, 1024), "BOFF": (16384, 1024), "GRADB": (1024, 8192)},
@@ -74,8 +74,8 @@ class Config:
     """The tile sizes that ``"auto"`` stands for in the current environment.
 
     `print` shows the sizes as a table. On CPUs they are the sizes of calls outside ``jit`` and
-    other transformations, without ``devices``. In other calls, the default tiles on the
-    surface are larger; see ``docs/chunks.md``.
+    other transformations, without ``devices``. In other calls, the default tiles for
+    targets on the surface are larger; see ``docs/chunks.md``.
 
     Attributes
     ----------
@@ -141,8 +141,8 @@ def resolve_far_dtype(call: str, rule: Rule, far_dtype: str) -> str:
     if far_dtype == "float32" and not allowed:
         raise VcjaxError(
             f'{call} got far_dtype="float32" for a quadrature of 6 digits or more, but float32 '
-            'keeps only 5 digits. Give "auto" or "float64", or choose a rule for fields of '
-            "at most 5 digits."
+            'keeps only 5 digits. Give "auto" or "float64", or choose a rule with gradient=False '
+            "and at most 5 digits."
         )
     return far_dtype
 

@@ -52,7 +52,7 @@ def _options(**values: Any) -> dict[str, Any]:
 
 
 def _correct() -> dict[str, Any]:
-    """Return the options without which some programs have wrong numbers (docs/accuracy.md)."""
+    """Return the options without which some programs return wrong numbers (docs/accuracy.md)."""
     if jax.__version_info__ != (0, 10, 2):
         return {}
     return _unset({"xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"})
@@ -68,7 +68,7 @@ QUICK = _options(
     xla_cpu_use_fusion_emitters=False,
     xla_cpu_parallel_codegen_split_count=available_processors(),
 )
-"""Compiler options with which compiling takes less time and memory: LLVM optimises less, XLA
+"""Compiler options that reduce the time and memory of compilation: LLVM optimises less, XLA
 translates loops without MLIR (up to JAX 0.10), and XLA divides a program into as many parts as
 there are processors. docs/compare.md compares the times with and without these options."""
 ONE_THREAD = QUICK | _options(
@@ -111,7 +111,7 @@ def compiled(
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Collect no garbage inside the block, in which JAX may trace.
+    """Turn garbage collection off inside the block, because JAX may trace there.
 
     Tracing makes so many objects that Python would search all objects of the process for garbage
     again and again. In a new process, the search takes a fifth of the time of tracing.

@@ -25,10 +25,11 @@ from vcjax._programs.compiled import (
 from vcjax._quadrature.rule import Rule
 
 _LEAST_GROUP = 64
-"""Least number of points in a group. Only the last group may have fewer points."""
+"""Least number of points in a group, not counting the copies that fill it up. Only the last group
+may have fewer points."""
 _GROUP = 1024
-"""Number of points in one call of the program, except on many devices and inside a transformation
-of JAX."""
+"""Number of points in one call of the program, including the copies that fill up the group. On
+several devices and inside a transformation of JAX, there are no groups of points."""
 _GROUP_BYTES = 2**25
 """Largest size, in bytes, of the near weights of a group of target rows; see `row_groups`. The
 weights stay in memory until they have been copied. Smaller groups would take longer: with two
@@ -49,11 +50,12 @@ the same settings, because JAX would compile a program again for other settings.
 
 
 def in_groups(evaluate: Callable, points: np.ndarray) -> Any:
-    """Evaluate points in groups of equal size, so that one program serves any number of points.
+    """Evaluate points in groups of one size, so that one program serves any number of points.
 
-    A group is filled up with copies of its last point. On CPUs the groups run in parallel, each on
-    one processor. ``evaluate(group, used=count)`` gets a group (`_GROUP`, 3), of which the first
-    `count` points are used. It returns a tuple of arrays with one entry for each point.
+    Each group is filled up to this size with copies of its last point. On CPUs the groups run in
+    parallel, each on one processor. ``evaluate(group, used=count)`` gets a group (`_GROUP`, 3), of
+    which the first `count` points are used. It returns a tuple of arrays with one entry for each
+    point.
     """
     count, processors = len(points), processor_count()
     turns = -(-count // (processors * _GROUP))
@@ -106,7 +108,7 @@ def by_rows(static_argnums: tuple[int, ...]) -> Callable[[Callable], Callable]:
 
     The function is called as ``function(rows, ...)``; its results have the rows as their first
     axis. The decorated function is called with the result of `row_groups` in place of `rows`.
-    Without groups, it calls the function with None in place of the rows.
+    If this result is None, it calls ``function(None, ...)`` once.
     """
 
     def decorator(function: Callable) -> Callable:
