@@ -1,4 +1,4 @@
-"""Check whether patches are wide enough on a bent surface: measure the distances to their rims."""
+"""Check whether patches are wide enough on a bent surface: measure from the centres to the rims."""
 
 import itertools
 
@@ -13,27 +13,27 @@ _SAMPLE = 20, 48
 # Number of points computed on each rim. Where a cross-section rotates fast along phi, 12 points
 # miss the closest part of the rim.
 _POINTS = 24
-# Least amplitude of the modes of the surface that are used, relative to the largest amplitude.
+# Modes of the surface are ignored below this amplitude, relative to the largest amplitude.
 _LEAST_MODE = 1e-3
 
 
 class Rims:
     """The distances from sample points of a surface to the rims of their patches.
 
-    For evaluation off the surface, the rim of a patch must be far enough from all points on the
-    normal through its sample point, on both sides of the surface. Let A be the square of the
-    distance from the sample point to the rim. Let s be the height of the rim above the tangent
-    plane, and d the height of a point on the normal. The distance R of this point from the rim
+    Each sample point is the centre of a patch. For evaluation off the surface, the rim must be far
+    enough from every point on the normal through the centre, on both sides of the surface. Let A be
+    the square of the distance from the centre to a point q of the rim. Let s be the height of q
+    above the tangent plane, and d the height of a point p on the normal. The distance R from p to q
     satisfies R^2 = A - 2 d s + d^2. The accuracy depends on R^4 / (R^2 - d^2) (see
     `vcjax._kernels.rays`). This quotient is least near d = s/2, where it is about A - s^2 / 2.
 
-    The trapezoidal rule has a larger error around a circle than on a line. Seen from outside, the
-    nodes of a circle also look farther apart than they are. Let h be the spacing of the nodes, and
-    beta the angle that R/h nodes span on the circle. To leading order, the exponent of the error,
-    (pi R / h)^2 / T^2 with the cut-off T, is smaller by the factor 1 - beta^2 / 12 for a point on
-    the circle. If the rim is closest along phi, the factor has its minimum, 1 - 5 beta^2 / 24, at a
-    height of beta^2 / 4 times the radius of the circle. Off the surface, R^2 must therefore be
-    larger (`Demand.bending`).
+    If the nodes lie on a straight line, the error of the trapezoidal rule is about
+    exp(-(pi R / h)^2 / T^2), with the spacing h of the nodes and the cut-off T. If the nodes lie on
+    a circle, the error is larger. Let beta be the angle that R/h nodes span on the circle. To
+    leading order, the exponent is smaller by the factor 1 - beta^2 / 12 for a point on the circle.
+    Just outside the circle, the factor can be even smaller. If the rim is closest along phi, the
+    factor is least, 1 - 5 beta^2 / 24, at a height of beta^2 / 4 times the radius of the circle.
+    Off the surface, R^2 must therefore be larger (`Demand.bending`).
 
     The samples (3, n, m) are co-rotating points of one period. `metric` (3, k) is the first
     fundamental form (E, F, G) at points of the surface. With `both_sides`, distances are measured
@@ -78,7 +78,7 @@ class Rims:
 
         At each sample point, the distance to the rim must be at least `radius_in_nodes` node
         spacings. The square of this least distance is multiplied by 1 + `bending` beta^2, with beta
-        as in `Rims`. Return None if there is no such patch. `quad` (2, k) are the numbers of nodes
+        as in `Rims`. Return None if no patch is wide enough. `quad` (2, k) are the numbers of nodes
         of the grids along phi (whole torus) and theta, and `semi_axes` (2, k) are angles.
         """
         angle = 2 * np.pi * radius_in_nodes / quad[1]

@@ -101,10 +101,10 @@ class Rule:
     def _demands(self) -> dict[str, bool]:
         along, cutoff = self.images * self.trg_shape[0], self.cutoff
         return {
-            f"quad_nphi={self.quad_nphi} to be a multiple of the {along} rows of targets of the "
-            "torus": self.quad_nphi % along == 0,
-            f"quad_ntheta={self.quad_ntheta} to be a multiple of the {self.trg_shape[1]} columns "
-            "of targets": self.quad_ntheta % self.trg_shape[1] == 0,
+            f"quad_nphi={self.quad_nphi} to be a multiple of {along}, the number of rows of "
+            "targets on the whole torus": self.quad_nphi % along == 0,
+            f"quad_ntheta={self.quad_ntheta} to be a multiple of {self.trg_shape[1]}, the number "
+            "of columns of targets": self.quad_ntheta % self.trg_shape[1] == 0,
             f"angular_count={self.angular_count} to be a multiple of 4": (
                 self.angular_count % 4 == 0
             ),
@@ -163,7 +163,7 @@ class Rule:
     def stencil_counts(self) -> tuple[int, int]:
         """Numbers of points of the Lagrange interpolation to polar nodes, along phi and theta.
 
-        Each is `lagrange_count`, or twice the reach of a patch if this is less.
+        Each is the smaller of `lagrange_count` and twice the reach of a patch.
         """
         return (
             min(self.lagrange_count, 2 * self.reach_phi),

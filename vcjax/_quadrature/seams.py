@@ -14,7 +14,7 @@ from vcjax._geometry import symmetry
 
 # The first two limits are for (largest second difference at a seam) / (largest second difference
 # elsewhere), of a surface and of a field. The third limit is for (largest toroidal step) / (least
-# toroidal step). For smooth data these ratios are about 1 or less; they are larger on coarse grids.
+# toroidal step). If data are smooth, no ratio is much above 1, except on coarse grids.
 _SURFACE_LIMIT = 2.0
 _FIELD_LIMIT = 4.0
 _STEP_LIMIT = 1.1
@@ -60,9 +60,10 @@ def check_surface_seams(call: str, X: np.ndarray, nfp: int, half_period: bool) -
         if steps.max() > _STEP_LIMIT * steps.min():
             least, most = np.degrees(steps.min()), np.degrees(steps.max())
             raise VcjaxError(
-                f"{call} got an open surface: from row to row, and across the toroidal seam, phi "
-                f"increases by {least:.3g} to {most:.3g} degrees. Give equal steps of phi, or more "
-                f"than five rows, and check nfp={nfp} and half_period={half_period}."
+                f"{call} got an open surface: the steps of phi from row to row, including the step "
+                f"across the toroidal seam, vary from {least:.3g} to {most:.3g} degrees. Give "
+                f"equal steps of phi, or more than five rows, and check nfp={nfp} and "
+                f"half_period={half_period}."
             )
     _check(call, "X", X, symmetry.POSITION_PARITY, nfp, half_period, _SURFACE_LIMIT)
 

@@ -39,8 +39,8 @@ class Sheets:
     point q of the same cross-section. Its radius is rho. Each p has two entries, which differ only
     if the ball touches the surface at several points q. Suppose that the sheets at p and q are
     parallel. Then p is at the distance 2 rho from the sheet around q. A point off the surface, with
-    p as its nearest surface point, is at least rho away from this sheet. If only points on the
-    surface are evaluated, 2 rho takes the place of rho below.
+    p as its nearest surface point, is at least rho away from this sheet. If fields are evaluated
+    only at points on the surface, 2 rho takes the place of rho below.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ def sheets_of(samples: np.ndarray, nfp: int, *, both_sides: bool, symmetric: boo
     lengths = [np.linalg.norm(v, axis=2) for v in (along_phi, along_theta)]
     order = np.argsort(separation, axis=None, kind="stable")
     with np.errstate(divide="ignore"):
-        # The distance between the lines of a grid is the width of its cells across the lines.
+        # Neighbouring grid lines with the angular step h are h area / length apart.
         nodes = [area / length / least for length in lengths[::-1]]
         closer = np.where(np.isfinite(separation), least, rho)
         found = separation, lengths[0] / closer, lengths[1] / rho, *nodes
@@ -145,7 +145,7 @@ def _nearest_of_edges(curves: np.ndarray, normal: np.ndarray) -> tuple[np.ndarra
     Each row of `curves` (row, p, 3) is one closed curve. Edge k leads from point k to the next
     point. `normal` (row, p, 3) are unit normals of the surface. The results are (row, p, edge)
     each: the square of the distance from p to the nearest point of the edge, and the distance of
-    this point from the tangent plane at p. Both are 0 for the two edges that meet in p.
+    this point from the tangent plane at p. Both results are 0 for the two edges that meet at p.
     """
     # Coordinates relative to the centre of a curve are small, and have small rounding errors.
     curves = curves - curves.mean(axis=1, keepdims=True)

@@ -11,13 +11,13 @@ from vcjax._geometry.jump import dual_basis, total_gradient
 from vcjax._quadrature.spectrum import Values, lagrange_errors, midway, signal
 
 _UNIFORM = 10.0
-"""Limit of max |B| / (max |grad B| times the radius of the torus); see `Slopes.scale`."""
+"""Limit of max |B| / (R max |grad B|), with R as in `Slopes.scale`."""
 _ALLOWED = 0.7
 """Largest allowed estimate of the interpolation error along an axis, relative to the requested
 error. Next to coils, errors were up to 1.3 times the estimate."""
 _MOST_DIGITS = 12
-"""Largest number of digits for which `Slopes.tolerance` is reduced. Rounding errors do not allow
-more."""
+"""`Slopes.tolerance` is the same for all larger numbers of digits, because rounding errors do not
+allow a smaller tolerance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Slopes(Values):
         """Size to which the requested error is relative: the largest component of grad B.
 
         The value is at least max |B| / (10 R), because the gradient of a uniform field vanishes.
-        Here R is the largest radius of the torus.
+        Here R is the largest distance of the surface from the z axis.
         """
         (_, rows, columns), values = self.spectrum.values.shape, self.spectrum.values
         modes = self.nfp * np.fft.fftfreq(rows, 1 / rows)[:, None], np.arange(columns // 2 + 1)

@@ -8,13 +8,13 @@ has strong high modes, as next to coils, the polar rule must resolve these modes
 - Along an ellipse of the polar rule, a wave of B is a sum of angular modes. Let w be the number of
   turns by which the wave advances from node to node, P the semi-axis of the patch in nodes, and rho
   the radius relative to the rim. The angular mode k then has the amplitude J_k(2 pi w P rho), with
-  Bessel's function J_k. The rule of N angles misses the modes from N on. The near kernel is about
+  Bessel's function J_k. A rule with N angles misses the modes from N on. The near kernel is about
   exp(-(T rho)^2), where T is the cut-off. The error of the wave is therefore its amplitude times
   the largest value of J_N(2 pi w P rho) exp(-(T rho)^2) over all radii. The number of angles is
-  increased until the sum of these errors is small.
+  increased until the sum of the errors of all waves is small.
 - Along a ray, the wave is exp(2 pi i w P rho). The error of the radial rule is the error of its
   integral of exp(2 pi i w P rho - (T rho)^2) from 0 to 1. If targets are on the surface, the number
-  of radii is increased until the sum of these errors is small.
+  of radii is increased until the sum of the errors of all waves is small.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ estimate."""
 _ALLOWED_RADII = 2.0
 """Largest allowed estimate of the error due to the number of radii, relative to the requested
 error. On W7-X, QA and QH with the fields of coils, errors were at most 0.005 times the estimate for
-fields, and 0.03 times for gradients. Errors are so small because the estimate does not average over
+fields, and 0.03 times for gradients. They are so small because the estimate does not average over
 all rays."""
 
 
