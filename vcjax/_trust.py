@@ -117,12 +117,12 @@ def error_estimate(
     steepest = float(np.abs(_total_gradient(casing, operands(B))).max())
     lengths = np.linalg.norm(np.asarray(casing.dual_basis[:2]), axis=1)
     if steepest <= 1e-10 * largest * lengths.max(axis=(1, 2)).min():
-        raise VcjaxError("error_estimate got a uniform B with no gradient; give another field.")
+        raise VcjaxError("error_estimate got a uniform B, which has no gradient; give another B.")
     return (violation * largest + _missed_slopes(samples, lengths, rule)) / steepest
 
 
 def _missed_slopes(samples: np.ndarray, lengths: np.ndarray, rule: Rule) -> float:
-    """Estimate the largest part of a field's derivatives that its grid and the patches miss.
+    """Estimate the largest part of a field's derivatives that the source grid and patches miss.
 
     The derivatives are taken along the surface. The result has the unit of B over the unit of X.
     `samples` is one period of the field, in components that rotate with phi. `lengths` has the

@@ -31,7 +31,7 @@ _NAMES = {
     "nfp nphi": "NFP Nt",
     "nfp": "NFP",
 }
-"""Replacements in messages, because the class below has other names of arguments."""
+"""Replacements in error messages, because `VirtualCasing` names arguments differently."""
 Flat = Sequence[float] | np.ndarray
 """Numbers in the order x11, x12, ..., x1Np, x21, ..., xNtNp, y11, ..., zNtNp."""
 

@@ -220,7 +220,7 @@ class VirtualCasingJAX:
     compute_external_gradB_offsurf = _off_surface("external_gradB", vcjax.gradient_at)
     compute_internal_gradB_offsurf = _off_surface("internal_gradB", vcjax.gradient_at)
 
-    # The methods above run compiled programs and refine nothing, so they also have the names below.
+    # The methods above run compiled programs and never refine a grid. The names below are aliases.
     compute_external_B_jit = compute_external_B
     compute_internal_B_jit = compute_internal_B
     compute_external_gradB_jit = compute_external_gradB

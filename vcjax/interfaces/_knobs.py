@@ -95,7 +95,7 @@ def build_offsurface_levels(
 
     Parameters
     ----------
-    nt0, np0 : toroidal and poloidal points of the first grid.
+    nt0, np0 : numbers of toroidal and poloidal points of the first grid.
     max_Nt, max_Np : limits of the numbers of points; -1 means no limit.
     max_levels : largest number of grids.
 
@@ -105,7 +105,7 @@ def build_offsurface_levels(
 
     Raises
     ------
-    VcjaxError : if a size is invalid, or if the first grid is above the limits.
+    VcjaxError : if a size is invalid, or if the first grid exceeds a limit.
     """
     call = "build_offsurface_levels"
     first = check_grid(call, "nt0", nt0), check_grid(call, "np0", np0)
@@ -128,7 +128,7 @@ def _cap(call: str, name: str, value: Any) -> int:
 
 
 def _near(call: str, known: dict[str, Any]) -> dict[str, int | str]:
-    """Remove the keywords of near weights from `known`; return the options of `vcjax.prepare`."""
+    """Remove the keywords for near weights from `known`; return them as options of `prepare`."""
     dtype, block = known.pop("patch_dtype", None), known.pop("interp_block_size", "auto")
     if not (block is None or isinstance(block, str)):
         block = check_integer(call, "interp_block_size", block, 1, _NO_LIMIT)

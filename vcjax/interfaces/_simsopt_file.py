@@ -34,7 +34,7 @@ _VARIABLES: dict[str, tuple[tuple[str, ...], str, str]] = {
     ),
 }
 _DERIVED = {"trgt_nphi_extended", "B_external_normal_extended"}
-"""Variables that follow from others: they are written for simsopt, and not read."""
+"""Variables that can be computed from other variables: written for simsopt, but not read."""
 
 
 def check_filename(call: str, filename: Any) -> str:
@@ -68,7 +68,7 @@ def write(filename: str | PathLike[str], values: Any) -> None:
 
 
 def read(filename: str | PathLike[str]) -> dict[str, Any]:
-    """Return the variables of a file by name, except `_DERIVED`; check that they fit together."""
+    """Return the variables of a file by name, except `_DERIVED`; check shapes and values."""
     kind = "a file saved by VirtualCasing.save, vcasing_*.nc"
     names = [name for name in _VARIABLES if name not in _DERIVED]
     data = read_netcdf("load", filename, names, kind=kind)

@@ -47,9 +47,9 @@ class SurfaceSetup:
     same options, another casing is prepared only if no kept casing resolves the field. Every casing
     resolves a zero field.
 
-    `X` has the shape (nphi, ntheta, 3). If X is traced, each call needs a rule. `src_shape` and
-    `trg_shape` are the (nphi, ntheta) of the fields and of the results. `verified` contains the
-    casings whose error was measured on a known field.
+    `X` has the shape (nphi, ntheta, 3). If X is traced, every call of `casing` needs a rule.
+    `src_shape` and `trg_shape` are the (nphi, ntheta) of the fields and of the results. `verified`
+    contains the casings whose error was measured on a known field.
     """
 
     digits: int
@@ -279,8 +279,8 @@ def point_major(
 def _check_order(call: str, name: str, flat: np.ndarray, shape: tuple[int, int]) -> None:
     """Raise `VcjaxError` for flat values in the order x1, y1, z1, x2, ...
 
-    In that order, numbers three apart differ less than neighbours do. In component-first values,
-    neighbours differ less, except in components that consist of waves of about three points.
+    In that order, numbers three places apart differ less than neighbours do. In component-first
+    values, neighbours differ less, except in components with waves about three points long.
     """
     if flat.size < 60:  # too few points to see their order
         return

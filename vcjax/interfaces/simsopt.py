@@ -146,7 +146,7 @@ class VirtualCasing:
         return np.tile(period, (self.nfp, 1))
 
     def save(self, filename: str | PathLike[str] = "vcasing.nc") -> None:
-        """Save all attributes but `error_estimate` as a NetCDF file that simsopt can load.
+        """Save all attributes but `error_estimate` in a NetCDF file that simsopt can load.
 
         Raises
         ------
