@@ -92,8 +92,8 @@ def test_quantities_that_were_not_measured_are_left_out():
 @pytest.mark.parametrize(
     ("a", "b", "message"),
     [
-        ([], [], "got 0 records of the first side and 0 of the second"),
-        ([record()], [record()] * 2, "got 1 records of the first side and 2 of the second"),
+        ([], [], "got 0 records of the first side and 0 records of the second"),
+        ([record()], [record()] * 2, "got 1 records of the first side and 2 records of the second"),
         ([Record("x", "timeout")], [record()], "a record of x with status 'timeout'"),
     ],
 )
