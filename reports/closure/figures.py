@@ -128,15 +128,16 @@ def embedded(points: Any, slope: float, name: str) -> Figure:
         panel.mark(shape, *place, f"mark {series}", r=5, tip=tip)
     shown = sorted(set(points["variant"]), key=variant_order)
     legend = [(" ".join(_look(variant)), variant_name(variant)) for variant in shown]
-    return Figure(
-        f"{name}_embedded",
-        "Compile time against embedded bytes",
+    about = (
         "Time of trace, lower and compile, minus the time of the argument variant; both times are "
         "medians over processes. Each mark is one variant of one problem. Values below zero are "
-        "noise and are drawn at zero. The dashed line is the fit through the origin.",
-        (panel,),
-        (*legend, ("limit", "fit")),
+        "noise and are drawn at zero."
     )
+    if fitted > 0:
+        legend += [("limit", "fit")]
+        about += " The dashed line is the fit through the origin."
+    title = "Compile time against embedded bytes"
+    return Figure(f"{name}_embedded", title, about, (panel,), tuple(legend))
 
 
 def runs_in_order(runs: pd.DataFrame) -> Figure:

@@ -92,10 +92,9 @@ def make_history(store: Store, *, repository: Path | None = None) -> History:
     """
     measured = tables.measurements(store)
     if "ok" not in set(measured["status"]):
-        raise ReportError(
-            f"make_history: no process in the store {store.root} succeeded; run python -m reports "
-            "build on this store to see why"
-        )
+        found = rows(measured)
+        why = f"; first failure: {failure_words(found[0])}" if found else ""
+        raise ReportError(f"make_history: no process in the store {store.root} succeeded{why}")
     names = environment_names(store.records)
     table = measured.assign(environment=names)
     first = {key["commit"]: found["started_utc"].min() for key, found in groups(table, ["commit"])}

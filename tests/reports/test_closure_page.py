@@ -1,6 +1,7 @@
 """The closure report: its sentences, tables and figures follow from made-up records."""
 
 import dataclasses
+import math
 import shutil
 
 import pandas as pd
@@ -9,7 +10,7 @@ import pytest
 from jaxmeter import Audit, AuditedArray, Failure, Record, Use
 from reports import ReportError, quantities, write_report
 from reports.__main__ import main
-from reports.closure import summaries, versions
+from reports.closure import figures, summaries, versions
 from reports.closure.page import make_closure_report
 from tests.reports import made_up
 
@@ -327,3 +328,13 @@ def test_an_unreadable_study_is_an_error_and_an_unreadable_audit_has_a_section(
     made_up.write(tmp_path / "cases", frame("closure", 64, 0, repeat=3))
     made = make_closure_report(tmp_path)
     assert "cannot be read" in section(made, "audit").lead
+
+
+@pytest.mark.parametrize("slope, drawn", [(0.5, True), (0.0, False), (math.nan, False)])
+def test_the_fit_of_compile_times_is_explained_only_where_it_is_drawn(slope, drawn):
+    point = {"variant": "closure", "size": 64}
+    points = pd.DataFrame([{**point, "extra_bytes": 8e6, "extra_seconds": 0.3}])
+    figure = figures.embedded(points, slope, "closure")
+    assert (("limit", "fit") in figure.legend) is drawn
+    assert ("The dashed line" in figure.caption) is drawn
+    assert any('class="limit"' in part for part in figure.panels[0].parts) is drawn
