@@ -30,7 +30,7 @@ from benchmarks.measuring.plan import (
 if TYPE_CHECKING:
     from benchmarks.summary import Summary
 
-# asv stops a `setup_cache` that prints nothing for this time. Every worker process has a shorter
+# asv stops a `setup_cache` that prints nothing for this long. Every worker process has a shorter
 # limit, and every round prints a line when it ends.
 SUITE_TIMEOUT_SECONDS = 1800
 
@@ -118,7 +118,7 @@ class CaseSuite(ABC):
     """Names of the measured quantities; each gets a ``track_`` method."""
     timeout = 60
     quick_budget_seconds: float = 240.0
-    """Time limit on the small and quick grids. Later, only the first round of a case may start."""
+    """Time limit on the small and quick grids; after the limit, only first rounds may start."""
 
     def __init_subclass__(cls) -> None:
         """Set the time limit of ``setup_cache``, and add a ``track_`` method for each quantity."""

@@ -179,7 +179,7 @@ def _given(size: int) -> tuple[Given, Frame]:
 
 
 def _compared(answer: Frame, expected: Frame) -> dict[str, float]:
-    """Return how much a frame differs from the expected frame, in rates and in counts."""
+    """Compare the rates and photon counts of two frames, and return the differences."""
     ours, theirs = np.asarray(answer.rate, float), np.asarray(expected.rate, float)
     difference = float(np.abs(ours - theirs).max() / theirs.max())
     if not difference <= LARGEST_DIFFERENCE:

@@ -98,7 +98,7 @@ def _divided(workload: str, digits: int, half_period: bool, device_count: int) -
 
 
 def _cached(case: Case) -> Case:
-    """Return a case that captures `SMALL_ARRAYS`, which have few of the casing's bytes."""
+    """Return a case that captures `SMALL_ARRAYS`, a small part of the casing's bytes."""
     import equinox as eqx  # the other variants need no equinox
 
     casing, B = case.args

@@ -88,7 +88,7 @@ def shapes(habit: Habit) -> None:
 
 
 def eager_selu(habit: Habit) -> None:
-    """Compute `selu` without jit; `observed` clears the caches first, as in a fresh process."""
+    """Compute `selu` without jit, after `observed` has cleared the caches of JAX."""
     habit.ran()
     selu(habit.x)
 

@@ -50,7 +50,7 @@ class Quantity:
         return f"{self.name}error_relative"
 
     def checked_error(self, problem: Problem, result: Any) -> float:
-        """Return the error of a result; raise `WrongAnswer` if it is above the limit or NaN."""
+        """Return the error of a result; raise `WrongAnswer` if the error is too large or NaN."""
         error = self.error(problem, result)
         limit = 10.0 ** (1 - problem.digits)
         if problem.name == "w7x":

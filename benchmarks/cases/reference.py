@@ -90,7 +90,7 @@ def compare(
 class Reference:
     """The C++ package with the inputs of a problem.
 
-    The C++ package takes flat lists, in which the component is the first index.
+    The C++ package takes flat lists: all x components, then all y, then all z.
     """
 
     def __init__(self, problem: Problem, quantity: Quantity) -> None:
@@ -123,8 +123,8 @@ class Reference:
         values = np.asarray(getattr(self._casing, self._quantity.reference_method)(self._field))
         axes = (3, 3) if self._quantity.gradient else (3,)
         grid = self._problem.trg_nphi, self._problem.trg_ntheta
-        # The values have their components first. The gradient of a field without curl is symmetric,
-        # so the order of its two component axes does not matter.
+        # In the C++ result, the components come first. A gradient has two component axes. Their
+        # order does not matter, because the gradient of a field without curl is symmetric.
         values = values.reshape(-1, *grid)
         self.result = np.moveaxis(values, 0, -1).reshape(*grid, *axes)
 

@@ -226,11 +226,10 @@ def measure_times(
     """Measure the times of the cases, and of the operations that differ from BASE.
 
     `changed` has the names of these operations for each HEAD. First, one round of each case shows
-    how long the rounds take. Then the operations are measured. They are skipped if the load is
-    above `max_load`, or if `rounds` is 1. The cases need some of the remaining seconds to get
-    enough rounds for a significance test. The operations get the other seconds, but at least half
-    of the remaining seconds. The other rounds of the cases follow. If any time remains, the
-    operations get their missing rounds.
+    how long the rounds take. Then the operations are measured; this step is skipped if the load is
+    above `max_load`, or if `rounds` is 1. The operations get at least half of the remaining
+    seconds. They get more than half if the cases need less than half for a significance test. The
+    other rounds of the cases follow. If any time remains, the operations get their missing rounds.
     """
     until = clock() + seconds
     operations: Sequence[TimedSide] = ()

@@ -1,8 +1,8 @@
 """Write the differences between the programs of two measured commits, for a review.
 
-``write_diffs`` describes the first `MAX_CASES` cases with different optimised programs. If no file
-with the differences of a case exists, a worker is started for each commit. The worker calls
-`described`, which compiles the case and writes an inventory of the compiled program to a file.
+``write_diffs`` describes the first `MAX_CASES` cases with different optimised programs. If a case
+has no file with differences yet, a worker is started for each commit. The worker calls `described`,
+which compiles the case and writes an inventory of the compiled program to a file.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class Workers:
     """A runner of cases in worker processes, which all import the same package ``vcjax``.
 
     `store` gets the records of preparations. In the temporary `folder`, the folders ``imports`` and
-    ``scratch`` are made. `package` is the folder of the package ``vcjax``. By default it is the
+    ``scratch`` are made. `package` is the folder of the package ``vcjax``, by default the
     result of `installed_package`.
     """
 
@@ -46,8 +46,8 @@ class Workers:
         self.imports.mkdir(parents=True)
         self._scratch.mkdir()
         (self.imports / "benchmarks").symlink_to(Path(__file__).resolve().parents[1])
-        # An installed package is linked too, because profiles treat lines in site-packages as
-        # foreign code.
+        # Workers import an installed package through a link, because profiles treat lines with a
+        # path in site-packages as foreign code.
         package = package or installed_package()
         if package is not None:
             (self.imports / "vcjax").symlink_to(package.resolve())
@@ -135,7 +135,7 @@ def installed_package() -> Path | None:
 
 
 def one_cpu() -> tuple[int, ...] | None:
-    """Return a CPU that this process may use, or None if the system cannot bind processes."""
+    """Return a CPU for this process, or None if the system cannot bind processes to CPUs."""
     if not hasattr(os, "sched_getaffinity"):
         return None
     # Take the last CPU, because the system often uses the first CPU for its own work.

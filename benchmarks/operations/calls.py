@@ -212,7 +212,7 @@ def called_as_virtual_casing_jax() -> Calls:
     *("vcjax.wout.from_wout", "vcjax.wout.read_wout", "vcjax.wout.tokamak_path"),
 )
 def called_for_an_equilibrium() -> Calls:
-    """Separate the field of an equilibrium by `simsopt.VirtualCasing` and by `from_wout`."""
+    """Separate an equilibrium's field by vcjax's `simsopt.VirtualCasing` and by `from_wout`."""
 
     def run():
         with warnings.catch_warnings():
