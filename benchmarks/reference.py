@@ -56,7 +56,7 @@ class AgainstReference(common.CaseSuite):
     def value(self, cache, quantity, point):
         """Return the value of a quantity.
 
-        The names of errors end in ``error_relative`` in the suite, but in `self.error` in records.
+        In records, the names of errors have `self.error` in place of ``error_relative``.
         """
         return super().value(cache, quantity.replace("error_relative", self.error), point)
 

@@ -39,7 +39,7 @@ class Summary(TypedDict):
     numbers: dict[str, float]
     """Other numbers by name, such as bytes, counts and errors.
 
-    Each number is the maximum over all processes, or NaN if it is NaN in any process.
+    Each number is the maximum over all processes, or NaN if any process has NaN.
     """
 
 

@@ -24,13 +24,13 @@ from benchmarks.measuring.store import environment_name
 from benchmarks.operations.table import SUITE
 
 MAX_FOLDERS = 20
-"""Number of folders with kept metrics, one for each combination; older folders are removed."""
+"""Maximum number of folders with kept metrics; the oldest folders are removed."""
 _OPTIONS = ("CUDA_", "JAX_", "OMP_", "VCJAX_CHUNK_", "XLA_")
 """Environment variables with these prefixes may change programs or answers."""
 _PASSING = ("started_utc", "load_1min_before", "load_1min_after")
 """Fields of an environment that differ from run to run."""
 _NOTE = "code"
-"""Name of the file, in a side's folder of details, with the digest of the measured code."""
+"""Name of the file with the digest of the measured code, in a side's folder of details."""
 
 
 def code_digest(package: Path, benchmarks: Path) -> str:
@@ -59,7 +59,7 @@ def remove_unusable(side: MeasuredSide, digest: str) -> None:
     """Remove a side's exact metrics that are unusable for the code with this digest.
 
     Records of other code, failed records and records without details (after an interruption) are
-    unusable. The digest is stored in the side's folder of details.
+    unusable. At the end, `digest` is written into the side's folder of details.
     """
     details, suite = _measured(side)
     note = details / _NOTE
@@ -84,8 +84,8 @@ def take_kept(kept: Path, side: MeasuredSide, only: Sequence[str]) -> int:
 def keep(kept: Path, side: MeasuredSide) -> None:
     """Copy the successful records of a side to the folder `kept`, and remove the oldest folders.
 
-    The name of `kept` is a digest of the code. At most `MAX_FOLDERS` folders remain in the parent
-    of `kept`.
+    The name of `kept` is a result of `code_digest`. At most `MAX_FOLDERS` folders remain in the
+    parent of `kept`.
     """
     _copy_missing(_measured(side), (kept / "details", kept / "records"))
     if kept.exists():

@@ -116,7 +116,7 @@ def _record_death(store: RecordStore, note: Path, round_index: int, why: str) ->
     """Record that the operation in progress failed; return False if no operation had begun.
 
     The worker writes the name of each operation that it begins into the file `note`. If the
-    operation in progress already has a record, this record is kept.
+    operation in progress already has a record, no new record is written.
     """
     try:
         found = json.loads(note.read_text())
@@ -140,8 +140,8 @@ def write_differences(
     """Write ``out/operations/<name>.txt`` for each operation that differs between two commits.
 
     An operation differs if its program, its numbers of traces or compiles, or its checks differ.
-    If `nearest` finds an edited line, ``<name>.txt`` begins with this edited line, which is the
-    most likely cause.
+    If `nearest` returns a line of `edits`, ``<name>.txt`` begins with this line, which is the most
+    likely cause.
 
     Return the names of the operations with a different compiled program, or with different numbers
     of traces or compiles. In the other operations, only the time of work on the host can differ.
@@ -183,7 +183,10 @@ class Difference(NamedTuple):
 
 
 def difference(base: bytes, head: bytes) -> Difference:
-    """Return how two inventories of a program, or two reports of calls, differ; both are JSON."""
+    """Return the differences between two inventories of a program, or between two reports of calls.
+
+    `base` and `head` are in JSON format.
+    """
     if base == head:
         return Difference()
     if "functions" in json.loads(head):

@@ -9,7 +9,7 @@ from typing import Any
 from jaxmeter import Case
 
 SUITE = "operations"
-"""The first part of the name of each operation's case."""
+"""Name of the suite; the name of an operation's case is ``operations/<name>``."""
 Check = Callable[..., Mapping[str, float]]
 
 
@@ -39,13 +39,13 @@ class Calls:
 
 @dataclass(frozen=True)
 class Operation:
-    """A row of the table of operations; its records belong to the case ``operations/<name>``."""
+    """An operation in the table; its records belong to the case ``operations/<name>``."""
 
     name: str
     covers: tuple[str, ...]
     """Public names that the operation measures, such as ``vcjax.external_field``."""
     make: Callable[[], Program | Calls]
-    """Function that makes the program or calls; called when the operation is measured."""
+    """Function that returns a `Program` or a `Calls`; called when the operation is measured."""
 
     @property
     def target(self) -> str:

@@ -2,8 +2,8 @@
 
 Operations are measured one after the other. JAX's caches are cleared before each operation. A
 program that an earlier worker compiled comes from the persistent compilation cache. A cached
-program has the same quantities as a newly compiled program, so a commit that changes no program is
-measured in seconds.
+program has the same exact quantities as a newly compiled program, so a commit that changes no
+program is measured in seconds.
 
 ``--round 0``, the default, measures exact quantities. A larger number measures only steady-state
 times, and the record of that round has no exact quantities.
@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure every requested operation that has no record yet, and return the exit code 0."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.operations.worker")
     add = parser.add_argument
-    add("store", type=Path, help="folder of the store for the records")
+    add("store", type=Path, help="folder for the records")
     add("details", type=Path, help="folder for a description of each operation's programs")
     about = "K/N: measure operation K and every N-th operation after it; default 0/1"
     add("--part", default="0/1", help=about)
