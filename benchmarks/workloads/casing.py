@@ -1,6 +1,6 @@
 """Virtual casing problems with known answers, by name.
 
-These names and sizes are common in profiles of virtual casing codes.
+These names and sizes are common in performance measurements of virtual casing codes.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ def _torus(
 CASES: dict[str, Callable[..., Problem]] = {
     # Tori with few points. So few sources cannot give the requested digits: with any method, the
     # error of case_vc is about 0.1, and the error of case_vc_large about 1e-2. case_vc needs almost
-    # no computation, so its time is the cost of a call.
+    # no computation, so its time is the overhead of a call.
     "case_vc": _torus("case_vc", 5, (6, 5), (4, 4)),
     "case_vc_large": _torus("case_vc_large", 6, (14, 10), (10, 8)),
     # The functions in vcjax.problems describe the sizes of these problems.
@@ -40,7 +40,7 @@ CASES: dict[str, Callable[..., Problem]] = {
 def problem_named(
     name: str, *, digits: int | None = None, half_period: bool | None = None
 ) -> Problem:
-    """Return the problem with a name in `CASES`; None stands for the default of the problem."""
+    """Return the problem `name` of `CASES`, with its defaults for the keywords that are None."""
     if name not in CASES:
         raise VcjaxError(f"problem_named got name={name!r}; give one of {', '.join(CASES)}.")
     given = {"digits": digits, "half_period": half_period}

@@ -57,12 +57,12 @@ def rotated_grid(
     scale: Float[Array, ""] | float,
     angle: Float[Array, ""],
 ) -> Float[Array, "2 size size"]:
-    """Return coordinates for `resample` on a square grid that is rotated about its centre.
+    """Return coordinates with which `resample` rotates and scales an image.
 
-    `centre` is the index of the grid's centre on the new grid. `image_centre` is the index of the
-    same point on the image. Each index holds for rows and for columns. `scale` is the side of a new
-    pixel, in pixels of the image. `angle` is the rotation of the scene in radians, from rows
-    towards columns.
+    The new image has `size` rows and columns. The centre of rotation has row and column
+    `image_centre` on the old image, and row and column `centre` on the new image. `scale` is the
+    side of a pixel of the new image, in pixels of the old image. The image is rotated by `angle`
+    radians, from rows towards columns.
     """
     offsets = scale * (jnp.arange(size).astype(angle.dtype) - centre)
     cosine, sine = jnp.cos(angle), jnp.sin(angle)

@@ -47,8 +47,9 @@ class Coronagraph(eqx.Module):
 def build(instrument: Instrument) -> Coronagraph:
     """Compute all images of an instrument.
 
-    Three things must fit into memory: the result, one of the size/2 + 1 rows of the cube, and the
-    complex field of this row. The cube is not copied if JAX's backend can use NumPy's memory.
+    Three things must fit into memory at the same time: the result, the images in one row of
+    `Coronagraph.cube`, and the complex fields of these images. The cube is not copied if JAX's
+    backend can use NumPy's memory.
     """
     propagator = Propagator(instrument)
     size, quarter = instrument.size, instrument.size // 2 + 1

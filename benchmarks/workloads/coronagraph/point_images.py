@@ -32,9 +32,10 @@ class OffAxisTable(eqx.Module):
         """Return the image of a source of unit flux; `position` is its row and column offset.
 
         Offsets are in pixels. First the source is mirrored into the table's quadrant. The images of
-        the four nearest sources in the table are shifted to the mirrored position, and averaged
-        with weights proportional to 1 / (1e-6 + squared distance). Negative values of the mean
-        become 0. Then the mean is mirrored back.
+        the four nearest sources in the table are shifted to the mirrored position, and averaged.
+        The weight of an image is proportional to 1 / (1e-6 + d^2), where d is the distance from the
+        image's source to the mirrored position. Negative values of the mean become 0. Then the mean
+        is mirrored back.
         """
         place = jnp.abs(position)
         squares = jnp.sum((place - self.positions) ** 2, axis=-1)

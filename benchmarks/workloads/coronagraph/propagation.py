@@ -94,7 +94,7 @@ class Propagator:
         return (phase / PUPIL_SAMPLES).astype(np.complex64)
 
     def _apodiser(self, pupil: Float32[np.ndarray, "m m"]) -> Float32[np.ndarray, "m m"]:
-        """Compute the apodiser by power iteration; it is a function on the pupil with maximum 1.
+        """Compute the apodiser, a function on the pupil with maximum 1, by power iteration.
 
         Propagation to the mask and back to the pupil multiplies the apodiser by a constant.
         """
@@ -109,7 +109,7 @@ class Propagator:
 def _both_axes(
     matrix: Complex64[np.ndarray, "k m"], fields: Complex64[np.ndarray, "n m m"]
 ) -> Complex64[np.ndarray, "n k k"]:
-    """Return ``matrix @ field @ matrix.T`` for each field, by two products with all fields."""
+    """Return ``matrix @ field @ matrix.T`` for all fields, with two large matrix products."""
     for _ in range(2):
         shape = (*fields.shape[:2], len(matrix))
         product = fields.reshape(-1, fields.shape[2]) @ matrix.T
@@ -131,9 +131,9 @@ def stellar_images(
     """Return the images of uniform round stars on the axis.
 
     Diameters are in units of wavelength / telescope diameter. The image of a star is the mean of
-    the images of points on the star. The points have twelve equally spaced angles. Their squared
-    radii are Gauss-Legendre nodes. Only images of points in one quadrant are computed. The other
-    images are mirror images.
+    the images of points on the star. The points have twelve equally spaced angles. The squared
+    radii of the points are Gauss-Legendre nodes. Only images of points in one quadrant are
+    computed. The other images are mirror images.
     """
     nodes, weights = np.polynomial.legendre.leggauss(3)
     radii = np.sqrt(0.5 * (nodes + 1.0))

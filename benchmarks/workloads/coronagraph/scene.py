@@ -76,7 +76,10 @@ class Disk(eqx.Module):
     """Dust around the star."""
 
     brightness: MapSpline
-    """Photons from each pixel of a map per photon from the star, by wavelength in micrometres."""
+    """Photons from each pixel of the map, per photon from the star.
+
+    The map depends on the wavelength, in micrometres.
+    """
     pixel: Float[Array, ""]
     """Side of a pixel of the map in astronomical units."""
 
