@@ -60,7 +60,7 @@ default_role = "code"
 
 
 def _plain(app, what, name, obj, options, lines):
-    """Escape ``|`` and a final ``_`` in docstrings, so that |B| and PYTHON_ do not become links."""
+    """Escape ``|``, and ``_`` at the end of words, so that |B| and PYTHON_ are not links."""
     special = re.compile(r"(`[^`]*`)|(\||(?<=\w)_(?!\w))")
     lines[:] = [special.sub(lambda m: m[1] or rf"\{m[2]}", line) for line in lines]
 
