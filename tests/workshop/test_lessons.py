@@ -22,10 +22,10 @@ TREES = {name: ast.parse(source_of(lesson)) for name, lesson in LESSONS.items()}
 # The behaviours that a lesson has to show, by the messages of its assertions.
 BEHAVIOURS = {
     "1-tracing": (
-        "a side effect in a jitted function happens while it is traced, once",
+        "a side effect in a jitted function happens once, while the function is traced",
         "without jit the side effect happens in every call",
         "the use of a leaked tracer raises UnexpectedTracerError",
-        "six calls with three shapes are three traces",
+        "six calls with three shapes make three traces",
         "a Python loop cannot depend on a traced value",
         "Python may branch on the dtype",
         "eager selu compiles one program for each of its five kinds of operation",
@@ -35,8 +35,8 @@ BEHAVIOURS = {
         "JAX reports a trace event all the same",
     ),
     "2-timing": (
-        "debug.callback acts in each of ten calls",
-        "io_callback acts in each of ten calls",
+        "debug.callback runs in each of ten calls",
+        "io_callback runs in each of ten calls",
     ),
     "3-recompilation": (
         "twenty static values are twenty compiles",
