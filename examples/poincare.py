@@ -1,6 +1,6 @@
 """Trace field lines outside a plasma, in the field of the plasma plus the field of the coils.
 
-At every point outside the surface, the field of the plasma is B_int, the internal field of the
+At every point outside the plasma, the field of the plasma is B_int, the internal field of the
 virtual casing. In the picture, dots mark the positions of the field lines after each field period.
 Run: pip install ".[plot]"; python examples/poincare.py [picture.png]
 """

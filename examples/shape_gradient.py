@@ -1,7 +1,7 @@
 """Differentiate the mean of B_ext^2 with respect to the surface points, and check the derivative.
 
 The check compares the derivative with a central difference between two moved surfaces. Sources,
-targets, normals and weights all move with the surface points X.
+targets, normals and quadrature weights all depend on the surface points X.
 Run: pip install .; python examples/shape_gradient.py
 """
 
