@@ -85,11 +85,11 @@ def audit(
     Notes
     -----
     The path of a captured array shows where the function holds the array, such as
-    ``self.weights[0]``. The code of a function may also make a new array during the trace, such as
-    ``weights.T`` of a numpy array. A new array with fewer than two elements has no path. Any other
-    new array gets the path of a held array that shares memory with the new array, or else the path
-    of a held array with the same shape and values. If there is no such held array, the new array
-    has no path.
+    ``self.weights[0]``. The code of a function may also make a new array during the trace, for
+    example with ``weights.T`` if ``weights`` is a numpy array. A new array with fewer than two
+    elements has no path. Any other new array gets the path of a held array that shares memory with
+    the new array, or else the path of a held array with the same shape and values. If there is no
+    such held array, the new array has no path.
     """
     case = case_of("audit", fn, args, kwargs)
     checked("audit", "threshold_bytes", threshold_bytes, Annotated[int, Meta(ge=0)])
@@ -169,9 +169,13 @@ def holders_of(
 
 
 def _likeness(array: Any, holders: Iterable[Holder]) -> tuple[Holder, Match] | None:
-    """Return the holder of a similar array, and the match. An array that shares memory is preferred
-    to an array with equal values. Return None if there is no similar array, for random keys, and
-    for arrays with fewer than two elements."""
+    """Return a holder and the match ``view`` if a held array shares memory with ``array``.
+    Otherwise, return a holder and the match ``equal`` if a held array has the same shape and
+    values.
+
+    Return None if no held array matches. Also return None if ``array`` contains random keys or has
+    fewer than two elements.
+    """
     value = getattr(array, "val", array)
     if jax.numpy.issubdtype(value.dtype, jax.dtypes.extended) or value.size < 2:
         return None

@@ -95,7 +95,8 @@ def _compile_seconds(array: jax.Array, clock: Clock) -> float:
 def _here() -> dict[str, str]:
     environment, host = jax_environment(), host_environment()
     here = {name: environment[name] for name in ("jax", "backend", "device_kind")}
-    # Machines with processors of unknown models must not share a calibration.
+    # If the processor's model is unknown, use the name of the machine, so that different machines
+    # do not share a calibration.
     return here | {"cpu_model": host.cpu_model or host.machine}
 
 

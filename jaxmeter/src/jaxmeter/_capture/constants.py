@@ -29,9 +29,9 @@ from jaxmeter._records.record import ConstantArray, Constants
 _PLAIN = re.compile(r"x(f32|f64|u?i(8|16|32|64))>$")
 """Matches the end of an MLIR type if constants of the type are hashed as bytes. All other constants
 are hashed as printed text."""
-# If a captured array has more bytes than this, and no other captured array has the same shape and
-# dtype, every embedded constant with this shape and dtype counts as the captured array. All other
-# captured arrays are matched with embedded constants by their values.
+# Captured arrays are matched with embedded constants by their values. Exception: if an array has
+# more bytes than this and is the only captured array of its shape and dtype, its values are not
+# compared. Every embedded constant of this shape and dtype then counts as the array.
 _COMPARED_BYTES = 1_000_000
 
 
@@ -58,9 +58,12 @@ def count_constants(closed_jaxpr: Any, lowered: jax.stages.Lowered | None = None
 
 
 def captured_values(closed_jaxpr: Any) -> dict[Hashable, tuple[Any, ConstantArray]]:
-    """Return the distinct arrays that a jaxpr and its sub-jaxprs capture, by `identity`, with
-    descriptions. The arrays that a jaxpr closes over come first, then the arrays in its equations
-    and their sub-jaxprs, then the arrays among its results."""
+    """Return the arrays that a jaxpr and its sub-jaxprs capture, each with its description. Each
+    key of the dictionary is the `identity` of an array.
+
+    The arrays that a jaxpr closes over come first, then the arrays in its equations and their
+    sub-jaxprs, then the arrays among its results.
+    """
     found: dict[Hashable, tuple[Any, ConstantArray]] = {}
     for array, where in _captured(closed_jaxpr, (), set()):
         key = identity(array)
@@ -201,7 +204,8 @@ def _is_splat(constant: Any) -> bool:
 def embedded_counts(
     embedded: list[EmbeddedConstant], arrays: Mapping[Hashable, Any]
 ) -> dict[Hashable, int]:
-    """Return how often each captured array occurs among the embedded constants, by `identity`.
+    """Return a dictionary from the `identity` of each captured array to the number of times that
+    the array is embedded.
 
     An array whose elements are all equal has the count 0, because it is embedded as a single
     element. If several captured arrays have equal values, the embedded constants with these values

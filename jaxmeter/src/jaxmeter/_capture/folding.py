@@ -20,8 +20,8 @@ from jaxmeter._render.units import type_text
 ALARM_SECONDS = 0.5
 """The shortest folding time that an audit reports, in seconds."""
 
-# The interpreter's seconds for one comparison, one element of a window, and so on, measured with
-# JAX 0.10.2 on one CPU core.
+# The time in seconds that the interpreter takes for one comparison, one element of a window, and so
+# on. Measured with JAX 0.10.2 on one CPU core.
 _COMPARISON_SECONDS = 4e-5
 _WINDOW_STEP_SECONDS = 1e-7
 _REDUCTION_SECONDS = 6e-6
@@ -82,7 +82,7 @@ def _on_constants(
             is_constant or hasattr(atom, "val") or atom in fixed
             for is_constant, atom in zip(constant, equation.invars, strict=True)
         )
-        # Loops and operations with effects are not folded.
+        # The compiler folds neither loops nor operations that have effects.
         if not alone or name in ("while", "scan") or equation.effects:
             continue
         if not any(constant):

@@ -40,9 +40,10 @@ def hoist(
     hoisted : callable
         ``hoisted(constants, *args, **kwargs)`` returns the same as ``fn(*args, **kwargs)``.
         ``hoisted`` calls a jitted function, and may be jitted again with other options. It may be
-        differentiated and mapped, also over the constants. Its arguments must have the structure,
-        shapes, dtypes and static values of the arguments that `hoist` got. The static values are
-        the static arguments and all leaves that are neither arrays nor numbers.
+        differentiated with respect to any argument, and mapped over any argument, including the
+        constants. Its arguments must have the structure, shapes, dtypes and static values of the
+        arguments that `hoist` got. The static values are the static arguments and all leaves that
+        are neither arrays nor numbers.
         ``hoisted`` donates the positional arguments that ``fn`` donates, but no keyword arguments.
     constants : dict
         The captured arrays of one dimension or more. The keys are the paths that `jaxmeter.audit`
@@ -97,8 +98,9 @@ def _hoisted(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
 ) -> tuple[Callable[..., Any], dict[str, jax.Array]]:
-    """Return a function without the captured arrays of ``fn``, and these arrays by path. Each path
-    begins at ``holder``, which is the user's function, or at one of the function's arguments."""
+    """Return a function that takes the captured arrays of ``fn`` as its first argument. Also return
+    a dictionary from paths to these arrays. Each path begins at ``holder``, which is the user's
+    function, or at one of the function's arguments."""
     name = name_of(holder)
     static = static_arguments(getattr(fn, "_jit_info", None))
     given = args, kwargs

@@ -1,6 +1,6 @@
 """Find the arrays that a function can reach, the objects that hold them, and the arrays' paths.
 
-Paths are ``self.weights[0]``, ``default of scale``, ``closure of apply: cube`` and similar texts.
+Examples of paths are ``self.weights[0]``, ``default of scale`` and ``closure of apply: cube``.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def held_arrays(fn: Callable[..., Any], arguments: Mapping[str, Any]) -> Iterato
     is yielded once. Arrays with a short path come first.
 
     The search follows closure variables, defaults, partials, the objects of bound methods, and the
-    globals and module attributes that the code names. The search continues inside the objects
+    globals and module attributes that the code uses. The search continues inside the objects
     that are found: in 50,000 objects at most, and in 10,000 members of each object at most. Arrays
     that the function makes itself, or that a called function returns, are not found.
 
@@ -137,7 +137,7 @@ class _Walk:
         """
         fn = place.value
         owner = place.path
-        # A callable in the metadata of an argument belongs to the argument.
+        # If this function is part of an argument, the argument is the root of the held arrays.
         argument = place.root if place.root.kind == "argument" else None
         # fn.__module__ is no help: in a wrapper, it is the __module__ of the wrapped function.
         in_library = _is_library(fn.__globals__.get("__name__", ""))
@@ -157,7 +157,7 @@ class _Walk:
             yield from self.globals_of(fn)
 
     def globals_of(self, fn: types.FunctionType) -> Iterator[Holder]:
-        """Yield the globals that a function names, from its own module and from other modules."""
+        """Yield the globals that a function uses, from its own module and from other modules."""
         names = set(code_names(fn.__code__))
         own = fn.__globals__
         module = own.get("__name__")
@@ -230,8 +230,8 @@ def _in_object(place: Holder) -> Iterator[Holder]:
     wrapped = _attribute(value, "__wrapped__")
     called = place.root is UNKNOWN and not place.path
     if called and wrapped is None and not _is_library(cls.__module__):
-        # If the searched function is an instance of a class of the user, the instance is ``self``.
-        # A wrapper, such as a jitted function or jax.custom_jvp, gets no path of its own.
+        # The searched function is an instance of a user's class, so its path is ``self``. A
+        # wrapper, such as a jitted function or a jax.custom_jvp, has an empty path instead.
         place = Holder(value, "self", Root("self", "self", value))
     if wrapped is not None:
         yield place.member(wrapped)

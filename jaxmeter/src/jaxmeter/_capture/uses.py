@@ -16,8 +16,8 @@ _DECORATORS_LINES_COUNT_LIMIT = 50
 
 
 def uses_of(closed_jaxpr: Any, wanted: Collection[Hashable]) -> dict[Hashable, tuple[Use, ...]]:
-    """Return the lines that use each wanted array, by the array's `identity`, in the order of the
-    program.
+    """Return a dictionary from the `identity` of each wanted array to the lines that use the array,
+    in the order of the program.
 
     Arrays for which no line is found are left out. If an array is passed unchanged into a loop, a
     branch or a rematerialised function, the inner line that uses the array is returned.
