@@ -30,15 +30,16 @@ from jaxmeter.errors import JaxmeterError
 
 ARGUMENTS_HOOK = "jaxmeter_arguments"
 """The name of a function that the user's module may define. ``jaxmeter_arguments(name)`` returns
-a tuple with the arguments of the function ``name``, or a `jaxmeter.Case`. The function
-also gets the values of ``--param`` as keyword arguments."""
+a tuple with the arguments of the function ``name``, or a `jaxmeter.Case`. The values of
+``--param`` are passed to ``jaxmeter_arguments`` as keyword arguments."""
 CALLS_HOOK = "jaxmeter_calls"
 """The name of a function that the user's module may define. ``jaxmeter_calls(name)`` returns a list
 of calls of the function ``name``."""
 
 _NAMED = re.compile(r"(?P<name>[^\W\d]\w*)=(?P<value>.*)", re.DOTALL)
 _ARGUMENT = re.compile(r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s"'])+""")
-"""An argument of ``--call``: a text that has spaces only inside quotation marks."""
+"""Matches one argument in the text of ``--call``. An argument may contain spaces only inside
+quotation marks."""
 _SHAPED = re.compile(r"(?P<dtype>\w+)\[(?P<shape>[\d, ]*)\]")
 _SHORT = re.compile(r"(bf|f|i|u|c)(\d+)")
 _LONG = {"bf": "bfloat", "f": "float", "i": "int", "u": "uint", "c": "complex"}

@@ -1,7 +1,7 @@
 """Measure a JAX function in a fresh process: the time of each phase, captured constants, retraces,
 program size and memory.
 
-exit codes: 0 measured; 1 measured, but the program had been compiled before;
+exit codes: 0 measured; 1 measured, but the program had been compiled before the measurement;
 2 bad usage; 3 the function could not be imported, failed, or took longer than --timeout
 """
 

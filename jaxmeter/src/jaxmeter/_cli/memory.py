@@ -17,7 +17,7 @@ from jaxmeter.errors import JaxmeterError
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_target_options(parser)
-    text = "exit with code 1 if the temporaries are larger"
+    text = "exit with code 1 if the temporaries are larger than this"
     parser.add_argument("--limit", type=int, metavar="BYTES", help=text)
 
 
