@@ -77,8 +77,8 @@ def on_host(array: Any) -> np.ndarray:
 
 
 def _compared(a: np.ndarray, b: np.ndarray) -> tuple[float, bool]:
-    """Return the largest difference of values that are finite in both arrays, and whether all other
-    values are the same."""
+    """Return the largest difference between two arrays at the positions where both arrays are
+    finite. Also return whether the arrays are the same at all other positions."""
     a, b = _numbers(a), _numbers(b)
     is_finite = np.isfinite(a) & np.isfinite(b)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -83,9 +83,9 @@ def measure_pair(
 
 
 def measure_runs(runs: tuple[Run, Run], effort: Effort, *, swapped: bool) -> dict[str, Any]:
-    """Measure two functions as `measure_pair` does, and write the results to their records. Return
-    the fields of `ComparedProcess` for the compiles and the answers. An exception of a function is
-    written to the function's record and raised again."""
+    """Measure two functions as `measure_pair` does, and write the results to the functions'
+    records. Return the fields ``a_compiles``, ``b_compiles`` and ``answers`` of `ComparedProcess`.
+    An exception of a function is written to the function's record and raised again."""
     ordered = runs[::-1] if swapped else runs
     shares = _share_traces(*runs)
     for run in ordered:
@@ -126,7 +126,8 @@ def _warm_up_again(*runs: Run) -> None:
 
 
 def _compare_values(a: Run, b: Run) -> Answers:
-    """Compare the answers of one call of each function. Record a hash of the captured values."""
+    """Compare the answers of one call of each function, and record a hash of each function's
+    captured values."""
     answers: list[Any] = []
     for run in (a, b):
         run.progress.enter("answers")
@@ -158,7 +159,7 @@ def _interleave_calls(runs: Sequence[Run], effort: Effort) -> None:
 
 
 def _block(run: Run, length: int) -> float:
-    """Return the median time of `length` calls in seconds."""
+    """Call a function ``length`` times. Return the median time of a call in seconds."""
     taken: list[float] = []
     events_before = run.trace_events_count()
     with run.progress.recording_failure(), listening(run.events), no_garbage_collection():

@@ -4,8 +4,8 @@ The two times of a round are measured alternately, or directly one after the oth
 the machine therefore nearly cancels in the ratio.
 
 Samples of one process agree better than samples of different processes, so samples of different
-processes must not be pooled. Instead, take the median of values that each summarise one process or
-one round, such as the median of the samples of a process. Typically there are six processes.
+processes must not be pooled. Instead, compute one value for each process or round, such as the
+median of its samples, and take the median of these values. Typically there are six processes.
 """
 
 from __future__ import annotations
@@ -194,9 +194,10 @@ def median_interval(
 
     The k-th smallest and the k-th largest of n independent values enclose the median of any
     continuous distribution with probability 1 - 2 P(Binomial(n, 1/2) < k). These two values are the
-    ends of the interval, for the largest k with a probability of at least `coverage`. If there is
-    no such k, the interval is the whole range of the values, and the coverage in the result is
-    lower than `coverage`. Source: H. A. David, H. N. Nagaraja, Order Statistics, 3rd ed., 7.1.
+    ends of the interval. k is the largest number for which this probability is at least `coverage`.
+    If there is no such k, the interval is the whole range of the values, and the coverage in the
+    result is lower than `coverage`. Source: H. A. David, H. N. Nagaraja, Order Statistics, 3rd
+    ed., 7.1.
 
     Parameters
     ----------

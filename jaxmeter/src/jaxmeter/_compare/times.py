@@ -236,7 +236,7 @@ def _verdict(
 
 
 def _exp(log: float) -> float:
-    """Return the exponential; infinite if it is too large for a float."""
+    """Return e**log; infinity if the value is too large for a float."""
     try:
         return math.exp(log)
     except OverflowError:
