@@ -1,7 +1,7 @@
-"""Run a worker process of `jaxmeter.compare`, and interleave the calls of two functions in it.
+"""Measure two functions in a worker process of `jaxmeter.compare`, with interleaved calls.
 
-An exception of a function is stored in the function's record. The exit status is 0 if the process
-sent a result.
+If a function raises an exception, the exception is stored in the function's record. The exit status
+is 0 if the process sent a result.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def work(task: Task, report: Callable[[ComparedProcess], None]) -> ComparedProce
         progresses.append(Progress(record, functools.partial(publish, number)))
     sys.path[:0] = task.path
     try:
-        # This is imported late, so that a failing import of JAX is recorded too.
+        # Import `measure_runs` here, so that a failed import of JAX is recorded too.
         with progresses[0].recording_failure():
             from jaxmeter._compare.pair import measure_runs
         a, b = map(_run, sides, progresses)

@@ -28,14 +28,14 @@ def advice(
     equations: Equations,
     closed_jaxpr: Any,
 ) -> tuple[CompileAdvice, ...]:
-    """Return the suggestions that apply, the largest possible saving first. Each line gets at most
-    one suggestion, from the most specific rule."""
+    """Return the suggestions that apply, the largest possible saving first. If several rules apply
+    to a source line, the line gets only the suggestion of the most specific rule."""
     total = sum(row.seconds for row in rows)
     spent: Spent = defaultdict(float)
     for row in rows:
         spent[row.source] += row.seconds
-    # Leave out the kernels of a line if most of its equations come from a package's loop over the
-    # leaves of a pytree, as in an optimizer.
+    # Leave out the kernels of a line if most of the line's equations come from a package's loop
+    # over the leaves of a pytree, as in an optimizer.
     kernels = [kernel for kernel in kernels if kernel.source not in equations.leafwise]
     found = [
         *_foldings(rows),
@@ -65,7 +65,7 @@ def _foldings(rows: list[CompileRow]) -> Iterator[CompileAdvice]:
 
 
 def _repeated_bodies(jaxpr: Any, spent: Spent, equations: Equations) -> Iterator[CompileAdvice]:
-    """Yield advice for each ``cond`` or ``switch`` if many branches repeat the same primitives."""
+    """Yield advice for each ``cond`` or ``switch`` with the same primitives in many branches."""
     for equation in every_equation(jaxpr, set()):
         branches = equation.params.get("branches", ())
         if equation.primitive.name != "cond" or len(branches) < _BRANCHES_COUNT:
@@ -112,7 +112,7 @@ def _stacks(equations: Equations, spent: Spent) -> Iterator[CompileAdvice]:
 def _unrolled(
     equations: Equations, kernels: list[CompiledKernel], spent: Spent
 ) -> Iterator[CompileAdvice]:
-    """Yield advice for lines with many kernels, and with many equations of one primitive.
+    """Yield advice for each line that has many kernels and also many equations of one primitive.
 
     A long chain of equations that becomes one kernel gets no advice, because it compiles faster
     than a loop. Equations from a package's loop over the leaves of a pytree are not counted.

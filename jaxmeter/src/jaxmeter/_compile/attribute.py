@@ -92,7 +92,7 @@ class Kernels:
         return _shares(counts)
 
     def _inferred(self, kernel: str) -> Origin | None:
-        """Return an origin with a line for a kernel; None if no such origin is found.
+        """Return an inferred origin of a kernel, with a source line; None if no origin is found.
 
         The search begins in the kernel. It continues with the instructions that make the kernel's
         operands or use the kernel's result, then with the neighbours of these instructions, and so
@@ -147,8 +147,8 @@ def compile_rows(
 ) -> list[CompileRow]:
     """Return the rows of a compile. Their seconds sum to the seconds of the stages.
 
-    The time of HLO passes is divided equally among the instructions before optimisation. The time
-    of constant folding is divided in proportion to the estimated times of ``foldings``.
+    The time of HLO passes is divided equally among the instructions of the unoptimised program. The
+    time of constant folding is divided in proportion to the estimated times of ``foldings``.
     """
     all_kernels = [name for _, name in stages.seconds if name]
     compiled = [part for name in dict.fromkeys(all_kernels) for part in kernels.inside(name)]

@@ -105,8 +105,8 @@ def pair(tasks: Sequence[Interval], written: Mapping[str, float]) -> dict[int, s
     The tasks have no names. But XLA writes the object file of a kernel at the end of the kernel's
     task. ``written`` gives the time of each kernel's file, in seconds on the clock of the tasks. A
     file can belong only to a task that was running when the file was written, to within 5 ms. Tasks
-    without a kernel are left out. The pairing minimises the sum of the times between the writing of
-    each file and the end of its task.
+    without a kernel are left out. The result is the pairing with the smallest sum of waits. A wait
+    is the time between the writing of a file and the end of the task paired with this file.
     """
     kernels = list(written)
     if not kernels or not tasks:
