@@ -74,10 +74,10 @@ def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str 
 
     ``tree`` is the syntax tree of the cell, and ``names`` contains the variables of the notebook.
     The module sets JAX's option for 64-bit numbers as in the notebook. A function or class of the
-    notebook is left out unless its source is a ``def`` or ``class`` statement with the same name.
-    For example, ``fast = jax.jit(step)`` is left out. Any other value is left out if it cannot be
-    pickled, or if its pickle needs a class or function of the notebook. The module raises a
-    NameError if it uses a name that was left out.
+    notebook is written only if its source is a ``def`` or ``class`` statement with the name that
+    the cell uses. For example, ``fast = jax.jit(step)`` is left out. Any other value is left out if
+    it cannot be pickled, or if its pickle needs a class or function of the notebook. The module
+    raises a NameError if it uses a name that was left out.
     """
     sources: list[str] = []
     values: dict[str, Any] = {}

@@ -42,8 +42,8 @@ def rss_bytes() -> int | None:
 def peak_rss_bytes() -> int:
     """Return the peak resident set size of this process in bytes. The peak counts from the last
     successful call of `reset_peak_rss`, or else from the start of the process."""
-    # VmHWM comes first. On Linux, exec does not reset ru_maxrss: a child of a large process would
-    # begin with the parent's peak.
+    # Prefer VmHWM to ru_maxrss. On Linux, exec does not reset ru_maxrss, so a child of a large
+    # process would begin with the parent's peak.
     peak = _status_bytes("VmHWM")
     if peak is not None:
         return peak

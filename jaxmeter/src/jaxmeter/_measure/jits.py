@@ -27,8 +27,9 @@ class _Left(BaseException):
 
 
 class KnownJit:
-    """A wrapper of ``fn``, a callable that a library jitted or that calls a jitted function. The
-    wrapper has the methods ``trace``, ``lower`` and ``clear_cache`` of a `jax.jit` object.
+    """A wrapper of the callable ``fn``. Either a library jitted ``fn``, or ``fn`` calls a jitted
+    function. The wrapper has the methods ``trace``, ``lower`` and ``clear_cache`` of a `jax.jit`
+    object.
 
     ``owner`` is the jitted function: ``fn`` itself, or the function that ``fn`` calls. If a library
     jitted ``owner``, ``attribute`` names the attribute that holds the `jax.jit` object; otherwise
@@ -136,8 +137,8 @@ def _found(
 
 
 def attribute_of_jit(fn: Any) -> str | None:
-    """Return the name of the attribute that holds the `jax.jit` object of a function that a library
-    has jitted; None for any other object."""
+    """If a library has jitted a function, return the name of the function's attribute that holds
+    the `jax.jit` object. For any other object, return None."""
     if not (hasattr(fn, "lower") and hasattr(fn, "__wrapped__")):
         return None
     own = getattr(fn, "__dict__", {}).items()

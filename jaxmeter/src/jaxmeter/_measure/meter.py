@@ -40,7 +40,7 @@ from jaxmeter._records.record import Counts, Failure, Record
 from jaxmeter.errors import RetraceError
 
 _MIN_SAMPLES_COUNT = 3
-"""Sampling does not stop because of ``max_seconds`` before this number of samples."""
+"""The limit ``max_seconds`` can stop the sampling only after this number of samples."""
 _SLOW_RUN_SECONDS = 0.05
 """The record is published after each steady-state run that takes longer than this limit. The time
 to publish the record is then negligible."""

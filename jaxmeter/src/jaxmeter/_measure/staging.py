@@ -74,8 +74,8 @@ def jitted(case: Case) -> tuple[Any, ExecutionCounter | None]:
     """Return the jitted function of a case, and a counter of the runs of its Python body; the
     counter is None if the function was already jitted.
 
-    The wrapper of the counter makes JAX trace the function again. Without the wrapper, JAX might
-    use an earlier trace, although a global array may have changed since that trace.
+    The counter wraps the function, so JAX traces the function again. Without this wrapper, JAX
+    might use an earlier trace, although a global array may have changed since that trace.
     """
     if not isinstance(case.fn, jax.stages.Wrapped):
         counter = ExecutionCounter(case.fn)

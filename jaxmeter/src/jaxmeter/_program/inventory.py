@@ -125,8 +125,8 @@ def _source_lines(equations: list[Any]) -> tuple[SourceLine, ...]:
 
 @functools.cache
 def _in_package(file: str) -> str:
-    """Return the path of a file relative to the folder that contains its outermost package; only
-    the name if the file is not in a package."""
+    """Return the path of a file relative to the folder that contains its outermost package. If the
+    file is not in a package, return only the file name."""
     path = Path(file)
     folder = path.parent
     while (folder / "__init__.py").is_file():

@@ -24,7 +24,7 @@ that pyproject.toml sets, or that the mark of a class or module sets."""
 
 
 class Described(NamedTuple):
-    """The section that contains a quantity, and advice if the quantity is too large."""
+    """The section that contains a quantity, and the advice to show if the quantity is too large."""
 
     section: str
     """A section of a record; ``audit`` for a quantity of the audit; empty for a count of events."""
