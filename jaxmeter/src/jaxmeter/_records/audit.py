@@ -9,8 +9,8 @@ from jaxmeter._records.plain_data import Result
 from jaxmeter._records.record import ConstantArray
 
 DEFAULT_THRESHOLD_BYTES = 1_000_000
-"""A variable is fine to embed if its arrays add at most this many bytes to a program. Each
-occurrence of an array counts.
+"""A variable is fine to embed if its arrays add at most this many bytes to a program. An array
+that is embedded twice counts twice.
 
 Tables, masks and quadrature rules usually have fewer bytes. Embedding costs time and memory in
 proportion to the bytes, because lowering and compiling copy each constant several times. The
@@ -77,12 +77,12 @@ class Folding:
     operation: str
     """The name of the operation, such as ``sort``, ``cumsum`` or ``dot_general``."""
     shape: str
-    """The type of the first operand: ``float32[64, 3]``."""
+    """The type of the first operand, such as ``float32[64, 3]``."""
     seconds: float
     """The estimated time that the operation adds to every compile. Only the order of magnitude is
     reliable."""
     uses: tuple[Use, ...]
-    """The line of the operation; empty if it is not known."""
+    """The line of the operation; empty if the line is not known."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Calibration(Result):
     """The model of the processor; the name of the host if the model is not known."""
     measured_utc: str
     samples_seconds_per_megabyte: tuple[float, ...] = ()
-    """The values of all rounds, in order. The median is ``seconds_per_megabyte``."""
+    """The seconds per megabyte of each round, in order. The median is ``seconds_per_megabyte``."""
 
     def seconds(self, size_bytes: float) -> float:
         """Return the seconds that embedding ``size_bytes`` adds to every compile."""

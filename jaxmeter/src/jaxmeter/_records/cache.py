@@ -13,7 +13,7 @@ class CachedProgram:
 
     id: str
     line: str
-    """``file:line`` of the call; empty if it is not known."""
+    """``file:line`` of the call; empty if the line is not known."""
     compile_seconds: float | None
     """Compile time in the first run, including the time to read the cache; None if the first run
     did not need the program."""
@@ -49,17 +49,17 @@ class CacheDiagnosis(Result):
     stored_bytes: int
     stored_count: int
     programs: tuple[CachedProgram, ...]
-    """The programs, the longest compile first; empty if there was no second run."""
+    """The programs, sorted by the longer of their two compile times, the longest time first; empty
+    if there was no second run."""
     is_set: bool
     """Whether the environment sets JAX_COMPILATION_CACHE_DIR."""
     sets_options: bool = False
-    """Whether the code of the command sets options of the cache, to other values than the
-    environment does. The values in the code override the environment."""
+    """Whether the code of the command sets cache options to values that differ from the environment
+    variables. The values in the code override the environment variables."""
 
     @property
     def saved_seconds(self) -> float:
-        """The compile time that the second run saved for the programs that it read from the
-        cache."""
+        """The compile time that the second run saved by reading programs from the cache."""
         return sum(
             max(0.0, (program.compile_seconds or 0.0) - (program.again_seconds or 0.0))
             for program in self.programs

@@ -120,8 +120,8 @@ class Timing:
     quantity alone. If `compare_cases` pools quantities, the confidence is 1 - significance / 2."""
     high: float
     p_value: float
-    """The probability that equal functions give a ratio at least this far from 1. It is corrected
-    for the number of timed quantities in the comparison."""
+    """The probability that two equal functions give a ratio at least as far from 1 as ``ratio``.
+    The probability is corrected for the number of timed quantities in the comparison."""
     ratios: tuple[float, ...]
     """The ratio in each process, or in each pair of processes if each process measured a single
     function."""
