@@ -16,7 +16,7 @@ Basis = Literal["measured", "by instructions", "by equations", "by estimate", "u
 
 @dataclass(frozen=True)
 class CompileRow:
-    """The seconds of one stage that belong to one source line, named scope and primitive.
+    """The time of one stage for one source line, named scope and primitive.
 
     On CPU, most rows of the stages ``emit`` and ``LLVM`` also belong to one kernel.
     """
@@ -28,7 +28,7 @@ class CompileRow:
     """How the seconds were found. ``measured``: this kernel or line was measured. The time of a
     kernel with several lines is divided in proportion to the instructions of each line. ``by ...``:
     only the total of several rows was measured. The total was divided in proportion to the
-    instructions or equations of each line, or to the estimated time of each folding.
+    instructions or equations of each line, or to the estimated time of each constant folding.
     ``unattributed``: the line is not known."""
     source: str = ""
     """The user's line, such as ``/path/file.py:12``; empty if the line is not known. For code of an
@@ -49,9 +49,9 @@ class CompiledKernel(PlainData):
     emit_seconds: float
     llvm_seconds: float
     instructions_count: int
-    """The number of HLO instructions in the kernel, without instructions that only move or name
-    data. If the kernel has no other instructions, the instructions that become code are counted. A
-    loop counts as 1."""
+    """The number of HLO instructions in the kernel. Instructions that only name data are left out.
+    Instructions that only move data are also left out, except in a kernel that only moves data.
+    For a loop, the number is 1."""
     operations: dict[str, int]
     """The number of instructions with each opcode; the sum is `instructions_count`."""
     scope: str
@@ -84,8 +84,9 @@ class CompiledLine:
     kernels_count: int
     """The number of kernels with instructions of this line."""
     instructions_count: int
-    """The number of HLO instructions of this line in kernels; each fused copy counts. Instructions
-    without a line are divided among the lines of their kernel."""
+    """The number of this line's HLO instructions in all kernels. An instruction that was copied
+    into several kernels counts once in each of them. Instructions without a line are divided among
+    the lines of their kernel."""
 
     @property
     def seconds(self) -> float:
@@ -137,7 +138,7 @@ class CompileProfile(Result):
     compile_seconds: float
     """Elapsed time of the compile, measured by a clock around the whole compile."""
     rows: tuple[CompileRow, ...]
-    """The parts of the time, the slowest first. Their sum is the time of all stages."""
+    """The parts of the time, the longest first. They add up to the time of all stages."""
     lines: tuple[CompiledLine, ...]
     """The source lines, the slowest first."""
     kernels: tuple[CompiledKernel, ...]
@@ -150,8 +151,9 @@ class CompileProfile(Result):
     advice: tuple[CompileAdvice, ...]
     """The suggested changes, the largest possible saving first."""
     unpaired_kernels_count: int = 0
-    """The number of kernels without a known task of the compiler. If there is just one such kernel,
-    the number is 0, because the main thread may have compiled this kernel without a task."""
+    """The number of kernels for which no task of the compiler was found. If there is only one such
+    kernel, the number is 0, because the main thread may have compiled this kernel without a
+    task."""
 
     @property
     def seconds(self) -> float:

@@ -23,8 +23,7 @@ from typing import Any
 from jaxmeter.errors import FileError, JaxmeterError
 
 RECORD_BYTES = 2**24
-"""The maximum size of a file that `read_file` reads by default, such as an inventory or a TOML
-file: 16 MiB."""
+"""The default size limit of `read_file`, for files such as inventories and TOML files: 16 MiB."""
 TEXT_BYTES = 2**28
 """The maximum size of a file with the text of a program, or with recorded events: 256 MiB."""
 _READ_BYTES = 2**20
@@ -135,7 +134,7 @@ def write_file(path: str | Path, content: str | bytes) -> None:
     except OSError as error:
         raise FileError(
             f"cannot write {str(path)!r} ({error.strerror or error}); an existing file is "
-            "unchanged; free space there, or give a writable path"
+            "unchanged; free some disk space, or give a writable path"
         ) from error
 
 

@@ -32,7 +32,7 @@ class SourceLine:
     text: str
     equations_count: int
     result_bytes: int
-    """The bytes of the results of the line's equations; the body of a loop counts once."""
+    """The total size of the equations' results; the body of a loop counts once."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +66,11 @@ class Change:
 
 @dataclass(frozen=True)
 class FusionChange:
-    """Fusions that only one of two programs has, and that belong together.
+    """A group of related fusions that differ between two programs.
 
-    Fusions belong together if they share operations, directly or through other such fusions.
-    ``before`` contains fusions of the first program, and ``now`` fusions of the second program.
+    Each fusion of the group is in only one of the programs: ``before`` contains fusions of the
+    first program, and ``now`` fusions of the second program. Two fusions are related if they share
+    an operation, or if both are related to another fusion of the group.
     """
 
     kind: Literal["appeared", "vanished", "split", "merged", "changed", "regrouped"]
@@ -131,7 +132,7 @@ class ProgramDiff(Result):
     primitives: tuple[Change, ...] = ()
     opcodes: tuple[Change, ...] = ()
     arrays: tuple[Change, ...] = ()
-    """The types of HLO constants that have different counts."""
+    """The types for which the programs have different numbers of HLO constants."""
     fusions: tuple[FusionChange, ...] = ()
     lines: tuple[LineChange, ...] = ()
     """The source lines that differ: first new lines, then removed lines, then lines that both

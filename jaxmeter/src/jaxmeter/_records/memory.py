@@ -90,7 +90,7 @@ class Tradeoff(Result):
 
     @property
     def front(self) -> tuple[TradeoffPoint, ...]:
-        """The best choices, the fastest first."""
+        """The choices for which ``is_best`` is true, the fastest first."""
         return tuple(point for point in self.points if point.is_best)
 
     def best(self, temp_bytes: float) -> TradeoffPoint | None:

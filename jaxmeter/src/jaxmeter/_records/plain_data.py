@@ -90,8 +90,8 @@ def checked(call: str, name: str, value: Any, kind: Any) -> Any:
         wanted = re.sub(", got.*| matching regex.*", "", wanted)
         for kind_name, words in _KIND_WORDS.items():
             wanted = wanted.replace(kind_name, words)
-        # msgspec writes `$[0]` for a list item, `$[...]` for a value of a dictionary, and `key` in
-        # `$` for a key.
+        # In msgspec's messages, "`$[0]`" is a list item, "`$[...]`" is a value of a dictionary, and
+        # "`key` in `$`" is a key of a dictionary.
         if place.startswith("`key`"):
             is_name = "matching regex" in str(error)
             wanted = "keys that are Python names" if is_name else f"keys, each {wanted}"
@@ -162,8 +162,8 @@ class PlainData:
             if isinstance(data, dict):
                 data = {name: data[name] for name in data if name not in cls.derived}
             return _converted(data, cls)
-        # The last three errors: unpaired surrogates, numbers too large for a float, and data that
-        # are nested too deeply.
+        # The last three errors are raised for unpaired surrogates, for numbers too large for a
+        # float, and for data that are nested too deeply.
         except (RecordError, UnicodeError, OverflowError, RecursionError) as error:
             raise RecordError(f"{cls.__name__}.from_json: {error}; {advice}") from None
 

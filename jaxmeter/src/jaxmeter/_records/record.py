@@ -31,8 +31,8 @@ class Failure:
 
     phase: str
     """The phase that failed: start, import, setup, trace, lower, compile, program, first_call,
-    steady, check, recompile, end, profile. A comparison also has the phases answers, compile again
-    and calls."""
+    steady, check, recompile, end, profile. A comparison also has the phases ``answers``,
+    ``compile again`` and ``calls``."""
     kind: str
     """The class name of the exception; or Timeout, Signal, Exit, CacheHit or AlreadyCompiled."""
     message: str
@@ -86,7 +86,7 @@ class Constants:
 
     ``captured`` arrays are closed over: they are the distinct constant arrays in the jaxpr and all
     its sub-jaxprs. ``embedded`` arrays are constants in the StableHLO that the compiler gets. Each
-    occurrence is counted, but constants with only equal elements are left out.
+    occurrence is counted, but constants in which all elements are equal are left out.
     ``hidden_argument`` arrays are passed by JAX as additional arguments if
     JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS is set.
     """
@@ -151,7 +151,7 @@ class Memory:
 
     @property
     def peak_above_start_bytes(self) -> int | None:
-        """The peak of the resident set size minus the baseline; None if either is unknown.
+        """``peak_rss_bytes`` minus ``baseline_rss_bytes``; None if either size is not known.
 
         The system counts the peak less exactly than the baseline, so a negative difference becomes
         0.

@@ -86,7 +86,7 @@ class RunCompile:
     """Why the cache was off, or why the program was not written to the cache; otherwise empty."""
     cache_key: str
     cache_key_parts: dict[str, str]
-    """A hash of each part of the key; recorded only by `jaxmeter cache`."""
+    """A hash of each part of the cache key; recorded only by `jaxmeter cache`."""
     equations_count: int | None
     captured_bytes: int | None
     captured_count: int | None
