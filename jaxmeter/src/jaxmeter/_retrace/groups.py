@@ -54,8 +54,8 @@ class Group:
     objects: list[weakref.ref | None] = dataclasses.field(default_factory=list)
     """A weak reference to each traced function; None if such a reference is not possible."""
     kinds: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)
-    """For each kind of traced function: a text such as ``a lambda``, and the code objects from
-    `_wrapping`."""
+    """The kinds of the traced functions. Each kind is a tuple of a text, such as ``a lambda``, and
+    the code objects from `_wrapping`."""
     calls: list[tuple[int, Signature]] = dataclasses.field(default_factory=list)
     """For each explained call: the position of the function in `objects`, and the signature of the
     call."""
@@ -146,8 +146,8 @@ class Group:
 
 
 def code_of(fn: Any) -> types.CodeType | None:
-    """Return the code of the function inside a callable's wrappers. If there is another object
-    inside, return the code of its ``__call__``. Return None if there is no Python code."""
+    """Return the code of the function inside a callable's wrappers. For a callable object that is
+    not a function, return the code of its ``__call__``. Return None if there is no Python code."""
     fn = unwrapped(fn)
     code = getattr(fn, "__code__", None)  # a method has the code of its function
     return code or getattr(type(fn).__call__, "__code__", None)

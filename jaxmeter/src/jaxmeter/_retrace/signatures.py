@@ -115,7 +115,8 @@ def causes(now: Signature, earlier: list[Signature]) -> tuple[int, tuple[Differe
 
     The nearest call has the fewest differences of arguments, then the smallest sum of the weights
     in `_SEVERITY`. If no argument differs, the nearest call has the fewest differences of
-    placements, then of Python numbers, then of options. Of equal calls, the latest is taken.
+    placements, then of Python numbers, then of options. If several calls are equally near, the
+    latest of these calls is taken.
     """
     ranked = []
     for number, before in enumerate(earlier):
@@ -163,8 +164,8 @@ def _arguments(now: Signature, before: Signature) -> Iterator[Difference]:
         old, new = before.arguments.get(name), now.arguments.get(name)
         old_form, new_form = ("left out" if one is None else one.form for one in (old, new))
         parts = () if old is None or new is None else tuple(_parts(name, old, new))
-        # If an argument is given in one call and left out in the other, and its values are known,
-        # the form has no effect. Report only a difference of the values.
+        # If one call gives an argument and the other call leaves it out, report how the values
+        # differ. Report the form only if no difference of the values is known.
         if old_form != new_form and not (parts and "left out" in (old_form, new_form)):
             yield Difference("form", name, old_form, new_form)
         yield from parts

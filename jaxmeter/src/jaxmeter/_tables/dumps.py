@@ -38,8 +38,8 @@ class Dump:
     folder, module : the folder of the dump, and the name of the program.
     before : HLO text before any pass; empty if it was not dumped.
     after : HLO text after all passes.
-    assignment : text of XLA's buffer assignment and of its list of values; empty if no assignment
-        was dumped. Newer versions of XLA write the list to another file.
+    assignment : text of XLA's buffer assignment, and of the list of values that newer versions of
+        XLA write to a separate file; empty if no assignment was dumped.
     passes : number, pipeline and name of each pass, and the file with the HLO after the pass, in
         the order of execution.
     analysed_temp_bytes : size of the temporaries in bytes, from `memory_analysis()`; None if JAX
@@ -222,9 +222,10 @@ def diff_dumps(before: Mapping[str, pd.DataFrame], now: Mapping[str, pd.DataFram
 def _items(tables: Mapping[str, pd.DataFrame]) -> dict[tuple[str, str], dict[str, Any]]:
     """Return the items of a dump that `diff_dumps` compares, with the properties of each item.
 
-    The keys are the columns ``what`` and ``item`` of ``dump_diff``. An item is a size or a group of
-    rows. A size has a count or bytes. A group has the total count and the total bytes of its rows,
-    and the shape of its first row. Rows of the program before optimisation are left out.
+    The keys are the columns ``what`` and ``item`` of ``dump_diff``. An item is a size from `_SIZES`
+    or a group of rows. A size has one property: ``count`` or ``bytes``. A group has the total
+    ``count`` and ``bytes`` of its rows, and the ``shape`` of its first row. Rows of the program
+    before optimisation are left out.
     """
     (total,) = tables["dump"].to_dict("records")
     found: dict[tuple[str, str], dict[str, Any]] = {
