@@ -128,7 +128,7 @@ def _compare_or_write(item: pytest.Item) -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """If the lock file lacks a section, name the section and count the tests not compared."""
+    """Print which sections the lock file lacks, and how many tests were therefore not compared."""
     properties = (
         found
         for report in terminalreporter.getreports("passed")

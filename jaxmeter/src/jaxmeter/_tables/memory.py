@@ -39,9 +39,9 @@ def memory_table(points: Sequence[Point]) -> pd.DataFrame:
     Parameters
     ----------
     points : sequence of Point
-        The choices with their records. A choice has failed if it has no record, or if the status of
-        a record is not ``ok``. The checks of the first record may contain numbers of the allocator,
-        from `allocator_checks`.
+        The choices with their records. A choice has failed if it has no record, or if one of its
+        records has a status other than ``ok``. The columns that describe the allocator are filled
+        if the checks of a choice's first record include the numbers from `allocator_checks`.
 
     Raises
     ------
@@ -98,8 +98,10 @@ def _row(point: Point) -> dict[str, Any]:
 
 
 def _largest(records: Sequence[Record], name: str) -> int | None:
-    """Return the largest memory peak of all processes, in bytes above the baseline of the same
-    process; None if no peak or no baseline is known. `name` is the field of the peak."""
+    """Return the maximum over processes of the memory peak minus the baseline, in bytes.
+
+    Return None if no process has both numbers. `name` is the field of the peak in `Record.memory`.
+    """
     peaks = [
         peak - record.memory.baseline_rss_bytes
         for record in records

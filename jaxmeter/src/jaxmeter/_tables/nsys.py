@@ -1,8 +1,8 @@
 """Make Nsight Systems captures with ``nsys``, and read the SQLite files that ``nsys`` exports.
 
-NVIDIA describes the layout in "SQLite Schema Reference" (docs.nvidia.com/nsight-systems). nsys
-leaves out empty tables. Times are in nanoseconds. A string may be stored as a number; the table
-``StringIds`` lists the strings by number.
+NVIDIA describes the layout of these files in "SQLite Schema Reference"
+(docs.nvidia.com/nsight-systems). nsys leaves out empty tables. Times are in nanoseconds. A string
+may be stored as a number; the table ``StringIds`` lists the strings by number.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class NsysCapture:
     path : the ``.sqlite`` file.
     version, schema_version : version of nsys, and version of the layout of its tables; empty if the
         file does not contain them.
-    nvtx, kernels, memcpy, runtime, driver : the columns of nsys's tables that jaxmeter uses.
+    nvtx, kernels, memcpy, runtime, driver : the columns that jaxmeter uses from nsys's tables.
     strings : the strings of ``StringIds`` by number.
     """
 
@@ -79,7 +79,7 @@ class NsysCapture:
 
 @checking_types
 def nsys_program(given: str | Path | None = None) -> str:
-    """Return the path of the program ``given``; if ``given`` is None, of ``nsys`` on the PATH.
+    """Return the path of the program ``given``, or of ``nsys`` on the PATH if ``given`` is None.
 
     Raises
     ------
@@ -157,7 +157,8 @@ def _run(command: Sequence[str | Path], what: str) -> str:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise JaxmeterError(
-            f"nsys: could not {what} ({error}); check that nsys runs, and ends within ten minutes"
+            f"nsys: could not {what} ({error}); check that nsys can be started and finishes "
+            "within ten minutes"
         ) from None
     if done.returncode != 0:
         lines = (done.stderr.strip() or done.stdout.strip()).splitlines()[-12:]

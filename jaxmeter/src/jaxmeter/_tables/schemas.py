@@ -21,7 +21,7 @@ from jaxmeter.errors import JaxmeterError
 _TEXT, _WHOLE, _REAL, _TRUTH = "string", "Int64", "Float64", "boolean"
 _WHOLE_ENDINGS = ("bytes", "count", "position", "step")
 _REAL_ENDINGS = ("seconds", "second", "fraction", "ratio", "occupancy", "relative")
-# A column of a table in `documentation`: its name, its kind and its meaning.
+# A row of a Markdown table in `documentation`, with the name, kind and meaning of a column.
 _COLUMN = re.compile(r"^\| `(\w+)` \| [a-z ]+ \| (.*) \|$", re.MULTILINE)
 
 
@@ -79,9 +79,10 @@ def _kind(column: str) -> str:
 
 
 def documentation() -> str:
-    """Return the description of jaxmeter's tables in Markdown. The schemas are made from this text.
+    """Return the Markdown text that describes jaxmeter's tables.
 
-    Tables that other code registers with `schema` are not included.
+    The schemas of these tables are made from this text. Tables that other code registers with
+    `schema` are not included.
     """
     return Path(__file__).with_name("tables.md").read_text(encoding="utf-8")
 
@@ -144,7 +145,7 @@ def most(table: pd.DataFrame, column: str) -> pd.DataFrame:
 
 
 def kernel_table(launches: list[dict[str, Any]]) -> pd.DataFrame:
-    """Return the table ``kernels``, with one row for launches that differ only in duration.
+    """Return the table ``kernels``; launches that differ only in duration share a row.
 
     Each launch is a dictionary with the columns that describe the kernel, and the duration in
     ``seconds``.

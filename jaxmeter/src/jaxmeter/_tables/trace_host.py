@@ -30,8 +30,10 @@ _POOL = re.compile(r"/-?\d+$")
 
 
 def annotation_table(trace: Trace) -> pd.DataFrame:
-    """Return the table ``trace_annotations``, which sums the events on host threads by name and
-    keywords. Operations are left out."""
+    """Return the table ``trace_annotations``: number and times of events, by name and keywords.
+
+    Operations and events on devices are left out.
+    """
     sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0.0, 0.0])
     for line in trace.lines:
         if line.is_device:

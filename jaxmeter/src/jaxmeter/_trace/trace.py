@@ -24,7 +24,7 @@ from jaxmeter._trace.intervals import self_times, union
 from jaxmeter._trace.xspace import check_whole
 from jaxmeter.errors import JaxmeterError
 
-# Marks that thread pools write about their own work: two for each task, without duration.
+# How the names of thread pools' marks begin. Each task has two marks, which have no duration.
 _MARKS = ("ThreadpoolListener::", "end: ")
 # Lines with these names repeat the events of other lines. Versions of JAX use different names.
 _DERIVED = {"Steps", "XLA Modules", "Framework Ops", "Framework Name Scope", "Source code"}
@@ -155,8 +155,9 @@ def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) ->
         for step in range(repeat):
             with jax.profiler.StepTraceAnnotation(name_of(case.fn), step_num=step):
                 run()
-    # JAX names a trace after the current second, so two traces within one second share a file. An
-    # older trace, such as a copy from a machine with another clock, may have a later time.
+    # Look for files that are new or have another time than before. Names alone are not enough: two
+    # traces within one second have the same name. The latest time is not enough either: a trace
+    # copied from a machine with another clock may have a later time.
     made = [path for path, time in _times(folder).items() if time != before.get(path)]
     if not made:
         raise JaxmeterError(
@@ -217,8 +218,8 @@ def read_trace(path: Path) -> Trace:
     if jax.__version_info__ < _RAISES:
         _check_in_another_process(path)
     with warnings.catch_warnings():
-        # On Python 3.12, a warning is given when jaxlib's classes are made. If warnings are errors,
-        # this warning would abort Python.
+        # Python 3.12 gives a warning when jaxlib creates its classes. If warnings are errors, this
+        # warning would abort Python.
         warnings.simplefilter("ignore", DeprecationWarning)
         try:
             planes = ProfileData.from_file(str(path)).planes

@@ -53,7 +53,7 @@ def check_whole(path: Path) -> None:
 
 
 def _events_count(space: memoryview) -> int:
-    """Return the number of events in a trace; stop counting above the limit."""
+    """Return the number of events in a trace; stop counting above `MOST_EVENTS_COUNT`."""
     events = (
         event
         for plane in _parts(space, 1)

@@ -1,9 +1,9 @@
-"""Find how the persistent cache handled each compile, from JAX's events and log messages.
+"""Find out from JAX's events and log messages how the persistent cache handled each compile.
 
 https://docs.jax.dev/en/latest/persistent_compilation_cache.html describes the messages. The
-messages have the level DEBUG, so this module sets the level of their loggers to DEBUG, except for
-loggers with a level of their own. A filter then drops the messages that the program's own settings
-would not print.
+messages have the level DEBUG, so this module sets the level of their loggers to DEBUG. A logger
+that already has a level keeps this level. A filter then drops the messages that the program's own
+settings would not print.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class CacheEvents:
     def __init__(self) -> None:
         self._local = threading.local()
         jax.monitoring.register_event_listener(self._on_event)
-        # To log the parts of a key, JAX hashes the parts a second time, which takes time. So the
+        # To log the parts of a cache key, JAX hashes the parts again, which takes time. So the
         # parts are logged only on request.
         names = (*_LOGGERS, _KEY_LOGGER) if os.environ.get("JAXMETER_WATCH_KEYS") else _LOGGERS
         for name in names:

@@ -1,4 +1,4 @@
-"""Run a program twice with one persistent cache, and find the saved time and the cache misses."""
+"""Run a program twice with one persistent cache; find misses and the time that the cache saves."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _watched(command: Sequence[str], folder: Path, variables: dict[str, str]) ->
 
 
 def _shows_other_options(one: RunCompile, stored_count: int) -> bool:
-    """Return whether a compile shows cache options that differ from the environment variables."""
+    """Return whether a compile shows that the program itself sets options of the cache."""
     is_elsewhere = stored_count == 0 and one.cache in ("hit", "written")
     return is_elsewhere or one.cache_reason.startswith(("jax_", "it took <", "its size"))
 

@@ -1,6 +1,6 @@
 """Read the events of all processes of a program, and combine the events of each compile.
 
-Also sum up the time that the program could save by compiling less.
+Also compute the time that the program could save by compiling less.
 """
 
 from __future__ import annotations

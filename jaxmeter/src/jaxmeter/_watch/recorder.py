@@ -107,8 +107,11 @@ class Recorder(Watch):
         return cleared
 
     def _program(self, seen: Seen) -> dict[str, Any]:
-        """Return the size of a lowered program, and its largest captured arrays if it captures many
-        bytes; {} if its jaxpr is not found."""
+        """Return the numbers of equations, captured bytes and captured arrays of a lowered program.
+
+        If the program captures many bytes, add the largest captured arrays. If the jaxpr of the
+        program is not found, return {}.
+        """
         jaxpr = _jaxpr_in(seen.frames)
         if jaxpr is None:
             self._problem(f"programs and captured arrays are not known with JAX {jax.__version__}")
@@ -133,7 +136,7 @@ class Recorder(Watch):
 
 
 class Slowest:
-    """The functions that took longest to compile, without the values of array arguments."""
+    """The functions that took longest to compile, without the values of their array arguments."""
 
     def __init__(self, count: int) -> None:
         # The profiler is slow to import. It is imported now, because some modules cannot be
@@ -186,7 +189,10 @@ def _without_values(leaf: Any) -> Any:
 
 
 def _captured(call: Call | None, jaxpr: Any, values: dict[Hashable, Any]) -> list[dict[str, Any]]:
-    """Return the largest captured arrays, each with its path and the first line that uses it."""
+    """Return the largest captured arrays.
+
+    Each has the path of the variable that holds the array, and the first line that uses the array.
+    """
     from jaxmeter._capture.functions import named_arguments
     from jaxmeter._capture.holders import held_arrays  # most programs capture nothing large
     from jaxmeter._capture.uses import uses_of

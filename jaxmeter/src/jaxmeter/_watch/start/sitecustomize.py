@@ -1,9 +1,9 @@
 """Record the compiles of this Python process.
 
 Python imports ``sitecustomize`` at its start (https://docs.python.org/3/library/site.html). So
-this file runs in the Python processes of a watched program, even in processes that do not use JAX
-or belong to another environment. It does not run in a process without the PYTHONPATH that jaxmeter
-sets, or with the option -I, -E or -S.
+this file runs in the Python processes of a watched program, even in processes that belong to
+another environment or do not use JAX. It does not run in a process without the PYTHONPATH that
+jaxmeter sets, or with the option -I, -E or -S.
 
 At first, the file imports only the standard library. The recorder needs JAX, so the file imports
 the recorder as soon as the program has imported JAX.
