@@ -93,7 +93,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def choices(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Return all combinations of the parameters, each as a dictionary."""
+    """Return all choices: a dictionary of parameters for each combination of values."""
     varied = []
     for text in options.vary:
         name, _, values = text.partition("=")

@@ -57,7 +57,7 @@ from vcjax.problems import Problem, magnetic_field, magnetic_field_gradient
 class Operation(NamedTuple):
     """An operation, with the functions that it calls.
 
-    An option is passed to each of `prepare` and `evaluate` that has a parameter of the same name.
+    `prepare` and `evaluate` each get only those options that are parameters of the function.
     """
 
     make: Callable[..., Case]

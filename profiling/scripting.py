@@ -141,7 +141,7 @@ def case_of(name: str, options: argparse.Namespace) -> jaxmeter.Case:
 
 
 def start_jax() -> None:
-    """Turn on 64-bit numbers, which vcjax needs, unless JAX_ENABLE_X64 is set."""
+    """Turn on 64-bit numbers for vcjax; if JAX_ENABLE_X64 is set, leave JAX as it is."""
     import jax
 
     if "JAX_ENABLE_X64" not in os.environ:

@@ -8,7 +8,7 @@ r"""Trace a function, or read an existing trace, and show where the time went.
     # open the trace of the first command in TensorBoard
     tensorboard --logdir results/profile/trace-benchmarks.cases.field-external_field
 
-The tables list operations with total and self time, named scopes, threads, steps, annotations,
+The tables list operations (with total and self time), named scopes, threads, steps, annotations,
 phases and kernels. If xprof is installed, the tables that it makes are added.
 docs/tables.md describes the columns.
 """

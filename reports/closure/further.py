@@ -263,6 +263,6 @@ def audited(path: Path) -> Section | None:
 
 
 def _short(file: str) -> str:
-    """Return a file's path from the folder ``benchmarks`` on; for other files, only the name."""
+    """Return a file's path from ``benchmarks/`` on; only the name for files outside this folder."""
     _, folder, within = f"/{file}".rpartition("/benchmarks/")
     return f"benchmarks/{within}" if folder else Path(file).name
