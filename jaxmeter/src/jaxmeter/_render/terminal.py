@@ -84,7 +84,7 @@ def html(result: Any) -> str:
 
 
 def show(result: Any, *, every: bool = False) -> None:
-    """Print a result: with the library rich in a terminal, otherwise as plain text without colours.
+    """Print a result: in a terminal with colours, otherwise as plain text.
 
     If ``every`` is true, print every row, detail and suggestion.
     """
