@@ -1,4 +1,4 @@
-"""Find the source lines and kernels that explain a case's compile time and its changes.
+"""Find the source lines and kernels that explain a case's compile time and changes in this time.
 
 The lines and kernels come from a profile of one process at each commit (`jaxmeter.CompileSummary`).
 The profile lists the slowest lines and kernels. The seconds of the profile are scaled to the whole
@@ -59,10 +59,11 @@ def line_changes(base: CompileLines, head: CompileLines) -> tuple[CompileLineCha
     """Return the source lines that explain a changed compile time, at most `MOST_LINES`.
 
     Lines are matched by file, function and text, because an edit elsewhere in a file changes the
-    line numbers. Lines with a changed number of equations, kernels or instructions are preferred,
-    because these numbers are exact. If no such line changed enough, the result has lines that
-    pass another test: the time changed by at least `NOISY_SHARE`, in the same direction as the
-    total time. Changes in this direction come first.
+    line numbers. The first choice is lines with a changed number of equations, kernels or
+    instructions, because these numbers are exact. The time of such a line must have changed by at
+    least `EXACT_SHARE`. If no line meets both conditions, the second choice is lines with a time
+    that changed by at least `NOISY_SHARE`, in the same direction as the total time. The largest
+    changes in the direction of the total time come first.
     """
     before, after = _by_line(base), _by_line(head)
     changes = []

@@ -43,12 +43,12 @@ def make_closure_report(
 ) -> Report:
     """Return the tables and the page of the closure study in the folder `study`.
 
-    The records are in the store `study`/cases. The folder may have audits, at
-    audits/<commit>/<environment-key>.json, and a file picture.png. `casing_store` is the store
-    with the records of the virtual casing, by default `study`/casing. If this store has no
-    records, the page has no section on the casing. `commit` and `environment` are beginnings of a
-    commit hash and of an environment key. The default is the commit that was measured last, in its
-    environment with the most processes. `kept_versions` is the folder that `versions.kept` reads.
+    The records are in the store `study`/cases. There may also be audits, at
+    `study`/audits/<commit>/<environment-key>.json, and a file `study`/picture.png. `casing_store`
+    is the store of the virtual casing, by default `study`/casing. If this store has no records, the
+    page has no section on the casing. `commit` and `environment` are beginnings of a commit hash
+    and of an environment key. The default is the commit that was measured last, in its environment
+    with the most processes. `kept_versions` is the folder that `versions.kept` reads.
     """
     everything = common_tables(read_store(study / "cases"))
     measured = everything["measurements"]
@@ -112,7 +112,10 @@ def _runs(measured: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
 
 
 def _casing(store: Path) -> Section | None:
-    """Return the section on the casing, from its last measurement; None without a measurement."""
+    """Return the section on the virtual casing, or None if the casing was not measured.
+
+    The numbers are from the commit and the environment that were measured last.
+    """
     try:
         tables = common_tables(read_store(store))
     except ReportError:

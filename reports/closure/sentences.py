@@ -36,8 +36,8 @@ def lead(cases: pd.DataFrame) -> str:
         return NOTHING
     closure, _ = pair
     medians = ""
-    # Without a partner in its round, a process changes a median, but not the ratio of the pairs.
-    # The medians could then contradict the ratio.
+    # A process without a partner in its round affects a median, but not the ratio of the pairs.
+    # The medians could then contradict the ratio, so they are left out.
     if all(row["processes_count"] == closure[f"{COMPILING}_pairs_count"] for row in pair):
         times = (seconds(row["trace_lower_compile_median_seconds"]) for row in pair)
         medians = f", with medians of {' against '.join(times)}"
@@ -59,7 +59,8 @@ def sentences(cases: pd.DataFrame) -> list[str]:
 def _largest_pair(cases: pd.DataFrame) -> list[Row] | None:
     """Return the closure row and the argument row of one problem; None if no problem has both.
 
-    Of all problems with both rows, the closure of this problem captures the most bytes.
+    If several problems have both rows, take the problem with the most `captured_bytes` in its
+    closure row.
     """
     by_size = cases.sort_values("captured_bytes", ascending=False, na_position="last")
     for closure in rows(by_size.loc[by_size["variant"] == "closure"]):

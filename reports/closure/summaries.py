@@ -142,7 +142,10 @@ def slope(size_bytes: Any, seconds: Any) -> float:
 
 
 def published() -> pd.DataFrame:
-    """Return a row for each published variant, with columns of `variants` and a column `source`."""
+    """Return a row for each published variant.
+
+    The columns are `source` and some of the columns of the table that `variants` returns.
+    """
     found = []
     for variant, (*times, captured) in PUBLISHED.items():
         row = {"source": "published, one GPU", "size": PUBLISHED_SIZE, "variant": variant}

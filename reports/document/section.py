@@ -20,7 +20,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of one or more panels; a wide page shows two panels in a row.
+    """A figure of one or more panels; a wide page shows two panels side by side.
 
     A panel and its file are called `<name>-<index>`. `legend` has pairs of a mark and its meaning.
     A mark is a colour and a shape, such as `series-0 circle`, or `limit` for the dashed line.

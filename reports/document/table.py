@@ -106,7 +106,7 @@ def digits_name(row: Any) -> str:
 def row_head(title: str, text: Callable[[Any], str], note: Callable[[Any], str]) -> Column:
     """Return the first column, with the name and a note of each row.
 
-    This column is sorted by the original order of the rows.
+    Sorting a table by this column restores the original order of the rows.
     """
 
     def cells(found: Sequence[Row]) -> list[Cell]:

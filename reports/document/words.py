@@ -1,7 +1,8 @@
 """Put numbers into words for the sentences of sections.
 
-With several pairs, a difference is claimed only if the interval of the paired ratios does not
-contain 1. A note is added if there are too few pairs for a 95 % interval.
+A ratio compares processes that are paired by round. With two or more pairs, a phrase states a
+difference only if the interval of the ratio does not contain 1. A phrase has a note if there are
+too few pairs for a 95 % interval.
 """
 
 import math

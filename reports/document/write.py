@@ -47,7 +47,7 @@ def write_document(document: Document, tables: Mapping[str, pd.DataFrame], out: 
 
 def _write_table(frame: pd.DataFrame, path: Path) -> None:
     frame.to_csv(path.with_suffix(".csv"), index=False)
-    # Parquet would store a column of text without any value as a column without a type.
+    # Parquet would store a text column as a column without a type if all its values are missing.
     untyped = {name: "string" for name in frame.columns if frame[name].dtype == object}
     frame.astype(untyped).to_parquet(path.with_suffix(".parquet"), index=False)
 

@@ -26,7 +26,7 @@ def summary(measured: pd.DataFrame) -> pd.DataFrame:
     """
     pair = ["chunk_size", "target_chunk_size"]
     found = []
-    # Other suites vary tile sizes too; without `suite`, fields and gradients would be mixed here.
+    # Leave out the suite memory_sweep: its rows would mix fields and gradients here.
     swept = succeeded(measured, *pair, suite=SUITE)
     for problem, group in groups(swept, PROBLEM):
         cases = {tuple(key.values()): case for key, case in groups(group, pair)}

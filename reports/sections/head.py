@@ -71,7 +71,7 @@ def _versions(environment: Row) -> str:
 
 
 def _processes(good: Any) -> tuple[str, str]:
-    """Return the number of successful processes, and a note on the numbers per case by suite."""
+    """Return the numbers of successful processes and cases, with a note on processes per case."""
     counts = good.groupby(["suite", "case"]).size().groupby("suite").agg(["min", "max"])
     each = [
         f"{suite} {low}" + (f" to {high}" if high > low else "")
