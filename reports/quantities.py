@@ -221,7 +221,10 @@ def _parameters(params: dict[str, Any]) -> Row:
 
 
 def _steady(seconds: Sequence[float]) -> dict[str, float | int | None]:
-    """Return statistics of a process's steady-state runs; a single run has no deviation."""
+    """Return statistics of a process's steady-state runs.
+
+    The standard deviation of a single run is None.
+    """
     return {
         "steady_count": len(seconds),
         "steady_median_seconds": statistics.median(seconds) if seconds else None,

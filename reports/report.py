@@ -101,8 +101,9 @@ def assembled(
     here: dict[str, pd.DataFrame],
     sections: Iterable[Section | None],
 ) -> Report:
-    """Return the report with facts on `place` and all `sections` that are not None.
+    """Return the report of `place`, with all `sections` that are not None.
 
+    `place` is a commit and an environment key. `everything` has the tables of the whole store.
     `here` has the common tables, reduced by `at` to the rows of `place`.
     """
     document = Document(

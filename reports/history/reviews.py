@@ -30,10 +30,11 @@ Reviews = dict[tuple[str, str, str], str]
 
 
 def write_reviews(history: History, store: str | Path, out: str | Path) -> Reviews:
-    """Write the missing or outdated reviews of commits with a change point to `out`/reviews.
+    """Write the reviews that are missing or outdated, in folders below `out`/reviews.
 
-    In each environment, only the `MOST` newest pairs of commits get a review. Pairs that cannot be
-    compared get no review. Return the address of each review, relative to `out`.
+    A review compares the commits directly before and after a change point. In each environment,
+    only the `MOST` newest pairs of commits get a review. Pairs that cannot be compared get no
+    review. Return the address of each review, relative to `out`.
     """
     addresses: Reviews = {}
     code = _digest_of_code()
@@ -81,9 +82,10 @@ def _digest_of_code() -> str:
 
 
 def _files(folder: Path, endings: tuple[str, ...] = ("",)) -> list[tuple[str, int, int]]:
-    """Return name, size and time of change of each file with one of `endings` below a folder.
+    """Return the name, size and modification time of each file below a folder.
 
-    A changed record has another time, because jaxmeter writes a new file and renames it.
+    Only files with one of the `endings` are listed. A changed record has another modification time,
+    because jaxmeter writes a new file and renames it.
     """
     found = []
     for path in sorted(folder.rglob("*")):

@@ -49,8 +49,9 @@ class Series:
     # commit agree.
     samples: tuple[tuple[float, ...], ...]
     steps: tuple[Step, ...]
-    # For compile times: a text on source lines, by the index of each profiled commit in `commits`.
-    # The lines explain a change point at this commit, or are the slowest lines.
+    # For compile times: a text for each commit with a compile profile, by index in `commits`. At a
+    # change point, the text has the source lines that explain the change, if such lines were found.
+    # Otherwise, it has the slowest source lines.
     lines: Mapping[int, str] = field(default_factory=dict)
 
     @property
@@ -69,7 +70,8 @@ class Environment:
 
     name: str
     series: tuple[Series, ...]
-    # Versions of Python and NumPy, load and time of the measurements, by position of the commit.
+    # A text for each commit, by position of the commit in the history. The text has the versions of
+    # Python and NumPy, the largest load, and the time of the last measurement.
     conditions: dict[int, str]
     failed: tuple[Failed, ...] = ()
 
@@ -191,7 +193,7 @@ def _all_failed(table: pd.DataFrame) -> Iterator[Failed]:
 
 
 def _conditions(table: pd.DataFrame) -> dict[int, str]:
-    """Return versions, load and time of the measurements, by position of the commit."""
+    """Return the texts for `Environment.conditions`, by position of the commit."""
     made = {}
     for key, found in groups(table.sort_values("started_utc", na_position="first"), ["position"]):
         versions = {name: last_known(found[f"{name.lower()}_version"]) for name in VERSIONS}

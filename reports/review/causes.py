@@ -113,7 +113,7 @@ def changed_lines(
 
 
 def _kind(finding: Finding, seen: Mapping[str, tuple[str, ...]]) -> str:
-    """Return the kind of cause of a finding, given the evidence of the finding's case."""
+    """Return the kind of a finding's cause; `seen` is the evidence from the finding's case."""
     name = finding.metric.name
     if finding.only_at:
         return "one_sided"
@@ -133,7 +133,7 @@ def _kind(finding: Finding, seen: Mapping[str, tuple[str, ...]]) -> str:
 
 
 def _evidence(pair: tuple[CaseResults, CaseResults], findings: Iterable[Finding]) -> Evidence:
-    """Return the evidence for each kind of cause that is present in a case."""
+    """Return the evidence that a case provides, by kind of cause."""
     seen: Evidence = {}
     by_name = {finding.metric.name: finding for finding in findings if not finding.only_at}
     arrays = _arrays(pair)

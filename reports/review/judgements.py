@@ -82,10 +82,10 @@ def _why_not(review: Review) -> str:
 
 
 def _busy_load(review: Review) -> float | None:
-    """Return the largest load before a timed process if it means a busy machine, else None.
+    """Return the largest load before any timed process; None if this load is normal or unknown.
 
-    A process that is bound to one CPU records only this CPU. Therefore the largest number of CPUs
-    that any process recorded is used.
+    A process that is bound to one CPU records only this CPU. Therefore the load is compared with
+    the largest number of CPUs that any timed process recorded.
     """
     timed = [
         row

@@ -164,7 +164,8 @@ def _commit_named(root: Path, name: str, repository: Path | None) -> str:
 
 
 def _in_one_environment(stores: tuple[Store, Store], asked: str | None) -> CommitPair:
-    # Name all records at once: a record may take its environment from records of the other commit.
+    # Pass the records of both commits together: a record may take its environment from a record of
+    # the other commit.
     everything = (*stores[0].records, *stores[1].records)
     named = list(zip(environment_names(everything), everything, strict=True))
     count = len(stores[0].records)
@@ -203,7 +204,7 @@ def _only_commit(store: Store) -> str:
 
 
 def _compile_counts(records: Iterable[StoredRecord]) -> dict[str, int]:
-    """Return, for each case, the smallest number of compiles of any of its processes.
+    """Return the number of compiles of each case: the minimum over the case's processes.
 
     Only successful processes with a compile time are considered.
     """

@@ -176,7 +176,7 @@ def _row(finding: Finding) -> tuple[Cell, ...]:
     is_judged = verdict in ("regression", "improvement")
     tone = {"regression": "bad", "improvement": "good"}.get(verdict, "")
     gated = " (gated)" if verdict == "regression" and finding.is_gated else ""
-    # The note is the reason of a verdict. A significant time shows its interval instead.
+    # The note is the reason for the verdict. A significant time shows its interval instead.
     note = f": {finding.note}" if finding.note and not (finding.is_tested and is_judged) else ""
     interval = f"{significant(finding.low)}–{significant(finding.high)}"
     return (

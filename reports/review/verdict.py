@@ -27,7 +27,7 @@ MAX_REACH = 0.2  # an inconclusive time is not judged if it may have changed by 
 
 @dataclass(frozen=True)
 class Policy:
-    """The criteria for a difference of times, and whether longer times fail a review.
+    """The criteria for a significant difference of times, and whether longer times fail a review.
 
     The reviews of the history use the default criteria. The detection rates in docs/detection.md
     were measured with the default criteria.
@@ -83,8 +83,8 @@ class Review:
 
         A gated regression or a broken case fails the review. There is no verdict if nothing was
         compared. With gated times, the code is also 2 if no time was tested, or if an inconclusive
-        time may have changed by more than `MAX_REACH`. Not every time must be tested: a case
-        that is measured only once, for its exact metrics, has times too.
+        time may have changed by more than `MAX_REACH`. Some times may remain untested, because a
+        case that is measured only once, for its exact metrics, has times too.
         """
         if self.failing or self.broken:
             return REGRESSION
