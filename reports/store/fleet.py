@@ -40,7 +40,8 @@ COLUMNS = (*TEXTS, "round_index", *NUMBERS, "record")
 
 # Two successive processes of one case, commit and environment key on a machine are an A/A pair. A
 # machine is skipped if it has at least `FEWEST_PAIRS` A/A pairs and at least a quarter of the pairs
-# differ by more than `MOST_SCATTER`. A review uses the same limit to call a time "not judged".
+# differ by more than `MOST_SCATTER`. A review has an equal limit, `MAX_REACH`: an inconclusive time
+# is "not judged" if it may have changed by more than `MAX_REACH`.
 MOST_SCATTER = 0.2
 FEWEST_PAIRS = 20
 SCATTER = """

@@ -203,7 +203,8 @@ def _stored_record(root: Path, within: Path) -> StoredRecord:
     commit, environment_key, *case, _ = within.parts
     for depth, (name, below) in enumerate(itertools.pairwise(within.parts)):
         if depth and is_commit(name) and below.startswith("py") and not is_commit(commit):
-            # The records of all commits in this other store would be read as records of one commit.
+            # The file is in another store, which lies in a folder of this store. The records of all
+            # commits in the other store would be read as records of a single commit.
             store = "/".join(within.parts[:depth])
             raise ValueError(f"the file belongs to another store, in the folder {store}")
     record = Record.from_json(printable_text(read_file(root / within)))

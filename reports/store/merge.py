@@ -134,7 +134,7 @@ def _put(content: bytes, path: Path) -> str:
 
 @contextlib.contextmanager
 def draft_of(path: Path) -> Iterator[Path]:
-    """Yield an unused path next to `path` for a draft, and delete the draft if it remains.
+    """Yield an unused path next to `path` for a draft; at the end, delete the draft if it exists.
 
     The caller writes the draft, then moves or links it to `path`. `tempfile` is not used, because
     it makes files that only their owner can read.
