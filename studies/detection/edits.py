@@ -3,12 +3,13 @@
     python -m studies edits                # all edits of HEAD, then A/A tests; rerun to resume
     python -m studies edits --only copy_of_weights --copies 0      # one edit, no A/A test
 
-Each edit of edits.toml changes a few lines in a copy of the commit's package, as a commit that
-looks innocent might do. For two operations, a review compares the exact quantities of the copy and
-of the commit. The edit causes a regression in one operation, and does not affect the other
-operation. In unedited copies, the study measures the operations of all edits. Each pair of unedited
-copies is an A/A test; the commit itself counts as one of these copies. The exit code is 1 if a
-review misses an edit, or reports a change in an unaffected operation or in an A/A test.
+Each edit of edits.toml changes a few lines of vcjax, as a commit that looks harmless might do. The
+edit is made in a copy of vcjax at the commit ``--commit``. For two operations, a review compares
+the exact quantities of the copy and of the commit. The edit causes a regression in one operation,
+and does not affect the other operation. The study also makes unedited copies. In each unedited
+copy, the operations of all edits are measured. Each pair of unedited copies is an A/A test; the
+commit itself counts as an unedited copy. The exit code is 1 if a review misses an edit, or reports
+a change in an unaffected operation or in an A/A test.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ from studies.detection.findings import EQUAL, REGRESSION, reported_changes, revi
 from studies.harness import RESULTS, Row, StudyError, measured, read_rows, table, write_rows
 
 UNTOUCHED = ("apply_dense_operator", "self_test")
-"""Operations that edits of other operations do not affect. Each edit is also measured with the
-first of these operations, or with the second if the edit affects the first.
+"""Two operations; each edit affects at most one of them. Each edit is also measured with the first
+operation, or with the second operation if the edit affects the first.
 """
 
 
@@ -156,7 +157,7 @@ def compared(folder: Path, base: MeasuredSide, head: MeasuredSide) -> Mapping[st
 
 
 def edit_row(edit: Edit, package: Path, review: Mapping[str, Any]) -> Row:
-    """Return the row of an edit: the regressions and the line that the review names."""
+    """Return the row of an edit: regressions, the line that the review names, and false alarms."""
     own = f"{SUITE}/{edit.operation}"
     failing = [r for r in review["findings"] if r["verdict"] == REGRESSION and r["is_gated"]]
     found = [one["metric"] for one in failing if one["case"] == own]

@@ -34,7 +34,7 @@ from studies.harness import ROOT, Row, StudyError, measured, read_rows, table
 EQUAL = "none"
 SMALLEST = "casing_variants/w7x-argument-d3"
 UNTOUCHED = ("casing_preparation/", "memory_sweep/gradient")
-"""Beginnings of names of cases. No regression in the field's evaluation affects these cases."""
+"""Prefixes of case names. The injected regressions do not affect cases with these prefixes."""
 REGRESSION = "regression"
 ALARMS = (REGRESSION, "improvement", "changed")
 """Verdicts of a review that report a change."""
@@ -123,11 +123,11 @@ def _is_explained(name: str, case: str, metric: str) -> bool:
 def asv_regressions(pair: Path) -> list[tuple[str, str]]:
     """Return (case, metric) for each regression that `asv continuous` would report.
 
-    `pair` is a folder that `benchmarks.measuring.pair` wrote. The records in this folder are
-    gathered in the same way as the suites gather records for asv. Then the records are compared by
-    asv's rules with asv's defaults: a factor of 1.1 and, for times, a Mann-Whitney test with one
-    number for each process. If there are too few processes for this test, asv compares confidence
-    intervals instead. Raise `StudyError` if the folder has no records of base or of head.
+    `pair` is a folder that `benchmarks.measuring.pair` wrote. The records of each case are
+    summarised as for the asv suites in benchmarks/. Then the summaries are compared by asv's rules
+    with asv's defaults: a factor of 1.1 and, for times, a Mann-Whitney test with one number for
+    each process. If there are too few processes for this test, asv compares confidence intervals
+    instead. Raise `StudyError` if the folder has no records of base or of head.
     """
     base, head = (_summaries(pair / side) for side in ("base", "head"))
     if not base or not head:
@@ -180,7 +180,7 @@ def _asv_regressed(base: Summary, head: Summary, name: str) -> bool:
     if name in base["times"] and name in head["times"]:
         samples = base["times"][name], head["times"][name]
         before, after = (compute_stats(one, 1)[1] for one in samples)
-        # The suites skip times that only one process measured.
+        # The asv suites also skip times that only one process measured.
         if min(map(len, samples)) == 1 or not is_different(*samples, before, after):
             return False
         return statistics.median(samples[0]) < statistics.median(samples[1]) / ASV_FACTOR
@@ -191,13 +191,13 @@ def _asv_regressed(base: Summary, head: Summary, name: str) -> bool:
 
 
 def reviewed(pair: Path, page: Path) -> dict[str, Any]:
-    """Review a pair, write its page into the folder `page`, and return the content of review.json.
+    """Review a pair, write the review into the folder `page`; return the content of review.json.
 
     Raise `StudyError` if the review ends with an error or without a verdict.
     """
     command = [sys.executable, "-m", "reports", "review", "--pair", str(pair), "--out", str(page)]
     if subprocess.call(command, cwd=ROOT, stdout=subprocess.DEVNULL) not in (0, 1):
-        raise StudyError(f"the review of {pair} failed; see the error above, or {page}")
+        raise StudyError(f"the review of {pair} failed; see the error above, or the page in {page}")
     return json.loads((page / "review.json").read_text(encoding="utf-8"))
 
 

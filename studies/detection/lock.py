@@ -66,7 +66,7 @@ def injected_row(jax: str, name: str) -> Row:
         inject(name, folder / "vcjax")
         for file in ("pyproject.toml", "jaxmeter.lock.toml"):
             shutil.copy(ROOT / file, folder)
-        # The command puts its working folder first on the path, so it imports the copy.
+        # `jaxmeter lock` puts its working folder first on `sys.path`, so it imports the copy.
         path = os.pathsep.join(map(str, (ROOT, ROOT / "jaxmeter" / "src")))
         done = subprocess.run(
             [sys.executable, "-P", "-m", "jaxmeter", "lock", "--check", "--json", "-"],

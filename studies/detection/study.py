@@ -15,8 +15,8 @@ written to detection.md in this folder. ``--keep FILE`` writes a row for each ru
 ``--judge-again`` reviews the measured runs again by the current rules.
 
 A single run takes about five minutes, as long as `make review`. Interleaved runs take two to three
-minutes each. With ``--exact``, a run is one round of the smallest case that shows the regression,
-only runs of the same case have the same BASE, and all runs together take an hour.
+minutes each. With ``--exact``, a run is one round of the smallest case that shows the regression.
+Then only runs of the same case have the same BASE, and all runs together take an hour.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def read_run(name: str, folder: Path, *, exact: bool) -> Row:
 
 
 def write_table(commit: str, options: argparse.Namespace, out: Path) -> str:
-    """Write the table of the runs so far, and with ``--keep`` their rows; return the table."""
+    """Write the table of the runs so far, and the rows if ``--keep`` is given; return the table."""
     runs = [
         read_run(name, folder / name, exact=options.exact)
         for names, folder in planned(options, out)

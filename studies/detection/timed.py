@@ -4,11 +4,11 @@
     python -m studies timed --runs 10 --busy 1    # while another process keeps a core busy
     python -m studies timed --judge-again         # review measured quiet runs of HEAD again
 
-Each edit of timed.toml changes a few characters in a copy of the commit's package. A run measures
-the commit, the three edited copies and two equal copies, interleaved. Then each copy is reviewed
-against the commit by the rules of `make review`. For an edited copy only the edited operation is
-timed, because the edit does not change the other two operations. For an equal copy all three
-operations are timed. timed.csv has a row for each copy of each run.
+Each edit of timed.toml changes a few characters in a copy of vcjax at the commit ``--commit``. A
+run measures the commit, the three edited copies and two unedited copies, interleaved. Then a review
+compares each copy with the commit by the rules of `make review`. In an edited copy only the edited
+operation is timed, because the edit does not change the other two operations. In an unedited copy
+all three operations are timed. timed.csv has a row for each copy of each run.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def measure(commit: str, folder: Path, seconds: float) -> None:
-    """Measure the times of the commit, its edited copies and its equal copies.
+    """Measure the times of the commit, the edited copies and the unedited copies.
 
     A rerun keeps finished rounds.
     """
@@ -101,12 +101,13 @@ def busy(count: int) -> Iterator[None]:
 
 
 def row_of(name: str, review: Mapping[str, Any]) -> Row:
-    """Return the row of a copy: how its edit was found, false alarms, and the verdict on times."""
+    """Return the row of a copy: the regression found, false alarms, and the verdict on times."""
     edit, own, alarms = EDITS.get(name), {}, reported_changes(review)
     if edit is not None:
         slower = {"case": f"{SUITE}/{edit.operation}", "metric": TIME, "verdict": REGRESSION}
         own = next((one for one in review["findings"] if slower.items() <= one.items()), {})
-        # An edit may also change other times of its operation, and the pooled times.
+        # An edit may also change other times of its operation, and times pooled over cases.
+        # These changes are not false alarms.
         others = {f"{SUITE}/{name}" for name in OPERATIONS if name != edit.operation}
         alarms = [one for one in alarms if one[0] in others]
     judged = review["judgements"]["times"]
