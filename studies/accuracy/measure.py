@@ -23,7 +23,7 @@ _GRID = (8, 24)
 PLACES = [(i, j) for i in range(4) for j in range(3 * (i % 2), 24, 5)]
 """Indices of surface points in a grid of 4 x 24 points.
 
-Off-surface points lie on normals of the surface: at these points, and at the points that `facing`
+Off-surface points lie on the surface normals at these points and at the points that `facing`
 returns.
 """
 _FINE = (300, 384)
@@ -31,7 +31,7 @@ _FINE = (300, 384)
 EXTRA_DIGITS, EXTRA_DIGITS_OF_GRADIENTS = 2, 4
 """Digits that the grid of B resolves in addition to the requested digits."""
 _FINEST = 1e-15
-"""Part of max |B| that the grid of B need not resolve, about the size of rounding errors."""
+"""Smallest tolerance of the grid of B, relative to max |B|; about the size of rounding errors."""
 _ROUNDING = 2e-16
 """Amplitude of rounding errors in a mode of B, divided by the largest amplitude of all modes."""
 
@@ -60,7 +60,7 @@ def on_surface(shape: Shape, field: str, digits: int, gradient: bool = False) ->
 def off_surface(shape: Shape, field: str, digits: int, gradient: bool = False) -> Iterator[Row]:
     """Yield a row for each distance on each side of the surface.
 
-    Rows without points are left out.
+    A row is left out if no point lies at its distance on its side.
     """
     X = shape.points()
     B, *currents = data_of(shape, field, digits, gradient)
@@ -103,9 +103,10 @@ def errors_off_surface(shape: Shape, casing, B, points, is_inside, currents):
 
 
 def _steepest(shape: Shape, B, currents) -> float:
-    """Return max |grad B|: the largest component over the grid of B and a fixed surface grid.
+    """Return max |grad B|: the largest magnitude of a component at the points of two grids.
 
-    B has the shape (nphi, ntheta, 3).
+    The first grid is the grid of B, which has the shape (nphi, ntheta, 3). The second grid has the
+    size `_GRID`.
     """
     options: dict[str, Any] = symmetry_of(shape) | dict(nphi=B.shape[0], ntheta=B.shape[1])
     on_grid = vcjax.surface_points(shape.points(), **options)
@@ -214,7 +215,7 @@ def targets_of(shape: Shape) -> tuple[int, int]:
 
 
 def facing(shape: Shape, currents) -> list[tuple[int, int]]:
-    """Return the indices of the points of the grid `_FINE` that are nearest to filaments.
+    """Return the points of the grid `_FINE` that are nearest to filaments, as indices.
 
     The first point is nearest to the filaments outside the surface, the second to the filaments
     inside. A side without filaments has no point. Results have the largest errors next to currents,

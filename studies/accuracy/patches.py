@@ -28,7 +28,7 @@ SHARES = (0.7, 0.8, 0.9, 1.0, 1.1, 1.3)
 EDGES = (0.7, 0.85, 1.0, 1.15, 1.5)
 """Edges of the ranges of distances, as shares of the reach of patches."""
 _NO_CUTOFF = 1e-3
-"""A `cutoff` so small that only points within about one node spacing have patches."""
+"""With this `cutoff`, only points within about one node spacing of the surface have patches."""
 
 
 def without_patches(shape: Shape, field: str, digits: int, gradient: bool = False) -> Iterator[Row]:

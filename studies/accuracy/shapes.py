@@ -22,10 +22,10 @@ from vcjax.problems import CentralConductor, PoloidalCoil, Surface, ToroidalLoop
 FIELDS = ("coils", "near", "vacuum")
 """The names of the three fields.
 
-``coils`` has coils around the surface (for a fat torus, two loops and a conductor on the z axis)
-and a loop inside, through the middle of each cross-section. ``near`` has currents close to the
-surface, inside and outside, and a conductor on the z axis. ``vacuum`` has only currents outside:
-two distant loops, and a conductor on the z axis.
+``coils`` has coils around the surface, and a loop inside through the middle of each cross-section.
+Around a fat torus, two loops and a conductor on the z axis replace the coils. ``near`` has currents
+close to the surface, inside and outside, and a conductor on the z axis. ``vacuum`` has only
+currents outside: two distant loops, and a conductor on the z axis.
 """
 _LOOP_MODES = 8
 
@@ -37,7 +37,7 @@ class Shape:
     name: str
     surface: Surface
     grid: tuple[int, int]
-    """Size (nphi, ntheta) of the points X over a whole field period."""
+    """Size (nphi, ntheta) of the grid of X over a whole field period."""
     symmetric: bool = True
     """Whether the surface is stellarator-symmetric; X then covers only half a period."""
 

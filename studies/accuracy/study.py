@@ -7,10 +7,10 @@
     python -m studies accuracy --save               # replace committed rows by measured rows
 
 The exact results are Biot-Savart fields of known currents, and the gradients of these fields. The
-grid of B resolves two more digits than requested (four more for gradients), but may miss 1e-15 of
-max |B|. The measured error is therefore mostly the error of the quadrature. Each quantity on each
-shape is measured in a process of its own. Programs are compiled without LLVM's optimisation, which
-takes most of the time and changes results only by rounding.
+grid of B resolves two more digits than requested (four more for gradients), but at most 15 digits.
+The measured error is therefore mostly the error of the quadrature. Each quantity on each shape is
+measured in a process of its own. LLVM's optimisation is off: it would take most of the compile
+time, and it changes results only by rounding errors.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ QUANTITIES: dict[str, Callable[..., Iterator[Row]]] = {
     "off without patches": patches.without_patches,
     "off gradient without patches": partial(patches.without_patches, gradient=True),
 }
-"""The function that yields the rows of each quantity."""
+"""For each quantity: the function that yields the rows."""
 TITLES = {
     "field": "field",
     "off": "field off the surface",
@@ -87,7 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Measure the rows that the file ``--out`` does not contain yet.
 
-    With ``--save``, measure nothing, and `save` the rows of this file.
+    With ``--save``, measure nothing; `save` copies the rows of this file to the committed file.
     """
     if options.save:
         save(options.out, measured("accuracy", "rows.csv"))
@@ -153,7 +153,7 @@ def _key(row: Row) -> tuple[str, ...]:
 
 
 def kept_rows(rows: list[Row]) -> list[Row]:
-    """Return rows with the committed columns, and floats rounded to three significant digits."""
+    """Return the rows with only the committed columns; round floats to three significant digits."""
     kept = []
     for row in rows:
         for grid in ("quad", "src"):

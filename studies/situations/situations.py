@@ -87,7 +87,7 @@ def rows(simplified: bool) -> Iterator[Row]:
 
 
 def row(situation: str, constants: str, **pairs: tuple[Any, Any]) -> Row:
-    """Return a row of the (true, reported) values in `pairs`, and whether each report is right."""
+    """Return a row of the (true, reported) values in `pairs`, and whether all reports are right."""
     found: Row = {"situation": situation, "constants": constants}
     for name, (true, reported) in pairs.items():
         found |= {f"{name}_true": _text(true), f"{name}_reported": _text(reported)}

@@ -75,7 +75,7 @@ def retraced(kind: str, seed: int, injected: bool) -> Made:
 def buffered(kind: str, seed: int, injected: bool) -> Made:
     """Return a case that sorts an array and, if `injected`, a second array of the same size.
 
-    Each array has one, two or three numbers for each number of the argument.
+    Each array is as large as the argument, or two or three times as large.
     """
     case = plain(kind, seed)
     times = 1 + seed % 3

@@ -33,7 +33,7 @@ def found(column: str = "different", **wanted: Any) -> str:
 
 
 def equal(**wanted: Any) -> list[str]:
-    """Return the result of `found` for equal functions, for each condition."""
+    """Return the result of `found` for equal functions, for each of `CONDITIONS`."""
     return [found(condition=condition, study=EQUAL, **wanted) for condition in CONDITIONS]
 
 
