@@ -23,7 +23,7 @@ IDENTITY = (*PLACE, "suite", "case", "round_index")
 
 
 def measurements(store: Store) -> pd.DataFrame:
-    """Return one row for each process: its place in the store, parameters and measurements."""
+    """Return one row for each process: commit, environment, case, parameters and measurements."""
     rows = [measurement_row(stored) for stored in store.records]
     found = [name for row in rows for name in row]
     columns = pd.Index(dict.fromkeys([*IDENTITY, "status", *PARAMETERS, *found]))
@@ -94,7 +94,7 @@ def environments(frame: pd.DataFrame) -> pd.DataFrame:
                 "cases_count": group["case"].nunique(),
                 "load_1min_before_highest": group["load_1min_before"].max(),
                 **{name: last_known(newest_last[name]) for name in ENVIRONMENT.values()},
-                # A process that is bound to one CPU records only this CPU.
+                # A process that is bound to one CPU counts only this CPU, so use the largest count.
                 "cpus_available_count": group["cpus_available_count"].max(),
             }
         )

@@ -23,7 +23,7 @@ DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 @dataclass(frozen=True)
 class Change:
-    """A change point; in `History.commits`, it lies between the indices `base` and `head`."""
+    """A change point between two commits; `base` and `head` are indices in `History.commits`."""
 
     series: Series
     step: Step
@@ -48,9 +48,9 @@ def triage(history: History, since: str, repository: Path) -> str:
     The digest lists regressions and improvements of errors, times, resident memory, and the exact
     metrics that can fail a review. Three kinds of changes are left out: exact changes that are too
     small to fail a review, changes of times and of resident memory below the threshold of their
-    series, and changes that only the package ruptures found. A listed change of a time or of
-    resident memory is unexplained if no number of the case's program changed at the same commit.
-    The digest also lists the cases without a successful process.
+    series, and changes that were found only by `ruptures`, a package for change points. A listed
+    change of a time or of resident memory is unexplained if no exact metric of the case's program
+    changed at the same commit. The digest also lists the cases without a successful process.
     """
     wanted = _wanted(history.commits, since, repository)
     if not wanted:

@@ -94,9 +94,9 @@ def _off_surface(problem: Problem) -> Case:
 
 
 def _described(evaluation: Case, pair: tuple[int, ...], lists_buffers: bool):
-    """Return the jitted function for a tile size, and numbers of its program and of a run.
+    """Jit and measure the case's function for a tile size; return the function and the numbers.
 
-    If `lists_buffers`, also measure the largest temporary.
+    If `lists_buffers`, the numbers include the size of the largest temporary.
     """
     run = jax.jit(partial(evaluation.fn, chunk_size=pair[0], target_chunk_size=pair[1]))
     record = jaxmeter.measure(dataclasses.replace(evaluation, fn=run), repeat=1)

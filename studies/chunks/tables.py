@@ -97,7 +97,7 @@ def _advice(sizes: Any, found: Any) -> Row:
 
 
 def _held_out(found: Any, temp_bytes: Any) -> float | None:
-    """Return the time of the chosen size over the time of the fastest size.
+    """Return the time of the chosen size, divided by the time of the fastest size.
 
     Half of the processes are used to choose the size, and the other half to measure the ratio.
     Return None if there is a single process.

@@ -22,8 +22,9 @@ SIZES_BYTES = tuple(10**power for power in range(3, 10))
 LARGEST_CUMSUM_BYTES = 10**6
 """Larger arrays are left out: constant folding of their cumulative sums takes minutes."""
 UNCERTAIN_BYTES = (10**6, 10**8)
-"""Arrays between these sizes need more rounds. For smaller arrays, the difference between capturing
-and passing is lost in the spread of compile times. For larger arrays, a few rounds show it."""
+"""Arrays between these sizes need more rounds. For larger arrays, a few rounds show the difference
+between capturing and passing. For smaller arrays, more rounds would not show this difference,
+because the spread of compile times is larger than the difference."""
 
 
 def cases(*, rounds: int) -> list[PlannedCase]:

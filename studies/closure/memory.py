@@ -19,7 +19,7 @@ from benchmarks.measuring.runner import RunCase
 from studies.harness import ROOT
 
 PROCESS_BYTES = 0.8e9
-"""Memory of a process with JAX that compiles the smallest frame."""
+"""Memory of a process that imports JAX and compiles the program of the smallest image."""
 COPIES_OF_ARGUMENT = 2.5
 COPIES_OF_CLOSURE = 5.5
 
@@ -65,7 +65,7 @@ def within_memory(
     """Return a function that runs a case if enough memory is available, and else skips the case.
 
     `needs` has the bytes that each case needs, by the case's name. Cases that are not in `needs`
-    are always run. The worker processes can also import from this checkout.
+    are always run. This checkout is added to the import path of the worker processes.
     """
 
     def run(case: jaxmeter.BenchmarkCase) -> jaxmeter.Record:

@@ -28,8 +28,8 @@ from studies.closure import break_even, pictures
 from studies.closure.memory import needs, within_memory
 from studies.harness import RESULTS, StudyError, measured, read_rows, replace_file, table
 
-# The main files of jaxmeter that measure. After a change of any other file of jaxmeter, existing
-# records are kept.
+# The files of jaxmeter that mainly determine the measured values. If only other files of jaxmeter
+# change, existing records are kept.
 JAXMETER = tuple(
     f"jaxmeter/src/jaxmeter/{name}.py"
     for name in ("_workers/worker", "_workers/run", "_workers/processes", "_workers/supervisor")

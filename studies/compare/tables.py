@@ -36,9 +36,9 @@ def table_of(rows: Sequence[Row]) -> str:
 def equal_errors(rows: Sequence[Row]) -> str:
     """Return a table that compares C++ with vcjax at equal errors, from the rows of one processor.
 
-    For each row of C++ at one of `_DIGITS`, find the rows of vcjax with no larger error. Of these
-    rows, use the row with the fewest digits. If there are no such rows, leave out the row of C++.
-    The times are ratios of C++ to vcjax.
+    For each row of C++ at one of `_DIGITS`, find the rows of vcjax with an equal or smaller error.
+    Of these rows, use the row with the fewest digits. If there are no such rows, leave out the row
+    of C++. The times are ratios of C++ to vcjax.
     """
     numbers, lines = _numbers(rows), []
     ours, reference = (numbers.xs(program, level="program") for program in ("vcjax", "C++"))
