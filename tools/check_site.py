@@ -2,9 +2,9 @@
 
     python -m tools.check_site results/site    # prints a line for each problem
 
-A link must lead to a file. If the link names an anchor of a page, the page must contain that
-anchor. Pages must work offline, so a picture, script or style sheet from another server is an
-error. Links to other servers are allowed, and are not visited.
+A link within the site must lead to a file. If the link names an anchor of a page, the
+page must contain that anchor. Pages must work offline, so a picture, script or style sheet from
+another server is an error. Links to other servers are allowed, and are not visited.
 """
 
 from __future__ import annotations

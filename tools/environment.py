@@ -9,9 +9,10 @@ can be repeated; otherwise pip takes the newest versions. By default, JAX is ins
 version that has a lock file for this Python. ``--jax`` chooses another version, and
 ``--write-lock`` writes the lock file.
 
-Two files in the environment describe its state: ``.installed.json`` has the installed extras and
-the digest that `fingerprint` returned; ``.installing`` exists only while pip runs. A run that finds
-``.installing`` starts over, because the last installation did not finish.
+Two files in the environment describe its state. ``.installed.json`` has the installed extras and
+the digest that `fingerprint` returned. ``.installing`` is created before pip runs, and deleted when
+the installation is complete. If a run finds ``.installing``, the last installation did not
+finish, and the run makes a new environment.
 """
 
 import argparse
@@ -95,7 +96,7 @@ def installed():
 
 
 def check_names(extras, jax):
-    """Raise `EnvironmentProblem` if an extra is not a name, or `jax` is not a version.
+    """Raise `EnvironmentProblem` if the name of an extra or the version `jax` is not valid.
 
     pip could mistake such an argument for an option or for the address of a package.
     """
@@ -147,8 +148,8 @@ def install(extras, optional, jax=None):
     """Install extras in the locked versions.
 
     An extra in `optional` is installed only if all its packages have wheels. Do nothing if `extras`
-    are installed and up to date. If `jax` is None, JAX has the version of the lock file, or the
-    newest version if there is no lock file. Raise `EnvironmentProblem` if a name is not valid, this
+    are installed and up to date. If `jax` is None, use the lock file with the newest JAX, or the
+    newest JAX if there is no lock file. Raise `EnvironmentProblem` if a name is not valid, this
     interpreter cannot be used, or the installation fails.
     """
     check_names(extras, jax)

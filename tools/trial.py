@@ -1,4 +1,4 @@
-"""Try the installed packages vcjax and jaxmeter; `make packages` runs it on their wheels."""
+"""Try the installed packages vcjax and jaxmeter; `make packages` installs their wheels first."""
 
 import importlib.resources
 import sys

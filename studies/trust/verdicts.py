@@ -1,4 +1,4 @@
-"""Compute verdicts on the rows of `python -m studies trust measure`, as `jaxmeter.compare` does.
+"""Compute the verdicts of `jaxmeter.compare` for rows of `python -m studies trust measure`.
 
     python -m studies verdicts quiet=pairs.jsonl loaded=loaded.jsonl     # CONDITION=FILE ...
 
@@ -6,8 +6,9 @@ The command writes three tables:
 
 - ``rounds.csv.gz`` keeps the ratios of each process.
 
-- ``samples.csv`` counts how often other designs of a comparison report a difference between two
-  functions. These designs need all samples, which the three tables do not contain.
+- ``samples.csv`` counts how often each of the `DESIGNS` reports a difference between two functions.
+  `jaxmeter.compare` uses none of these designs. The designs need all samples. The three tables do
+  not contain the samples.
 
 - ``verdicts.csv`` is made from ``rounds.csv.gz``. It counts the verdicts of `jaxmeter.compare` for
   each condition, study, effect and number of processes. Pairs with and without compile times are
@@ -121,7 +122,8 @@ def one_function_per_process(pair: Processes) -> bool:
     """Return whether a pair would be found different if each process measured one function only.
 
     To imitate such processes, the first function's samples in each process are compared with the
-    second function's samples in the next process. The first process follows the last.
+    second function's samples in the next process. For the last process, the next process is the
+    first process.
     """
     rounds = [
         Round.from_samples(one["a"], other["b"])
@@ -141,7 +143,11 @@ def samples_differ(pair: Processes) -> bool:
 
 
 def samples_and_medians_differ(pair: Processes) -> bool:
-    """Return whether the samples differ and their medians differ by more than the least effect."""
+    """Return whether the samples of a pair differ, and their medians differ as well.
+
+    See `samples_differ` for the samples. Their medians must differ by more than the least effect
+    of `CRITERIA`.
+    """
     ratio = statistics.median(pair[-1]["b"]) / statistics.median(pair[0]["a"])
     return abs(math.log(ratio)) > math.log1p(CRITERIA.minimum_effect) and samples_differ(pair)
 
@@ -176,9 +182,10 @@ def verdict_rows(rounds: Sequence[Row]) -> Iterator[Row]:
 
 
 def verdict_counts(pairs: Sequence[Processes]) -> Row:
-    """Return counts of verdicts, and medians of ratios and of half widths of intervals.
+    """Return the counts of verdicts, the median ratios and the median half widths.
 
-    The half width of an interval is its upper end divided by the ratio, minus 1.
+    The half width of a ratio is the upper end of its confidence interval divided by the ratio,
+    minus 1.
     """
     found = [compared(pair) for pair in pairs]
     verdicts = Counter(one.verdict for one in found)
