@@ -25,7 +25,8 @@ _jax_runs_in: int | None = None
 def _before_fork() -> None:
     global _jax_runs_in
     # Every public function of JAX that reports backends also starts them. The line below therefore
-    # reads a private name. If JAX drops this name, only the warning of JAX is left.
+    # reads a private name. If JAX drops this name, forked processes get no error from vcjax, only
+    # the warning that JAX issues at the fork.
     bridge = sys.modules.get("jax._src.xla_bridge")
     if _jax_runs_in is None and getattr(bridge, "_backends", None):
         _jax_runs_in = os.getpid()
@@ -179,7 +180,7 @@ def check_casing(call: str, casing, kind: type, prepare: str) -> None:
             f"{call} got a casing of type {type(casing).__name__}; make a casing with {prepare}."
         )
     for path, leaf in jax.tree.leaves_with_path(casing):
-        # `near_weights="float32"` is an option of `prepare`.
+        # Near weights may be float32, because `prepare` has the option near_weights="float32".
         is_weights = path[0] == jax.tree_util.GetAttrKey("near_weights")
         allowed = ("float64", "float32") if is_weights else ("float64",)
         if str(getattr(leaf, "dtype", "float64")) not in allowed:

@@ -25,8 +25,8 @@ from vcjax._prepared import on_nodes
 from vcjax._programs.compiled import compiled, operands
 from vcjax._pytree import pytree
 
-# Number of targets whose matrix rows are computed at once. The temporaries contain a few times
-# nine numbers for each pair of a target and a node.
+# Number of targets for which matrix rows are computed at once. For each pair of a target and a
+# node, the temporaries contain a few arrays of nine numbers.
 _BATCH = 4
 
 

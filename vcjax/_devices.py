@@ -102,8 +102,8 @@ def divided(
         mesh=mesh,
         in_specs=(share, *(PartitionSpec() for _ in everywhere)),
         out_specs=PartitionSpec(*(None,) * axis, mesh.axis_names),
-        # `out_specs` divides the results over all axes of the mesh. It declares no result to be the
-        # same on several devices, so JAX has nothing to check.
+        # This check is for results that are the same on several devices. There are no such results,
+        # because `out_specs` divides all results over all axes of the mesh.
         check_vma=False,
     )
     return program(jax.tree.map(filled, targets), *everywhere)

@@ -55,8 +55,8 @@ _WITHIN = (
 def errors_named(call: str, arguments: Mapping[str, str] | None = None) -> Iterator[None]:
     """Name `call`, the call that the user made, in errors and warnings from inside the block.
 
-    `call` replaces the first word of an error. `arguments` maps names of arguments in messages
-    to their names in the user's call. In nested blocks, the outermost call is named.
+    `call` replaces the first word of an error message. `arguments` maps names of arguments in
+    messages to their names in the user's call. In nested blocks, the outermost call is named.
     """
     given = arguments or {}
     token = _caller.set(_caller.get() or (call, given))

@@ -78,7 +78,10 @@ class WatchedSurface:
 
     @cached_property
     def variation(self) -> float:
-        """Return the largest range along phi of any component of the samples, in minor radii."""
+        """Return the largest variation of the samples along phi, in minor radii.
+
+        For each component and theta, the variation is the maximum along phi minus the minimum.
+        """
         return float(np.ptp(self.samples, axis=1).max()) / self.minor_radius
 
 

@@ -149,7 +149,8 @@ class Spectrum:
         corner = self._corner
         count, size = sum(corner.counts), self.values[0].size
         power = float(self._power[corner.modes].sum())
-        # Compare `least` with the error of a single point that explains the whole corner.
+        # If one wrong point caused all the power in the corner, the error of this point would be
+        # sqrt(power / count) * size.
         if count < _FEWEST or np.sqrt(power / count) * size <= least:
             return None
         shape = self.values.shape[1:]

@@ -1,8 +1,8 @@
 """Search for the foot of a point: the nearest point of the surface.
 
-In each of several sectors of theta, the search finds the node of a coarse grid that is nearest to
-the point. Newton steps then start at each of the `_DESCENTS` nearest of these nodes. More than one
-start is needed, because two sheets of the surface may be almost equally near.
+The nodes of a coarse grid are divided into sectors of theta. In each sector, the search finds the
+node nearest to the point. Newton steps then start at each of the `_DESCENTS` nearest of these
+nodes. More than one start is needed, because two sheets of the surface may be almost equally near.
 
 Positions (u, v) on the surface are counted in quadrature nodes, u along phi over the whole torus
 and v along theta. Between nodes the surface is the local Lagrange interpolant. Nodes are stored for
@@ -32,7 +32,7 @@ from vcjax._quadrature.rule import Rule
 
 _STEPS = 12
 _SECTORS = 8
-"""Number of ranges of theta in which the nearest coarse node is searched for."""
+"""Number of sectors of theta. In each sector, the search finds the nearest coarse node."""
 _DESCENTS = 4
 """Number of coarse nodes at which Newton steps start. With two starts, the search ended on the
 wrong sheet for one in a thousand points next to a thin cross-section. Four starts take less time
@@ -53,7 +53,7 @@ class Periods(NamedTuple):
 
 
 class Foot(NamedTuple):
-    """The feet of n points: the points of the surface that are nearest to them.
+    """The feet of n points: for each point, the nearest point of the surface.
 
     The positions u and v of the feet along phi and theta are in quadrature nodes. `distance` is the
     distance of a point from its foot. `spacing` is the distance between neighbouring nodes at a
@@ -93,8 +93,8 @@ def nearest(points: Float[Array, "n 3"], surface: Periods, rule: Rule, used: Any
         def step(_, state):
             best, (du, dv) = state
             here, forward = _newton_step(points, best.u + du, best.v + dv, surface, rule)
-            # If positions are equally near except for rounding, keep the last: its u and v are the
-            # most accurate.
+            # If both positions are equally near up to rounding, keep the new position: its u and v
+            # are more accurate.
             nearer = here.distance < (1 + 1e-12) * best.distance
             best = Foot(*(jnp.where(nearer, a, b) for a, b in zip(here, best, strict=True)))
             steps = zip(forward, (du, dv), stride, strict=True)
@@ -125,10 +125,10 @@ def distance_from(
 ) -> Float[Array, " n"]:
     """Return the distances of points (n, 3) from their feet, with (u, v) of the feet held fixed.
 
-    The distances are differentiable in points and surface. Their first derivatives are exact
-    although the feet are fixed: a foot moves along the surface, at right angles to the line from
-    the foot to the point. Pass `used`, the number of points that `nearest` processed, only if no
-    derivatives are needed. The function then returns the distances that `nearest` found.
+    The distances are differentiable in points and surface. Their first derivatives are exact,
+    although (u, v) is held fixed: to first order, moving a foot along the surface does not change
+    the distance from the point. Pass `used`, the number of points that `nearest` processed, only if
+    no derivatives are needed. The function then returns the distances that `nearest` found.
     """
     if used is not None:
         return foot.distance
@@ -155,7 +155,7 @@ def _nearest_nodes(points, surface: Periods, stride: tuple[int, int], rule: Rule
     coarse = one_period(surface.nodes, rule)[:, :: stride[0], :: stride[1]]
     rows, columns = coarse.shape[1:]
     torus = jnp.einsum("gij,jrc->igrc", surface.turns, coarse, precision="highest")
-    # The last sectors may repeat the first columns.
+    # All sectors need the same number of columns: fill the last sectors with the first columns.
     width = -(-columns // _SECTORS)
     torus = torus.reshape(3, rule.nfp * rows, columns)
     fill = width * _SECTORS - columns
@@ -168,8 +168,8 @@ def _nearest_nodes(points, surface: Periods, stride: tuple[int, int], rule: Rule
     def best_nodes(x):
         # A product of such narrow matrices takes longer than the sum written out.
         along = sum(x[:, k, None, None] * torus[k] for k in range(3))
-        # On CPUs, argmin takes twice as long as these two passes. XLA may compute the distances
-        # twice and round them differently, so equality is tested up to `rounding`.
+        # On CPUs, argmin takes twice as long as the two calls of `min` below. XLA may compute the
+        # distances twice and round them differently, so equality is tested up to `rounding`.
         apart = square - 2 * along
         least = apart.min(axis=2, keepdims=True)
         nodes = jnp.arange(apart.shape[2])

@@ -106,8 +106,8 @@ def surface_nodes(
             "vcjax.off_surface_tables."
         )
     samples = resampled(as_rows(X), constants.samples_phi, constants.samples_theta)
-    # Subtract the mean of the samples along R here, and add it to points and phi tangents below.
-    # The interpolation then has smaller rounding errors.
+    # Subtract the mean R component from the samples. Its contribution is added to points and phi
+    # tangents below. The interpolation then has smaller rounding errors.
     mean = samples[0].mean()
     along_R = xp.array([1.0, 0.0, 0.0])[:, None, None]
     samples = (samples - mean * along_R).reshape(-1, X.shape[1])
