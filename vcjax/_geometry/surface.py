@@ -56,7 +56,7 @@ def outward_normals(
 ) -> Float[np.ndarray, "a b 3"]:
     """Return the outward unit normals of a surface on a grid over a full or half period."""
     normal = np.cross(along_phi, along_theta)
-    # The outward flux of the position vector is three times the enclosed volume.
+    # The outward flux of the position vector is positive: it is three times the enclosed volume.
     outward = np.sign((points * normal).sum())
     return outward * normal / np.linalg.norm(normal, axis=-1, keepdims=True)
 
@@ -66,7 +66,7 @@ def surface_frame(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return points and both tangents of a surface on a grid, as arrays (nphi, ntheta, 3).
 
-    Errors begin with `call`. The other parameters are the same as for `surface_points`.
+    Error messages begin with `call`. The other parameters are the same as for `surface_points`.
     """
     nfp, half_period = check_symmetry(call, nfp, half_period)
     nphi, ntheta = check_grid(call, "nphi", nphi), check_grid(call, "ntheta", ntheta)

@@ -15,9 +15,10 @@ import jax
 import numpy as np
 
 POSITION_PARITY = (1.0, -1.0, -1.0)
-"""Signs of (x, y, z) at (-phi, -theta) under stellarator symmetry."""
+"""Factors by which stellarator symmetry changes (x, y, z) from (phi, theta) to (-phi, -theta)."""
 FIELD_PARITY = (-1.0, 1.0, 1.0)
-"""Signs of (Bx, By, Bz) at (-phi, -theta) under stellarator symmetry."""
+"""Factors by which stellarator symmetry changes (Bx, By, Bz) from (phi, theta) to
+(-phi, -theta)."""
 
 
 def rotate(values, angles, xp: Any = np):
@@ -155,9 +156,9 @@ def rotation(angles: np.ndarray) -> np.ndarray:
 def with_mirror(phi: np.ndarray, theta: np.ndarray, half_period: bool):
     """Convert matrices for fields on a whole period to matrices for `resampled`.
 
-    The matrices (3, a, 3 n) and (b, m) are for the n rows and m columns of a whole period. The
-    results (3, a, 3 n) and (images, b, m) are for fields on a half period if `half_period`, else on
-    a whole period. A half period has two images of each row: the row itself and its
+    `phi`, (3, a, 3 n), and `theta`, (b, m), are for the n rows and m columns of a whole period. The
+    results, (3, a, 3 n) and (images, b, m), are for fields on a half period if `half_period` is
+    True, else on a whole period. A half period has two images of each row: the row itself and its
     stellarator-symmetric image.
     """
     if not half_period:
@@ -177,8 +178,8 @@ def surface_period_matrices(
     The map acts on each poloidal mode separately, and in the same way on all modes except the
     constant and the Nyquist mode. For a half period, the map mixes a row, its mirror image, and the
     Hilbert transforms of row and image. The Hilbert transforms come from the phase of the toroidal
-    Nyquist mode. To find the coefficients, the map is applied to rows with a single poloidal mode
-    each.
+    Nyquist mode. To find the coefficients of the map, this function applies the map to a surface
+    in which each component of each row is a different poloidal mode.
 
     The matrices are (3, n, 3 * nphi * images), with n rows as in `surface_period`, and
     (images, ntheta, ntheta). A row has 1 image for a full period, and 4 images for a half period.
@@ -186,8 +187,8 @@ def surface_period_matrices(
     count = 3 * nphi
     modes = np.arange(1, count + 1).reshape(3, nphi, 1)
     columns = 2 * count + 2
-    # Multiples of the step are reduced to one turn as integers, so that rounding errors do not grow
-    # with the mode.
+    # Integer multiples of the angle step are reduced to one turn before they are multiplied by the
+    # step. Rounding errors then do not grow with the mode number.
     angles = 2 * np.pi / columns * (modes * np.arange(columns) % columns)
 
     def response(wave):
