@@ -85,7 +85,7 @@ def far_sum(
     with jax.named_scope(kernel.name):
         blocks = _source_blocks(sources, area_normals, B, largest, rule)
         if punctured is not None and punctured.ndim:
-            # The value for each target is a fourth component, which is not rotated.
+            # Append `punctured` to the targets as a fourth component, which is not rotated.
             targets = jnp.concatenate([targets, punctured[:, None]], axis=1)
         parts = _turned_tiles(targets, turns, tiles.targets)
         used_tiles = None if used is None else -(-used * rule.nfp // parts.shape[2])
@@ -126,8 +126,8 @@ def _source_blocks(sources, area_normals, B, largest: int, rule: Rule):
 def block_shape(grid: tuple[int, int], largest: int, aspect: float) -> tuple[int, int]:
     """Return the numbers of rows and columns of equal blocks that are about square on the surface.
 
-    A block has at most `largest` nodes of the grid. `aspect` is the number of rows over the number
-    of columns of a block that is about square on the surface.
+    A block has at most `largest` nodes of the grid. A block that is square on the surface has
+    `aspect` times as many rows as columns.
     """
     rows, columns = grid
     high = min(max(int(np.sqrt(largest * aspect)), 1), rows, largest)

@@ -2,9 +2,10 @@
 
 The kernel of the field is in `vcjax._kernels.far` and `vcjax._kernels.near`.
 
-Far part. Let F = n x B and s = n.B at the source y, and r = x - y for the target x. With T as in
-`vcjax._casing`, 4 pi T(x) is the sum of r_m A_mk / r^3 over m and over the sources y, where
-A_mk = (e_m x F)_k - s delta_mk. Its gradient is the same sum of
+Far part. Let F = n x B and s = n.B at the source y, and r = x - y for the target x. In powers and
+functions, r stands for its length. With T as in `vcjax._casing`, 4 pi T(x) is the sum of
+r_m A_mk / r^3 over m and over the sources y, where A_mk = (e_m x F)_k - s delta_mk. The gradient of
+4 pi T is the same sum of
 
     d_i (r_m / r^3) A_mk = {r^2 A_ik - 3 r_i r_m A_mk} / r^5.
 
@@ -40,8 +41,9 @@ w = n x r, the other term is -q r_i {B x w - (n.r) B}_k. Its symmetric traceless
     the symmetric part of (B x S_i)_k  +  <B, v>,
     S = -q <r, w>,  v = -q {r^2 n - 3 (n.r) r} / 2,
 
-because the antisymmetric part of r_i w_k belongs to the vector r x w = r^2 n - (n.r) r. Therefore
-each node of a patch has eight weights: five components of S, with rows S_i, and three of v.
+because the antisymmetric part of r_i w_k corresponds to the vector r x w = r^2 n - (n.r) r.
+Therefore each node of a patch has eight weights: five components of S, with rows S_i, and
+three of v.
 
 The integral is Hadamard's finite part. Its value for a constant B is known. Let
 g = erfc(alpha r)/r, so that K_im = -d_i d_m g. Stokes' theorem, with derivatives in y, gives
@@ -57,11 +59,11 @@ follows that
     the integral of v is the integral of n lap(g) over the patch,
                          plus 3/2 times the integral of N1 dl x r / r^3 along the rim.
 
-The factor is 3/2 because the antisymmetric part of the integral of n x K_i adds one half. The
-integrals along the rim are small, because N1 is small there. The weights of the target itself
-are chosen such that the sums of all weights have these values. The other weights are integrals of
-the kernel times a function that vanishes at the target, so they have a finite integrand and small
-rounding errors.
+The factor 3/2 is 1 from the integral of n.K_i, plus 1/2 from the antisymmetric part of the integral
+of n x K_i. The integrals along the rim are small, because N1 is small there. The weights of the
+target itself are chosen such that the sums of all weights have these values. The other weights are
+integrals of the kernel times a function that vanishes at the target, so they have a finite
+integrand and small rounding errors.
 """
 
 from collections.abc import Callable, Sequence
@@ -79,8 +81,8 @@ from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import GradientTables
 
 _PUNCTURE = 3.1
-"""Value of `gradient_puncture` for many digits. On a rotating ellipse of 8 : 1, it reduced errors
-at 12 digits from 43e-12 to 3e-12 of max |grad B|."""
+"""Value of `gradient_puncture` for many digits. On a rotating ellipse with the axis ratio 8 : 1 and
+a rule for 12 digits, it reduced errors from 43e-12 to 3e-12 of max |grad B|."""
 _MANY_DIGITS = 8
 """Least number of digits for which `gradient_puncture` is not 0."""
 
@@ -154,8 +156,9 @@ def gradient_puncture(rule: Rule) -> float:
 
     The distance is measured from a target, in units of the node spacing at the target. For points
     off the surface, it is measured in units of the least node spacing. The result is 0 if the rule
-    is for fields or for few digits. With few digits, nodes of other sheets of the surface may lie
-    within this distance. The near part would not replace them, because they are not on the patch.
+    is for fields or for few digits. With few digits the node spacing is large, and nodes on another
+    part of the surface may lie within `_PUNCTURE` spacings of a target. The near part would not
+    replace these nodes, because they are not on the patch.
     """
     return _PUNCTURE if rule.gradient and rule.digits >= _MANY_DIGITS else 0.0
 

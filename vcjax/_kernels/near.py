@@ -165,8 +165,8 @@ def square_radii(u: Float[Array, "*t p"], v: Float[Array, "*t q"], rule: Rule):
 
     The polar integral covers this ellipse, so nodes outside the ellipse must not get the near
     kernel. In thin cross-sections, nodes outside the ellipse, at the corners of the patch, may lie
-    on the opposite side of the cross-section, close to the target. The offsets u and v from the
-    centre along phi and theta are in nodes.
+    on the opposite side of the cross-section, close to the target. `u` and `v` are offsets from the
+    centre along phi and theta, in node spacings.
     """
     return (u[..., None] / rule.patch_phi) ** 2 + (v[..., None, :] / rule.patch_theta) ** 2
 

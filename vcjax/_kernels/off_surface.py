@@ -114,8 +114,8 @@ def reach_of_patches(rule: Rule) -> float:
 
     Let h be the spacing of the nodes, and s h the distance of a point from the surface. Without a
     patch, the error of the far sum is about exp(-2 pi s). The error of its gradient is 2 pi/h times
-    this error. Outside a circle of n nodes both errors fall more slowly, like (1 + 2 pi s/n)^-n.
-    For gradients, the result allows for this slower fall.
+    this error. Outside a circular cross-section with n nodes, both errors decrease more slowly,
+    like (1 + 2 pi s/n)^-n. For gradients, the result allows for this slower decrease.
     """
     if not rule.gradient:
         return (1.1 * rule.cutoff**2 + 4.0) / (2 * np.pi)
@@ -162,7 +162,7 @@ def known_change(
 def _near_parts(
     rule: Rule, nodes: Nodes, points, foot: Foot, needed, test_field, punctured, used
 ) -> Transforms:
-    """Return the near part at points (n, 3), tile by tile, and skip tiles that need no patch.
+    """Return the near part at points (n, 3). Tiles in which no point needs a patch are skipped.
 
     `needed`, (n,), is True for points so near to the surface that they need a patch. If `used` is
     None, a derivative in reverse mode may be taken, and the loop covers all tiles. Otherwise the

@@ -5,8 +5,8 @@ between nodes, and is the centre of the point's patch. Values at the nodes are f
 a grid of the same spacing around the foot, and then to polar nodes. These polar nodes are the same
 for every point. In the core of the patch, the values at the polar nodes are interpolated along each
 ray to a second set of nodes. The closer a point is to the surface, the closer these nodes are to
-its foot. Let d be the distance of the point from the surface, R the radius of the patch,
-c = `CORE`, and delta = d/R. In units of R, the radii of the second set are
+its foot. Let R be the radius of the patch, c R the radius of its core (c = `CORE`), and delta R the
+distance of the point from the surface. In units of R, the radii of the second set are
 
     rho = delta sinh(s asinh(c/delta)),   s in [0, 1].
 
