@@ -266,7 +266,8 @@ def _evaluate(call: str, quantity: Callable, casing, B, points, sizes) -> OffSur
         warn_of_field_rule(call, casing.rule, "vcjax.choose_off_surface")
     # NaN is the documented result where the data do not determine a field.
     with jax.debug_nans(False):
-        # In a traced function, operations on concrete arrays are traced, so groups cannot run.
+        # Groups of points cannot run in a traced function: JAX then traces even operations on
+        # concrete arrays.
         if casing.devices is None and not is_tracing() and on_host(casing, B, points):
             missed = missed_parts(casing.rule, np.asarray(B), np)
             evaluate = partial(_at_points, quantity, tiles, casing, B, missed=missed)

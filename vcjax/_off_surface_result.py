@@ -102,7 +102,7 @@ def gradient_result(
     known_at = partial(known_field, one_period(nodes.continued[:3], rule))
     field = known_at(points.T).T
     inside = _is_inside(found.values[:, 1], field)[:, None, None]
-    # The test field at a point does not depend on the other points.
+    # The test field at a point depends only on this point, so it is differentiated point by point.
     known = jax.vmap(jax.jacfwd(known_at))(points).swapaxes(1, 2)
     violation = jnp.linalg.norm(slopes[:, :, 1] - jnp.where(inside, known, 0.0), axis=(1, 2))
     distance = distance_from(points, nodes.surface, foot, rule, used)
@@ -175,5 +175,5 @@ def _(primals, tangents):
 
 
 def _is_inside(transform, known) -> Bool[Array, " n"]:
-    """Return whether points are inside. T of the test field is that field inside, 0 outside."""
+    """Return whether points are inside: T of the test field is nearer to that field than to 0."""
     return ((transform - 0.5 * known) * known).sum(axis=1) > 0

@@ -6,8 +6,8 @@ has its own tile sizes. For each size, the first setting in this list that is pr
 1. the caller's argument, an integer;
 2. ``VCJAX_CHUNK_B_SRC`` and ``VCJAX_CHUNK_B_TRG``, each an integer;
 3. ``VCJAX_CHUNK_B``, "sources,targets" or one integer for both;
-4. ``_GROUPED`` or the table ``_AUTO`` below; only the sizes for CPUs were compared with other
-   sizes.
+4. the default in ``_GROUPED`` or ``_AUTO`` below. Only the defaults for CPUs were compared with
+   other sizes.
 
 These variables are for fields on the surface. For points off the surface, BOFF replaces B in their
 names; for gradients on the surface, GRADB replaces B. The environment is read at each call, before
@@ -33,8 +33,8 @@ from vcjax._quadrature.rule import FIELD_PARTS, GRADIENT_PARTS, Rule
 
 Operator = Literal["B", "BOFF", "GRADB"]
 
-# (sources, targets) of a tile for targets on the surface that are evaluated in groups, each on one
-# processor. Tiles that fit into the cache of a processor take the least time.
+# (sources, targets) of a tile if targets on the surface are evaluated in groups. Each group runs on
+# one processor, and tiles that fit into the cache of this processor take the least time.
 _GROUPED = 512, 256
 # (sources, targets) of a tile in other cases. On CPUs, all processors then share a tile if its
 # targets are on the surface. Such tiles of about a thousand targets take 15 to 20 % less time than

@@ -115,7 +115,7 @@ def check_preparation(call: str, rule, X, choose: str = "vcjax.choose") -> None:
 
 
 def warn_of_field_rule(call: str, rule: Rule, choose: str) -> None:
-    """Warn if the rule of a call that computes gradients was chosen for fields."""
+    """Warn if the rule was chosen for fields; the call computes gradients."""
     if not rule.gradient:
         warn(
             call,
