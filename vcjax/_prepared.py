@@ -70,9 +70,9 @@ class PreparedTargets(Prepared):
     ----------
     near_weights : (trg_nphi, trg_ntheta, k, patch) weights of the nodes around each target, which
         correct the far sum; k is 4 for the field and 8 for the gradient. None if the weights are
-        recomputed at each evaluation. On many devices the rows are divided among the devices.
-        Copies of the last row are first appended, until the number of rows is a multiple of the
-        number of devices.
+        recomputed at each evaluation. With several devices, copies of the last row are appended
+        until the number of rows is a multiple of the number of devices. The rows are then divided
+        among the devices.
     near_recipe : the tables from which weights are recomputed; empty if the weights are stored.
     near_block : largest number of targets whose near part is computed at once; static.
     """

@@ -245,7 +245,7 @@ def _along_rays(rings, delta, constants: OffSurfaceTables, rule: Rule):
     """Return the nodes along the rays of each point, with their weights and values.
 
     Outside the core of the patch, the nodes lie on the rings. Inside the core, the radii of the
-    nodes depend on the distance of the point from the surface. The values of these nodes are
+    nodes depend on the distance of the point from the surface. The values at these nodes are
     interpolated from the rings of the core. Radii and weights are (t, s), values (t, c, s, node).
     """
     # asinh and sinh are written out for positive arguments. JAX's functions take several times as
