@@ -122,7 +122,7 @@ def error_estimate(
 
 
 def _missed_slopes(samples: np.ndarray, lengths: np.ndarray, rule: Rule) -> float:
-    """Estimate the largest part of a field's derivatives that the source grid and patches miss.
+    """Estimate the largest error of a field's derivatives due to the source grid and the patches.
 
     The derivatives are taken along the surface. The result has the unit of B over the unit of X.
     `samples` is one period of the field, in components that rotate with phi. `lengths` has the

@@ -7,14 +7,16 @@ has strong high modes, as next to coils, the polar rule must resolve these modes
   are needed, the margin of the patches is made wider.
 - Along an ellipse of the polar rule, a wave of B is a sum of angular modes. Let w be the number of
   turns by which the wave advances from node to node, P the semi-axis of the patch in nodes, and rho
-  the radius relative to the rim. The angular mode k then has the amplitude J_k(2 pi w P rho), with
-  Bessel's function J_k. A rule with N angles misses the modes from N on. The near kernel is about
-  exp(-(T rho)^2), where T is the cut-off. The error of the wave is therefore its amplitude times
-  the largest value of J_N(2 pi w P rho) exp(-(T rho)^2) over all radii. The number of angles is
-  increased until the sum of the errors of all waves is small.
-- Along a ray, the wave is exp(2 pi i w P rho). The error of the radial rule is the error of its
-  integral of exp(2 pi i w P rho - (T rho)^2) from 0 to 1. If targets are on the surface, the number
-  of radii is increased until the sum of the errors of all waves is small.
+  the radius, from 0 at the centre of the patch to 1 at the rim. In a wave with amplitude 1, the
+  angular mode k has the amplitude J_k(2 pi w P rho), with Bessel's function J_k. A rule with N
+  angles misses the modes from N on. The near kernel is about exp(-(T rho)^2), where T is the
+  cut-off. The error due to a wave is therefore the amplitude of the wave times the largest value of
+  J_N(2 pi w P rho) exp(-(T rho)^2) over all radii. The number of angles is increased until the sum
+  of these errors over all waves is small.
+- Along a ray, a wave with amplitude 1 is exp(2 pi i w P rho). The radial rule integrates
+  exp(2 pi i w P rho - (T rho)^2) from 0 to 1. The error due to a wave is the amplitude of the wave
+  times the error of this integral. If targets are on the surface, the number of radii is increased
+  until the sum of these errors over all waves is small.
 """
 
 from collections.abc import Callable
@@ -33,8 +35,8 @@ estimate."""
 _ALLOWED_RADII = 2.0
 """Largest allowed estimate of the error due to the number of radii, relative to the requested
 error. On W7-X, QA and QH with the fields of coils, errors were at most 0.005 times the estimate for
-fields, and 0.03 times for gradients. They are so small because the estimate does not average over
-all rays."""
+fields, and 0.03 times for gradients. The estimate is so large because it does not average over all
+rays."""
 
 
 def with_enough_points(
@@ -42,8 +44,9 @@ def with_enough_points(
 ) -> Rule:
     """Return the rule with patches that have a wide enough margin to interpolate B.
 
-    `error` is the `missed_along` of B or of its derivatives, and `tolerance` its largest allowed
-    value. If the grid does not have room for this margin, the margin is as wide as the grid allows.
+    `error` is the method `Values.missed_along` for B, or `Slopes.missed_along` for its derivatives.
+    `tolerance` is the largest allowed value of `error`. If the grid does not have room for this
+    margin, the margin is as wide as the grid allows.
     """
     turns = 1 / rule.period_rows, 1 / rule.quad_ntheta
 
@@ -70,8 +73,9 @@ def with_enough_polar_nodes(
     """Return the rule with enough angles for the waves of B on patches, and with enough radii.
 
     The number of radii is changed only if `radii` is True, for targets on the surface. `size` is
-    the method `Values.size` for B or for its derivatives, and `tolerance` is the requested error in
-    the same unit. `grid` are the numbers of samples of B in a period along phi and theta.
+    the method `Values.size` for B, or `Slopes.size` for its derivatives. `tolerance` is the
+    requested error, in the unit of B or of its derivatives. `grid` contains two numbers of samples
+    of B in a field period: along phi and along theta.
     """
     cutoff = rule.cutoff
     by_angles, by_radii = _ALLOWED_ANGLES * tolerance, _ALLOWED_RADII * tolerance
@@ -89,8 +93,8 @@ def with_enough_polar_nodes(
 def _missed_on_rays(z: np.ndarray, radii: int, cutoff: float) -> np.ndarray:
     """Return the errors of waves on a ray, relative to their amplitudes, shape (k,).
 
-    `z` (k,) are the phases 2 pi w P of the waves from the centre of the patch to its rim. Three
-    times as many radii give the integral with which the rule is compared.
+    `z` (k,) contains the phases 2 pi w P by which the waves advance from the centre of the patch to
+    its rim. The rule is compared with a rule that has three times as many radii.
     """
 
     def integral(count: int) -> np.ndarray:
@@ -106,9 +110,10 @@ def _missed_waves(z: np.ndarray, angles: int, cutoff: float) -> np.ndarray:
     """Return the errors of waves on a patch, relative to their amplitudes, shape (k,).
 
     To leading order and without its prefactor, J_N(N s) is exp(N (sqrt(1 - s^2) - arccosh(1/s))) if
-    s < 1 (Debye; NIST Digital Library of Mathematical Functions, 10.19.3). With s = z rho / N, the
-    product with exp(-(T rho)^2) is largest where sqrt(1 - s^2) = q s^2, q = 2 T^2 N / z^2, or at
-    the rim. Here N is `angles`, T is `cutoff`, and z are the phases of `_missed_on_rays`.
+    s < 1 (Debye; NIST Digital Library of Mathematical Functions, 10.19.3). Here s = z rho / N, N is
+    `angles`, T is `cutoff`, and z are the phases of `_missed_on_rays`. With q = 2 T^2 N / z^2, the
+    product of J_N and exp(-(T rho)^2) is largest where sqrt(1 - s^2) = q s^2. If this s is outside
+    the patch, the product is largest at the rim, where s = z / N.
     """
     z = np.maximum(z, 1e-3)
     q = 2 * cutoff**2 * angles / z**2

@@ -37,7 +37,7 @@ def verify_quadrature(call: str, setup: SurfaceSetup, casing: Any, evaluate: Cal
     known, sources = (_known_field(setup, shape) for shape in (setup.trg_shape, setup.src_shape))
     with made_up_data():
         separated = np.asarray(evaluate(casing, sources))
-    # The external part of the known field is the whole field, and the internal part is zero.
+    # `evaluate` returns the external part, which is the whole field, or the internal part, 0.
     error = min(np.linalg.norm(separated - v, axis=2).max() for v in (known, 0.0))
     warn_of_estimate(call, float(error / np.linalg.norm(sources, axis=2).max()), casing.rule.digits)
 

@@ -78,8 +78,8 @@ class VirtualCasing:
         digits : accuracy, 1 to 13.
         NFP : number of field periods.
         half_period : whether the grids cover half a period of a stellarator-symmetric
-            configuration, with row i at phi = (i + 1/2) pi / (NFP Nt). If False, the grids cover a
-            whole period from phi = 0.
+            configuration. Row i of a grid with n rows is then at phi = (i + 1/2) pi / (NFP n). If
+            False, the grids cover a whole period from phi = 0.
         Nt, Np : numbers of toroidal and poloidal points of the surface.
         X : (3 Nt Np,) coordinates of the surface, any length unit.
         src_Nt, src_Np : numbers of points of the fields.

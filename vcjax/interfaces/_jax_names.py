@@ -162,7 +162,7 @@ class VirtualCasingJAX:
         Parameters
         ----------
         digits : accuracy; if None, the digits given to `setup`.
-        B0 : a typical field; if None, the rule is fine enough for every field of the source grid.
+        B0 : a typical field; if None, the rule is fine enough for every field on the source grid.
 
         Raises
         ------
@@ -176,12 +176,12 @@ class VirtualCasingJAX:
             return setup.rule("field", setup.known(B0), digits)
 
     def precompute_singular(self, B0: Any = None, **knobs: Any) -> None:
-        """Prepare the surface for fields now instead of at the first evaluation.
+        """Prepare the surface now, not at the first evaluation of a field on the surface.
 
         Parameters
         ----------
         B0 : a field that needs as fine a quadrature as the later fields. If None, the quadrature
-            is fine enough for every field of the source grid.
+            is fine enough for every field on the source grid.
         knobs : the keywords of the later evaluations.
 
         Raises

@@ -42,7 +42,7 @@ def _concrete() -> AbstractContextManager:
 class SurfaceSetup:
     """A surface with its grids and digits, and the casings prepared for it so far.
 
-    The packages that `vcjax.interfaces` replaces fix their quadrature before a field is given. This
+    ``virtual_casing`` and ``virtual_casing_jax`` fix their quadrature before a field is given. This
     class prepares a casing for the first field, and keeps the casing. For a later field with the
     same options, another casing is prepared only if no kept casing resolves the field. Every casing
     resolves a zero field.
@@ -81,7 +81,7 @@ class SurfaceSetup:
 
         `kind` is "field", "gradient", "off" or "off_gradient"; "off" means points off the surface.
         A given rule is from `VirtualCasingJAX.plan_precision`. Without a rule, if B is traced or
-        None, the casing resolves every field of the source grid. The options are keywords of
+        None, the casing resolves every field on the source grid. The options are keywords of
         `vcjax.prepare` or, for points off the surface, of `vcjax.choose_off_surface`.
         """
         if rule is not None and kind != "field":
@@ -120,7 +120,7 @@ class SurfaceSetup:
         return self.casing(kind, None, **wanted)
 
     def rule(self, kind: str, B: np.ndarray | None, digits: int | None = None, **caps: Any) -> Rule:
-        """Choose the rule for a field B, or for every field of the source grid if B is None.
+        """Choose the rule for a field B, or for every field on the source grid if B is None.
 
         If B is zero, the rule is for a smooth field. `caps` are ``max_nphi`` and ``max_ntheta`` of
         `vcjax.choose_off_surface`.
@@ -196,7 +196,7 @@ class SurfaceSetup:
         else:
             along_phi = np.cos(nphi // 2 * 2 * np.pi * rows / nphi)
         fine = along_phi + np.cos(ntheta // 2 * 2 * np.pi * columns / ntheta)
-        # The ripples are as large as the field, so that a rule of any digits resolves them.
+        # The ripples are as large as the field, so that the rule resolves them even for 1 digit.
         strength = (1 + ripples * fine) / (points[..., :2] ** 2).sum(axis=-1)
         x, y = points[..., 0], points[..., 1]
         return np.stack([-y * strength, x * strength, 0 * x], axis=-1)

@@ -1,8 +1,9 @@
 """Make virtual casing problems with known answers.
 
-Currents outside a surface make the external field, and currents inside make the internal field. The
-Biot-Savart law gives both fields to rounding error. `w7x`, `rotating_ellipse` and `axisymmetric`
-return ready-made problems; `known_problem` makes a problem from any surface and any currents.
+Currents outside a surface make the external field, and currents inside make the internal field.
+Both fields are computed with the Biot-Savart law, accurate to rounding. `w7x`, `rotating_ellipse`
+and `axisymmetric` return ready-made problems; `known_problem` makes a problem from any surface and
+any currents.
 """
 
 from vcjax.problems._catalogue import axisymmetric, rotating_ellipse, tokamak_coils, w7x

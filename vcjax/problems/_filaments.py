@@ -30,8 +30,8 @@ core; larger arrays would make the sums 5 times slower."""
 _NATURAL_DIGITS = 36.0
 """Natural logarithm of the factor by which the error is to be reduced: exp(36) = 4e15."""
 _MOST_SAMPLES = 2**16
-"""Largest number of samples of a curve. A point counts as on a curve if its distance from the curve
-is below a few 1e-5 of the curve's length."""
+"""Largest number of samples of a curve. With this limit, a target counts as on the curve if it
+is closer to the curve than a few 1e-5 times the curve's length."""
 
 
 class Filament(ABC):

@@ -106,7 +106,7 @@ def test_a_donated_field_gives_the_same_answer():
 
 def test_fields_and_surfaces_may_be_traced(problem, named, B):
     """Trace only, because test_differentiation.py tests compiled derivatives of `vcjax`."""
-    # Without a field, the quadrature resolves every field of the source grid.
+    # Without a field, the quadrature resolves every field on the source grid.
     plan, finest = named.plan_precision(B0=B), named.plan_precision()
     assert finest.quad_ntheta >= plan.quad_ntheta
 
