@@ -82,7 +82,7 @@ def _list() -> int:
 
 
 def verify() -> int:
-    """Check that each unsolved file fails, in its check or in JAX, and that solutions pass."""
+    """Check that unsolved files fail with an error of the check or of JAX, and solutions pass."""
     import jax
 
     wrong = 0
@@ -99,7 +99,7 @@ def verify() -> int:
 
 
 def _lesson(number: int | None) -> int:
-    """Run a lesson in its folder, as the site does, and return the exit code."""
+    """Run a lesson in its folder, as the build of the documentation does; return the exit code."""
     lessons = lesson_files()
     if number is None or not 1 <= number <= len(lessons):
         given = "no number" if number is None else f"lesson {number}"

@@ -125,8 +125,8 @@ def explained(problem: Exception, path: Path) -> str:
     """Return the text of a problem for a participant.
 
     For `Unsolved`, the text is the message of the check. For other errors, the text has the type,
-    the first line of the message, and the last line of the file `path` in the traceback, if there
-    is such a line.
+    the first line of the message, and the line of the file `path` in which the error occurred, if
+    the traceback has such a line.
     """
     if isinstance(problem, Unsolved):
         return str(problem)

@@ -39,7 +39,7 @@ def measured(name: str, *, repeat: int = 30, **params: bool) -> jaxmeter.Record:
 def write(name: str, record: jaxmeter.Record, samples: list[list[float]]) -> None:
     """Write lists of seconds to a JSON file, each list on its own line.
 
-    The seconds are rounded to four significant digits. The file names the version of JAX, the
+    The seconds are rounded to four significant digits. The file also has the version of JAX, the
     processor and the start time of `record`.
     """
     where = record.environment

@@ -4,8 +4,8 @@ For each x, `rank` counts the numbers of a table that are below x. `rank` sorts 
 In jit, the compiler evaluates this sort at compile time, slowly. `prepare(table)` should do the
 work that depends on the table alone, and `rank(prepared, x)` should do the rest.
 
-To estimate how long the compiler sorts, run this command before you change the file, with the path
-of this file as FILE:
+To see about how long this sort takes at compile time, run this command before you change the file,
+with the path of this file as FILE:
 
     .venv/bin/jaxmeter audit FILE:rank --arg 'f32[3]'
 """
