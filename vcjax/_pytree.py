@@ -1,4 +1,7 @@
-"""Register frozen dataclasses as pytrees. Only the same version of vcjax can unpickle them."""
+"""Register frozen dataclasses as pytrees.
+
+Only the version of vcjax that wrote a pickle can read the pickle.
+"""
 
 import dataclasses
 

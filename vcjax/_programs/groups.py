@@ -32,8 +32,8 @@ _GROUP = 1024
 several devices and inside a transformation of JAX, there are no groups of points."""
 _GROUP_BYTES = 2**25
 """Largest size, in bytes, of the near weights of a group of target rows; see `row_groups`. The
-weights stay in memory until they have been copied. Smaller groups would take longer: with two
-processors, each group costs a few milliseconds."""
+weights of a group stay in memory until they have been copied to the result for all rows. Smaller
+groups would take longer: with two processors, each group costs a few milliseconds."""
 _UNEQUAL = 1.05
 """Factor by which the rows of one processor may exceed an equal share of all rows."""
 _SETTINGS = (
@@ -45,12 +45,13 @@ _SETTINGS = (
     "numpy_dtype_promotion",
     "threefry_partitionable",
 )
-"""Settings of JAX that a context manager changes in the calling thread only. The other threads need
-the same settings, because JAX would compile a program again for other settings."""
+"""Settings of JAX that a context manager changes in the calling thread only. The threads that
+evaluate groups get the same settings. With different settings, JAX would compile a program
+again."""
 
 
 def in_groups(evaluate: Callable, points: np.ndarray) -> Any:
-    """Evaluate points in groups of one size, so that one program serves any number of points.
+    """Evaluate points in groups of equal size, so that one program serves any number of points.
 
     Each group is filled up to this size with copies of its last point. On CPUs the groups run in
     parallel, each on one processor. ``evaluate(group, used=count)`` gets a group (`_GROUP`, 3), of
@@ -85,8 +86,9 @@ def row_groups(rule: Rule, devices: Any, *values: Any, row_bytes: int = 0) -> Ro
     `values` are pytrees of arrays that the groups use. Rows are not divided inside a transformation
     of JAX, on accelerators, or if `devices` is given. They are also not divided if an array in
     `values` is stored on several devices or in another process. `row_bytes` is the size of the
-    result of one row, in bytes; 0 for no limit. If there are several processors, the result of a
-    group has at most `_GROUP_BYTES` bytes, unless a single row has more.
+    result of one row, in bytes. On several processors, it limits the number of rows in a group: the
+    result of a group of two or more rows has at most `_GROUP_BYTES` bytes. If `row_bytes` is 0,
+    there is no such limit.
     """
     concrete = on_host(*values) and not is_tracing()
     is_cpu = jax.default_backend() == "cpu" and devices is None
@@ -108,7 +110,7 @@ def by_rows(static_argnums: tuple[int, ...]) -> Callable[[Callable], Callable]:
 
     The function is called as ``function(rows, ...)``; its results have the rows as their first
     axis. The decorated function is called with the result of `row_groups` in place of `rows`.
-    If this result is None, it calls ``function(None, ...)`` once.
+    If this result is None, ``function(None, ...)`` is called once.
     """
 
     def decorator(function: Callable) -> Callable:
@@ -197,7 +199,7 @@ def _joined(one_group: Callable, count: int, each: int, processors: int) -> Any:
 
 
 def _empty(shape: tuple[int, ...], dtype) -> np.ndarray:
-    """Return an array without values, whose memory JAX can use without a copy.
+    """Return an uninitialised array whose memory JAX can use without a copy.
 
     JAX requires that the memory begins at a multiple of 64 bytes.
     """

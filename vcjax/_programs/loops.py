@@ -12,9 +12,9 @@ def map_tiles(function: Callable, tiles: Any, used: Any = None) -> Any:
     """Return the results of a function for all tiles, stacked along a new first axis.
 
     The arrays in `tiles` have one entry for each tile along their first axis. `used` is the number
-    of tiles to evaluate; the results of the other tiles are zero. `used` may be traced, so that one
-    program serves all its values, but the loop cannot be differentiated in reverse mode. If `used`
-    is None, all tiles are evaluated, and the loop can be differentiated.
+    of tiles to evaluate; the results of the other tiles are zero. `used` may be traced: one
+    program then serves every value of `used`, but the loop cannot be differentiated in reverse
+    mode. If `used` is None, all tiles are evaluated, and the loop can be differentiated.
     """
     if used is None:
         return lax.map(function, tiles)
