@@ -1,1 +1,1 @@
-"""Choose the quadrature for a surface, and compute its tables, before any field is evaluated."""
+"""Choose a quadrature and compute the tables of its constants, before any field is evaluated."""

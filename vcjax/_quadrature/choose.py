@@ -68,7 +68,8 @@ def choose(
 
         - X or B is traced, or is not a finite float64 array on the grid described above.
         - X is not a closed torus around the z axis, or crosses itself.
-        - B is zero everywhere, breaks between periods, or has fewer than 4 poloidal points.
+        - B is zero everywhere, or has fewer than 4 poloidal points.
+        - B does not continue smoothly from one period, or one turn in theta, to the next.
         - No quadrature is found for the surface.
         - An argument is out of range.
         - JAX runs in 32-bit mode, or in a process that was forked after JAX had started.

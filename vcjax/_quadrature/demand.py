@@ -18,7 +18,8 @@ _OFF_SURFACE_MARGIN = 0.3
 # Digits that are added for gradients when the number of angles is chosen.
 _ANGULAR_DIGITS = 1.0
 # Exponent in `Demand.joint_radial_count`. On an ellipse of 0.05 x 0.4 that rotates (5 periods, 8
-# digits), 29 radii gave 1.27 times the requested error, and 30 radii gave 0.57 times this error.
+# digits), the error was 1.27 times the requested error with 29 radii, and 0.57 times the requested
+# error with 30 radii.
 _RADII_POWER = 12
 # Factor by which gradients need more radii than fields if other sheets lie inside a patch.
 _GRADIENT_RADII = 1.5
@@ -32,8 +33,8 @@ _GRADIENT_EXTRA = 1.5
 _BENDING, _BENDING_OF_GRADIENTS = 5 / 24, 1 / 12
 # If at least `_MANY_DIGITS` digits are requested, the near kernel at the rim may be larger: by a
 # factor of 10^`_FIELD_RIM_DIGITS` for fields, and of 10^`_GRADIENT_RIM_DIGITS` for gradients
-# (`Demand.wide_cutoff`). For a constant field, the integrals of a gradient along the rim are known
-# (`vcjax._kernels.gradient`).
+# (`Demand.wide_cutoff`). For gradients, the contribution of a constant field includes the
+# integrals along the rim (`vcjax._kernels.gradient`).
 _MANY_DIGITS, _FIELD_RIM_DIGITS, _GRADIENT_RIM_DIGITS = 10, 1.0, 0.9
 # The quadrature of a gradient has at most `_MOST_QUADRATURE_DIGITS` digits, or at most
 # `_MOST_MORE_DIGITS` digits more than requested, whichever is larger.
@@ -114,9 +115,9 @@ class Demand:
         return cls(epsilon, epsilon, reach, reach, cutoff, cutoff, radius, radii, lagrange)
 
     def _widened(self, digits: float, rim_digits: float) -> "Demand":
-        """Return the demand; for many digits, its `wide_cutoff` may be smaller than `cutoff`.
+        """Return the demand, with a wider near kernel if `digits` is at least `_MANY_DIGITS`.
 
-        The near kernel must be negligible to `rim_digits` digits at the rim of a patch.
+        At the rim of a patch, the near kernel with `wide_cutoff` may be at most 10^-rim_digits.
         """
         if digits < _MANY_DIGITS:
             return self
@@ -163,14 +164,15 @@ class Demand:
         # At the distance d from a sheet, nodes h apart have the error exp(-2 pi d / h). In the
         # middle of a ray, Gauss-Legendre nodes are pi/2 times as far apart as the same number of
         # equally spaced nodes. This gives the divisor 4. Thin cross-sections need more radii,
-        # and thus a smaller divisor. On the ellipse of `_RADII_POWER` (6 digits), the divisor 2.6
-        # gave 4.8 times the requested error, and the divisor 2.2 gave 1.1 times this error.
+        # and thus a smaller divisor. On the ellipse of `_RADII_POWER` (6 digits), the error was 4.8
+        # times the requested error with the divisor 2.6, and 1.1 times the requested error with the
+        # divisor 2.2.
         return self.radial_reach / 2.2 * semi_axes[1] * sheets.steepest_within(semi_axes[1])
 
     def angular_count(self, stretch, sheets: Sheets, semi_axes: np.ndarray) -> np.ndarray:
         """Return the numbers of angles with which k patches resolve the near kernel and sheets.
 
-        `stretch`, (k,), contains the largest axis ratios of the patches, from `grid._stretch`.
+        `stretch`, (k,), contains the largest axis ratio of each patch, from `grid._stretch`.
         """
         stretch = np.maximum(stretch, 1.2)
         by_shape = 2 * np.log(1 / self.angular_epsilon) / np.log((stretch + 1) / (stretch - 1))

@@ -99,9 +99,10 @@ def semi_axes(plan: dict) -> np.ndarray:
 def _cheapest_of(
     grids: np.ndarray, demand: Demand, sheets: Sheets, rims: Rims, targets: int, costs: Costs
 ) -> dict | None:
-    """Return the sizes of the cheapest of k grids (2, k) and of its patches; None if no grid fits.
+    """Return the sizes of the cheapest quadrature on any of k grids, or None if no grid fits.
 
-    A grid is given by its numbers of nodes along phi (whole torus) and theta.
+    The results are keyword arguments of `Rule`: the sizes of grid, patch and polar rule. `grids`
+    (2, k) are the numbers of nodes along phi (whole torus) and theta.
     """
     metric = _deciding(rims.metric)
     narrow = _fitting_patches(demand, metric, grids)
@@ -214,7 +215,10 @@ def _widened(quad: np.ndarray, patch: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _stretch(metric, quad: np.ndarray, patch: np.ndarray) -> np.ndarray:
-    """Return the largest ratio sigma_max / sigma_min (`_fitting_patches`) of each patch, (k,)."""
+    """Return the largest axis ratio of each patch over all points of the metric, (k,).
+
+    At each point the axis ratio is sigma_max / sigma_min; see `_fitting_patches`.
+    """
     E, F, G = metric
     u, v = (2 * np.pi / quad * patch)[..., None]
     A, C, D = E * u**2, G * v**2, F * u * v

@@ -5,8 +5,8 @@ All arithmetic is done on the host and takes much less than a second.
 The near part of the kernel is cut off at a rate alpha (`vcjax._kernels.near`). Let R be the radius
 of a patch, h the spacing of the quadrature nodes, and epsilon the error that the quadrature may
 have. For up to 3 requested digits, epsilon is a tenth of the requested error. For each further
-digit, this ratio is smaller by a factor of 10^(1/6). For fields off the surface, epsilon is smaller
-by a factor of 10^0.3. The demands on a rule are:
+digit, the ratio epsilon / (requested error) is smaller by a factor of 10^(1/6). For fields off the
+surface, epsilon is smaller by a factor of 10^0.3. The demands on a rule are:
 
 - The cut-off T = alpha R satisfies T^2 = ln(0.02/epsilon), so that the near kernel is negligible at
   the rim of a patch. This T determines the sizes of patches and polar rules. If 10 or more digits
@@ -25,8 +25,8 @@ by a factor of 10^0.3. The demands on a rule are:
   the rim is usually enough.
 - Along phi and theta, the grid has at least 2.8 nodes for each wavelength of the highest mode that
   must be resolved. The amplitudes of all higher modes of the field add up to at most the requested
-  error (for gradients, the error of `quadrature_digits`). The grid is finer if the
-  interpolation of strong modes on patches requires more nodes (`Values.nodes`).
+  error (for gradients, to at most 10^-`quadrature_digits`). The grid is finer if the interpolation
+  of strong modes on patches requires more nodes (`Values.nodes`).
 - The polar rule also resolves the highest modes of the field (`vcjax._quadrature.waves`).
 - The grid is fine enough for the Lagrange interpolation of the surface's normals.
 - Grid and polar rule resolve the kernel on other sheets of the surface, at their actual distance
@@ -34,11 +34,11 @@ by a factor of 10^0.3. The demands on a rule are:
 
 The kernel of a gradient is more singular by one power of the distance. With the same quadrature,
 the error of a gradient is proportional to max |B| / h, but digits are requested relative to
-max |grad B|. Therefore a quadrature for gradients is chosen for more digits than requested, and
-epsilon is the error of these digits divided by 10^0.8 (`Demand.of_gradient`). If B varies slowly,
-as a vacuum field does, two to three more digits are needed. If B varies so fast that its grid must
-be fine anyway, one more digit is enough. The grid must also be so fine that the interpolation of B
-on patches gives the derivatives of B with the requested digits (`Slopes.nodes`).
+max |grad B|. Therefore a quadrature for gradients is chosen for more digits than requested. If it
+is chosen for d digits, epsilon is 10^-(d + 0.8) (`Demand.of_gradient`). If B varies slowly, as a
+vacuum field does, two to three more digits are needed. If B varies so fast that its grid must be
+fine anyway, one more digit is enough. The grid must also be so fine that the interpolation of B on
+patches gives the derivatives of B with the requested digits (`Slopes.nodes`).
 
 The constants were fitted on surfaces from a circular torus to W7-X. Of the many grids that satisfy
 the demands, the cheapest grid is chosen.
@@ -141,7 +141,7 @@ def planned_rule(
     rule = with_enough_points(rule, errors.missed_along, errors.tolerance(digits))
     tolerance, grid = 10.0**-digits * errors.scale, spectrum.values.shape[1:]
     # Off the surface, the number of radii is not increased: twice as many radii changed results by
-    # less than 0.002 of the requested error, next to coils too.
+    # less than 0.002 times the requested error, even next to coils.
     rule = with_enough_polar_nodes(rule, errors.size, grid, tolerance, radii=not off_surface)
     parts = GRADIENT_PARTS if gradient else FIELD_PARTS
     if shortage := weights_shortage("choose", rule, parts):

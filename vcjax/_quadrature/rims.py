@@ -31,14 +31,15 @@ class Rims:
     exp(-(pi R / h)^2 / T^2), with the spacing h of the nodes and the cut-off T. If the nodes lie on
     a circle, the error is larger. Let beta be the angle that R/h nodes span on the circle. To
     leading order, the exponent is smaller by the factor 1 - beta^2 / 12 for a point on the circle.
-    Just outside the circle, the factor can be even smaller. If the rim is closest along phi, the
-    factor is least, 1 - 5 beta^2 / 24, at a height of beta^2 / 4 times the radius of the circle.
-    Off the surface, R^2 must therefore be larger (`Demand.bending`).
+    Just outside the circle, the factor can be even smaller. If the closest part of the rim lies
+    along phi, the least factor over all heights above the circle is 1 - 5 beta^2 / 24, at a height
+    of beta^2 / 4 times the radius of the circle. Off the surface, R^2 must therefore be larger
+    (`Demand.bending`).
 
     The samples (3, n, m) are co-rotating points of one period. `metric` (3, k) is the first
     fundamental form (E, F, G) at points of the surface. With `both_sides`, distances are measured
-    from points off the surface as well. If the surface is stellarator-symmetric (`symmetric`), half
-    a period is enough.
+    from points off the surface as well. If the surface is stellarator-symmetric (`symmetric`),
+    distances are measured only on half of the period.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class Rims:
         edges = np.unique(np.minimum((0, 1, 8, *range(_BATCH, count, _BATCH), count), count))
         for first, last in itertools.pairwise(edges):
             left = np.arange(first, last)
-            # Most patches fail at the row of sample points where the last patch failed.
+            # Most patches fail at the row of sample points where the previous patch failed.
             while (left := left[room(left, self._hardest)[:, 0] >= 1]).size:
                 by_row = room(left[:1], slice(None))[0]
                 if by_row.min() >= 1:

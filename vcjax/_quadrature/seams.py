@@ -2,9 +2,9 @@
 
 Seams are where one period (or half period) meets the next, and where one turn in theta meets the
 next. The curves of the grid break at a seam if a surface is open, if a point is missing or repeated
-there, or if nfp is wrong. On half a period they also break if the grid is shifted relative to the
-convention, or if the data are not stellarator-symmetric. The second difference of the values is
-then far larger at the seam than anywhere else.
+there, or if nfp is wrong. On half a period they also break if the grid is not at the angles that
+`vcjax.choose` describes, or if the data are not stellarator-symmetric. The second difference of the
+values is then far larger at the seam than anywhere else.
 """
 
 import numpy as np

@@ -94,7 +94,7 @@ def sheets_of(samples: np.ndarray, nfp: int, *, both_sides: bool, symmetric: boo
 
     `both_sides` means that fields are evaluated at points off the surface. Without `both_sides`,
     2 rho takes the place of rho (see `Sheets`). If the surface is stellarator-symmetric
-    (`symmetric`), half a period is enough.
+    (`symmetric`), distances are measured only on half of the period.
     """
     most, count = _SHEETS
     angles = symmetry.grid_angles(min(2 * samples.shape[1], most), nfp, False)
@@ -169,9 +169,9 @@ def _nearest_of_edges(curves: np.ndarray, normal: np.ndarray) -> tuple[np.ndarra
 
 
 def _beside(touching, curves, normal, along_phi, along_theta, rows: int):
-    """Return the radii of balls that touch the surface at p and next to q.
+    """Return the radii of balls that touch the surface at p and at another point near q.
 
-    q is on the cross-section of p. The point next to q is on another cross-section.
+    The point q is on the cross-section of p. The other point is on another cross-section.
 
     If cross-sections rotate fast along phi, the sheet around q is closer to p than q itself. A ball
     that touches the surface at p, where the normal is n_p, also touches the tangent plane at q if

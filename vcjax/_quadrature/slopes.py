@@ -75,11 +75,14 @@ class Slopes(Values):
         return sum(self.missed_along(*axis) for axis in axes) / self.scale
 
     def missed_along(self, axis: int, turns: float, count: int) -> float:
-        """Return the largest error (`missed_slope`) of the derivative along an axis."""
+        """Return the largest error of the derivative along an axis, over all points of the grid."""
         return self._largest(axis, missed_slope(self.spectrum.values, axis, turns, count))
 
     def size(self, axis: int, factors: np.ndarray) -> float:
-        """Return the largest derivative along an axis, with its modes scaled by factors (k,)."""
+        """Return the largest derivative along an axis, over all points of the field's grid.
+
+        The modes 0 .. k - 1 of the field along this axis are first scaled by the factors (k,).
+        """
         modes = np.arange(factors.size)
         return self._largest(axis, signal(self.spectrum.values, axis, modes * factors))
 

@@ -120,7 +120,7 @@ class Values:
         return self.spectrum.largest
 
     def missed_along(self, axis: int, turns: float, count: int) -> float:
-        """Return the largest value of `missed_values` along an axis."""
+        """Return the maximum of `missed_values` for an axis, over all points of the grid."""
         return float(missed_values(self.spectrum.values, axis, turns, count).max())
 
     def tolerance(self, digits: int) -> float:
@@ -129,9 +129,9 @@ class Values:
         return allowed * 10.0**-digits * self.scale
 
     def size(self, axis: int, factors: np.ndarray) -> float:
-        """Return the largest size of the field, with its modes along an axis scaled by factors.
+        """Return the largest size of the field, over all points of its grid.
 
-        The factors (k,) are for the modes 0 .. k - 1.
+        The modes 0 .. k - 1 of the field along the axis are first scaled by the factors (k,).
         """
         return float(signal(self.spectrum.values, axis, factors).max())
 
@@ -194,7 +194,7 @@ def lagrange_errors(modes: int, turns: float, count: int) -> np.ndarray:
 
 
 def missed_values(values, axis: int, turns: float, count: int, xp: Any = np):
-    """Return the estimated error (n, m) of interpolating a field on patches along one axis.
+    """Estimate the error (n, m) of interpolating a field along one axis, on patches.
 
     `values` (3, n, m) are periodic along both axes. Mode 1 advances by `turns` turns from
     node to node. `count` is the number of points of the Lagrange interpolation.

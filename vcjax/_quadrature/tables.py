@@ -112,7 +112,7 @@ def tables(rule: Rule) -> Tables:
     """Return the constants of a rule for `prepare`.
 
     `prepare` makes the tables itself unless you pass them. If you call `prepare` in a function
-    under ``jit``, make the tables outside this function and pass them to it as an argument.
+    under ``jit``, make the tables outside this function and pass them to the function.
 
     Parameters
     ----------
@@ -215,7 +215,8 @@ def _field_interpolation(rule: Rule, angles: np.ndarray, theta: np.ndarray):
     """Return matrices for `resample.resampled` that interpolate a field, and their derivatives.
 
     For toroidal angles (a,) and poloidal angles (b,), the results are a pair of (3, a, k) and a
-    pair of (images, b, m): the interpolation and its derivative.
+    pair of (images, b, m). Each pair is an interpolation and its derivative. `images` is 1 or 2;
+    see `symmetry.with_mirror`.
     """
     rows = rule.src_shape[0] * (2 if rule.half_period else 1)
     start, step = symmetry.field_angles(rows, rule.nfp, rule.half_period)
