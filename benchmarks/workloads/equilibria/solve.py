@@ -80,10 +80,10 @@ def ellipse():
 
 
 def free_boundary(mpol: int, surfaces: int):
-    """Return the inputs of VMEC++ for a free-boundary tokamak in the field of known coils.
+    """Return the inputs of VMEC++ for a free-boundary tokamak with a plasma current of 6 MA.
 
-    The plasma current is 6 MA. The initial guess of the boundary is a torus with a circular cross
-    section. `mpol` is the number of poloidal modes, `surfaces` the number of flux surfaces.
+    The initial guess of the boundary is a torus with a circular cross-section. `mpol` is the
+    number of poloidal modes, `surfaces` the number of flux surfaces.
     """
     r, z = np.zeros((mpol, 1)), np.zeros((mpol, 1))
     r[:2, 0], z[1, 0] = (6.0, 1.5), 1.5
@@ -110,7 +110,7 @@ def free_boundary(mpol: int, surfaces: int):
 
 
 def coil_field(r, phi, z):
-    """Return the field (B_R, B_phi, B_Z) of the coils at points in cylindrical coordinates."""
+    """Return the field (B_R, B_phi, B_Z) of `tokamak_coils` at the points (r, phi, z)."""
     from vcjax.problems import magnetic_field, tokamak_coils
 
     r, phi, z = np.broadcast_arrays(r, phi, z)
