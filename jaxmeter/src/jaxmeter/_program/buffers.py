@@ -31,7 +31,7 @@ Source = Literal["assignment", "instructions"]
 def compiled_with_buffers(
     lowered: jax.stages.Lowered,
 ) -> tuple[jax.stages.Compiled, tuple[Buffer, ...], Source]:
-    """Compile a program; return the program, its buffers and their source (see `buffers_in`)."""
+    """Compile a program; return the compiled program and the results of `buffers_in`."""
     with temporary_folder() as folder:
         try:
             compiled = lowered.compile(compiler_options={"xla_dump_to": str(folder)})
@@ -45,10 +45,10 @@ def compiled_with_buffers(
 def buffers_in(
     assignment: str, program: Iterable[Instruction]
 ) -> tuple[tuple[Buffer, ...], Source]:
-    """Return the buffers of a program, the largest first, and their source.
+    """Return the buffers of a program, the largest first, and where the buffers were found.
 
-    The source is ``assignment`` if XLA's buffer assignment contains buffers. Otherwise the source
-    is ``instructions``, and each buffer is the result of an instruction outside fusions. The
+    The second result is ``"assignment"`` if XLA's buffer assignment contains buffers. Otherwise it
+    is ``"instructions"``, and each buffer is the result of an instruction outside fusions. The
     instructions of the optimised ``program`` give the operation and scope of each buffer.
     """
     known = {instruction.name: instruction for instruction in program}

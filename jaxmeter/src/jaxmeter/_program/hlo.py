@@ -177,11 +177,11 @@ def bodies(every: Iterable[Instruction]) -> dict[str, list[Instruction]]:
 def named_instructions(text: str) -> dict[str, Instruction]:
     """Return the instructions of an HLO module by name; fill in missing names of operations.
 
-    An instruction without `op_name` gets the `op_name` and the `source` of a related instruction.
-    The search for the related instruction begins in the computation that the instruction without
-    `op_name` calls (see `_named_part`). The search continues with the operands and with the
-    instructions from which the operands are computed. If the search finds nothing, nothing is
-    filled in.
+    Some instructions have no `op_name`. Such an instruction gets the `op_name` and the `source` of
+    a related instruction. For a fusion, a loop or another instruction that calls a computation, the
+    related instruction is taken from this computation (see `_named_part`). If no computation is
+    called, or the computation contains no `op_name`, the related instruction is an operand, an
+    operand of an operand, and so on. If none of these has an `op_name`, nothing is filled in.
     """
     known = {instruction.name: instruction for instruction in instructions(text)}
     parts = {name: _named_part(body) for name, body in bodies(known.values()).items()}

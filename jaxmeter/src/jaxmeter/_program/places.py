@@ -41,7 +41,8 @@ class Place(NamedTuple):
 
 
 def owner(file: str) -> Literal["jaxmeter", "JAX", "package", "Python", "user"]:
-    """Return the owner of a source file; ``package`` is any other installed package."""
+    """Return the owner of a source file. The owner ``package`` is any installed package except
+    jaxmeter, jax and jaxlib."""
     if file.startswith(_OURS):
         return "jaxmeter"
     if file.startswith(_JAX):

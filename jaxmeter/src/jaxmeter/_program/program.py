@@ -22,7 +22,8 @@ def describe_program(closed_jaxpr: Any, compiled: jax.stages.Compiled | None = N
         found["jaxpr_equations_count"] = equations_count(closed_jaxpr)
     if compiled is not None:
         cost, text = compiled.cost_analysis() or {}, compiled.as_text()
-        # XLA counts each host callback as -1 in the flops and bytes, so leave out these totals.
+        # XLA counts each host callback as -1 in the flops and bytes. If the program has a callback,
+        # leave out both totals.
         if not _CALLBACK.search(text or "") and min(cost.values(), default=0) >= 0:
             found |= {"flops": cost.get("flops"), "accessed_bytes": cost.get("bytes accessed")}
         if text:  # some backends keep no HLO

@@ -27,12 +27,12 @@ from jaxmeter.errors import JaxmeterError, RetraceError
 
 
 class Metered:
-    """A function with the `QUANTITIES` as attributes, which are measured when they are first used.
+    """A function with the `QUANTITIES` as attributes, such as ``captured_bytes`` and ``flops``.
 
-    To measure captured, embedded and hidden arrays, the function is only traced and lowered. To
-    measure any other quantity, the function is also compiled and run. If the function is already
-    jitted, its cache is cleared first, so that its trace is counted. ``after_call`` is called with
-    this object after each call of `again`.
+    Each quantity is measured when it is first used. To measure the quantities of captured arrays,
+    the function is only traced and lowered. To measure any other quantity, the function is also
+    compiled and run. If the function is already jitted, its cache is cleared first, so that its
+    trace is counted. ``after_call`` is called with this object after each call of `again`.
     """
 
     def __init__(self, case: Case, after_call: Callable[[Metered], None] | None = None) -> None:

@@ -24,10 +24,11 @@ that pyproject.toml sets, or that the mark of a class or module sets."""
 
 
 class Described(NamedTuple):
-    """The section that contains a quantity, and the advice to show if the quantity is too large."""
+    """Where a quantity is found, and the advice to show if the quantity is too large."""
 
     section: str
-    """A section of a record; ``audit`` for a quantity of the audit; empty for a count of events."""
+    """The section of a `Record` that contains the quantity, such as ``memory``; ``audit`` for a
+    quantity of an `Audit`; empty for the number of traces and of compiles."""
     advice: str
 
 
@@ -59,7 +60,7 @@ QUANTITIES = {
     "output_bytes": Described("memory", _MEMORY),
     "temp_bytes": Described("memory", _MEMORY),
 }
-"""The quantities by name. A quantity with a section is a field of that section. All quantities are
+"""The quantities by name; see `Described` for the values of this dictionary. All quantities are
 exact and free of noise, unlike times."""
 
 
@@ -85,9 +86,9 @@ def read_budgets(file: Path) -> dict[str, Budget]:
     """Return a dictionary of the budgets in a pyproject.toml, with patterns of test identifiers as
     keys.
 
-    An identifier looks like ``tests/test_step.py::test_step``. Limits in the table itself apply to
-    all tests and have the pattern ``*``. The name of a sub-table is a glob pattern. Limits in the
-    sub-table apply to tests with a matching identifier.
+    An identifier looks like ``tests/test_step.py::test_step``. Limits in the table
+    ``[tool.jaxmeter.budgets]`` itself apply to all tests and have the pattern ``*``. The name of a
+    sub-table is a glob pattern. Limits in the sub-table apply to tests with a matching identifier.
     """
     where, table = tool_table(file, "budgets")
     narrower = {name: value for name, value in table.items() if isinstance(value, Mapping)}
@@ -102,7 +103,7 @@ def read_budgets(file: Path) -> dict[str, Budget]:
 def checked_budget(where: str, limits: Mapping[str, Any], kind: Any = Limit) -> Budget:
     """Check limits and return them as a budget. Error messages begin with the text ``where``.
 
-    ``kind`` is the type of a limit: TOML has no None, but the arguments of a mark may be None.
+    ``kind`` is the type of a limit: TOML has no None, but a pytest mark may give None.
     """
     for name, limit in limits.items():
         if name not in QUANTITIES:
