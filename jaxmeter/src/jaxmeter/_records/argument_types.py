@@ -52,10 +52,11 @@ _hints = functools.cache(typing.get_type_hints)
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Return whether a value fits an annotation; any value fits ``Any`` and ``bool``.
+    """Return whether a value fits an annotation.
 
-    A string fits `Path`, and any integer fits ``int``. The items of a `Sequence` and the values of
-    a `Mapping` are also checked. A string does not fit `Sequence` or `Iterable`.
+    The annotations ``Any`` and ``bool`` are not checked: every value fits. A string fits `Path`,
+    and any integer fits ``int``. The items of a `Sequence` and the values of a `Mapping` are also
+    checked. A string does not fit `Sequence` or `Iterable`.
     """
     kind, parts = typing.get_origin(hint) or hint, typing.get_args(hint)
     if kind in (typing.Union, UnionType):

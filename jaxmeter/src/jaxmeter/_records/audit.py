@@ -33,8 +33,8 @@ class Use:
     text: str
     """The text of the line, without surrounding spaces."""
     how: Literal["used", "returned"] = "used"
-    """``returned``: the function returns the array without computing with it, and the line is the
-    definition of the function."""
+    """``returned`` if the function returns the array without computing with it. The line is then
+    the definition of the function. Otherwise ``used``."""
     within: str = ""
     """If the line calls an installed package, the ``file:line`` in this package that uses the
     array; otherwise empty."""
@@ -106,24 +106,24 @@ class Audit(Result):
     jax: str
     """The version of JAX, on which embedding depends."""
     embedding_seconds: float | None = None
-    """The seconds that the embedded bytes add to every compile, without the foldings. The seconds
-    are estimated with the calibration of this machine (`jaxmeter.calibrate`). None if there is no
-    calibration."""
+    """The seconds that the embedded bytes add to every compile, without the time of constant
+    folding. The seconds are estimated with the calibration of this machine (`jaxmeter.calibrate`).
+    None if there is no calibration."""
     foldings: tuple[Folding, ...] = ()
-    """The operations that the compiler may fold, the slowest first. Operations with an estimate
-    below 0.5 s are left out."""
+    """The operations that the compiler may evaluate (constant folding), the slowest first.
+    Operations with an estimated time below 0.5 s are left out."""
 
     @property
     def verdict(self) -> Literal["fine", "large", "slow"]:
-        """``large`` if any array is large; else ``slow`` if there are slow foldings; else
-        ``fine``."""
+        """``large`` if any array has the verdict ``large``; else ``slow`` if constant folding is
+        slow; else ``fine``."""
         if any(array.verdict == "large" for array in self.arrays):
             return "large"
         return "slow" if self.foldings else "fine"
 
     @property
     def suggestions(self) -> tuple[str, ...]:
-        """The suggested changes without repetition: first for slow foldings, then for large
+        """The suggested changes without repetition: first for slow constant folding, then for large
         arrays."""
         folded = (
             f"compute {folding.operation} of {folding.shape} once, before the call, and pass the "

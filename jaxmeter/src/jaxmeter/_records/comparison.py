@@ -27,9 +27,9 @@ class Criteria:
     timed quantity. In a comparison, each of the four timed quantities is tested at a quarter of
     this probability."""
     trimmed_share: Annotated[float, Meta(ge=0, le=0.25)] = 0.0
-    """The share of the ratios to trim at the low end, and again at the high end, before the mean is
-    computed. The number of ratios to trim at each end is rounded down. With a share of 0.125 and
-    eight ratios, the smallest and the largest ratio are trimmed."""
+    """The share of `Timing.ratios` to trim at the low end, and again at the high end, before the
+    mean of the ratios is computed. The number of ratios to trim at each end is rounded down. With a
+    share of 0.125 and eight ratios, the smallest and the largest ratio are trimmed."""
     tolerance: Annotated[float, Meta(ge=0, le=1e9)] = 0.0
     """The largest difference at which two answers are still called the same. The difference is a
     share of the largest absolute value in the first answer. 0 requires equal bits."""
@@ -96,8 +96,8 @@ class Exact:
     """The section and the field of the record, such as ``constants.captured_bytes``; or
     ``answers.bits``."""
     a: tuple[Scalar, ...]
-    """The distinct values of the first function over the processes: one value, unless the quantity
-    varies."""
+    """The distinct values that the processes measured for the first function: one value, unless
+    the quantity varies."""
     b: tuple[Scalar, ...]
     verdict: Verdict
     reason: str
@@ -123,8 +123,8 @@ class Timing:
     """The probability that two equal functions give a ratio at least as far from 1 as ``ratio``.
     The probability is corrected for the number of timed quantities in the comparison."""
     ratios: tuple[float, ...]
-    """The ratio in each process, or in each pair of processes if each process measured a single
-    function."""
+    """The ratios of the times of the two functions: one ratio for each process, or for each pair
+    of processes if each process measured a single function."""
     verdict: Verdict
     reason: str
 
@@ -225,8 +225,8 @@ class Comparison(Result):
         - ``same`` otherwise.
 
         The times of tracing, lowering and compiling are not decisive: they affect the verdict only
-        if they differ. A phase may take only a few milliseconds of Python. Such times vary too
-        much to be called the same after six processes.
+        if they differ. A phase may take only a few milliseconds of Python. Such times vary so
+        much that a comparison in six processes can rarely call them the same.
         """
         verdicts = {one.verdict for one in (*self.differences, *self.decisive)}
         if self.failures or not verdicts:

@@ -138,7 +138,7 @@ class CompileProfile(Result):
     compile_seconds: float
     """Elapsed time of the compile, measured by a clock around the whole compile."""
     rows: tuple[CompileRow, ...]
-    """The parts of the time, the longest first. They add up to the time of all stages."""
+    """The parts of the profiled time, the longest first. They add up to the time of all stages."""
     lines: tuple[CompiledLine, ...]
     """The source lines, the slowest first."""
     kernels: tuple[CompiledKernel, ...]
@@ -151,13 +151,13 @@ class CompileProfile(Result):
     advice: tuple[CompileAdvice, ...]
     """The suggested changes, the largest possible saving first."""
     unpaired_kernels_count: int = 0
-    """The number of kernels for which no task of the compiler was found. If there is only one such
-    kernel, the number is 0, because the main thread may have compiled this kernel without a
-    task."""
+    """The number of kernels for which the recorded events contain no task of a compiler thread. If
+    there is only one such kernel, the number is 0, because the main thread may have compiled this
+    kernel without a task."""
 
     @property
     def seconds(self) -> float:
-        """The seconds of all stages, measured by the clock."""
+        """The elapsed seconds of tracing, lowering and compiling together."""
         return self.trace_seconds + self.lower_seconds + self.compile_seconds
 
     @property
@@ -167,7 +167,8 @@ class CompileProfile(Result):
 
     @property
     def measured_share(self) -> float:
-        """The share of the profiled time in rows with the basis ``measured``."""
+        """The share of the profiled time in the rows for which `CompileRow.basis` is
+        ``measured``."""
         return self._share({"measured"})
 
     def _share(self, bases: set[str]) -> float:
@@ -179,7 +180,7 @@ class CompileProfile(Result):
         return sum(row.seconds for row in self.rows if row.stage == stage)
 
     def summary(self, folders: Iterable[str] = ()) -> CompileSummary:
-        """Return the lines and kernels with at least 0.2 % of the seconds, at most 100 of each.
+        """Return the lines and kernels with at least 0.2 % of the total time, at most 100 of each.
 
         Parameters
         ----------

@@ -17,8 +17,8 @@ class Fusion:
     shape: str
     """The type and shape of the result."""
     operations: tuple[str, ...]
-    """The operations in order, each with its origin, such as ``multiply layer/mul``. Operations
-    that only move or name data are left out."""
+    """The operations in order. Each operation is an opcode with JAX's name of the operation, such
+    as ``multiply layer/mul``. Operations that only move or name data are left out."""
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,8 @@ class ProgramDiff(Result):
     now: str
     same: bool | None
     """Whether the programs are the same: the fingerprints of the optimised programs are equal, and
-    ``values`` is not False. None if the fingerprint of a program is not known. Values that the
-    compiler has folded into large constants are not compared."""
+    the values of the captured arrays are equal or not known. None if the fingerprint of a program
+    is not known. Values that the compiler has folded into large constants are not compared."""
     values: bool | None = None
     """Whether the captured arrays have the same values; None if the values of either program are
     not known."""

@@ -44,8 +44,8 @@ _SETTINGS = {
     "jax_use_simplified_jaxpr_constants": False,
     "jax_debug_nans": False,
 }
-"""Options of JAX that change a program, with their defaults. The name of a section gives the values
-that differ from these defaults."""
+"""Options of JAX that change a program, with their defaults. The name of a section of the lock file
+contains the values that differ from these defaults."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ class LockCheck(Result):
     """The result of comparing quantities with a section of the lock file."""
 
     section: str
-    """The name of the section, such as ``jax 0.10.2, cpu``. It contains the version of JAX, the
-    backend, and the settings that differ from their defaults."""
+    """The name of the section, such as ``jax 0.10.2, cpu``. The name contains the version of JAX,
+    the backend, and the settings that differ from their defaults."""
     functions: dict[str, dict[str, int]] = FrozenDict()
     """The quantities of each function that was measured."""
     changes: tuple[LockChange, ...] = ()

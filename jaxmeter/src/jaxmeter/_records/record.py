@@ -20,7 +20,7 @@ SCHEMA = 2
 type or name."""
 
 PHASES = ("trace_seconds", "lower_seconds", "compile_seconds")
-"""The fields with the times of a compile. Each further compile repeats these phases."""
+"""The fields with the times of a compile. A recompile has the same three times."""
 Scalar = str | int | float | bool | None
 Status = Literal["ok", "failed", "timeout", "rejected", "skipped"]
 

@@ -99,9 +99,9 @@ class TracedCall:
     """The number of the earlier call that is most similar to this call. None for the first call,
     and for a call that neither traced nor compiled."""
     causes: tuple[Difference, ...]
-    """The differences of this call from the nearest call; empty if ``nearest`` is None. There are
-    four groups of differences: arguments, placements, Python numbers and options. Only the first
-    group with a difference is given."""
+    """The differences between this call and the call with the number ``nearest``; empty if
+    ``nearest`` is None. There are four groups of differences: arguments, placements, Python numbers
+    and options. Only the first group with a difference is given."""
 
     @property
     def traced(self) -> bool:
