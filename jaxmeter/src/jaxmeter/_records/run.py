@@ -1,4 +1,4 @@
-"""Define the compiles of a whole program as immutable plain data."""
+"""Define the record of all compiles of a program, as immutable plain data."""
 
 from __future__ import annotations
 
@@ -60,16 +60,16 @@ class RunCompile:
 
     id: str
     """An identifier, such as ``step#2`` for the second compile of a function ``step`` in the first
-    process. In a later process, it is ``step#2 of process 3``."""
+    process. In the third process, the identifier is ``step#2 of process 3``."""
     function: str
     defined: str
-    """The ``file:line`` of the definition; empty if it is not known."""
+    """The ``file:line`` where the function is defined; empty if it is not known."""
     process: int
     """The number of the process, counted from 1."""
     thread: int
     why: Literal["first", "again", "JAX's own", "not known"]
     causes: tuple[Difference, ...]
-    """The differences between this call and the nearest earlier call."""
+    """The differences between this call and the most similar earlier call."""
     after_clearing: str
     """The line that last called `jax.clear_caches` before this compile; empty if cleared caches are
     not the reason for the compile."""
@@ -147,8 +147,8 @@ class RunProcess:
     process compiled with the JAX that its parent had imported."""
     start_seconds: float
     end_seconds: float
-    """The end of the process, in seconds since the start of the run. If the process ended without
-    notice, this is the time of its last event."""
+    """The end of the process, in seconds since the start of the run. If Python's exit handlers did
+    not run, this is the time of the last recorded event of the process."""
     ending: Ending
     """``without notice``: Python's exit handlers did not run. For example, the process was killed,
     called ``os._exit`` or is still running."""
@@ -214,5 +214,5 @@ class WatchedRun(Result):
 
     @property
     def avoidable_seconds(self) -> float:
-        """The seconds of repeated compiles, which a change of the program would avoid."""
+        """The seconds of repeated compiles. A change of the program would avoid these compiles."""
         return sum(one.seconds for one in self.savings if one.kind == "compiled again")

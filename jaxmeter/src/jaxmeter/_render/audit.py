@@ -21,7 +21,8 @@ def audit_sheet(audit: Audit) -> Sheet:
     """Describe the captured arrays, the variables that hold them, and the constant foldings.
 
     The variables with the most embedded bytes come first. By default, a terminal shows only the
-    first variables and foldings, and leaves out a long table of arrays.
+    first variables and foldings. It shows the table of arrays only if the table has at most eight
+    rows.
     """
     groups: dict[str, list[AuditedArray]] = {}
     for number, array in enumerate(audit.arrays):
@@ -83,8 +84,8 @@ def _variable(arrays: list[AuditedArray]) -> Row:
 
 
 def _families(arrays: Iterable[AuditedArray]) -> list[tuple[str, list[AuditedArray]]]:
-    """Group similar arrays if their paths differ in only one index, and the values of this index
-    are consecutive.
+    """Group arrays of the same type and use if their paths differ in only one index, and the
+    values of this index are consecutive.
 
     Return each group with its path, such as ``W[0..59]``. Every other array is a group of its own.
     """

@@ -12,8 +12,9 @@ _ENOUGH_SHARE = 0.95
 
 
 def cache_sheet(found: CacheDiagnosis) -> Sheet:
-    """Describe the saved time, the effect of each minimum compile time, and the programs that the
-    second run did not read from the cache. After a failed run, describe only the failure."""
+    """Describe the saved time, the effect of several values of the minimum compile time, and the
+    programs that the second run did not read from the cache. After a failed run, describe only the
+    failure."""
     code = f"exit code {found.exit_code}"
     if found.second_seconds is None:
         return Sheet(f"the program failed, with {code}, and was not run a second time", False)

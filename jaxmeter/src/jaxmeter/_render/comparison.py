@@ -11,12 +11,12 @@ from jaxmeter._render.sheet import Row, Sheet, Table
 from jaxmeter._render.units import count_text, quantity_text, seconds_text
 
 MIN_PROCESSES_COUNT = 4
-"""With fewer processes, a comparison finds only large differences in times."""
+"""With fewer processes than this, a comparison finds only large differences in times."""
 _HASH_CHARACTERS = 12
 _VALUES_SHOWN_COUNT = 2
 _MAX_FACTOR = 100.0
-"""The end of an interval is shown as ``any`` if it differs from the ratio by more than this
-factor."""
+"""The end of a ratio's confidence interval is shown as ``any`` if the end differs from the ratio by
+more than this factor."""
 _NAMES = {
     "steady_seconds": "steady-state call",
     "trace_seconds": "trace",

@@ -112,7 +112,7 @@ def _frames(profile: CompileProfile, row: CompileRow) -> Iterator[str]:
 
 
 def _boxes(stacks: dict[tuple[str, ...], float], level: int) -> list[str]:
-    """Return the SVG boxes of a level, without boxes that are too narrow to be seen."""
+    """Return the SVG boxes of one level of the graph, without boxes too narrow to be seen."""
     total = sum(stacks.values())
     boxes, left = [], 0.0
     for frames, group in groupby(stacks.items(), lambda item: item[0][: level + 1]):

@@ -12,7 +12,8 @@ _NUMBER = "text-align:right;vertical-align:top;white-space:nowrap"
 
 
 def sheet_html(sheet: Sheet) -> str:
-    """Return a sheet as HTML. Rows, details and suggestions beyond the limits are collapsed."""
+    """Return a sheet as HTML. Rows, details and suggestions beyond the limits of the sheet are
+    collapsed."""
     parts = [f"<strong>{escape(sheet.headline)}</strong>"]
     for table in sheet.tables:
         if table.rows:

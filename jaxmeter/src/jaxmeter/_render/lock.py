@@ -23,8 +23,8 @@ def lock_sheet(found: LockCheck) -> Sheet:
 
 def _notes(found: LockCheck) -> tuple[str, ...]:
     verdicts = {change.verdict for change in found.changes}
-    # Tests have :: in their names. Only pytest writes the lines of tests; jaxmeter lock does not
-    # change these lines.
+    # The names of tests contain ::. In the lock file, only pytest changes the lines of tests;
+    # jaxmeter lock does not.
     is_test = any("::" in change.function for change in found.changes)
     command = "pytest --jaxmeter-lock" if is_test else "jaxmeter lock"
     notes = []

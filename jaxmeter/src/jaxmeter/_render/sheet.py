@@ -32,7 +32,7 @@ class Row:
 
 
 def quantities(result: Any, fields: Mapping[str, str]) -> Iterator[Row]:
-    """Yield a row for each field of a result that is not None.
+    """Yield a row for each of the ``fields``, except fields that are None in the result.
 
     ``fields`` maps the name shown in a row to the path of a field, such as ``memory.temp_bytes``.
     """
@@ -53,17 +53,17 @@ class Table:
     details: str = "details"
     """The name of the column with the details of the rows. Plain text has no such column."""
     limit: int = 20
-    """Number of rows that plain text and rich show; if 0, they show only the title. Markdown shows
+    """Number of rows in plain text and rich output; if 0, only the title is shown. Markdown shows
     all rows."""
     details_limit: int = 4
-    """Number of details of each row that plain text and rich show. Markdown shows all details."""
+    """Number of details of each row in plain text and rich output. Markdown shows all details."""
     hidden: str = ""
-    """The title that plain text and rich show if `limit` is 0. If `hidden` is empty, they show
-    `title`."""
+    """The title in plain text and rich output if `limit` is 0. If `hidden` is empty, `title` is
+    shown."""
 
     @property
     def terminal_title(self) -> str:
-        """The title that plain text and rich show."""
+        """The title in plain text and rich output."""
         return self.title if self.limit else self.hidden or self.title
 
 
@@ -82,14 +82,14 @@ class Sheet:
     notes: tuple[str, ...] = ()
     suggestions: tuple[str, ...] = ()
     suggestions_limit: int = 6
-    """Number of suggestions that plain text and rich show. Markdown shows all suggestions."""
+    """Number of suggestions in plain text and rich output. Markdown shows all suggestions."""
     block: str = ""
-    """Lines to copy, which are shown last and unchanged."""
+    """Lines that the user may copy into a file. They are shown last, without changes."""
 
 
 def without_limits(sheet: Sheet) -> Sheet:
-    """Return a sheet with its limits raised, so that plain text and rich show every row, detail and
-    suggestion."""
+    """Return a sheet with its limits raised, so that plain text and rich output have every row,
+    detail and suggestion."""
     tables = tuple(
         dataclasses.replace(table, limit=sys.maxsize, details_limit=sys.maxsize)
         for table in sheet.tables

@@ -84,7 +84,7 @@ def html(result: Any) -> str:
 
 
 def show(result: Any, *, every: bool = False) -> None:
-    """Print a result: in a terminal with colours, otherwise as plain text.
+    """Print a result. In a terminal, the result has colours; elsewhere, it is plain text.
 
     If ``every`` is true, print every row, detail and suggestion.
     """

@@ -17,7 +17,7 @@ from jaxmeter._render.units import count_text, place_text, seconds_text
 
 _ROWS_COUNT = 500
 _LEAST_SHARE = 0.0005
-"""The minimum width of a box in the timeline, as a share of the run."""
+"""The minimum width of a box in the timeline, as a share of the width of the timeline."""
 _OPEN_SHARE = 0.1
 _NO_PROFILES = (
     "No function was profiled. To profile the three slowest functions of each process, run "
@@ -102,7 +102,8 @@ def _timeline(run: WatchedRun, process: RunProcess) -> str:
 
 @dataclass
 class _Node:
-    """A source line on the call stacks, with the compiles that it led to. The root has no line."""
+    """A node in the tree of call stacks: a source line, and the compiles that it led to. The root
+    has no line."""
 
     line: Line | None = None
     seconds: float = 0.0
