@@ -54,7 +54,7 @@ class Group:
     objects: list[weakref.ref | None] = dataclasses.field(default_factory=list)
     """A weak reference to each traced function; None if such a reference is not possible."""
     kinds: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)
-    """The kinds of the traced functions. Each kind is a tuple of a text, such as ``a lambda``, and
+    """The kinds of the traced functions. Each kind is a tuple: a text, such as ``a lambda``, then
     the code objects from `_wrapping`."""
     calls: list[tuple[int, Signature]] = dataclasses.field(default_factory=list)
     """For each explained call: the position of the function in `objects`, and the signature of the
@@ -65,7 +65,7 @@ class Group:
 
     @property
     def defined(self) -> str:
-        """The ``file:line`` of the definition; empty if it is not known."""
+        """The ``file:line`` where the function is defined; empty if it is not known."""
         code = self.code
         return "" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 

@@ -95,7 +95,8 @@ def call_arguments(command: str, given: Any, number: int) -> Call:
 
 
 def _traced_calls(case: Case, calls: Iterable[Any], clock: Clock) -> Iterator[TracedCall]:
-    """Make each call of a prepared case, and yield its traces, compiles and causes."""
+    """Call a case with the arguments of each of `calls`. Yield the traces, compiles and causes of
+    each call."""
     fn, traced_name = case.fn, name_of(case.fn)
     jitted, counter = fresh(case)
     static = static_arguments(getattr(jitted, "_jit_info", None))

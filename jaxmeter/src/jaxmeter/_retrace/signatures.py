@@ -41,7 +41,8 @@ class Leaf(NamedTuple):
     dtype: str
     weak_type: bool
     placement: str
-    """The array's device or sharding, and whether it is committed; empty for other values."""
+    """The device or sharding of a `jax.Array`, and whether the array is committed; empty for NumPy
+    arrays and Python numbers."""
     number: Any
     """The value of a Python number, which a library's jit may make static; None for an array."""
 
@@ -165,7 +166,8 @@ def _arguments(now: Signature, before: Signature) -> Iterator[Difference]:
         old_form, new_form = ("left out" if one is None else one.form for one in (old, new))
         parts = () if old is None or new is None else tuple(_parts(name, old, new))
         # If one call gives an argument and the other call leaves it out, report how the values
-        # differ. Report the form only if no difference of the values is known.
+        # differ. If no difference of the values is known, report that one call leaves out the
+        # argument.
         if old_form != new_form and not (parts and "left out" in (old_form, new_form)):
             yield Difference("form", name, old_form, new_form)
         yield from parts
@@ -219,7 +221,8 @@ def _statics(path: str, before: Any, now: Any) -> Iterator[Difference]:
 
 
 def _same(before: Any, now: Any) -> bool:
-    """Return whether JAX treats two static values as the same; 20 and 20.0 differ in type."""
+    """Return whether JAX treats two static values as the same. Values of different types, such as
+    20 and 20.0, are not the same."""
     if before is now:
         return True
     try:

@@ -2,8 +2,8 @@
 
 https://docs.jax.dev/en/latest/persistent_compilation_cache.html describes the messages. The
 messages have the level DEBUG, so this module sets the level of their loggers to DEBUG. A logger
-that already has a level keeps this level. A filter then drops the messages that the program's own
-settings would not print.
+that already has a level keeps its own level. A filter then drops the messages that the program's
+own settings would not print.
 """
 
 from __future__ import annotations

@@ -167,7 +167,8 @@ class Slowest:
             del self._kept[min(self._kept, key=lambda key: self._kept[key][0])]
 
     def forget(self) -> None:
-        """Remove all functions. A forked child has no threads of XLA, so it cannot compile."""
+        """Remove all functions. This is called in a forked child, which has no XLA threads and so
+        cannot compile."""
         self._kept.clear()
 
     def profile(self, write: Callable[..., None]) -> None:

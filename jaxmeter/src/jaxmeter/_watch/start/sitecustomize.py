@@ -105,7 +105,7 @@ def _run_hidden():
         if error.name != "sitecustomize":
             raise
     finally:
-        # This file is still being imported. The import needs the entry of the file in sys.modules.
+        # Python is still importing this file, and needs the entry of the file in sys.modules.
         sys.modules.setdefault(__name__, ours)  # pyright: ignore[reportArgumentType]
 
 
