@@ -38,8 +38,8 @@ class Dump:
     folder, module : the folder of the dump, and the name of the program.
     before : HLO text before any pass; empty if it was not dumped.
     after : HLO text after all passes.
-    assignment : text of XLA's buffer assignment, and of the list of values that newer versions of
-        XLA write to a separate file; empty if no assignment was dumped.
+    assignment : text of XLA's buffer assignment, including the list of values, which newer versions
+        of XLA write to a separate file; empty if no assignment was dumped.
     passes : number, pipeline and name of each pass, and the file with the HLO after the pass, in
         the order of execution.
     analysed_temp_bytes : size of the temporaries in bytes, from `memory_analysis()`; None if JAX
@@ -122,7 +122,8 @@ def read_dump(folder: Path, module: str | None = None) -> Dump:
         The folder with the files that XLA wrote.
     module : str, optional
         The name of the program, such as ``jit_f``. It is needed if the folder has programs with
-        different names. If several programs have this name, the last program is read.
+        different names. If several programs have this name, the program with the highest module
+        number (``module_0012`` in the names of its files) is read.
 
     Raises
     ------
@@ -185,8 +186,8 @@ _SIZES = (
     *("argument_bytes", "output_bytes", "temp_bytes", "largest_temp_bytes", "constant_bytes"),
     *("instructions_count", "fusions_count", "custom_calls_count"),
 )
-# For each kind of item: the value of `what`, the table, the columns by which its rows are grouped,
-# and the column of bytes.
+# For each kind of item: the value of the column `what`, the table, the columns by which the table's
+# rows are grouped, and the column of bytes.
 _TABLES = (
     ("buffer", "dump_buffers", ("buffer_kind", "opcode", "scope", "source"), "bytes"),
     ("fusion", "dump_fusions", ("operations", "scope", "source"), "bytes"),
@@ -245,7 +246,7 @@ def _items(tables: Mapping[str, pd.DataFrame]) -> dict[tuple[str, str], dict[str
 def _compared(
     what: str, item: str, old: Mapping[str, Any], new: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """Return the row of ``dump_diff`` for an item; None if both sides are the same."""
+    """Return the row of ``dump_diff`` for an item; None if the item is the same in both dumps."""
     old, new = ({k: None if pd.isna(v) else v for k, v in side.items()} for side in (old, new))
     if old == new:
         return None

@@ -22,7 +22,7 @@ NO_RANGES = (
     "pip install nvtx==0.2.11."
 )
 
-# Names of the values of CUpti_ActivityMemcpyKind in the CUPTI reference, in order.
+# The names of the values of CUpti_ActivityMemcpyKind, in the order of the CUPTI reference.
 _COPIES = (
     *("unknown", "host to device", "device to host", "host to array", "array to host"),
     *("array to array", "array to device", "device to array", "device to device"),
@@ -161,7 +161,8 @@ def _launches(capture: NsysCapture, ranges: pd.DataFrame, known: Known) -> list[
     pushed = cast(pd.DataFrame, ranges[ranges["range_kind"] == "push"])
     threads = {thread: _Thread(rows) for thread, rows in pushed.groupby("thread")}
     calls: dict[tuple[int, int], tuple[int, int]] = {}
-    # A runtime call and the driver call inside it have the same number: keep the runtime call.
+    # A runtime call and the driver call inside it have the same correlation number: keep the
+    # runtime call.
     for table in (capture.driver, capture.runtime):
         for row in table.to_dict("records"):
             thread = _number(row.get("globalTid"))
@@ -206,7 +207,7 @@ def _launch(
 
 def _scope(thunk: Mapping[str, str], program: str, known: Known) -> str:
     op = thunk.get("hlo_op", "")
-    # If the program is not known, search all programs, and use the scope only if it is unique.
+    # If the program is not known, search all programs. Use the scope only if one scope is found.
     candidates = [known.get(program, {})] if program else list(known.values())
     found = {instructions[op].scope for instructions in candidates if op in instructions}
     return found.pop() if len(found) == 1 else named_scopes(thunk.get("name", ""))

@@ -47,7 +47,7 @@ SCHEMAS: dict[str, Schema] = {}
 
 
 def schema(name: str, title: str, /, **columns: str) -> None:
-    """Register the schema of a table, for `frame`.
+    """Register the schema of a table, so that `frame` can make the table.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def save(
         The folder for the files; it is created if it does not exist.
     environment : Environment, optional
         The environment in which the numbers were measured. The default is the environment of this
-        machine, without JAX's backend.
+        machine. In the default, fields that need JAX, such as the backend, are empty.
     notes : mapping, optional
         More entries for ``environment.json``, such as the path of a trace.
 

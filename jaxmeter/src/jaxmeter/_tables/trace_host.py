@@ -32,7 +32,7 @@ _POOL = re.compile(r"/-?\d+$")
 def annotation_table(trace: Trace) -> pd.DataFrame:
     """Return the table ``trace_annotations``: number and times of events, by name and keywords.
 
-    Operations and events on devices are left out.
+    Events on devices are left out, and so are the operations of programs.
     """
     sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0.0, 0.0])
     for line in trace.lines:
@@ -68,7 +68,8 @@ def _kind(name: str, keywords: str) -> str:
 
 
 def phase_table(trace: Trace) -> pd.DataFrame:
-    """Return the table ``trace_phases``: the time of each phase on each host thread or pool."""
+    """Return the table ``trace_phases``: the time of each phase on each thread or thread pool
+    of the host."""
     of_name = np.array([_phase(name) for name in trace.names], dtype=np.int64)
     sums: dict[tuple[str, str], np.ndarray] = defaultdict(lambda: np.zeros(2))
     for line in trace.lines:

@@ -24,14 +24,14 @@ from jaxmeter._trace.intervals import self_times, union
 from jaxmeter._trace.xspace import check_whole
 from jaxmeter.errors import JaxmeterError
 
-# How the names of thread pools' marks begin. Each task has two marks, which have no duration.
+# A thread pool marks each task with two events of no duration. Their names begin with these texts.
 _MARKS = ("ThreadpoolListener::", "end: ")
-# Lines with these names repeat the events of other lines. Versions of JAX use different names.
+# Lines with these names repeat the events of other lines. The names differ between versions of JAX.
 _DERIVED = {"Steps", "XLA Modules", "Framework Ops", "Framework Name Scope", "Source code"}
 # Since this version of JAX, `ProfileData` raises an error for a file that is not a trace. Older
 # versions abort the process.
 _RAISES = (0, 8, 3)
-# Statistics that the notes leave out. Some identify the operation. The others are not used.
+# Statistics that `Line.notes` leaves out. Some identify the operation. The others are not used.
 _LEFT_OUT = {"hlo_op", "hlo_module", "program_id", "run_id", "device_ordinal"}
 
 
@@ -45,8 +45,8 @@ class Line:
     names : (n,) name of each event, as a position in `Trace.names`.
     starts, durations : (n,) start and duration of each event, seconds.
     ops : (n,) positions in `Trace.ops`; -1 for events that are not operations of a program.
-    notes : further statistics of an event, such as the keywords of an annotation or the details of
-        a kernel, by the position of the event.
+    notes : details of events, such as the keywords of an annotation or the grid of a kernel, by the
+        position of the event.
     op_self : (n,) self time of each operation, without the operations inside it, seconds; 0 for
         other events.
     op_busy : time during which at least one operation runs, seconds.
@@ -78,7 +78,8 @@ class Trace:
     lines : the threads and streams with events.
     names : the distinct names of events.
     ops : a pair for each operation: its program, such as ``jit_f(30)``, and its instruction.
-    events_count : number of events that were read, including marks of thread pools.
+    events_count : number of events that were read. It includes thread-pool marks, which `lines`
+        leaves out.
     """
 
     path: Path
@@ -251,7 +252,7 @@ def _lines(plane: Any) -> Iterator[Any]:
 
 
 def _read(plane: str, line: Any, names: dict, ops: dict) -> tuple[Line, int]:
-    """Return the events of a line, and the number of all events, including thread-pool marks."""
+    """Return a line without thread-pool marks, and the number of its events including the marks."""
     name_codes, op_codes, starts, durations = array("q"), array("q"), array("d"), array("d")
     notes: dict[int, dict[str, Any]] = {}
     seen = 0

@@ -137,7 +137,7 @@ def _varint(data: memoryview, at: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         if at >= len(data) or shift > 63:
-            raise ValueError(f"a number does not end before byte {at}")
+            raise ValueError(f"the number before byte {at} is truncated or too long")
         byte = data[at]
         at += 1
         value |= (byte & 127) << shift
