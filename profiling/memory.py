@@ -37,9 +37,10 @@ SHOWN = {
 
 
 def observed(*, function: str, given: str) -> Case:
-    """Return the case of a function, with statistics of the device's allocator among its checks.
+    """Return the case that `function` makes, with additional checks.
 
-    Worker processes call `observed`. `given` has the function's parameters as a JSON object.
+    The additional checks report statistics of the device's allocator. `given` has the parameters of
+    `function` as a JSON object. Worker processes call `observed`.
     """
     from jaxmeter import tables as jt
 
@@ -118,9 +119,9 @@ def choices(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def label(point: dict[str, Any], points: Sequence[dict[str, Any]]) -> str:
-    """Return a label with the parameters that differ between choices.
+    """Return the label of the choice `point`, with the parameters that differ between choices.
 
-    If no parameter differs, the label has all parameters.
+    `points` has all choices. If no parameter differs, the label has all parameters.
     """
     texts = [{name: json.dumps(value) for name, value in one.items()} for one in (point, *points)]
     names = [name for name in point if len({one[name] for one in texts}) > 1] or list(point)

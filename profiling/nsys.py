@@ -49,7 +49,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 def work(argv: Sequence[str] | None) -> bool:
     """Capture a function or read a capture, and save and print the tables.
 
-    Return whether the capture contains any kernel or range. With ``--only-run``, only run the
+    Return whether the capture contains any kernel or NVTX range. With ``--only-run``, only run the
     function, and return True.
     """
     options = parse(argv)
@@ -108,7 +108,7 @@ def captured(options: argparse.Namespace, folder: Path, arguments: list[str]) ->
 
 
 def kernels_of_trace(options: argparse.Namespace, folder: Path) -> bool:
-    """Save the tables of JAX's own trace and print its kernels, because nsys is not installed.
+    """Trace with JAX because nsys is not installed; save the tables, and print the kernels.
 
     Return whether the trace contains any kernel. Raise a `JaxmeterError` if JAX does not use a GPU.
     """

@@ -57,7 +57,8 @@ from vcjax.problems import Problem, magnetic_field, magnetic_field_gradient
 class Operation(NamedTuple):
     """An operation, with the functions that it calls.
 
-    `prepare` and `evaluate` each get only those options that are parameters of the function.
+    `prepare` and `evaluate` are functions of vcjax. Each gets only the command-line options that
+    are among its parameters.
     """
 
     make: Callable[..., Case]

@@ -15,7 +15,7 @@ from jaxmeter.errors import JaxmeterError
 
 
 def run_case(case: BenchmarkCase) -> Record:
-    """Measure a benchmark case in a fresh process, with cold caches and the time limit of the case.
+    """Measure a case in a fresh worker process, with cold caches and the time limit of the case.
 
     Returns
     -------
@@ -29,13 +29,14 @@ def run_case(case: BenchmarkCase) -> Record:
     JaxmeterError
         If the argument is not a `BenchmarkCase`.
     FileError
-        If no temporary folder can be made, or the task cannot be written into it.
+        If no temporary folder can be made, or the case cannot be written into it.
 
     Notes
     -----
     POSIX only. The processes that the worker has started are killed when the worker process ends,
-    when the time limit expires, or when this process is interrupted. On Linux, all descendants of
-    the worker are killed; on other systems, only the worker's process group.
+    when the time limit expires, or when the process that called `run_case` is interrupted. On
+    Linux, all descendants of the worker are killed; on other systems, only the worker's process
+    group.
 
     The worker process runs the target and also measures it. The output of the target is never
     mistaken for a record. But a target can falsify its measurement if it changes jaxmeter or the
