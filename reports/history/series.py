@@ -96,7 +96,9 @@ def make_history(store: Store, *, repository: Path | None = None) -> History:
     if "ok" not in set(measured["status"]):
         found = rows(measured)
         why = f"; first failure: {failure_words(found[0])}" if found else ""
-        raise ReportError(f"make_history: no process in the store {store.root} succeeded{why}")
+        raise ReportError(
+            f"make_history: no process in the store {store.root} succeeded; measure again{why}"
+        )
     names = environment_names(store.records)
     table = measured.assign(environment=names)
     first = {key["commit"]: found["started_utc"].min() for key, found in groups(table, ["commit"])}
@@ -137,7 +139,7 @@ def _all_series(table: pd.DataFrame) -> Iterator[Series]:
 def _was_measured(case: pd.DataFrame, metric: Metric) -> np.ndarray:
     """Return whether each process measured the metric, shape (processes,).
 
-    An error that is NaN was measured: NaN is its result. A missing error was not measured.
+    An error that was computed as NaN counts as measured; a missing error does not.
     """
     present = numeric(case[metric.name]).notna().to_numpy(dtype=bool)
     if metric.kind != "error":

@@ -86,7 +86,10 @@ def test_a_failure_without_an_environment_is_in_the_environment_of_its_folder(tm
 
 def test_a_store_of_failures_alone_is_an_error_that_gives_the_first_failure(tmp_path):
     made_up.write(tmp_path, made_up.failed("a/b", {}))
-    message = "no process in the store .* succeeded; first failure: Timeout in compile: over 60 s$"
+    message = (
+        "no process in the store .* succeeded; measure again; "
+        "first failure: Timeout in compile: over 60 s$"
+    )
     with pytest.raises(ReportError, match=message):
         make_history(read_store(tmp_path))
 
