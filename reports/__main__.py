@@ -93,7 +93,8 @@ def closure(options: argparse.Namespace) -> int:
 def history(options: argparse.Namespace) -> int:
     """Write a page that shows every metric across commits; the exit code is 0 after success.
 
-    Unless the store is a fleet, also write reviews of the newest commits with a change point.
+    For a store of records, also write reviews of the newest commits with a change point. A fleet
+    (docs/fleet.md) gets no reviews.
     """
     from .history import make_history, write_history, write_reviews
     from .store.fleet import is_fleet, read_any
@@ -183,7 +184,10 @@ def merge(options: argparse.Namespace) -> int:
 
 
 def compact(options: argparse.Namespace) -> int:
-    """Add stores to a fleet; the exit code is 1 if some files were refused, else 0."""
+    """Add stores to a fleet, a folder of Parquet files (docs/fleet.md).
+
+    The exit code is 1 if some files were refused, else 0.
+    """
     from .store.fleet import compact as add
 
     done = add(options.sources, options.into, project=options.project, remove=options.remove)

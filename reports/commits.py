@@ -38,8 +38,9 @@ def ordered_commits(
 ) -> tuple[Commit, ...]:
     """Return the commits from the oldest to the newest, in git's topological order.
 
-    `first_measured` maps each commit's hash to the time of its first measurement, or to NaT. A
-    commit that `repository` lacks is placed by this time. If `repository` is None, git is not used.
+    `first_measured` maps each commit's hash to the time of its first measurement, or to NaT if this
+    time is unknown. A commit that `repository` lacks is placed by this time. If `repository` is
+    None, git is not used.
     """
     commits = [] if repository is None else known_commits(repository, first_measured)
     when = {

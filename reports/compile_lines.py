@@ -61,9 +61,10 @@ def line_changes(base: CompileLines, head: CompileLines) -> tuple[CompileLineCha
     Lines are matched by file, function and text, because an edit elsewhere in a file changes the
     line numbers. The first choice is lines with a changed number of equations, kernels or
     instructions, because these numbers are exact. The time of such a line must have changed by at
-    least `EXACT_SHARE`. If no line meets both conditions, the second choice is lines with a time
-    that changed by at least `NOISY_SHARE`, in the same direction as the total time. The largest
-    changes in the direction of the total time come first.
+    least the share `EXACT_SHARE` of the longer of the two compile times. If no line meets both
+    conditions, the second choice is lines with a time that changed by at least the share
+    `NOISY_SHARE`, in the same direction as the total time. The largest changes in the direction of
+    the total time come first.
     """
     before, after = _by_line(base), _by_line(head)
     changes = []

@@ -171,7 +171,8 @@ def measurement_row(stored: StoredRecord, compiles_count: int | None = 1) -> Row
         values = section if isinstance(section, dict) else vars(section)
         for name, value in values.items():
             if name != "arrays":
-                # A name that is already in use gets the name of the group as a prefix.
+                # A name that is already in use gets a prefix, such as `extras_`, from its part of
+                # the record.
                 row[f"{group}_{name}" if name in row or name in TAKEN else name] = value
     environment = vars(record.environment) if record.environment else {}
     for name, column in ENVIRONMENT.items():
@@ -237,8 +238,8 @@ def _steady(seconds: Sequence[float]) -> dict[str, float | int | None]:
 def naive_std(first_call: float | None, steady: Sequence[float]) -> float | None:
     """Return the standard deviation of 20 runs that include the first call.
 
-    Simple timing scripts compute this number. Return None if the first call or one of the 19
-    further runs was not measured.
+    Simple timing scripts compute this number. Return None if the first call was not measured, or
+    if `steady` has fewer than 19 runs.
     """
     if first_call is None or len(steady) < RUNS_COUNT - 1:
         return None

@@ -76,7 +76,7 @@ def _spread_lead(cases: pd.DataFrame) -> str:
 
 
 def _script_sentences(script: pd.DataFrame) -> Iterator[str]:
-    """Yield, for each variant, a sentence on the spread of calls that are timed as in a script."""
+    """Yield a sentence for each variant: the spread of its times in a simple timing script."""
     for variant in TIMED:
         ordered = script.loc[(script["variant"] == variant) & (script["run"] > 0)]
         runs = [list(g.sort_values("run")["seconds"]) for _, g in groups(ordered, ["round_index"])]
@@ -202,7 +202,7 @@ def _break_even_lead(curve: pd.DataFrame, cases: pd.DataFrame) -> str:
 
 
 def _folding_sentences(curve: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence on the cost per megabyte of each operation that adds compile time."""
+    """Yield, for each operation that adds compile time, a sentence on its cost per megabyte."""
     for operation, name in OPERATIONS.items():
         cost = _slope(curve, operation)
         if operation != "none" and cost > 0:

@@ -98,10 +98,11 @@ def _frames(here: dict[str, pd.DataFrame], commit: str, picture: Path) -> list[S
 
 
 def _runs(measured: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
-    """Return the seconds of every recorded run, in the processes that computed frames.
+    """Return one row for each recorded run, with the seconds that the run took.
 
-    Run 0 is the first call after compiling. Run i + 1 is the steady-state run with `sample_index`
-    i. The warm-up call between runs 0 and 1 is not recorded.
+    Only runs of successful processes in the suite `summaries.FRAMES`, which computes simulated
+    frames, are included. Run 0 is the first call after compiling. Run i + 1 is the steady-state run
+    with `sample_index` i. The warm-up call between runs 0 and 1 is not recorded.
     """
     good = (measured["status"] == "ok") & (measured["suite"] == summaries.FRAMES)
     names = ["case", "round_index", "size", "workload", "variant", "run", "seconds"]

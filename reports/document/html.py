@@ -51,7 +51,7 @@ def is_page(path: Path) -> bool:
 
 @functools.cache
 def _environment() -> jinja2.Environment:
-    """Return the Jinja environment of all pages; jinja2 compiles each of its templates once."""
+    """Return one Jinja environment for all pages, so that each template is compiled only once."""
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,

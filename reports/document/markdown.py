@@ -53,10 +53,10 @@ def escaped(text: str) -> str:
     """Return the text as one line, with markup, cell separators and mentions escaped."""
     text = re.sub(r"&(?=#?\w+;)", "&amp;", _one_line(text))
     text = re.sub(r"[\\`*|~$]", r"\\\g<0>", text).replace("<", "&lt;")
-    # Links, images and their targets; then underscores that are not within a word.
+    # Escape the bracket before the target of a link, then underscores that are not within a word.
     text = re.sub(r"\](?=[(:\[])", r"\\]", text)
     text = re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", text)
-    # The beginning of a block quote, a heading or a bulleted list.
+    # Escape the character that would begin a block quote, a heading or a bulleted list.
     text = re.sub(r"^(?=>|#{1,6} |[-+=] )", r"\\", text)
     return _without_mentions(text)
 

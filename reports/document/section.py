@@ -77,7 +77,7 @@ class Document:
     sections: tuple[Section, ...]
     footer: tuple[str, ...] = ()  # paragraphs at the end of the page
     # Names of tables in the folder `tables` next to the page. A page that has tables links to their
-    # CSV files, and the head of this page lists the sections with their leads.
+    # CSV files, and the head of this page lists the sections with their main sentences.
     files: tuple[str, ...] = ()
     judgements: tuple[Judgement, ...] = ()
     verdict: str = ""

@@ -156,7 +156,10 @@ def ratio(title: str, stem: str, meaning: str = "", *, interval: bool = True) ->
 
 
 def _quantity(title: str, meaning: str, choices: tuple[Unit, ...], name: str, *ends: str) -> Column:
-    """Make a column with units from `own_unit`, and intervals from the columns `ends` as notes."""
+    """Make a column of the numbers `name`, each with a unit from `choices`.
+
+    The columns `ends` have the ends of an interval, which becomes the note of the number.
+    """
     base = next((unit.name for unit in choices if unit.factor == 1.0), "")
 
     def cell(row: Row, shared: Unit) -> Cell:

@@ -67,9 +67,10 @@ def write_whole(
     """Write each file atomically into the folder `out`; `texts` maps file names to contents.
 
     A folder that contains the first file of `texts` is treated as an earlier page of this kind,
-    unless its index.html was made by another program. Any other folder may contain only drafts,
-    and the files and folders named in `beside`. An interrupted run can leave some of the files and
-    a draft. The next run replaces the files and ignores the draft.
+    unless its index.html was made by another program. Any other folder may contain only the files
+    and folders named in `beside`, and drafts, which are temporary files of an interrupted run. An
+    interrupted run can leave some complete files and a draft. The next run replaces the files and
+    ignores the draft.
     """
     out = Path(out)
     beginnings = tuple(f"{name}." for name in texts)

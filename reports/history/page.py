@@ -85,8 +85,8 @@ def _environment(
 def _numbers(series: Series, at: tuple[int, ...]) -> list[Any]:
     """Return commits, values, samples, change points and the threshold in percent.
 
-    If the series has every commit of the environment, 0 replaces the commits. If the series has no
-    samples, 0 replaces the samples.
+    If the series has every commit of the environment (`at`), 0 replaces the commits. If the series
+    has no samples, 0 replaces the samples.
     """
 
     def rounded(values: Iterable[float]) -> list[float | int | str]:

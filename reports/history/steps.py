@@ -49,7 +49,7 @@ class Step:
 
     @property
     def ratio(self) -> float:
-        """The ratio after/before; infinite if only the level before is zero."""
+        """The ratio after/before; infinite if only `before` is 0, and 1 if both are 0."""
         if self.before == 0:
             return math.inf if self.after else 1.0
         return self.after / self.before
@@ -118,8 +118,9 @@ def _by_ruptures(values: Sequence[float]) -> list[int]:
     Return [] if ruptures is not installed or a value is not positive. ruptures gets the logarithms
     of the values, divided by their noise. The noise is estimated from the median absolute
     difference of neighbours, which a few jumps hardly change. A change point adds two parameters, a
-    mean and a position. By the Bayesian information criterion, two parameters cost 2 ln(n) noise
-    variances. The penalty is twice this cost, because times have heavy tails.
+    mean and a position. By the Bayesian information criterion, two parameters of a series of n
+    values cost 2 ln(n) noise variances. The penalty is twice this cost, because times have heavy
+    tails.
     """
     if ruptures is None or min(values) <= 0:
         return []
