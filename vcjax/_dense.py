@@ -40,8 +40,8 @@ class DenseOperator:
     Attributes
     ----------
     src_shape, trg_shape : (nphi, ntheta) of the field's grid and of the targets; static.
-    matrix : (3 trg_nphi trg_ntheta, 3 src_nphi src_ntheta), float64; the component is the fastest
-        index of rows and of columns.
+    matrix : (3 trg_nphi trg_ntheta, 3 src_nphi src_ntheta), float64. Rows and columns have
+        the order of ``B.ravel()`` for a field B, (nphi, ntheta, 3).
     """
 
     src_shape: tuple[int, int] = field(metadata={"static": True})
@@ -65,7 +65,7 @@ class DenseOperator:
         ------
         VcjaxError : in any of these cases
 
-            - B is not a finite float64 array of the operator's shape.
+            - B is not a finite float64 array (..., src_nphi, src_ntheta, 3).
             - The batch is empty.
             - The dtype or the shape of the matrix was changed.
             - JAX runs in 32-bit mode, or in a process forked after JAX started.

@@ -224,10 +224,11 @@ def _gradient(rows: Rows, casing: GradientCasing, B, tiles: Tiles, sign: float):
 def gradient_operator(
     casing: GradientCasing, nodes: Float[Array, "3 row column"], tiles: Tiles, rows: Rows = None
 ) -> Float[Array, "3 3 tphi ttheta"]:
-    """Return the symmetric traceless part of FP grad T[B] at the targets.
+    """Return the symmetric traceless part of the integral FP grad T[B] at the targets.
 
-    `nodes` is the field from `on_nodes`. The result has laboratory components. If rows are given,
-    the result has these rows only.
+    The module's docstring defines the integral. `nodes` is the field B on the continued nodes, as
+    `on_nodes` returns it. The result has laboratory components. If rows are given, the result has
+    these rows only.
     """
     return symmetric_traceless(apply_operator(_KERNELS, casing, nodes, tiles, rows))
 

@@ -98,8 +98,8 @@ def weights_at(
     """Return a function that computes `split_weights`, divided by 4 pi, for a block of targets.
 
     The function takes the index of a row of targets and the indices of t targets in this row. It
-    returns weights (t, k, patch). `nodes` are points and outward normals on the continued nodes
-    (`surface_nodes`).
+    returns weights (t, k, patch): k weights for each node of each target's patch. `nodes` are
+    points and outward normals on the continued nodes (`surface_nodes`).
     """
     interpolation = PatchInterpolation(constants, rule)
 
@@ -127,12 +127,13 @@ def split_weights(
 
     The grid sum leaves out the target. With a `puncture`, the far sum leaves out the nodes within
     this many node spacings of the target, where the far sum would have larger rounding errors. The
-    near weights then add the whole kernel at these nodes. For this, the kernel gets a further
-    argument, the weights with which it subtracts the whole kernel in the grid sum.
+    near weights then add the whole kernel at these nodes. For this, the kernel gets further weights
+    as its last argument in the grid sum. It subtracts the whole kernel, multiplied by these
+    weights, from its values.
 
     ``of_constant(rule, nodes, weights, alpha)`` returns the integrals (t, k) of the near kernel
     over the patches. If `of_constant` is given, the weights of each patch add up to this integral
-    before the grid sum is subtracted. The weight of the target itself is chosen for this.
+    before the grid sum is subtracted. To achieve this, the weight of the target itself is adjusted.
     """
     nodes = (2 * rule.reach_phi + 1) * (2 * rule.reach_theta + 1)
     count = patch.shape[0]

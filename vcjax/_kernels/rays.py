@@ -59,14 +59,15 @@ _LONG_SERIES = 30
 class Transforms(NamedTuple):
     """The operator T (see `vcjax._casing`), applied to a field B and to the test field at n points.
 
-    The near part of T, which corrects the far sums, has the same form. All its values are 0 for
-    points without a patch.
+    The near part of T, which corrects the far sums, is also a `Transforms`. For points without a
+    patch, it contains zeros only.
 
     Attributes
     ----------
     values : T of B, then T of the test field, in laboratory components.
     at_foot : B at the foot of each point that has a patch, else 0.
-    on_surface : whether a point is on the surface; in the near part, 1 or 0.
+    on_surface : True for points on the surface. In a near part, this is a float: 1.0 for points on
+        the surface, else 0.0.
     """
 
     values: Float[Array, "n 2 3"]
