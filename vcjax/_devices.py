@@ -112,7 +112,10 @@ def divided(
 def over_targets(
     function: Callable, mesh: Mesh | None, targets: Any, *everywhere: Any, count: int, axis: int = 0
 ) -> Any:
-    """Call `divided`, and return the first `count` entries along `axis` on every device."""
+    """Call `divided`; return the first `count` entries of its results along `axis`.
+
+    Every device gets a copy of these entries.
+    """
     result = divided(function, mesh, targets, *everywhere, axis=axis)
     if mesh is not None:
         result = lax.with_sharding_constraint(result, NamedSharding(mesh, PartitionSpec()))

@@ -1,8 +1,9 @@
 """Define the error for input that vcjax cannot use, and warnings of results with too few digits.
 
 Each kind of warning has its own category, which Python's warning filters can select. If currents do
-cross your surface, call ``warnings.filterwarnings("ignore", category=vcjax.ContradictionWarning)``.
-With "error" in place of "ignore", the warning is raised as an exception.
+cross your surface, silence the warning with
+``warnings.filterwarnings("ignore", category=vcjax.ContradictionWarning)``. With "error" in place of
+"ignore", Python raises the warning as an exception.
 """
 
 import sys
@@ -42,7 +43,7 @@ class AccuracyWarning(VcjaxWarning):
 
 _caller: ContextVar[tuple[str, Mapping[str, str]] | None] = ContextVar("_caller", default=None)
 _silent: ContextVar[bool] = ContextVar("_silent", default=False)
-# A file does not belong to the user if its name begins with one of these strings. The files belong
+# A file does not belong to the user if its name begins with one of these strings. Such files belong
 # to this package, or to jaxtyping and beartype, which may wrap the calls of this package.
 _WITHIN = (
     str(Path(__file__).parent),

@@ -75,8 +75,8 @@ def watch_alike(made: Any, casing: Any) -> None:
 def check_evaluated(call: str, watched: Any, B, *, first_only: bool = False) -> None:
     """Check a field, or the first field of a batch, unless it is zero or was checked before.
 
-    `watched` is a casing, or an object given to `watch_alike`. If `first_only` and a field was
-    checked before on the surface of `watched`, nothing is checked.
+    `watched` is a casing, or an object given to `watch_alike`. If `first_only` is True, do
+    nothing if any field was checked before on the surface of `watched`.
     """
     surface = _watched.get(watched) if on_host(B) else None
     if surface is None or (surface.checked and (first_only or not in_host_memory(B))):

@@ -185,7 +185,7 @@ def _nearest_nodes(points, surface: Periods, stride: tuple[int, int], rule: Rule
 
 
 def place(u, v, rule: Rule):
-    """Return the period, row and column of the node at or just below each of t positions.
+    """Return the period, row and column of the node at or just below each of t positions (u, v).
 
     Rows are counted from the start of the period.
     """

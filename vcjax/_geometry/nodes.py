@@ -1,8 +1,8 @@
 """Compute the nodes of a surface on the grid of a rule, and select values at nodes and targets.
 
 Arrays on the *continued nodes* contain the values of one field period in laboratory components. The
-values are continued beyond the period on every side by the rule's overlap. The values around a
-target are then a slice of the array, and no vector has to be rotated.
+values are continued beyond the period by the rows and columns of ``rule.overlap`` on each side. The
+values around a target are then a slice of the array, and no vector has to be rotated.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from vcjax._quadrature.tables import Tables
 
 
 def target_rows(rule: Rule) -> Int[Array, " tphi"]:
-    """Return the indices of the target rows.
+    """Return the row indices of the target grid, 0 .. tphi - 1.
 
     In a traced function, the program computes the indices; they are not embedded as a constant.
     """

@@ -1,4 +1,4 @@
-"""Interpolate from the grid of a patch to its polar nodes, and shift the grid to a point.
+"""Interpolate from the grid of a patch to its polar nodes, and to a grid centred at a point.
 
 The grid of a patch is the rectangle of nodes around its target. The interpolation to polar nodes is
 a product of local Lagrange interpolations in phi and theta, and is the same for every target. With

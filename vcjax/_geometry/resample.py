@@ -66,11 +66,12 @@ def resampled(values: Any, phi: Any, theta: Any) -> Any:
 
     The arrays are all NumPy arrays or all JAX arrays, and the result is of the same kind.
 
-    Each row of `values`, (i, m), is one component along theta; see `as_rows`. `phi`,
-    (3, a, i * images), combines all rows, each with all of its images. `theta`, (images, b, m), has
-    one matrix for each image of a row. The first image is the row itself; half periods have more
-    images. The result (3, a, b) is in the frame to which `phi` converts: the laboratory frame, or
-    the co-rotating frame for the matrices of `symmetry.surface_period_matrices`.
+    Each row of `values`, (i, m), contains one vector component at one toroidal angle; see
+    `as_rows`. `phi`, (3, a, i * images), combines all rows, each with all of its images. `theta`,
+    (images, b, m), has one matrix for each image of a row. The first image is the row itself; half
+    periods have more images. The result (3, a, b) is in the frame to which `phi` converts: the
+    laboratory frame, or the co-rotating frame for the matrices of
+    `symmetry.surface_period_matrices`.
 
     `values` are multiplied by `theta` first, but NumPy arrays are multiplied by `phi` first if each
     row has one image and this order is cheaper.
