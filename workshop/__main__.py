@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _next(hints: int) -> int:
-    """Check the exercises in order; show the first unsolved exercise with `hints` of its hints."""
+    """Check the exercises in order; show the first unsolved exercise and `hints` hints."""
     exercises = all_exercises()
     for number, exercise in enumerate(exercises):
         problem = exercise.new_problem()
@@ -82,7 +82,10 @@ def _list() -> int:
 
 
 def verify() -> int:
-    """Check that unsolved files fail with an error of the check or of JAX, and solutions pass."""
+    """Check that unsolved files fail and solutions pass.
+
+    An unsolved file must fail with an error of the check or of JAX.
+    """
     import jax
 
     wrong = 0
@@ -119,7 +122,7 @@ def lesson_files() -> list[Path]:
 
 
 def source_of(lesson: Path) -> str:
-    """Return the code of all cells; each line has the same line number as in the lesson."""
+    """Return the code of a lesson's cells; each line has the same line number as in the lesson."""
     text = lesson.read_text()
     lines = [""] * text.count("\n")
     for cell in CELL.finditer(text):

@@ -1,4 +1,4 @@
-"""Load, check and explain the exercises, and remember which exercises are solved."""
+"""Load and check the exercises, explain errors, and record which exercises are solved."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ class Exercise:
     The error is `Unsolved`, or an error of the file's own code.
     """
     hints: tuple[str, ...]
-    """`Unsolved.hint` is an index of this tuple."""
+    """All hints of the exercise; `Unsolved.hint` is an index into this tuple."""
 
     def file(self, folder: Path = EXERCISES) -> Path:
         """Return the path of the exercise in a folder, `EXERCISES` or `SOLUTIONS`."""
         return folder / f"{self.name}.py"
 
     def task(self) -> str:
-        """Return the text at the top of the file.
+        """Return the text of the task, from the top of the file.
 
-        If the text is missing, return a message with a command that shows the text.
+        If this text is missing, return a message with a git command that shows the original file.
         """
         text = self.file().read_text(errors="replace").lstrip() if self.file().exists() else ""
         if not text.startswith('"""'):

@@ -133,7 +133,7 @@ def magnetic_field(
 
     Returns
     -------
-    (..., 3) Cartesian components, in the unit of the currents over the unit of length.
+    (..., 3) Cartesian components, in the unit of mu_0 I divided by the unit of length.
 
     Raises
     ------
@@ -153,8 +153,8 @@ def magnetic_field_gradient(
 
     Returns
     -------
-    (..., 3, 3) with [..., i, k] = d_i B_k, in the unit of the currents over the unit of length
-    squared.
+    (..., 3, 3) with [..., i, k] = d_i B_k, in the unit of mu_0 I divided by the square of the unit
+    of length.
     """
     kernels = biot_savart_gradient, lambda conductor, targets: conductor.gradient(targets)
     return _summed("problems.magnetic_field_gradient", sources, points, (3, 3), *kernels)

@@ -40,7 +40,7 @@ def _inventories() -> list[jaxmeter.Inventory]:
     "At which commit does the number grow most, relative to its size at the commit before?",
 )
 def culprits(module: ModuleType) -> None:
-    """Check that each quantity grows by the largest factor at the given commit."""
+    """Check the answers: for each quantity, the commit with the largest relative growth."""
     given = {name: getattr(module, name) for name in ("CAPTURED", "EQUATIONS", "MEMORY")}
     for name, number in given.items():
         expect(isinstance(number, int), f"{name} is {number!r}; give the number of a commit")
@@ -91,7 +91,7 @@ def lock(module: ModuleType) -> None:
     "STEP is the number of the commit at which the bars in lesson 6 become longer.",
 )
 def verdicts(module: ModuleType) -> None:
-    """Check the verdicts on the recorded comparisons, and the first slower commit."""
+    """Check the answers: verdicts on two recorded comparisons, and the first slower commit."""
     from asv.step_detect import detect_steps
 
     recorded = FOLDER / "recorded"

@@ -103,7 +103,10 @@ def callbacks(module: ModuleType) -> None:
     "n with p < 0.005?",
 )
 def processes(module: ModuleType) -> None:
-    """Check that `p_value` compares medians of processes, and that ENOUGH is minimal."""
+    """Check that `p_value` compares medians of processes, and that ENOUGH is correct.
+
+    ENOUGH is the smallest number of processes on each side with which p can be below 0.005.
+    """
     recorded = json.loads((FOLDER / "recorded" / "identical.json").read_text())["seconds"]
     left, right = recorded[0::2], recorded[1::2]
     a, b = ([statistics.median(samples) for samples in side] for side in (left, right))

@@ -1,8 +1,8 @@
 """Fix a program until it matches the locked version.
 
-This file has the field of lesson 6 with two regressions. The first version of the field was locked.
-The check compares your program with the locked version. Captured bytes, equations, instructions and
-all other quantities should be the same.
+This file has the function `field` of lesson 6 with two regressions. The first version of `field`
+was locked. The check compares your program with the locked version. Captured bytes, equations,
+instructions and all other quantities should be the same.
 """
 
 import jax
