@@ -135,9 +135,9 @@ class CaseSuite(ABC):
         """Return the planned case of a grid point; the first argument is "quick" or "full"."""
 
     def plan(self, grid: str) -> list[PlannedCase]:
-        """Return the cases of a grid that have at least one round.
+        """Return the cases of a grid, without the cases that have 0 rounds.
 
-        The small grid has only the cases of the quick grid that `SMALL_ROUNDS` lists.
+        Of the cases of the quick grid, the small grid has only those that `SMALL_ROUNDS` lists.
         """
         of = "quick" if grid == "small" else grid
         cases = [self.case(of, *point) for point in itertools.product(*self.params)]
@@ -151,7 +151,7 @@ class CaseSuite(ABC):
         return None if grid == "full" else self.quick_budget_seconds
 
     def measured(self) -> dict[str, Summary]:
-        """Measure the cases, and return the summaries by the names of the cases."""
+        """Measure the cases, and return a dictionary from each case's name to its summary."""
         from benchmarks.measuring.runner import measure_plan
         from benchmarks.measuring.store import RecordStore, environment_name, store_root
         from benchmarks.summary import summarise

@@ -34,7 +34,7 @@ SCRIPT_CALLS = 20
 
 
 class Given(NamedTuple):
-    """A system, its rate maps and the other inputs from which every variant is made."""
+    """A system, its maps of photon rates, and the other inputs from which every variant is made."""
 
     system: System
     observation: Observation
@@ -91,9 +91,9 @@ def frame_to_audit(size: int) -> Case:
 def changed(*, size: int, variant: str) -> Case:
     """Return the case of `frame`, with a check that also measures a frame after a change.
 
-    The check doubles the cube of the coronagraph's images, and measures the next frame. For the
-    variants in `PUBLISHED`, the check also times the calls of a simple script: a first call, which
-    compiles, and `SCRIPT_CALLS` further calls.
+    The check doubles all values in the cube of coronagraph images, and measures the next frame. For
+    the variants in `PUBLISHED` ("closure" and "argument"), the check also times the calls of a
+    simple script: a first call, which compiles, and `SCRIPT_CALLS` more calls.
     """
     variants.check_variant("changed", variant, VARIANTS)
     given, expected = _given(size)
@@ -110,7 +110,7 @@ def changed(*, size: int, variant: str) -> Case:
 def _after_change(
     variant: str, given: Given, case: Case, jitted: Callable[..., Frame]
 ) -> dict[str, float]:
-    """Double the cube, and return the compiles and seconds of the next frame.
+    """Double the cube of images; return the number of compiles and the seconds of the next frame.
 
     First `jitted` is called again. If the cube is an argument, this call gets the doubled cube. If
     the frame changes, ``change_follows_count`` is 1. Otherwise the program has captured the cube,

@@ -1,4 +1,4 @@
-"""Cases that evaluate a prepared casing."""
+"""Cases that evaluate a field or its gradient with a prepared casing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from benchmarks.cases.quantities import FIELD, GRADIENT, WrongAnswer
 from benchmarks.workloads.casing import problem_named
 from jaxmeter import Case
 
-# With the grid of case_vc_large, the error is 0.01 for the field and 0.05 for the gradient.
+# The torus of case_vc_large has few sources. Therefore the relative error is 0.01 for the field and
+# 0.05 for the gradient.
 LARGEST_ERROR = 0.1
 
 # Two small arrays of a casing: the matrices that interpolate a field to the nodes. The variant
@@ -61,7 +62,7 @@ def external_field(
 
 
 def case_vc_large(*, quantity: str, chunk_size: int | str, target_chunk_size: int | str) -> Case:
-    """Return the case that evaluates a quantity on the surface of case_vc_large.
+    """Return the case that evaluates a quantity for ``case_vc_large``, a torus with few points.
 
     `quantity` is "field" for the external field, or "gradient" for its gradient. `chunk_size` and
     `target_chunk_size` are as in `external_field`.
@@ -98,7 +99,7 @@ def _divided(workload: str, digits: int, half_period: bool, device_count: int) -
 
 
 def _cached(case: Case) -> Case:
-    """Return a case that captures `SMALL_ARRAYS`, a small part of the casing's bytes."""
+    """Return a case that captures only two small arrays of the casing, `SMALL_ARRAYS`."""
     import equinox as eqx  # the other variants need no equinox
 
     casing, B = case.args

@@ -1,4 +1,4 @@
-"""Cases for habits and for loops; a habit is a common way of using `jax.jit`.
+"""Cases that measure kinds of loop, and habits: common ways of using `jax.jit`.
 
 The case of a habit counts the runs of the habit's Python code, counts the compiles, and times all
 calls together.
@@ -23,7 +23,7 @@ CALLS, ROUNDS, SIZE = 10, 20, 1000
 
 
 class Expected(NamedTuple):
-    """The expected counts of a habit; they hold for JAX 0.7.2 and later."""
+    """The expected numbers of Python runs and compiles of a habit, in JAX 0.7.2 and later."""
 
     executions: int
     """Runs of the habit's Python code."""
@@ -31,7 +31,10 @@ class Expected(NamedTuple):
 
 
 class Habit:
-    """The input `x` of a habit, shape (n,), and a counter of runs of the habit's Python code."""
+    """The input of a habit, which is a common way of using `jax.jit`, and a counter.
+
+    The input `x` has the shape (n,). `executions` counts the runs of the habit's Python code.
+    """
 
     def __init__(self, x: jax.Array) -> None:
         self.x, self.executions = x, 0
@@ -107,7 +110,7 @@ def static_values(habit: Habit) -> None:
 
 
 def static_forms(habit: Habit) -> None:
-    """Call a jitted function with the static value 20 by position, by keyword and as 20.0."""
+    """Call a jitted function with three forms of the static argument n: 20, n=20 and 20.0."""
 
     def body(x: jax.Array, n: float) -> jax.Array:
         return habit.body(x) + n

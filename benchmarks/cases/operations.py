@@ -1,9 +1,9 @@
 """Cases of vcjax's operations, for profiles of compiles and for the lock file.
 
 A casing in the arguments of a case has shapes and types but no values. The lock file
-``jaxmeter.lock.toml`` has the exact quantities of `prepare`, `field` and `gradient` for W7-X at
-three digits. ``jaxmeter lock --check`` compiles these operations in a few seconds and compares
-their quantities with the file.
+``jaxmeter.lock.toml`` has exact quantities, such as bytes and counts, of the programs of
+`prepare`, `field` and `gradient` for W7-X at three digits. ``jaxmeter lock --check`` compiles
+these programs in a few seconds and compares their quantities with the lock file.
 """
 
 from __future__ import annotations

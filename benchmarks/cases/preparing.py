@@ -167,7 +167,7 @@ def timed_interleaved(first: Callable, second: Callable, count: int) -> tuple[Ti
 
 
 def array_bytes(tree: Any) -> float:
-    """Return the bytes of a pytree's arrays."""
+    """Return the total size of a pytree's arrays, in bytes."""
     return float(sum(leaf.nbytes for leaf in jax.tree.leaves(tree)))
 
 

@@ -25,9 +25,9 @@ def shape_gradient(*, workload: str, digits: int) -> Case:
     """Return the case that differentiates a scalar with respect to the surface points.
 
     The scalar is a weighted sum of squares of the external field. The check of the case runs after
-    the measured calls of the gradient. It times the scalar and the gradient alternately. It also
-    computes the derivative along one direction twice, from the gradient and by forward mode, and
-    compares the two values.
+    the measured calls of the gradient. The check times the scalar and the gradient alternately. It
+    also computes the derivative of the scalar along one direction twice, from the gradient and by
+    forward mode, and compares the two values.
     """
     problem = problem_named(workload, digits=digits)
     rule, extras = preparing.chosen(problem)

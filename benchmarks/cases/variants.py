@@ -1,8 +1,8 @@
 """Variants of a program that get the same data in different ways.
 
-`closure` and `hoisted` take a case and return another case that computes the same result. The two
-cases differ in which arrays are arguments. The compiler gets only the shape and type of an
-argument. The compiler gets all bytes of a captured array, unless simplified constants are on.
+`closure` and `hoisted` take a case and return a new case that computes the same result. In the new
+case, other arrays are arguments. The compiler gets only the shape and type of an argument. The
+compiler gets all bytes of a captured array, unless JAX's simplified constants are on.
 """
 
 from __future__ import annotations
