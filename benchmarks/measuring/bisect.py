@@ -40,7 +40,7 @@ STORE = ROOT / "results" / "bisect"
 ERROR_FACTOR = 1.25  # errors that differ by at most this factor count as equal
 
 Value = float | str | None
-"""A metric's number or fingerprint, or the kind of a failure; None if the metric has no value."""
+"""A number, the fingerprint of a program, the kind of a failure, or None if there is no value."""
 FAILURES = ("WrongAnswer", "RetraceError")
 """Kinds of failures that count as a value of the metric."""
 

@@ -44,9 +44,10 @@ def timed_sides(
 
 
 def affordable_sides(sides: Sequence[TimedSide], seconds: float) -> list[TimedSide]:
-    """Return the sides with only those operations that get enough rounds within `seconds`.
+    """Return the sides with only those operations that can be measured within `seconds`.
 
-    Operations with the shortest rounds are chosen first, and at least one operation is chosen.
+    Each operation needs `ENOUGH_ROUNDS` rounds. Operations with the shortest rounds are chosen
+    first, and at least one operation is chosen.
     """
     costs = _costs(sides)
     starts = ENOUGH_ROUNDS * START_SECONDS * len(sides)
@@ -88,8 +89,9 @@ def take_rounds(
     started, cost = clock(), expected_seconds
     for number in range(1, rounds + 1):
         begun = clock()
-        # If one side has no successful record, all sides are measured. Otherwise the side would be
-        # compared with records from an earlier state of the machine.
+        # If a side lacks a successful record of this round, the round is measured on all sides.
+        # Otherwise new records would be compared with old records, and the speed of the machine may
+        # have changed since then.
         kept = [
             side.store.succeeded(f"{SUITE}/{name}", number)
             for side, names in sides

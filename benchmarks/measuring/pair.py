@@ -61,8 +61,8 @@ from benchmarks.operations.table import SUITE
 
 INJECTED = ROOT / "studies" / "detection" / "injected"
 
-# Small cases that are timed in many rounds by default. Exact metrics are measured for all
-# operations. --cases PATTERN selects other cases of the quick grid, or operations.
+# By default, these small cases are timed in many rounds, and exact metrics are measured for all
+# operations. With --cases, the user selects the cases and operations instead.
 TIMED = (
     "casing_variants/w7x-argument-d3",
     "memory_sweep/field-cauto-tauto",

@@ -55,9 +55,9 @@ def measure_interleaved(
     """Measure all rounds except the first round of each case, until the budget is spent.
 
     Each round is measured on all sides. `costs` has the seconds of each case's first round. Cases
-    with changed programs come first. A case that cannot get enough rounds for a test is left out,
-    except the first case. If the load of the machine is above `max_load`, no round is measured,
-    because times would scatter too much.
+    with changed programs come first. A case that cannot get enough rounds for a
+    significance test is left out, except the first case. If the load of the machine is above
+    `max_load`, no round is measured, because times would scatter too much.
     """
     started = clock()
     if (met := load() or 0.0) > max_load:
@@ -101,7 +101,7 @@ def measure_first_round(
 
 
 def seconds_to_test(case: PlannedCase, costs: Mapping[str, float]) -> float:
-    """Estimate the seconds that a case needs after round 0 until its times can be tested."""
+    """Estimate the seconds after round 0 until a case has enough rounds for a significance test."""
     enough = min(ENOUGH_ROUNDS, case.rounds)
     compiled = enough if case.builds is None else min(enough, case.builds)
     return (compiled - 1 + SHARE_OF_CACHED * (enough - compiled)) * costs[case.name]
@@ -160,9 +160,9 @@ def say_not_judged(
 def round_order(cases: Sequence[PlannedCase]) -> list[int]:
     """Return the numbers of the rounds after the first, in the order in which they are measured.
 
-    Rounds that compile come first, until compile times can be tested. These rounds measure
-    steady-state times too. The other rounds that compile follow, each after at most two rounds that
-    do not compile.
+    Rounds that compile come first, as many as a significance test of compile times needs. These
+    rounds measure steady-state times too. The other rounds that compile follow, each after at most
+    two rounds that do not compile.
     """
     compiled = sorted(
         {n for case in cases for n in range(case.rounds) if not case.is_cached(n)} - {0}
@@ -176,8 +176,9 @@ def round_order(cases: Sequence[PlannedCase]) -> list[int]:
 
 
 def _measure_round(case: PlannedCase, number: int, order: Sequence[MeasuredSide]) -> None:
-    # If one side has no successful record, all sides are measured. Otherwise the side would be
-    # compared with records from an earlier state of the machine.
+    # If a side lacks a successful record of this round, the round is measured on all sides.
+    # Otherwise new records would be compared with old records, and the speed of the machine may
+    # have changed since then.
     kept = [side.store.read(case, number) for side in order]
     if all(record is not None and record.status == "ok" for record in kept):
         return

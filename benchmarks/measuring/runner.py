@@ -30,9 +30,9 @@ RunCase = Callable[[jaxmeter.BenchmarkCase], jaxmeter.Record]
 class Workers:
     """A runner of cases in worker processes, which all import the same package ``vcjax``.
 
-    `store` gets the records of preparations. In the temporary `folder`, the folders ``imports`` and
-    ``scratch`` are made. `package` is the folder of the package ``vcjax``, by default the
-    result of `installed_package`.
+    `store` gets the records of preparations. A preparation is a case that computes data for
+    another case. In the temporary `folder`, the folders ``imports`` and ``scratch`` are made.
+    `package` is the folder of the package ``vcjax``, by default the result of `installed_package`.
     """
 
     def __init__(
@@ -196,9 +196,10 @@ def measure_plan(
 
     Every case gets its first round. Later rounds start only within `budget_seconds`, so a slow
     machine measures fewer processes for each case. If `resume` is true, records in the store with
-    the status "ok" are kept. `workers` may be shared between plans, so that each preparation runs
-    once. `run_case` is used only if `workers` is None. If the process that started the run has
-    ended, a SystemExit stops the run, because the run would disturb the times of the next run.
+    the status "ok" are kept. `workers` may be shared between plans, so that the preparation of a
+    case (see `PlannedCase`) runs once. `run_case` is used only if `workers` is None. If the process
+    that started the run has ended, a SystemExit stops the run, because the run would disturb the
+    times of the next run.
     """
     started = clock()
     parent = os.getppid()
