@@ -111,7 +111,10 @@ def called_off_the_surface() -> Calls:
 
 @operation("vcjax.dense_operator", "vcjax.DenseOperator.apply")
 def called_for_a_matrix() -> Calls:
-    """Make the matrices of both fields; apply the external matrix to a field and to a batch."""
+    """Compute the matrices of the external and the internal field.
+
+    The matrix of the external field is applied to one field, and to a batch of two fields.
+    """
     problem, casing = PROBLEM(), inputs.casing()
 
     def run():
@@ -212,7 +215,11 @@ def called_as_virtual_casing_jax() -> Calls:
     *("vcjax.wout.from_wout", "vcjax.wout.read_wout", "vcjax.wout.tokamak_path"),
 )
 def called_for_an_equilibrium() -> Calls:
-    """Separate an equilibrium's field by vcjax's `simsopt.VirtualCasing` and by `from_wout`."""
+    """Compute the external field of an equilibrium from its ``wout`` file.
+
+    `simsopt.VirtualCasing.from_vmec` computes the field. Then `wout.from_wout` prepares the same
+    equilibrium, and `vcjax.error_estimate` estimates the error.
+    """
 
     def run():
         with warnings.catch_warnings():

@@ -92,7 +92,7 @@ def _code_lines(text: str, lines: Sequence[str]) -> set[int]:
 
 
 def nearest(edits: Sequence[EditedLine], seen: Sequence[Place]) -> EditedLine | None:
-    """Return the edited line nearest to a change of a program, or None if no edit is near.
+    """Return the edited line nearest to a change of a program, or None.
 
     `seen` are the places where the program changed, the most important place first. An edit on a
     line where the program changed is nearest. Edits in the same function come next, then edits in

@@ -29,7 +29,7 @@ ROUNDING_OF_GRADIENTS = 1e-6
 
 @functools.cache
 def rule(*, gradient: bool = False) -> vcjax.Rule:
-    """Return the rule of the problem, for fields or for gradients."""
+    """Return the quadrature rule for the operations' surface, for fields or for gradients."""
     return preparing.choose(PROBLEM(), GRADIENT if gradient else FIELD)
 
 

@@ -174,7 +174,10 @@ class Difference(NamedTuple):
     text: str = ""
     """A description of the differences; empty if nothing differs."""
     places: Sequence[Place] = ()
-    """The places that differ; in a program, first new lines, then removed lines, then others."""
+    """The places that differ.
+
+    In a program: first new lines, then removed lines, then lines that both programs have.
+    """
     same_program: bool = True
     """Whether the compiled programs are the same; jaxprs may differ.
 

@@ -121,8 +121,8 @@ def _program(record: jaxmeter.Record, made: Program) -> tuple[jaxmeter.Record, j
         counts=jaxmeter.Counts(traces_count=executions_count(), compiles_count=1),
         checks=dict(made.check(answer, jitted)),
         extras={"low_precision_count": _low_precision_count(jitted, made.arguments)},
-        # This time does not include the compile. A later, timed round needs about this time before
-        # its samples.
+        # This time does not include the compile. A later round, which measures only times, takes
+        # about this long before its first sample.
         wall_seconds=time.perf_counter() - started,
     )
     return record, dataclasses.replace(found, name=record.name)
