@@ -39,10 +39,10 @@ def _case(suite: str, point: str, function: str, grid: str, params: dict[str, An
 
 
 class Habits(common.CaseSuite):
-    """For each habit: how often Python code runs and JAX compiles, and the time of the calls.
+    """Number of runs of Python code, number of compiles, and time of the calls, for each habit.
 
-    The first three lessons of the workshop state such numbers, and asv tracks them over versions of
-    JAX.
+    A habit is a common way of using `jax.jit`. The first three lessons of the workshop state such
+    numbers, and asv tracks them over versions of JAX.
     """
 
     suite = "habits"

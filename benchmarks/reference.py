@@ -56,7 +56,7 @@ class AgainstReference(common.CaseSuite):
     def value(self, cache, quantity, point):
         """Return the value of a quantity.
 
-        In records, the names of errors have `self.error` in place of ``error_relative``.
+        Records use the name `self.error` in place of ``error_relative``, so the name is replaced.
         """
         return super().value(cache, quantity.replace("error_relative", self.error), point)
 

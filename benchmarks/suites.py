@@ -70,11 +70,12 @@ class DeviceSweep(common.CaseSuite):
 
 
 class MemorySweep(common.CaseSuite):
-    """Temporary memory of the external field and its gradient on ``case_vc_large``, by tile size.
+    """Temporary memory of the external field and its gradient, by tile size.
 
-    A tile is a block of sources and targets of the far-field sum. Arrays are float64. With
-    automatic tile sizes, the field should need at most 10 MiB and the gradient at most 20 MiB. The
-    tile size must not change the error.
+    The problem is ``case_vc_large`` of `benchmarks.workloads.casing`. A tile is a block of sources
+    and targets of the far-field sum. Arrays are float64. With automatic tile sizes, the field
+    should need at most 10 MiB and the gradient at most 20 MiB. The tile size must not change the
+    error.
     """
 
     suite = "memory_sweep"

@@ -33,8 +33,8 @@ class Summary(TypedDict):
     times: dict[str, list[float]]
     """Seconds by name, with one sample for each process.
 
-    The times are compile times, steady-state times, and the extras and checks with names that end
-    in ``_seconds``.
+    The times are compile times, steady-state times, and the entries of `Record.checks` and
+    `Record.extras` with names that end in ``_seconds``.
     """
     numbers: dict[str, float]
     """Other numbers by name, such as bytes, counts and errors.

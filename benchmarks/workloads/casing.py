@@ -40,7 +40,7 @@ CASES: dict[str, Callable[..., Problem]] = {
 def problem_named(
     name: str, *, digits: int | None = None, half_period: bool | None = None
 ) -> Problem:
-    """Return the problem `name` of `CASES`, with its defaults for the keywords that are None."""
+    """Return the problem `name` of `CASES`; a keyword that is None gets the problem's default."""
     if name not in CASES:
         raise VcjaxError(f"problem_named got name={name!r}; give one of {', '.join(CASES)}.")
     given = {"digits": digits, "half_period": half_period}

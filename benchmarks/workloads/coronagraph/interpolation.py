@@ -34,7 +34,7 @@ def resample(
     *,
     area_ratio: Float[Array, ""] | float = 1.0,
 ) -> Float[Array, "height width"]:
-    """Return an image interpolated at other points; values outside the image are zero.
+    """Return interpolated values of an image at given points; values outside the image are zero.
 
     `coordinates` are the row and column of each point, in pixels of `image`. The middle of the
     first pixel is at 0. `area_ratio` is the area of a new pixel, in pixels of `image`. Interpolated

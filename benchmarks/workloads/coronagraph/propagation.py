@@ -80,7 +80,7 @@ class Propagator:
         return np.abs(field) ** 2 * np.float32(self._scale)
 
     def at_stop(self, sources: Float64[np.ndarray, "n 2"]) -> Complex64[np.ndarray, "n m m"]:
-        """Return the field of each source behind the Lyot stop; `sources` are as in `images`."""
+        """Return the field behind the Lyot stop, for each source; `sources` are as in `images`."""
         rows, columns = (
             np.exp(2j * np.pi * sources[:, axis, None] * self._u).astype(np.complex64)
             for axis in (0, 1)
