@@ -1,4 +1,4 @@
-"""Configure Sphinx for the site, with executed notebooks in MyST Markdown; see ``make docs``."""
+"""Configure Sphinx, which builds the site and runs its MyST notebooks; see ``make docs``."""
 
 import os
 import re
@@ -60,7 +60,7 @@ default_role = "code"
 
 
 def _plain(app, what, name, obj, options, lines):
-    """Escape ``|``, and ``_`` at the end of words, so that |B| and PYTHON_ are not links."""
+    """Escape ``|`` and final ``_`` in a docstring, so that Sphinx shows |B| and PYTHON_ as text."""
     special = re.compile(r"(`[^`]*`)|(\||(?<=\w)_(?!\w))")
     lines[:] = [special.sub(lambda m: m[1] or rf"\{m[2]}", line) for line in lines]
 
