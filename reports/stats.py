@@ -100,7 +100,7 @@ def magnitude(ratio: float) -> float:
 
 
 def is_busy(load: Any, cpus: Any) -> bool:
-    """Return whether a load means that other programs ran; False if a number is missing.
+    """Return whether a load means that other programs ran; False if either number is missing.
 
     XLA uses at most one thread for each CPU, so only other programs raise the load above the
     number of CPUs.
@@ -109,12 +109,12 @@ def is_busy(load: Any, cpus: Any) -> bool:
 
 
 def by_round(case: pd.DataFrame, quantity: str) -> dict[int, float]:
-    """Return the values of a column that are not missing, by round."""
+    """Return the values of a column by round, except missing values."""
     return case.dropna(subset=quantity).set_index("round_index")[quantity].to_dict()
 
 
 def values(case: pd.DataFrame, quantity: str) -> list[float]:
-    """Return the values of a column that are not missing; [] if there is no such column."""
+    """Return the values of a column, except missing values; [] if there is no such column."""
     return [] if quantity not in case else numeric(case[quantity]).dropna().tolist()
 
 

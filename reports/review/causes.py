@@ -113,7 +113,7 @@ def changed_lines(
 
 
 def _kind(finding: Finding, seen: Mapping[str, tuple[str, ...]]) -> str:
-    """Return the kind of a finding's cause; `seen` is the evidence from the finding's case."""
+    """Return the kind of a finding's cause; `seen` is the case's evidence, by kind of cause."""
     name = finding.metric.name
     if finding.only_at:
         return "one_sided"
@@ -184,7 +184,7 @@ def _program(by_name: Mapping[str, Finding]) -> tuple[str, ...]:
 
 
 def _is_same_program(pair: tuple[CaseResults, CaseResults]) -> bool | None:
-    """Return whether the optimised programs are the same; None if a commit has no fingerprint."""
+    """Return whether the optimised programs have equal fingerprints; None if one has none."""
     base, head = (
         {text for row in case.good.values() if isinstance(text := row.get("hlo_fingerprint"), str)}
         for case in pair

@@ -42,7 +42,7 @@ GATED = (
 An error also fails a review if it is larger at HEAD according to `is_larger_error`. A longer time
 fails a review only with `Policy.gate_times`.
 """
-# Smaller growth is reported but does not fail a review.
+# Growth below these limits is reported but does not fail a review.
 SMALL_BYTES = 1024
 SMALL_SHARE_OF_FLOPS = 0.05  # equal to the minimum effect of times
 
@@ -51,7 +51,7 @@ ERROR_CHANGE = 1e-3  # smaller relative changes of an error are not reported
 
 @dataclass(frozen=True)
 class Finding:
-    """The comparison of one metric of one case, or of a pooled time, between BASE and HEAD.
+    """The comparison of BASE and HEAD in one metric of one case, or in a time pooled over cases.
 
     For an exact metric or an error, `base` and `head` are maxima over processes. For a noisy
     metric, `base` is the median over processes. For pooled times, `base` is the sum of the medians
@@ -86,7 +86,7 @@ class Finding:
 
     @property
     def reach(self) -> float:
-        """The largest relative change, in either direction, that the interval allows."""
+        """The largest relative change, up or down, that the interval of the ratio allows."""
         return max(self.high, 1 / max(self.low, 1e-9)) - 1
 
     @property
@@ -216,7 +216,7 @@ def compare_times_of(
 
     A time with fewer than `jaxmeter.MIN_ROUNDS_COUNT` rounds is not tested. If at least two
     cases are tested, each time in `PRIMARY` is also pooled over these cases and tested. A pooled
-    time has no finding if `compare_cases` gives the verdict "different" for any of its cases.
+    time has no finding if the time of any of these cases differs significantly between commits.
     """
     adjacent = {name: rounds_of(*commits.case(name)) for name, _ in family}
     values = {

@@ -42,7 +42,7 @@ def _exact(review: Review) -> Judgement:
 
 
 def _place(review: Review, case: str) -> str:
-    """Return `` (line a.py:3)`` for the first difference between a case's programs, or ""."""
+    """Return `` (line a.py:3)``: where a case's programs first differ; "" if this is not known."""
     line = review.commits.programs.get(case, "").partition("\n")[0]
     found = re.search(r"(?:edited|new|gone|changed most|called from):? (\S+?:\d+)", line)
     return f" (line {found[1]})" if found else ""
@@ -65,7 +65,7 @@ def _times(review: Review) -> Judgement:
 
 
 def _why_not(review: Review) -> str:
-    """Return the reason why times have no verdict, with the load if it may be the cause."""
+    """Return the reason why times have no verdict; include the machine's load if it was high."""
     load = _busy_load(review)
     busy = f"load {load:.1f}; " if load is not None else ""
     if wide := review.wide_open:
@@ -108,7 +108,7 @@ def _outcome(is_worse: bool, is_better: bool) -> Outcome:
 
 
 def _largest(findings: Sequence[Finding]) -> list[str]:
-    """Return a phrase for each metric of the findings, with the case where it changed most."""
+    """Return, for each metric, a phrase on the case in which the metric changed most."""
     found: dict[str, list[Finding]] = {}
     for finding in sorted(findings, key=lambda f: -magnitude(f.ratio)):
         found.setdefault(finding.metric.title, []).append(finding)

@@ -30,7 +30,8 @@ class CaseResults:
     good: dict[int, Row]  # the successful processes, by round
     failed: tuple[Row, ...] = ()
     definition: tuple[Any, ...] = ()  # target and parameters, which must agree at both commits
-    # The arrays of the process that captured the most bytes: (dtype and shape, bytes, where).
+    # Arrays captured by the process with the most captured bytes: dtype and shape, bytes, and path
+    # of the jaxpr that has the array as a constant.
     arrays: tuple[tuple[str, int, str], ...] = ()
     compile_lines: CompileLines | None = None  # None if no successful process was profiled
 

@@ -205,7 +205,7 @@ def _number(finding: Finding, value: float) -> Cell:
 
 
 def change_words(finding: Finding) -> str:
-    """Return the change in words, such as the ratio head over base, or the difference."""
+    """Return the change as text: the ratio HEAD / BASE, the difference, or a phrase."""
     base, head, metric = finding.base, finding.head, finding.metric
     if finding.only_at:
         return f"only at {finding.only_at}"

@@ -66,7 +66,7 @@ class Review:
 
     @property
     def failing(self) -> tuple[Finding, ...]:
-        """Regressions that fail the review, because their metrics are gated."""
+        """The regressions that fail the review (`Finding.is_gated`)."""
         return tuple(f for f in self.of("regression") if f.is_gated)
 
     @property
@@ -81,10 +81,10 @@ class Review:
     def exit_code(self) -> int:
         """The exit code: 1 if the review fails, 2 without a verdict, else 0.
 
-        A gated regression or a broken case fails the review. There is no verdict if nothing was
-        compared. With gated times, the code is also 2 if no time was tested, or if an inconclusive
-        time may have changed by more than `MAX_REACH`. Some times may remain untested, because a
-        case that is measured only once, for its exact metrics, has times too.
+        The review fails if `failing` or `broken` has entries. There is no verdict if nothing was
+        compared. With `Policy.gate_times`, there is also no verdict if no time was tested, or if
+        an inconclusive time may have changed by more than `MAX_REACH`. One tested time is enough:
+        some cases are measured only once, for their exact metrics, so their times are not tested.
         """
         if self.failing or self.broken:
             return REGRESSION
@@ -93,7 +93,7 @@ class Review:
 
     @property
     def slower(self) -> tuple[Finding, ...]:
-        """Regressions of primary times, whether times are gated or not."""
+        """Regressions of primary times, whether or not they fail the review."""
         return tuple(f for f in self.of("regression") if f.is_primary)
 
     @property
@@ -123,13 +123,13 @@ class Review:
 
     @property
     def untested(self) -> tuple[Finding, ...]:
-        """Primary times that could not be tested: they are unpaired or have too few rounds."""
+        """Primary times that were not tested: they have no paired rounds, or too few."""
         primary = (f for f in self.findings if f.is_primary and not f.only_at)
         return tuple(f for f in primary if not f.is_tested)
 
     @property
     def flaky(self) -> dict[str, str]:
-        """Cases that are compared although some of their processes failed, with the failures."""
+        """Compared cases that have failed processes, each with a description of the failures."""
         cases = dict.fromkeys(f.case for f in self.findings if not f.pooled)
         messages = {case: _failures(*self.commits.case(case)) for case in cases}
         return {case: message for case, message in messages.items() if message}

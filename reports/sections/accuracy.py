@@ -16,7 +16,7 @@ METHODS = {OURS: "error_relative", "C++ reference": "reference_error_relative"}
 
 
 def summary(measured: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each problem, suite and method, with its errors and the limit 10^-digits.
+    """Return a row for each problem, suite and method: the errors and the limit 10^-digits.
 
     The largest and smallest errors are over all processes and variants of the suite. If any error
     is NaN, `error_worst_relative` is NaN and `is_within` is False.
@@ -78,7 +78,11 @@ def section(errors: pd.DataFrame) -> Section:
 
 
 def lead(errors: pd.DataFrame) -> str:
-    """Return a sentence on how many problems are within the limit, and on the worst problem."""
+    """Return a sentence that counts the problems within the limit.
+
+    The sentence also names the problem with the largest ratio of error to limit. If any errors are
+    NaN, the sentence names the problems with these errors instead.
+    """
     ours = errors.loc[errors["method"] == OURS]
     held = ours.groupby(list(PROBLEM), dropna=False)["is_within"].all()
     within, total = int(held.sum()), len(held)

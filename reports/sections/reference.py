@@ -49,9 +49,9 @@ def summary(measured: pd.DataFrame, *, gradient: bool = False) -> pd.DataFrame:
     to the largest component of the gradient.
 
     `setup` is the time from a new surface to its first field or gradient. For vcjax, this time
-    includes choosing a rule, making tables, preparing and evaluating, but no compiling. For the
-    reference, it includes making a new object and evaluating. `evaluation` is the time of one more
-    evaluation. A speed-up is the median, over processes, of the ratio reference / vcjax.
+    includes choosing a quadrature rule, making tables, preparing and evaluating, but no compiling.
+    For the reference, it includes making a new object and evaluating. `evaluation` is the time of
+    one more evaluation. A speed-up is the median, over processes, of the ratio reference / vcjax.
     """
     both = succeeded(measured, "reference_evaluation_seconds")
     wanted = [*COMPILING, *TIMES, *FIELD_ERRORS, *GRADIENT_ERRORS, *LOADS]
@@ -167,7 +167,7 @@ def _span(problems: pd.DataFrame, which: str) -> str:
 
 
 def sentences(problems: pd.DataFrame) -> list[str]:
-    """Return sentences on problems that never repay the compile time, and on the threads."""
+    """Return sentences on problems where compiling never pays off, and on the use of threads."""
     said = []
     never = [
         problem_name(row)
