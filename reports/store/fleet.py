@@ -60,8 +60,9 @@ def compact(
 ) -> Merged:
     """Add the records of stores or measured pairs to the fleet `into`, as records of `project`.
 
-    Return the numbers of new and known records, and the refused files. If `remove` is true, delete
-    a record's file in a source once the fleet contains the record.
+    Return the number of added records, the number of records that the fleet had already, and the
+    refused files. If `remove` is true, delete a record's file in a source once the fleet contains
+    the record.
     """
     if not re.fullmatch(r"[\w.-]+", project):
         raise ReportError(

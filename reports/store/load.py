@@ -1,7 +1,7 @@
 """Read a store of measurements, which has one file for each record.
 
-A file that cannot be read, such as the half-written file of a killed run, is skipped, and the page
-lists it with the reason.
+A file that cannot be read is skipped, for example the half-written file of a killed run. The page
+of the report lists the skipped files with the reasons.
 """
 
 import contextlib
@@ -242,7 +242,7 @@ def _check_usable(record: Record) -> None:
     for name, value in numbers:
         # NaN counts as missing, as everywhere in pandas.
         if name.endswith(WHOLE) and value is not None and abs(value) >= WHOLE_LIMIT:
-            raise ValueError(f"{name} is {value!r:.24}, which is too large")
+            raise ValueError(f"{name} is {value!r:.24}, but its magnitude must be below 2**53")
 
 
 def skipped_file(root: Path, path: Path, error: Exception) -> SkippedFile:

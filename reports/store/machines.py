@@ -94,9 +94,10 @@ def environment_names(records: Sequence[StoredRecord]) -> list[str]:
     Numbers of two environments are never pooled and never compared. A process that ended before it
     started JAX takes the environment of other processes with its environment key, at any commit.
     Only processes that may have the same machine and versions are used. If these processes have
-    several environments, some processes are preferred, in this order:
+    several environments, some processes are preferred, in the order below. "Same" means the same
+    as in the process that ended early.
 
-    1. processes of a machine that ran the same commit
+    1. processes of a machine that has a process at the same commit
     2. processes of the same case
     3. processes with the same flags
     4. processes with the same number of CPUs
