@@ -31,7 +31,10 @@ _FINE = (300, 384)
 EXTRA_DIGITS, EXTRA_DIGITS_OF_GRADIENTS = 2, 4
 """Digits that the grid of B resolves in addition to the requested digits."""
 _FINEST = 1e-15
-"""Smallest tolerance of the grid of B, relative to max |B|; about the size of rounding errors."""
+"""Smallest tolerance for choosing the grid of B, relative to max |B|.
+
+Rounding errors are about as large.
+"""
 _ROUNDING = 2e-16
 """Amplitude of rounding errors in a mode of B, divided by the largest amplitude of all modes."""
 
@@ -103,7 +106,7 @@ def errors_off_surface(shape: Shape, casing, B, points, is_inside, currents):
 
 
 def _steepest(shape: Shape, B, currents) -> float:
-    """Return max |grad B|: the largest magnitude of a component at the points of two grids.
+    """Return max |grad B|: the largest magnitude of any component of grad B on two grids.
 
     The first grid is the grid of B, which has the shape (nphi, ntheta, 3). The second grid has the
     size `_GRID`.
@@ -135,15 +138,19 @@ def symmetry_of(shape: Shape) -> dict[str, Any]:
 
 
 def _grid_points(shape: Shape, grid: Sequence[int] = _GRID):
-    """Return the points of a user's grid, with `grid` (nphi, ntheta) points in a whole period."""
+    """Return the points of a surface grid, which covers half a period if the shape is symmetric.
+
+    `grid` is the size (nphi, ntheta) of the grid over a whole period.
+    """
     options: dict[str, Any] = symmetry_of(shape) | dict(nphi=shape.rows(grid[0]), ntheta=grid[1])
     return vcjax.surface_points(shape.points(), **options)
 
 
 def data_of(shape: Shape, field: str, digits: int, gradient: bool):
-    """Return B on a user's grid, the currents outside the surface, and the currents inside.
+    """Return B on a grid, the currents outside the surface, and the currents inside.
 
-    B has the shape (nphi, ntheta, 3). Its grid resolves more than `digits` digits of B.
+    B has the shape (nphi, ntheta, 3). The grid resolves more than `digits` digits of B, and covers
+    half a period if the shape is symmetric.
     """
     outside, inside = shape.currents(field)
     extra = EXTRA_DIGITS_OF_GRADIENTS if gradient else EXTRA_DIGITS
@@ -194,7 +201,7 @@ def _tails(B: np.ndarray, shape: Shape):
     x, y, z = np.moveaxis(B, -1, 0)
     turned = np.stack([cosine * x + sine * y, cosine * y - sine * x, z])
     size = np.abs(np.fft.fft2(turned, axes=(1, 2), norm="forward")).sum(axis=0)
-    # Smaller amplitudes are rounding errors.
+    # Amplitudes below this limit are rounding errors.
     size[size < _ROUNDING * size.max()] = 0.0
     tails = []
     for axis in (0, 1):
@@ -208,8 +215,8 @@ def _tails(B: np.ndarray, shape: Shape):
 def targets_of(shape: Shape) -> tuple[int, int]:
     """Return the size (nphi, ntheta) of the target grid over a whole field period.
 
-    With this size, some rows of targets face coils of the field ``coils``. 24 targets in theta
-    would miss the places next to coils where errors are largest.
+    With this size, some rows of targets face coils of the field ``coils``. With only
+    24 targets in theta, no target would be next to these coils, where errors are largest.
     """
     return (12 if shape.symmetric else 8, 48)
 

@@ -22,7 +22,7 @@ from vcjax.problems import CentralConductor, PoloidalCoil, Surface, ToroidalLoop
 FIELDS = ("coils", "near", "vacuum")
 """The names of the three fields.
 
-``coils`` has coils around the surface, and a loop inside through the middle of each cross-section.
+``coils`` has coils around the surface, and a loop inside, through the middle of each cross-section.
 Around a fat torus, two loops and a conductor on the z axis replace the coils. ``near`` has currents
 close to the surface, inside and outside, and a conductor on the z axis. ``vacuum`` has only
 currents outside: two distant loops, and a conductor on the z axis.
@@ -42,7 +42,11 @@ class Shape:
     """Whether the surface is stellarator-symmetric; X then covers only half a period."""
 
     def rows(self, whole: int) -> int:
-        """Return how many rows a user's grid has if a whole field period has `whole` rows."""
+        """Return `whole`, or half of `whole` (rounded up) if the shape is symmetric.
+
+        `whole` is the number of rows of a grid over a whole field period. The grid of a symmetric
+        shape covers only half a period.
+        """
         return -(-whole // 2) if self.symmetric else whole
 
     def points(self):

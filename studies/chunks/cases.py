@@ -39,8 +39,8 @@ def process_rows(
 ) -> Iterator[Row]:
     """Measure an operator at the tile sizes `sizes` and "auto", and yield one row with all results.
 
-    Only the first process records traces and lists buffers, because traces of small tiles take
-    longer than everything else. `code` identifies the measured version of the code.
+    Only process 0 lists buffers and records profiler traces, because recording traces of small
+    tiles takes longer than everything else. `code` identifies the measured version of the code.
     """
     arguments = dict(locals())
     evaluation = _evaluation(operator, problem_named(case, digits=digits))
@@ -122,7 +122,7 @@ def _described(evaluation: Case, pair: tuple[int, ...], lists_buffers: bool):
 
 
 def _traced(run, inputs: tuple[Any, ...], far: str) -> dict[str, float]:
-    """Trace a run; return the share of time in the far field and the number of launched kernels."""
+    """Profile a run; return the far field's share of the time and the number of kernel launches."""
     with tempfile.TemporaryDirectory(prefix="vcjax-trace-") as folder:
         with jax.profiler.trace(folder):
             jax.block_until_ready(run(*inputs))

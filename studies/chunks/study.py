@@ -12,8 +12,8 @@ The operators are the field on the surface (B), the field off the surface (BOFF)
 measures time, temporaries, arithmetic intensity, fusions and the far field's share of the time. All
 calls are inside `jit`. On CPUs, "auto" may mean other sizes outside `jit` (docs/chunks.md). Each
 process interleaves all sizes of one operator, so that machine noise affects all sizes alike. The
-first process of each operator also records a trace of every size. Run no other program at the same
-time.
+first process of each operator also records a profiler trace of every size. Run no other program at
+the same time.
 """
 
 from __future__ import annotations

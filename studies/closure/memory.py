@@ -19,7 +19,7 @@ from benchmarks.measuring.runner import RunCase
 from studies.harness import ROOT
 
 PROCESS_BYTES = 0.8e9
-"""Memory of a process that imports JAX and compiles the program of the smallest image."""
+"""Memory of a process that imports JAX and compiles the program for the smallest image."""
 COPIES_OF_ARGUMENT = 2.5
 COPIES_OF_CLOSURE = 5.5
 
