@@ -46,7 +46,10 @@ def succeeded(measured: pd.DataFrame, *columns: str, suite: str | None = None) -
 def case_summary(
     case: Any, times: Iterable[str] = TIMES, maxima: Iterable[str] = SIZES
 ) -> dict[str, Any]:
-    """Return counts, times with intervals, maxima and the largest error (NaN if any is NaN)."""
+    """Return counts, times with intervals, maxima and the largest error.
+
+    The largest error is NaN if any error is NaN.
+    """
     row: dict[str, Any] = {
         "processes_count": len(case),
         "checked_errors_count": case["checked_errors_count"].sum(),

@@ -39,9 +39,9 @@ TEXTS = ("digest", "machine", "commit", "environment_key", "case", "status", "st
 COLUMNS = (*TEXTS, "round_index", *NUMBERS, "record")
 
 # Two successive processes of one case, commit and environment key on a machine are an A/A pair. A
-# machine is skipped if it has at least `FEWEST_PAIRS` A/A pairs and at least a quarter of the pairs
-# differ by more than `MOST_SCATTER`. A review has an equal limit, `MAX_REACH`: an inconclusive time
-# is "not judged" if it may have changed by more than `MAX_REACH`.
+# machine with at least `FEWEST_PAIRS` A/A pairs is skipped if the steady-state times differ by more
+# than `MOST_SCATTER` in at least a quarter of these pairs. A review has an equal limit,
+# `MAX_REACH`: an inconclusive time is "not judged" if it may have changed by more than `MAX_REACH`.
 MOST_SCATTER = 0.2
 FEWEST_PAIRS = 20
 SCATTER = """

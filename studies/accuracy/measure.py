@@ -215,8 +215,8 @@ def _tails(B: np.ndarray, shape: Shape):
 def targets_of(shape: Shape) -> tuple[int, int]:
     """Return the size (nphi, ntheta) of the target grid over a whole field period.
 
-    With this size, some rows of targets face coils of the field ``coils``. With only
-    24 targets in theta, no target would be next to these coils, where errors are largest.
+    With this size, some rows of targets face coils of the field ``coils``. A grid with
+    only 24 targets in theta would miss the largest errors, which are next to these coils.
     """
     return (12 if shape.symmetric else 8, 48)
 

@@ -159,7 +159,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def versions_table() -> str:
-    """Return a table of compile times, as ratios of closure to argument, by version of JAX."""
+    """Return a table of compile-time ratios, captured / passed arrays, by version of JAX."""
     lines = []
     for path in sorted(measured("closure", "").glob("*.csv")):
         for row in read_rows(path):

@@ -44,7 +44,7 @@ OPERATIONS = ("B", "grad B", "off surface", "gradient in X")
 _CACHED = "vcjax, cached"
 PROGRAMS = ("vcjax", _CACHED, "C++")
 POINTS, DISTANCE = 300, 0.3
-"""Number of off-surface points, all inside, and their distance from the surface in minor radii."""
+"""Number of points, all inside the surface, and their distance from it in minor radii."""
 _MINOR_RADIUS = 0.5
 _NO_EXACT_RESULT = "gradient in X"
 
