@@ -31,7 +31,7 @@ def coil_field(points, curves):
 
 
 def trace(start, casing, B, curves):
-    """Return the positions (R, Z) of field lines after every period, shape (PERIODS, 2, LINES).
+    """Return the positions (R, Z) of field lines after each field period: (PERIODS, 2, LINES).
 
     The field lines are computed with Runge-Kutta steps in phi.
     """
@@ -92,7 +92,7 @@ def main(picture="poincare.png") -> None:
     weights = np.repeat([coil.current * 2 * np.pi / 64 for coil in coils], 64)
     curves = positions.reshape(-1, 3), tangents.reshape(-1, 3), weights
 
-    # Start just outside the circle in which the ellipse rotates.
+    # The cross-section stays within 0.2 of its centre. Start the lines 0.24 to 0.3 from the centre.
     start = np.stack([0.7 + np.linspace(0.24, 0.3, LINES), np.zeros(LINES)])
     hits = np.asarray(jax.jit(trace)(start, casing, problem.B, curves))
     lost = np.isnan(hits).any(axis=(0, 1))

@@ -1,6 +1,6 @@
-"""Split the field on the boundary of Wendelstein 7-X, and compare the error with its estimate.
+"""Split the field on the boundary of Wendelstein 7-X, and compare the errors with the estimate.
 
-The currents of the problem are known, so the exact fields are known too.
+The currents of this test problem are known, so the exact B_ext and B_int are known too.
 Run: pip install .; python examples/w7x.py
 """
 
