@@ -5,7 +5,7 @@ is imported when the name is first used. Therefore a program under ``jaxmeter wa
 quickly, and a process without JAX can read records.
 """
 
-# ruff: noqa: I001  (grouped by idea)
+# ruff: noqa: I001  (the imports are grouped by topic)
 
 from typing import TYPE_CHECKING as _IS_CHECKED
 from typing import Any as _Any
@@ -147,7 +147,7 @@ def load_ipython_extension(shell: _Any) -> None:
 
 
 def _modules() -> dict[str, str]:
-    """Return a dictionary from each public name above to the name of its module."""
+    """Return a dictionary from each public name to the name of the module that contains it."""
     import inspect
     import re
     import sys

@@ -30,14 +30,14 @@ _PLAIN = re.compile(r"x(f32|f64|u?i(8|16|32|64))>$")
 """Matches the end of an MLIR type if constants of the type are hashed as bytes. All other constants
 are hashed as printed text."""
 # Captured arrays are matched with embedded constants by their values. Exception: if an array has
-# more bytes than this and is the only captured array of its shape and dtype, its values are not
-# compared. Every embedded constant of this shape and dtype then counts as the array.
+# more bytes than this limit and is the only captured array of its shape and dtype, its values are
+# not compared. Every embedded constant of this shape and dtype then counts as the array.
 _COMPARED_BYTES = 1_000_000
 
 
 def count_constants(closed_jaxpr: Any, lowered: jax.stages.Lowered | None = None) -> Constants:
     """Count the captured arrays of a program. If ``lowered`` is given, also count the embedded
-    constants and the hidden arguments."""
+    constants, and the captured arrays that JAX passes to the program instead of embedding them."""
     arrays = tuple(description for _, description in captured_values(closed_jaxpr).values())
     constants = Constants(
         captured_bytes=sum(array.bytes for array in arrays),
@@ -133,8 +133,9 @@ def _array_bytes(array: Any) -> int:
 
 
 def hidden_arguments(lowered: jax.stages.Lowered) -> list[Any] | None:
-    """Return the arrays that JAX passes as hidden arguments; None if JAX does not report them.
-    The list is empty unless JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS is set."""
+    """Return the captured arrays that JAX passes to the program as arguments instead of embedding
+    them; None if JAX does not report these arrays. The list is empty unless
+    JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS is set."""
     hidden = getattr(getattr(lowered, "_lowering", None), "const_args", None)
     return None if hidden is None else list(hidden)
 
@@ -144,7 +145,7 @@ class EmbeddedConstant:
     """A ``stablehlo.constant`` in a lowered program, with elements that are not all equal."""
 
     module: Any
-    """The module of the operation; kept because the operation uses memory of the module."""
+    """The MLIR module of the operation. The module must exist as long as the operation is used."""
     operation: Any
     type: str
     """The type in MLIR's notation, such as ``tensor<64x3xf64>``."""
@@ -187,8 +188,9 @@ def _constants(operation: Any) -> Iterator[Any]:
 def _is_splat(constant: Any) -> bool:
     """Return whether a ``stablehlo.constant`` has no elements or only equal elements.
 
-    If the attribute ``is_splat`` cannot be read, the operation is printed. The printer shortens
-    only values that are not all equal. Printing is slow: seconds for 1000 operations.
+    If the attribute ``is_splat`` cannot be read, the operation is converted to text. MLIR shortens
+    this text only if the values are not all equal. The conversion of 1000 operations
+    takes seconds.
     """
     kind = constant.results[0].type
     if not kind.shape or 0 in kind.shape:

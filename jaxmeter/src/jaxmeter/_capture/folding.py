@@ -20,8 +20,8 @@ from jaxmeter._render.units import type_text
 ALARM_SECONDS = 0.5
 """The shortest folding time that an audit reports, in seconds."""
 
-# The time in seconds that the interpreter takes for one comparison, one element of a window, and so
-# on. Measured with JAX 0.10.2 on one CPU core.
+# The time in seconds that the compiler's interpreter takes for one comparison, one element of a
+# window, and so on. Measured with JAX 0.10.2 on one CPU core.
 _COMPARISON_SECONDS = 4e-5
 _WINDOW_STEP_SECONDS = 1e-7
 _REDUCTION_SECONDS = 6e-6
@@ -54,11 +54,11 @@ def _on_constants(
 ) -> Iterator[tuple[Any, Use | None]]:
     """Yield the equations that the compiler may fold, because they depend only on embedded arrays.
 
-    Each equation comes with its line, or with None if the line is not known. ``given`` contains the
-    inputs of ``jaxpr`` that depend only on embedded arrays. If ``jaxpr`` belongs to a jitted
-    function, ``caller`` is the line that calls the function. Every equation of ``jaxpr`` then comes
-    with this line, because the lines that JAX reports belong to the function's first trace, which
-    another call may have caused.
+    Each equation comes with its source line, or with None if the line is not known. ``given``
+    contains the inputs of ``jaxpr`` that depend only on embedded arrays. If ``jaxpr`` belongs to a
+    jitted function, ``caller`` is the line that calls the function. Every equation of ``jaxpr``
+    then comes with this line, because the lines that JAX reports belong to the function's first
+    trace, which another call may have caused.
     """
     body = inner(jaxpr)
     captured = {variable for variable, array in closed_over(jaxpr) if identity(array) in embedded}

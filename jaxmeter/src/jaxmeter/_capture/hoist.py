@@ -56,8 +56,8 @@ def hoist(
         If the function or an argument cannot be used. ``hoisted`` also raises this error:
 
         - if the keys of the first argument differ from the keys of ``constants``;
-        - if the structure, shapes, dtypes or static values of the other arguments differ from the
-          arguments that `hoist` got;
+        - if the arguments after ``constants`` differ from the arguments that `hoist` got in
+          structure, shape, dtype or static value;
         - if an array is captured inside an operation that cannot take another argument;
         - if a function with a custom derivative captures a constant, and ``hoisted`` is
           differentiated with respect to this constant, even with a zero tangent.

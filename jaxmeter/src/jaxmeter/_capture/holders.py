@@ -55,7 +55,8 @@ class Holder:
 
 
 UNKNOWN = Root("unknown", "")
-"""The root of the searched function itself, and of the functions that it wraps."""
+"""The root of the searched function and of the functions that it wraps. It is not known which
+variables hold these functions."""
 
 
 def held_arrays(fn: Callable[..., Any], arguments: Mapping[str, Any]) -> Iterator[Holder]:

@@ -65,7 +65,7 @@ def replay(closed_jaxpr: Any, values: Values, args: Sequence[Any]) -> list[Any]:
 
 
 def _held(equation: Any, values: Values) -> dict[Hashable, Any]:
-    """Return the values for the arrays that the sub-programs of an equation capture."""
+    """Return the values that replace the arrays captured in the sub-programs of an equation."""
     return {
         key: values[key]
         for sub in sub_jaxprs(equation)
@@ -76,7 +76,7 @@ def _held(equation: Any, values: Values) -> dict[Hashable, Any]:
 
 def _bind(equation: Any, operands: Sequence[Any], params: Mapping[str, Any]) -> Sequence[Any]:
     bound = equation.primitive.get_bind_params(params)
-    # Up to JAX 0.9, `bound` is a pair.
+    # Up to JAX 0.9, `bound` is a pair; in later versions, it contains only the parameters.
     functions, params = bound if isinstance(bound, tuple) else ((), bound)
     answers = equation.primitive.bind(*functions, *operands, **params)
     return answers if equation.primitive.multiple_results else [answers]
