@@ -2,8 +2,8 @@
 
 import gc
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable
 from functools import cache, partial, wraps
 from typing import Any
 
@@ -101,7 +101,7 @@ def compiled(
             is_traced = any(isinstance(leaf, Tracer) for leaf in leaves) or is_tracing()
             program = nested if is_traced or jax.default_backend() != "cpu" else direct
             # The functions of vcjax combine arrays of different ranks.
-            with jax.numpy_rank_promotion("allow"), _no_garbage_collection():
+            with jax.numpy_rank_promotion("allow"), _NO_GARBAGE_COLLECTION:
                 return program(*args, **kwargs)
 
         return call
@@ -109,20 +109,33 @@ def compiled(
     return decorator
 
 
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Turn garbage collection off inside the block, because JAX may trace there.
+class _Collection:
+    """A context manager inside which Python collects no garbage, because JAX may trace there.
 
     Tracing makes so many objects that Python would search all objects of the process for garbage
-    again and again. In a new process, the search takes a fifth of the time of tracing.
+    again and again. In a new process, the search takes a fifth of the time of tracing. Several
+    threads may be inside at the same time. The last thread that leaves restores the setting that
+    the first thread found.
     """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
+
+    def __init__(self):
+        self._lock, self._inside, self._was_enabled = threading.Lock(), 0, False
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._was_enabled = gc.isenabled()
+                gc.disable()
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0 and self._was_enabled:
+                gc.enable()
+
+
+_NO_GARBAGE_COLLECTION = _Collection()
 
 
 def operands(values: Any) -> Any:

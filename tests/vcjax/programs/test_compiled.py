@@ -2,6 +2,8 @@
 
 import gc
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import jax
@@ -62,6 +64,28 @@ def test_garbage_collection_is_off_during_a_call_and_then_as_before():
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_garbage_collection_stays_off_until_the_last_of_several_calls_ends():
+    seen, started, ends = [], *({n: threading.Event() for n in (5, 6)} for _ in range(2))
+
+    @compiled.compiled({})
+    def traced(x):
+        started[x.size].set()
+        assert ends[x.size].wait(60)
+        seen.append(gc.isenabled())
+        return x
+
+    def call(size):
+        found = pool.submit(traced, np.ones(size))
+        assert started[size].wait(60)
+        return found
+
+    with ThreadPoolExecutor() as pool:
+        for size, result in [(size, call(size)) for size in (5, 6)]:
+            ends[size].set()
+            result.result()
+    assert seen == [False, False] and gc.isenabled()
 
 
 def test_options_that_the_user_sets_in_XLA_FLAGS_are_not_changed(monkeypatch):
