@@ -17,7 +17,7 @@ FILE_BYTES = 2**33
 
 @contextlib.contextmanager
 def _errors(option: str, file: str, advice: str) -> Iterator[None]:
-    """Raise a `JaxmeterError` that names the option if a ``with`` block cannot read a file."""
+    """If a ``with`` block cannot read a file, raise a `JaxmeterError` that names the option."""
     try:
         yield
     except FileError as error:

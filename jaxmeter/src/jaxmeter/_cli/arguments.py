@@ -1,6 +1,7 @@
 """Read functions and their arguments from the options of a command line.
 
-The module of the first function is imported before JAX, so the module can set options of JAX.
+The module that contains the first function is imported before JAX, so this module can set options
+of JAX.
 """
 
 from __future__ import annotations
@@ -62,19 +63,19 @@ def case_from_options(command: str, target: str, options: argparse.Namespace | S
     options : argparse.Namespace or Side
         The options that `add_target_options` defines: ``arg``, ``npz``, ``pickle``, ``no_args``,
         ``static`` and ``param``. If none of the first four is given, ``jaxmeter_arguments`` of the
-        module makes the arguments or the case. If the module does not define this function, the
-        target makes the case.
+        module makes the arguments or the case. If the module does not define
+        ``jaxmeter_arguments``, the target is called and must return the case.
 
     Returns
     -------
     Case
-        The function and its arguments, or the case that was made. The names in ``static`` are
-        added to the static arguments.
+        The function and its arguments, or the case from ``jaxmeter_arguments`` or from the target.
+        The names in ``static`` are added to the static arguments.
 
     Raises
     ------
     JaxmeterError
-        If there is no such function, or the arguments or other options cannot be used.
+        If the function does not exist, or if an option cannot be used.
     Exception
         Any exception that is raised while the module is imported or the arguments are made.
     """
@@ -165,7 +166,7 @@ def parse_arguments(
 def static_options(
     fn: Callable[..., Any], names: Sequence[str], options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return options of `jax.jit`, with the arguments ``names`` added to the static arguments."""
+    """Return ``options`` of `jax.jit`, with ``names`` added to the names of static arguments."""
     for name in names:
         if not takes(fn, name):
             raise JaxmeterError(

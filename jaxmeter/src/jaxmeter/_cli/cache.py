@@ -1,6 +1,7 @@
-"""Run a program twice with a persistent cache that is empty at first. Show how much time the cache
-saves, which compiled programs are not found in the cache and why, and which settings to use. If the
-first run fails, there is no second run.
+"""Run a program twice with JAX's persistent cache, which is empty before the first run. Show how
+much time the cache saves in the second run, which functions the second run does not find in the
+cache and why, and which settings of the cache to use. If the first run fails, there is no second
+run.
 
 example: jaxmeter cache -- python script.py --its --arguments
 (instead of python script.py, give -m module, or pytest and its arguments)

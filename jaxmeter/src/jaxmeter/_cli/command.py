@@ -163,7 +163,8 @@ def add_static(parser: argparse.ArgumentParser) -> None:
 
 
 def add_call(parser: argparse.ArgumentParser, purpose: str) -> None:
-    """Add the option ``--call``: the arguments of a call. The help text contains ``purpose``."""
+    """Add the option ``--call``. The help text begins with "the arguments of a call" and
+    ``purpose``, such as ``to make``."""
     text = (
         f"the arguments of a call {purpose}, for example 'f64[64,3] n=20'. Arguments are numbers, "
         "true, false, tuples such as (3,4), strings in quotation marks, or types and shapes of "

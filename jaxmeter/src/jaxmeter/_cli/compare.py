@@ -1,5 +1,5 @@
 """Measure two functions with interleaved calls in several fresh processes, and show whether the
-functions are the same in exact quantities and in times.
+functions are the same in exact quantities, such as the number of compiles, and in times.
 
 exit codes: 0 no difference was found; 1 the functions differ; 2 bad usage;
 3 a function could not be imported, compiled or run, or a process took longer than --timeout
@@ -87,7 +87,8 @@ def run(options: argparse.Namespace) -> tuple[Comparison, bool | None]:
 
 
 def _effort(seconds: float | None) -> Effort:
-    """Return an effort with enough turns to measure for ``seconds``. None gives the default."""
+    """Return limits that let each process measure steady-state calls for about ``seconds``. If
+    ``seconds`` is None, return the default limits."""
     if seconds is None:
         return Effort()
     effort = Effort(steady_seconds=seconds)

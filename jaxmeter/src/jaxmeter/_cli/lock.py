@@ -59,15 +59,15 @@ def run(options: argparse.Namespace) -> tuple[LockCheck, bool]:
             f"lock: got no functions, and {file} has none; give package.module:function, or list "
             "functions = [...] under [tool.jaxmeter.lock] in pyproject.toml"
         )
-    # Make the cases before the section name, because the module of a target may set options of JAX.
-    # Restore the current folder afterwards, because the module may change it.
+    # Make the cases first: the module of a target may set options of JAX that change the name of
+    # the section. Restore the current folder afterwards, because the module may change it.
     with contextlib.chdir("."):
         cases = {target: _case(target, is_locked=not named) for target in targets}
     name = section_name()
     section = section_of(file, name) if options.check else read_lock(file).get(name, {})
     now = {target: _quantities(target, case) for target, case in cases.items()}
     # Keep the entries of tests, because only pytest measures tests. If the command line names
-    # functions, also keep the entries of all other functions.
+    # functions, also keep the entries of the functions that are not named.
     kept = {
         function: quantities
         for function, quantities in section.items()
