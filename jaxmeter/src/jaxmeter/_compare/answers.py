@@ -45,9 +45,10 @@ def answers_of(a: Any, b: Any) -> Answers:
 
 
 def _containers(tree: Any) -> str:
-    """Return the types of the containers in a tree, such as ``tuple(*, list(*, *))``. The static
-    data of containers are left out, because these data may change from call to call. None counts as
-    a leaf, because jaxmeter may have put None in place of an ignored leaf."""
+    """Return the types of the containers in a tree, with ``*`` for each leaf, such as
+    ``tuple(*, list(*, *))``. The static data of containers are left out, because these data may
+    change from call to call. None counts as a leaf, because jaxmeter may have put None in place of
+    a leaf that is neither an array nor a number."""
     node = tree.node_data()
     if node is None or node[0] is type(None):
         return "*"

@@ -58,9 +58,9 @@ def compare(
     """Measure two functions in fresh processes and compare them.
 
     Each process interleaves the calls of both functions, so that machine noise affects both
-    functions alike. Every second process measures ``b`` first. Exact quantities, captured
-    values and the answers of one call are compared bit by bit. For answers, ``criteria`` can set a
-    tolerance. Times are compared by their ratio in each process.
+    functions alike. Every second process measures ``b`` first. Exact quantities (counts and sizes),
+    captured values and the answers of one call are compared bit by bit. For answers, ``criteria``
+    can set a tolerance. Times are compared by their ratio in each process.
 
     Parameters
     ----------

@@ -74,8 +74,8 @@ def _verdict(a: Sequence[Scalar], b: Sequence[Scalar], unequal: str) -> tuple[Ve
         return "same", "equal" if len(few) == 1 else f"equal in each process, but {_VARIES}"
     if len(many) == 1:
         return "different", unequal
-    # The functions may be equal if each function has several values, or if a value of one function
-    # is also a value of the other.
+    # The quantity varies from process to process. The functions may be equal if both have several
+    # values, or if a value of one function is also a value of the other.
     if len(few) > 1 or few & many:
         return "inconclusive", _VARIES
     return "different", f"{_VARIES}, and is never the same for both"

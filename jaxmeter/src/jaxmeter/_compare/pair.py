@@ -98,8 +98,8 @@ def measure_runs(runs: tuple[Run, Run], effort: Effort, *, swapped: bool) -> dic
                 run.note_counts()
     if shares:
         _warm_up_again(*ordered)
-    # At this point, both functions have been called equally often. This matters because each call
-    # of an nnx step changes the step's model.
+    # At this point, both functions have been called equally often. This matters if a call changes a
+    # function's model, as in a training step of flax.nnx.
     answers = _compare_values(*runs)
     _interleave_calls(ordered, effort)
     for run in ordered:

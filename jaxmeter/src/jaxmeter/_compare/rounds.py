@@ -27,8 +27,8 @@ MIN_SAMPLES_COUNT = 5
 MEDIAN_COVERAGE = 0.95
 """Probability with which an interval should contain the true median."""
 MIN_VALUES_COUNT = 6
-"""The smallest number of values for an interval with `MEDIAN_COVERAGE`. The range of n values
-contains the true median with probability 1 - 2 (1/2)^n: 0.97 for n = 6, 0.94 for n = 5."""
+"""The smallest number n of values for which the range of the values contains the true median with
+a probability of at least 0.95. The probability is 1 - 2 (1/2)^n: 0.97 for n = 6, 0.94 for n = 5."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Round:
 
     @classmethod
     def from_summaries(cls, a: SampleSummary, b: SampleSummary) -> Round:
-        """Return the round of two processes from summaries, for samples that were not kept.
+        """Return the round of two processes from summaries of their samples.
 
         Raises
         ------
