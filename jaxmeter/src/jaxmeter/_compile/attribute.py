@@ -36,8 +36,8 @@ class Kernels:
     """The kernels of an optimised program, and the source lines that each kernel comes from."""
 
     def __init__(self, text: str, before: str, equations: Equations) -> None:
-        """Read a program: its optimised HLO ``text``, its HLO ``before`` optimisation, and the
-        equations of its jaxpr."""
+        """Read a program. ``text`` is its optimised HLO, ``before`` is its unoptimised HLO, and
+        ``equations`` are the equations of its jaxpr."""
         self._known = named_instructions(text)
         self._bodies = bodies(self._known.values())
         self._equations = equations

@@ -103,8 +103,9 @@ def compile_profile(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) ->
 
 
 def _trace_rows(sampler: Sampler, equations: Equations, seconds: float) -> list[CompileRow]:
-    """Return the rows of the trace: the sampled time of each line, scaled to the time of the trace.
-    If there are no samples, divide the time in proportion to each line's number of equations."""
+    """Return the rows of the trace: the sampled time of each line. The times are scaled so that
+    their sum is ``seconds``. If there are no samples, ``seconds`` are divided among the lines in
+    proportion to their numbers of equations."""
     total = sum(sampler.stacks.values())
     if not total:
         return _rows_by_equations("trace", equations, seconds)

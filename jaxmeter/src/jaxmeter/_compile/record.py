@@ -28,7 +28,7 @@ class Interval:
     start: float
     end: float
     kernel: str = ""
-    """The module of the kernel; empty if the event does not name a module."""
+    """The name of the kernel's module; empty if the event does not name a module."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,8 @@ class StageSeconds(NamedTuple):
     """The elapsed time of a compile, split up by stage, kernel and pass."""
 
     seconds: dict[tuple[Stage, str], float]
-    """Seconds by stage and kernel. The kernel is empty unless the work is for a single kernel."""
+    """Seconds by stage and kernel. The name of the kernel is empty for work that does not belong to
+    a single kernel."""
     passes: dict[str, float]
     """Seconds of each HLO pass."""
     unpaired_count: int
@@ -114,7 +115,7 @@ def pair(tasks: Sequence[Interval], written: Mapping[str, float]) -> dict[int, s
     at = np.array([written[kernel] for kernel in kernels])[:, None]
     starts, ends = (np.array([getattr(task, end) for task in tasks]) for end in ("start", "end"))
     waits = np.abs(ends[None] - at)
-    # Other tasks, such as linking, take microseconds.
+    # Tasks that do not compile a kernel, such as linking, take microseconds.
     shortest = min(_LEAST_SECONDS, np.sort(ends - starts)[::-1][: len(kernels)][-1])
     outside = (at < starts - _FILE_CLOCK_SECONDS) | (at > ends + _FILE_CLOCK_SECONDS)
     outside |= ends - starts < shortest

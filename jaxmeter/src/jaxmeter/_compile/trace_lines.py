@@ -42,7 +42,8 @@ class Sampler:
 
     def __init__(self) -> None:
         self.stacks: dict[tuple[Place, ...], float] = defaultdict(float)
-        """Seconds by stack of `user_places`, the innermost line first. A stack may be empty."""
+        """Seconds by stack of source lines, the innermost line first. A stack contains the lines of
+        the user and of installed packages except JAX, and may be empty."""
         self._last = 0.0
 
     @contextlib.contextmanager
@@ -144,9 +145,9 @@ class Equations:
         return {line for line, count in repeated.items() if count > every[line] / 2}
 
     def author(self, source: str) -> str:
-        """Return the line to show for ``source``, which may be a line of an installed package. This
-        is the innermost line of the user's code among the calls that led to ``source``. If there is
-        no such line, return ``source`` itself."""
+        """Return ``source`` if it is a line of the user's code. If it is a line of an installed
+        package, return the innermost line of the user's code among the calls that led to this line;
+        if there is no such line of the user's code, return ``source``."""
         place = author_place(self.stacks.get(source, []))
         return source if place is None else place.source
 

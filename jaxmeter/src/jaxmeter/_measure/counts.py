@@ -104,7 +104,7 @@ _hit_pending = False
 
 @functools.cache
 def _register_once() -> None:
-    # Some supported versions of JAX cannot remove listeners, so both listeners stay registered.
+    # Some supported versions of JAX cannot remove listeners, so these two listeners stay.
     jax.monitoring.register_event_listener(_on_event)
     jax.monitoring.register_event_duration_secs_listener(_on_duration)
 
@@ -122,8 +122,8 @@ def _on_duration(event: str, duration_secs: float, **keywords: Any) -> None:
         return
     is_hit = False
     if stage == "compile":
-        # JAX also sends this event if the program was in the persistent cache. In this case, the
-        # event of the cache hit, which has no name, came just before.
+        # JAX also sends the compile event if the program was in the persistent cache. In this case,
+        # JAX sent the event of the cache hit just before. That event does not name the program.
         is_hit, _hit_pending = _hit_pending, False
     for listener in list(_listening):
         listener.on_event(stage, keywords.get("fun_name", ""), duration_secs, is_hit=is_hit)

@@ -77,7 +77,7 @@ def raise_from_call(
             f"function takes, as in {how}"
         ) from None
     if message.startswith("Non-hashable static arguments"):
-        # JAX's message contains the type of the static argument, but not its name.
+        # JAX's message names the type of the static argument, but not the argument.
         values = [v for v in (*args, *kwargs.values()) if str(type(v)) in message]
         static = (
             f"the static argument {values[0]!r:.80}" if len(values) == 1 else "a static argument"
@@ -115,8 +115,8 @@ def _first_frame(
 
 
 def _unbound(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-    """Return why arguments do not match the signature of a function; empty if they match, or if the
-    signature is unknown."""
+    """Return why arguments do not match the signature of a function. Return an empty string if the
+    arguments match, or if the signature is unknown."""
     try:
         signature = inspect.signature(fn)
     except (TypeError, ValueError):

@@ -63,7 +63,7 @@ def fresh_arguments(
     """
     leaves = jax.tree.leaves(lowered.args_info, is_leaf=lambda x: hasattr(x, "donated"))
     donated = [getattr(leaf, "donated", False) for leaf in leaves]
-    # Only arrays are counted, because the other bound arguments may be static.
+    # Count only the bound arrays, because bound arguments that are not arrays may be static.
     bound_count = sum(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(bound))
     if any(donated[:bound_count]):
         raise JaxmeterError(
