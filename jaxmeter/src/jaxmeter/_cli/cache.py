@@ -8,7 +8,8 @@ example: jaxmeter cache -- python script.py --its --arguments
 
 The results are printed to standard error. The cache is temporary and is removed at the end.
 
-exit codes: 0 to 255 the program's own code; 2 also for bad usage, 3 also for an error of jaxmeter
+exit codes: 0 to 255 the exit code of the program. Codes 2 and 3 may also come from jaxmeter: 2 for
+bad usage, 3 for an error of jaxmeter
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ Every Python process that the program starts is watched, even if the process cra
 are processes that do not get the environment variables of their parent, or that were started with
 python -I, -E or -S.
 
-exit codes: 0 to 255 the program's own code; 2 also for bad usage, 3 also for an error of jaxmeter
+exit codes: 0 to 255 the exit code of the program. Codes 2 and 3 may also come from jaxmeter: 2 for
+bad usage, 3 for an error of jaxmeter
 """
 
 from __future__ import annotations

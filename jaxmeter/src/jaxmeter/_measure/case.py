@@ -72,8 +72,8 @@ def case_of(
     args: tuple[Any, ...] = (),
     kwargs: Mapping[str, Any] = FrozenDict(),
 ) -> Case:
-    """Return the `Case` that the public function ``call`` got, or make a `Case` from a callable and
-    its arguments."""
+    """Return ``fn`` if it is a `Case`; otherwise, make a `Case` from ``fn`` and its arguments.
+    Error messages begin with ``call``, the name of a public function."""
     if not isinstance(fn, Case):
         if not callable(fn):
             raise JaxmeterError(f"{call}: got fn={fn!r:.80}; give a callable or a Case")

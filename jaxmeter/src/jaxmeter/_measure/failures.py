@@ -49,7 +49,7 @@ def raise_from_call(
     *,
     where: str = "",
 ) -> NoReturn:
-    """Raise an error for a call of the user's function ``fn`` that failed with ``error``.
+    """Raise an error after a call of the user's function ``fn`` has failed with ``error``.
 
     If the cause is known, raise a `JaxmeterError`. Otherwise, raise ``error`` with a note that
     names ``call``, the jaxmeter function that called ``fn``. If ``error`` is about a tracer,
