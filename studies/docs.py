@@ -1,4 +1,4 @@
-"""Rewrite the tables of docs/ from the committed rows."""
+"""Rewrite the tables of docs/ from the committed results of the studies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TABLES = {name: make for module in MODULES for name, make in module.TABLES.items
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add no options to the parser."""
+    """Leave the parser unchanged, because this command has no options."""
 
 
 def run(options: argparse.Namespace) -> int:

@@ -59,7 +59,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def slow_line_rows() -> Iterator[Row]:
-    """Yield a row for each function: rank and share of its slow line, and checks of the profile."""
+    """Yield a row for each function: rank and share of its slow line, and checks of the profile.
+
+    The share is the part of the time that the profile attributes to the slow line.
+    """
     jax.jit(lambda x: x + 1).lower(1.0).compile()  # the first compile starts the compiler
     for name, (fn, args) in slow_lines.functions().items():
         lowered = jax.jit(fn).lower(*args)

@@ -14,7 +14,7 @@ VERSIONS = ("0.7.2", "0.10.2", "0.12.0")
 
 
 def slow_lines() -> str:
-    """Return a table of the rank and share of each slow line, by version of JAX."""
+    """Return a table of each slow line's rank and share of the time, by version of JAX."""
     shown = {}
     for version in VERSIONS:
         rows = _slow_lines(version)
@@ -25,7 +25,7 @@ def slow_lines() -> str:
 
 
 def costs() -> str:
-    """Return a table of checks and costs of the profiles, by version of JAX."""
+    """Return a table that checks the profiles and shows their CPU time, by version of JAX."""
     lines = []
     for version in VERSIONS:
         rows = _slow_lines(version)
@@ -43,7 +43,7 @@ def costs() -> str:
 
 
 def programs() -> str:
-    """Return a table of the stages of each program of vcjax."""
+    """Return a table of the compile time of each program of vcjax, divided into stages."""
     rows = _rows("programs.csv")
     rows[["share", *STAGES]] = rows[["share", *STAGES]].map(_percent)
     rows["seconds"] = rows["seconds"].map("{:.1f}".format)
@@ -53,7 +53,7 @@ def programs() -> str:
 
 
 def lines() -> str:
-    """Return a table of the slowest lines of each program of vcjax."""
+    """Return a table of the source lines that take longest to compile, by program of vcjax."""
     rows = _rows("programs.csv").dropna(subset="line")
     rows["line"] = "`" + rows["line"] + "`"
     rows["share"] = rows["share"].map(_percent)

@@ -36,14 +36,14 @@ from studies.detection.findings import EQUAL, REGRESSION, reported_changes, revi
 from studies.harness import RESULTS, Row, StudyError, measured, read_rows, table, write_rows
 
 UNTOUCHED = ("apply_dense_operator", "self_test")
-"""Two operations; each edit affects at most one of them. Each edit is also measured with the first
-operation, or with the second operation if the edit affects the first.
+"""Two operations; each edit affects at most one of them. To detect false alarms, each edit is also
+measured with an unaffected operation: the first, or the second if the edit affects the first.
 """
 
 
 @dataclass(frozen=True)
 class Edit:
-    """An edit of `file` in the package: `new` replaces `old`, and `operation` regresses."""
+    """An edit of a file of vcjax: the text `new` replaces `old`, and `operation` regresses."""
 
     name: str
     about: str
@@ -103,7 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure and review the copies, and write a row for each edit and A/A test.
+    """Measure and review the copies of vcjax, and write a row for each edit and A/A test.
 
     Measurements and reviews of an earlier run are kept. Return 1 if a review misses an edit or
     raises a false alarm, otherwise 0.
@@ -132,7 +132,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def edit_package(edits: Mapping[str, Edit], name: str, package: Path) -> None:
-    """Apply the edit `name` to an unpacked package, if there is an edit with this name."""
+    """Apply the edit `name` to the copy of vcjax in `package`, if `edits` has this name."""
     if name in edits:
         edit = edits[name]
         (package / edit.file).write_text(edit.edited(package), encoding="utf-8")

@@ -53,8 +53,8 @@ class Regression:
     exact_case: str | None = None
     """The smallest case in which a metric other than a time shows the regression, if any."""
     explains: tuple[str, ...] | None = None
-    """Other metrics that may regress because of the injected code. None means all metrics of the
-    affected cases, because the code changes the program."""
+    """Metrics besides `found_by` that may regress because of the injected code. None means all
+    metrics of the affected cases, because the code changes the program."""
 
 
 INJECTED = {
@@ -109,7 +109,7 @@ def found_in(name: str, findings: Iterable[Finding]) -> list[str]:
 
 
 def false_alarms(name: str, findings: Iterable[Finding]) -> str:
-    """Return, as the text of `shown`, the findings that an injected regression cannot cause."""
+    """Return the findings that an injected regression cannot cause, as text (see `shown`)."""
     return shown(one for one in findings if not _is_explained(name, *one[:2]))
 
 
@@ -149,11 +149,12 @@ def _summaries(side: Path) -> dict[str, Summary]:
 def asv_regressed(
     base: Mapping[str, Summary], head: Mapping[str, Summary]
 ) -> list[tuple[str, str]]:
-    """Return the (case, metric) pairs of tracked metrics that regressed by asv's rules.
+    """Return (case, metric) for each metric that regressed by asv's rules.
 
-    If a case fails at `head` only, its pair has the name of the error instead of a metric. If an
-    exact number differs between the processes of a case, the case fails, and its pair has the list
-    of the different values instead.
+    Only metrics that the asv suites in benchmarks/ track are compared. If a case fails at `head`
+    only, its pair has the name of the error instead of a metric. If an exact number differs between
+    the processes of a case, the case fails, and its pair has the list of the different values
+    instead.
     """
     tracked = {
         suite.suite: {n.removeprefix("track_") for n in dir(suite) if n.startswith("track_")}
@@ -191,9 +192,10 @@ def _asv_regressed(base: Summary, head: Summary, name: str) -> bool:
 
 
 def reviewed(pair: Path, page: Path) -> dict[str, Any]:
-    """Review a pair, write the review into the folder `page`; return the content of review.json.
+    """Review the measurements in the folder `pair`, and return the content of review.json.
 
-    Raise `StudyError` if the review ends with an error or without a verdict.
+    The review is written to the folder `page`. Raise `StudyError` if the review ends with an error
+    or without a verdict.
     """
     command = [sys.executable, "-m", "reports", "review", "--pair", str(pair), "--out", str(page)]
     if subprocess.call(command, cwd=ROOT, stdout=subprocess.DEVNULL) not in (0, 1):
@@ -219,7 +221,7 @@ COUNTED = {
     "asv_found_in": "found by asv",
     "asv_false_alarms": "with false alarms of asv",
 }
-"""Columns in which the table counts non-empty values, and the headings of these columns."""
+"""Columns in which `rates_table` counts the non-empty values, and the headings of the counts."""
 
 
 def rates_table(runs: Sequence[Row]) -> str:

@@ -87,7 +87,8 @@ def run(options: argparse.Namespace) -> int:
 def planned(options: argparse.Namespace, out: Path) -> Iterator[tuple[list[str], Path]]:
     """Yield the regressions and the folder of each group of runs that have the same BASE.
 
-    The folder is named after the regressions of the group, so another group measures BASE again.
+    The folder is named after the regressions of the group. For a group with other regressions,
+    BASE is therefore measured again.
     """
     counts = {n: options.equal_runs if n == EQUAL else options.runs for n in options.only}
     cases = {name: exact_case(name) if options.exact else "" for name in counts}
@@ -99,7 +100,10 @@ def planned(options: argparse.Namespace, out: Path) -> Iterator[tuple[list[str],
 
 
 def exact_case(name: str) -> str:
-    """Return the case that ``--exact`` measures for a regression in `EXACT` or an A/A test."""
+    """Return the name of the benchmark case that ``--exact`` measures.
+
+    `name` is an injected regression that exact quantities show, or "none" for an A/A test.
+    """
     return (INJECTED[name].exact_case if name in INJECTED else None) or SMALLEST
 
 
@@ -109,7 +113,7 @@ def is_done(folder: Path) -> bool:
 
 
 def measure(commit: str, names: list[str], folder: Path, options: argparse.Namespace) -> None:
-    """Measure BASE and the runs of a group."""
+    """Measure a group of runs: BASE, and a HEAD for each of the regressions `names`."""
     command = ["benchmarks.measuring.pair", commit, commit, "--out", str(folder / "pair")]
     command += ["--budget", options.budget, "--no-programs"]
     if options.exact:

@@ -2,7 +2,7 @@
 
     python -m studies timed --runs 10             # on a quiet machine; rerun to resume
     python -m studies timed --runs 10 --busy 1    # while another process keeps a core busy
-    python -m studies timed --judge-again         # review measured quiet runs of HEAD again
+    python -m studies timed --judge-again         # review the measured quiet runs of HEAD again
 
 Each edit of timed.toml changes a few characters in a copy of vcjax at the commit ``--commit``. A
 run measures the commit, the three edited copies and two unedited copies, interleaved. Then a review
@@ -101,13 +101,13 @@ def busy(count: int) -> Iterator[None]:
 
 
 def row_of(name: str, review: Mapping[str, Any]) -> Row:
-    """Return the row of a copy: the regression found, false alarms, and the verdict on times."""
+    """Return the row of a copy of vcjax: regression found, false alarms, and verdict on times."""
     edit, own, alarms = EDITS.get(name), {}, reported_changes(review)
     if edit is not None:
         slower = {"case": f"{SUITE}/{edit.operation}", "metric": TIME, "verdict": REGRESSION}
         own = next((one for one in review["findings"] if slower.items() <= one.items()), {})
-        # An edit may also change other times of its operation, and times pooled over cases.
-        # These changes are not false alarms.
+        # Besides the steady-state time, an edit may change its operation's other times, and times
+        # pooled over cases. These changes are not false alarms.
         others = {f"{SUITE}/{name}" for name in OPERATIONS if name != edit.operation}
         alarms = [one for one in alarms if one[0] in others]
     judged = review["judgements"]["times"]

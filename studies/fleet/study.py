@@ -42,8 +42,8 @@ MEASURED = re.compile(r"(?<![\w.])\d+\.\d{6,}(?![\w.])")  # a measured number: s
 KEY = "py3.11-jax0.10.2-cpu"
 QUERY = """SELECT "commit", median(steady_median_seconds), count(*) FROM read_parquet('{files}')
 WHERE "case" = 'suite/case-7' AND machine LIKE 'host-1-3-%' GROUP BY ALL"""
-# This script is added to the end of the page. It runs after the page's own script has drawn
-# everything, and writes the time into the title.
+# This script is added to the end of the history page. It runs after the page's own script has drawn
+# everything, and writes the time since the page was opened into the title.
 OPENED = """<script>document.title = "drawn " + Math.round(performance.now())</script></body>"""
 # This code runs a command of reports, then writes the command's peak memory to a file. On Linux,
 # the peak that `getrusage` returns for children would include the memory of the study's process.
@@ -208,7 +208,7 @@ def queried(files: Path) -> Row:
 
 
 def history_page(real: Sequence[Record], folder: Path) -> Row:
-    """Return the cost of a history page, and the time until a browser has drawn the page."""
+    """Return the cost of making a history page, and the time until a browser has drawn it."""
     records = generated(real, PAGE_COMMITS * CASES, seed=999, commits=PAGE_COMMITS)
     write_store(folder / "pages", records)
     reports("compact", folder / "pages", "--into", folder / "paged", "--project", "paged")

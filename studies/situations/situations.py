@@ -47,9 +47,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def rows(simplified: bool) -> Iterator[Row]:
-    """Yield a row for each program: bytes of arrays, and the paths and lines that an audit reports.
+    """Yield a row for each program: true and reported bytes, paths and lines of its arrays.
 
-    With default constants, also yield a row for each function in `held_situations.HELD`. These
+    If `simplified` is False, also yield a row for each function in `held_situations.HELD`. These
     functions hold a captured array in different ways.
     """
     from tests.jaxmeter.capture import capture_situations, held_situations

@@ -1,1 +1,4 @@
-"""Measure how often `jaxmeter compare` is wrong and how small an effect it finds: docs/trust.md."""
+"""Measure how often `jaxmeter compare` is wrong, and how small an effect it finds.
+
+The results are in docs/trust.md.
+"""

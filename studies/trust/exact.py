@@ -1,4 +1,4 @@
-"""Inject changes that `jaxmeter compare` finds without measuring times: docs/trust.md.
+"""Inject changes that `jaxmeter compare` finds without measuring times (docs/trust.md).
 
 The study injects each of four changes into a hundred pairs of functions, always into the second
 function. The functions are of seven kinds. Two changes concern captured arrays: the second function
@@ -29,7 +29,7 @@ EFFORT = Effort(turns=1, turn_seconds=1e-6, steady_seconds=1e-6, compiles=0)
 PAIRS = 100
 """Number of pairs for each change."""
 Made = tuple[Case, tuple[Any, ...]]
-"""A case, and the arguments of further calls."""
+"""A case, and the arguments of additional calls of its function."""
 
 
 def captured(kind: str, seed: int, injected: bool) -> Made:
@@ -110,7 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure the pairs that the file does not contain yet, and print the table."""
+    """Measure the pairs that the file OUT does not contain yet, and print the table."""
     done = {(row["change"], int(row["number"])) for row in read_rows(options.out)}
     wanted = itertools.product(CHANGES, range(PAIRS))
     missing = [one for one in wanted if one not in done]

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure both comparisons, and write a row for each pair of processes."""
+    """Make both comparisons, and write one row for the two processes with the same number."""
     found = []
     for other, compiles in (("by_hand", 9), ("captured", 1)):
         comparison = jaxmeter.compare(

@@ -1,4 +1,4 @@
-"""Measure how often `jaxmeter compare` is wrong, and how small an effect it finds: docs/trust.md.
+"""Measure how often `jaxmeter compare` is wrong, and how small an effect it finds (docs/trust.md).
 
     python -m studies trust shares                   # measure shares of times (see below)
     python -m studies trust measure --minutes 60     # measure pairs of functions; rerun to resume
@@ -120,7 +120,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def measure(pairs: list[Row], out: Path, shares: Shares, minutes: float) -> None:
-    """Measure the rows that the file does not contain yet, with `CHUNK` pairs in each process.
+    """Measure the rows that the file `out` does not contain yet, `CHUNK` pairs in each process.
 
     Start no process after `minutes`.
     """
@@ -185,7 +185,7 @@ def growing_shares() -> dict[str, float]:
 
 
 def injected_effects(shares: Shares) -> dict[str, float]:
-    """Return, for each kind, the ratio of times measured after injecting `CHECKED_EFFECT`."""
+    """Return the `ratios` of loops made longer so that their times grow by `CHECKED_EFFECT`."""
     return ratios({kind: CHECKED_EFFECT / share for kind, share in shares["loop"].items()})
 
 

@@ -24,7 +24,7 @@ def rows_of(file: str, **wanted: object) -> pd.DataFrame:
 
 
 def found(column: str = "different", **wanted: Any) -> str:
-    """Return the sum of a column of counts and the number of pairs, such as "3 of 40".
+    """Return text such as "3 of 40": the sum of a column of counts, and the number of pairs.
 
     Only rows with the values `wanted` are included. If there are no such rows, return "".
     """

@@ -4,11 +4,11 @@
 
 The command writes three tables:
 
-- ``rounds.csv.gz`` keeps the ratios of each process.
+- ``rounds.csv.gz`` has a row of time ratios for each pair of functions in each process.
 
 - ``samples.csv`` counts how often each of the `DESIGNS` reports a difference between two functions.
-  `jaxmeter.compare` uses none of these designs. The designs need all samples. The three tables do
-  not contain the samples.
+  `jaxmeter.compare` uses none of these designs. The designs need all samples, which only the given
+  files contain.
 
 - ``verdicts.csv`` is made from ``rounds.csv.gz``. It counts the verdicts of `jaxmeter.compare` for
   each condition, study, effect and number of processes. Pairs with and without compile times are
@@ -48,7 +48,7 @@ PROCESSES = (3, 4, 6, 8)
 CRITERIA = Criteria()
 PHASE_COLUMNS = tuple(phase.replace("_seconds", "_ratio") for phase in PHASES)
 Processes = Sequence[Row]
-"""The rows of a pair, one for each process."""
+"""The rows of a pair of functions, one for each process."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -105,8 +105,9 @@ def counted(
 ) -> Iterator[Row]:
     """Yield a row for each group of `rows` and each number of processes in `counts`.
 
-    A group is all rows with the same values in the columns `names`. The row has these values and
-    the result of `judge` for the pairs of the group. Pairs with too few processes are left out.
+    A group is all rows with the same values in the columns `names`. The yielded row has these
+    values, the number of processes, and the result of `judge` for the pairs of the group. Pairs
+    with too few processes are left out.
     """
     group, pair = itemgetter(*names), itemgetter(*names, "form", "kind", "seed")
     ordered = sorted(rows, key=lambda row: (*pair(row), int(row["process"])))

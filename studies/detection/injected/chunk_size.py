@@ -2,7 +2,7 @@
 
 
 def inject(vcjax):
-    """Let "auto" mean four times as many sources in a tile."""
+    """Make chunk_size="auto" mean four times as many sources in a tile as before."""
     good = vcjax.external_field
     automatic = int(vcjax.config().chunks["VCJAX_CHUNK_B_SRC"].value)
 

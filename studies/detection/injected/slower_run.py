@@ -33,6 +33,6 @@ def begun(B):
 
 
 def waited(start, field):
-    """Wait for a share of the time since `start`, and return 0."""
+    """Wait for a tenth (`SHARE`) of the time since `start`, and return 0."""
     time.sleep(SHARE * (time.perf_counter() - float(start)))
     return np.float64(0.0)
