@@ -89,7 +89,7 @@ def unpacked(archive):
     """Return the beginning of ``review.md`` in a zip archive, or None if reading fails."""
     try:
         with zipfile.ZipFile(io.BytesIO(archive)) as files:
-            # With other compression methods, zipfile can unpack far more than `read` returns.
+            # With methods other than deflate, zipfile can unpack far more than `read` returns.
             if files.getinfo("review.md").compress_type != zipfile.ZIP_DEFLATED:
                 return None
             with files.open("review.md") as stream:
@@ -99,7 +99,7 @@ def unpacked(archive):
 
 
 def body(review, head):
-    """Return the comment on the commit `head`; `review` is the review of this commit, or None."""
+    """Return the comment on the commit `head`; if `review` is None, say that there is no review."""
     if review is None:
         message = (
             f"**No review of {head[:10]}**: this commit could not be measured; "

@@ -194,7 +194,7 @@ def install(extras, optional, jax=None):
 
 
 def write_lock():
-    """Write the versions of the packages in the environment to its lock file; return the path.
+    """Write the versions of the packages in ``.venv`` to a lock file; return the path of the file.
 
     Raise `EnvironmentProblem` if the environment contains no JAX.
     """

@@ -51,9 +51,9 @@ def main(argv=None):
 
 
 def commits(base, head):
-    """Return the full names of the commit where `head` branched off from `base`, and of `head`.
+    """Return two full hashes: of the commit where `head` branched off from `base`, and of `head`.
 
-    If `base` and `head` have no common commit, the first name is the full name of `base`.
+    If `base` and `head` have no common commit, the first hash is the hash of `base`.
     """
     start, end = commit_named(base), commit_named(head)
     with contextlib.suppress(CheckoutError):

@@ -16,9 +16,9 @@ from vcjax._quadrature.seams import check_surface_seams
 # 1e-50 to 1e50.
 _LARGEST = 1e50
 
-# The id of the process in which JAX runs; None until this process forks after JAX has started. A
-# forked process does not have the threads on which JAX computes, so it would hang when it reads a
-# result. JAX itself only warns at the fork.
+# The id of the process in which JAX runs. It is None at first, and is set when this process forks
+# after JAX has started. A forked process does not have the threads on which JAX computes, so the
+# forked process would hang when it reads a result. JAX itself only warns at the fork.
 _jax_runs_in: int | None = None
 
 

@@ -154,7 +154,7 @@ def _finer_grid(rule: Rule, shares, decays) -> tuple[int, int]:
 
 
 def _doubtful(surface: WatchedSurface, crossed: Crossing, share: float) -> bool:
-    """Return whether X is too coarse for the digits, and B does not fit the surface through X."""
+    """Return whether X is too coarse for the rule's digits, and B does not fit the surface."""
     allowed = 10.0**-surface.rule.digits
     if crossed.current <= 0.3 * max(allowed, share):
         return False

@@ -32,7 +32,7 @@ def lacks_for_surface(rule: Rule, samples: Float[np.ndarray, "3 a b"]) -> float:
 
     A factor of at most `_ENOUGH` is returned as 1. The demands are about the same as in `choose`:
     the nodes must resolve the surface normals, and the gaps between sheets (parts of the surface
-    that face each other). Patches must be as large as the range of the near kernel.
+    that face each other). Patches must be at least as large as the range of the near kernel.
     """
     epsilon, radius = RIM_KERNEL * np.exp(-(rule.cutoff**2)), rule.cutoff**2 / np.pi
     quad = np.array([rule.quad_nphi, rule.quad_ntheta])

@@ -21,7 +21,8 @@ larger ratio looks like noise."""
 _FEWEST = 20
 """Outliers can be distinguished from waves if the corner has at least this many modes."""
 _LEAST = 4
-"""Noise can be distinguished from decay if each part of the corner has at least this many modes."""
+"""Noise can be distinguished from decay if the outer and the inner part of the corner have at least
+this many modes each."""
 _ALONE = 0.5
 """A point is an outlier only if it explains at least this share of the power in the corner. A point
 of smooth data explains up to 0.35."""
@@ -82,12 +83,12 @@ class Spectrum:
     def missed(self, axis: int, slope: int = 0) -> tuple[float, float]:
         """Estimate the maximum of the part that the grid misses along an axis, and the decay.
 
-        The axis is 1 or 2. The decay is the ratio of the amplitudes of successive modes. Let s be
-        the sum of the geometric series that continues this decay. On each grid line along the axis,
-        the amplitudes of the last modes are added. The estimate is the largest of these sums, times
-        max(1, s). On known fields the estimate was 0.5 to 2.3 times the error of interpolation. If
-        `slope` is 1, the estimate is for derivatives along the axis: each mode is weighted by its
-        mode number in a period. If the axis has a single value, the estimate is 0.
+        The axis is 1 for phi, 2 for theta. The decay is the ratio of the amplitudes of successive
+        modes. Let s be the sum of the geometric series that continues this decay. On each grid line
+        along the axis, the amplitudes of the last modes are added. The estimate is the largest of
+        these sums, times max(1, s). On known fields the estimate was 0.5 to 2.3 times the error of
+        interpolation. If `slope` is 1, the estimate is for derivatives along the axis: each mode is
+        weighted by its mode number in a period. If the axis has a single value, the estimate is 0.
         """
         if self.values.shape[axis] < 2:
             return 0.0, self._decay(axis)
