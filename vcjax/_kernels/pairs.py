@@ -12,8 +12,8 @@ Therefore
 
 - the derivative of r^2, 2 (x - y).(dx - dy), is computed as two products of matrices with four
   rows, and the transpose of this derivative has the same form;
-- points and moments are rows (k, n), so that every product and its transpose read their operands in
-  the order in which they are stored;
+- the arrays of points and of moments have one row for each component, so that every product and its
+  transpose read their operands in the order in which they are stored;
 - the derivative of w with respect to r^2 is computed as -p/2 w / r^2. Here r^2 is computed again,
   so that only w is stored.
 
@@ -31,8 +31,9 @@ from vcjax._annotations import Array, Float
 from vcjax._programs.compiled import has_avx512
 
 _COLUMNS = 16
-"""Largest number of columns in one product of matrices in `pair_product`. On CPUs, one product with
-17 columns, as for gradients, takes longer than two products with 16 and 1 columns."""
+"""Largest number of columns in one product of matrices in `pair_product`. Gradients need 17
+columns. On CPUs, a product with 17 columns takes longer than one with 16 columns plus one with 1
+column."""
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
@@ -113,5 +114,5 @@ def _pair_product_jvp(at, along):
 
 def _product(a, b, i: int, j: int):
     """Return the product of two matrices, summed along axis i of a and axis j of b."""
-    # Some devices would otherwise multiply float32 numbers in a lower precision.
+    # By default, some devices multiply float32 numbers in a lower precision.
     return lax.dot_general(a, b, (((i,), (j,)), ((), ())), precision="highest")

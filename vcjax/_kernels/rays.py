@@ -1,11 +1,12 @@
 """Compute the near part for points off the surface: integrate the near kernel along rays.
 
-The rays start at the foot of a point, which is the nearest point of the surface. The foot may lie
-between nodes, and is the centre of the point's patch. Values at the nodes are first interpolated to
-a grid of the same spacing around the foot, and then to polar nodes. These polar nodes are the same
-for every point. In the core of the patch, the values at the polar nodes are interpolated along each
-ray to a second set of nodes. The closer a point is to the surface, the closer these nodes are to
-its foot. Let R be the radius of the patch, c R the radius of its core (c = `CORE`), and delta R the
+The foot of a point is the nearest point of the surface. It may lie between nodes, and is the centre
+of the point's patch. The rays start at the foot. Values at the nodes are first interpolated to a
+grid around the foot that has the same spacing as the nodes, and then to polar nodes. Relative to
+the foot and in node spacings, the polar nodes have the same positions for every point. In the core
+of the patch, the values at the polar nodes are interpolated along each ray to a second set of
+nodes. The closer a point is to the surface, the closer the nodes of this second set are to its
+foot. Let R be the radius of the patch, c R the radius of its core (c = `CORE`), and delta R the
 distance of the point from the surface. In units of R, the radii of the second set are
 
     rho = delta sinh(s asinh(c/delta)),   s in [0, 1].
@@ -14,8 +15,8 @@ Because delta is at least `CLOSEST`, a fixed number of nodes is enough (P. R. Jo
 Int. J. Numer. Methods Eng. 62 (2005) 564; docs/equations.md, "Off the surface").
 
 The far sum leaves out the nodes next to the point x, because it would lose digits there. In the sum
-over the patch, these nodes get the far kernel, which is smooth. The other nodes inside the rim get
-minus the near kernel:
+over the patch, these nodes get the far kernel, which is smooth. The other nodes inside the rim of
+the patch get minus the near kernel:
 
     T = (sum without the nodes next to x)
         + (polar integral of the near kernel)
@@ -50,15 +51,16 @@ from vcjax._quadrature.tables import OffSurfaceTables
 CLOSEST = 1e-10
 """Distance, in patch radii, below which a point counts as lying on the surface."""
 _SERIES = 18
-"""Number of terms in `far_split`, for t = alpha r up to 1.2."""
+"""Number of terms of the series in `far_split`; enough for t up to 1.2."""
 _LONG_SERIES = 30
-"""Number of terms for gradients of many digits, for which the far sum leaves out nodes with t up to
-2.3."""
+"""Number of terms of the series in `far_split` for gradients of many digits; enough for t up to
+2.3. For these gradients, the far sum leaves out more nodes."""
 
 
 class Transforms(NamedTuple):
     """The operator T (see `vcjax._casing`), applied to a field B and to the test field at n points.
 
+    The test field is `vcjax._kernels.off_surface.known_field`; its T is known everywhere.
     The near part of T, which corrects the far sums, is also a `Transforms`. For points without a
     patch, it contains zeros only.
 
@@ -147,12 +149,12 @@ def _by_component(function: Callable, *points):
 def _rings(from_foot, interpolation, constants: OffSurfaceTables):
     """Return the values at the polar nodes, by ring. All nodes of a ring have the same radius.
 
+    `from_foot`, (t, 9, p, q), are values on the grids around the feet: offsets from the foot,
+    normals, and changes of the field from its value at the foot. The result is (t, 9, ring, node).
+
     Offsets and changes of the field vanish with the radius, and are divided by the radius of their
     ring. Interpolation between rings then keeps their relative accuracy, which points close to the
     surface need.
-
-    `from_foot`, (t, 9, p, q), are values on the grids around the feet: offsets from the foot,
-    normals, and changes of the field from its value at the foot. The result is (t, 9, ring, node).
     """
     t, c = from_foot.shape[:2]
     radii = constants.rings[0]
@@ -220,14 +222,16 @@ def _polar_sum(
 
 @jax.custom_jvp
 def _slope_of_flux(x, foot, from_foot, normals, alpha):
-    """Return 0 at each of t points, with the derivative in x of the flux of the near kernel.
+    """Return 0 at each of t points, with the derivative in x of the near kernel's flux.
 
-    The flux is the integral of n.r N1(alpha r) / r^3 over a patch. The derivative of the flux is
-    minus the integral of n lap(g), where lap(g) is smooth (`vcjax._kernels.gradient`). The
-    derivative of the integral of n x r N1(alpha r) / r^3 is 0. In both derivatives, integrals along
-    the rim are neglected. The derivative of the sum over nodes would contain rounding errors
-    divided by the distance from the surface. `from_foot`, the offsets of the nodes from the foot,
-    and `normals` are (t, 3, s, node). The length of a normal is the weight of its node.
+    The flux is the integral of n.r N1(alpha r) / r^3 over a patch. Its derivative is minus the
+    integral of n lap(g), where lap(g) is smooth (`vcjax._kernels.gradient` defines the symbols). If
+    the sum over nodes were differentiated instead, rounding errors would be divided by the distance
+    from the surface. The derivative of the integral of n x r N1(alpha r) / r^3 is 0. In both
+    derivatives, integrals along the rim of the patch are neglected.
+
+    `from_foot`, the offsets of the nodes from the foot, and `normals` are (t, 3, s, node). The
+    length of a normal is the weight of its node.
     """
     return jnp.zeros(len(x))
 
@@ -245,9 +249,10 @@ def _(primals, tangents):
 def _along_rays(rings, delta, constants: OffSurfaceTables, rule: Rule):
     """Return the nodes along the rays of each point, with their weights and values.
 
-    Outside the core of the patch, the nodes lie on the rings. Inside the core, the radii of the
-    nodes depend on the distance of the point from the surface. The values at these nodes are
-    interpolated from the rings of the core. Radii and weights are (t, s), values (t, c, s, node).
+    Outside the core of the patch (radii above `CORE`), the nodes lie on the rings from `_rings`.
+    Inside the core, the radii of the nodes depend on the distance of the point from the surface.
+    The values at these nodes are interpolated from the rings of the core. Radii and weights
+    are (t, s), values (t, c, s, node).
     """
     # asinh and sinh are written out for positive arguments. JAX's functions take several times as
     # many instructions.
@@ -293,12 +298,12 @@ def _legendre(z, count: int):
 
 
 def _grid_sum(x, windows, offsets, alpha, test_field_at, punctured, rule: Rule):
-    """Return the sums over each patch of the far kernel or of minus the near kernel, (t, 2, 3).
+    """Return the sums of the far kernel and of minus the near kernel over each patch, (t, 2, 3).
 
-    The far kernel is summed over the nodes that the far sum leaves out. Minus the near kernel is
-    summed over the other nodes inside the rim. The second axis of the result is for the field and
-    the test field. `windows`, (t, 9, p, q), are from `cut`. `offsets` are the fractional parts of
-    the positions of the feet along phi and theta, in node spacings, (t,) each. `test_field_at`
+    The sum over a patch has the far kernel at the nodes that the far sum leaves out, and minus the
+    near kernel at the other nodes inside the rim. The second axis of the result is for the field
+    and the test field. `windows`, (t, 9, p, q), are from `cut`. `offsets` are the fractional parts
+    of the positions of the feet along phi and theta, in node spacings, (t,) each. `test_field_at`
     returns the test field at points (t, 3, ...).
     """
     # Cut out the nodes of the patch ellipse. Along each axis, the foot (the centre of the ellipse)

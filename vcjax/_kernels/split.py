@@ -39,8 +39,9 @@ _SCALED = (
 
 @jax.custom_jvp
 def near_split(t):
-    """Return N1(t)/t^3, the near part of 1/t^3, for t = alpha r > 0.
+    """Return N1(t)/t^3, the near part of 1/t^3, for t > 0.
 
+    N1(t) is erfc(t) + 2 t exp(-t^2)/sqrt(pi), and t is the cut-off rate alpha times the distance r.
     Up to rounding error, (1 + 2 t) exp(t^2) erfc(t) is a polynomial in (t - 4)/(t + 4). JAX's own
     erfc takes five times as many instructions.
     """
@@ -61,7 +62,7 @@ def _(primals, tangents):
 
 
 def far_split(square, terms: int):
-    """Return (1 - N1(t))/t^3, the far part of 1/t^3 for t = alpha r, as a function of t^2.
+    """Return (1 - N1(t))/t^3, the far part of 1/t^3, as a function of t^2; see `near_split`.
 
     The result is the sum of the first `terms` terms of 4/sqrt(pi) sum_k (-t^2)^k / (k! (2k + 3)).
     The series follows from the derivative of 1 - N1, which is 4/sqrt(pi) t^2 exp(-t^2).
