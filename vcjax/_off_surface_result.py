@@ -66,7 +66,7 @@ def missed_parts(rule: Rule, B, xp: Any):
 def field_result(
     rule: Rule, tiles: Tiles, points: Float[Array, "n 3"], nodes: Nodes, missed, used: Any
 ) -> OffSurface:
-    """Return the fields at n points; n is a result of `filled_count`.
+    """Return the fields at n points. The points must fill whole tiles; see `filled_count`.
 
     `missed` is from `missed_parts`. The first `used` points are evaluated; `used` may be traced. If
     it is None, all points are evaluated.
@@ -160,7 +160,7 @@ def _steepness(nodes: Nodes) -> Float[Array, ""]:
 
 @jax.custom_jvp
 def _no_slope(points, surface, on_surface) -> Float[Array, " n"]:
-    """Return 0 at each point, with NaN derivatives on the surface.
+    """Return 0 at each point, with derivatives that are NaN at points on the surface.
 
     T[B] has different derivatives on the two sides of the surface, so no single value is right on
     the surface.
@@ -175,5 +175,9 @@ def _(primals, tangents):
 
 
 def _is_inside(transform, known) -> Bool[Array, " n"]:
-    """Return whether points are inside: T of the test field is nearer to that field than to 0."""
+    """Return whether each point is inside: `transform` is nearer to `known` than to 0.
+
+    `known` is the test field, and `transform` is the operator T applied to the test field. If T had
+    no errors, `transform` would be `known` at points inside and 0 at points outside.
+    """
     return ((transform - 0.5 * known) * known).sum(axis=1) > 0

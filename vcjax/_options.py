@@ -115,7 +115,8 @@ def resolve_tiles(
 ) -> Tiles:
     """Return the tiles of a call, with ``"auto"`` replaced by the size in force.
 
-    If `grouped`, targets are evaluated in groups, each on one processor (`vcjax._programs.groups`).
+    If `grouped`, targets are evaluated in groups. Each group runs on one processor; see
+    `vcjax._programs.groups`.
     """
     sources, targets = _sizes(call, operator, grouped).values()
     return Tiles(
@@ -178,7 +179,8 @@ def resolve_near(
     """Return the near options of a call, and check that stored weights fit into memory.
 
     `parts` is the number of weights for each node of a patch. If `grouped`, weights are computed in
-    groups of rows, each on one processor. `devices` is the number of devices that store weights.
+    groups of target rows, each group on one processor. `devices` is the number of devices that
+    store weights.
     """
     if near_weights not in ("float64", "float32", "streamed"):
         raise VcjaxError(

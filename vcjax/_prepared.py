@@ -38,10 +38,10 @@ class Prepared:
     rule : the rule with which the surface was prepared; static. It determines the sizes below.
     field_phi, field_theta : matrices that interpolate a field from its grid to the nodes.
     turns : rotations about the z axis by 0 .. nfp - 1 field periods.
-    nodes : (6, row, column) points and outward normals on the continued nodes
-        (`vcjax._geometry.nodes`), in laboratory components. The length of a normal is the area
-        that its node stands for.
-    devices : the mesh over which targets or points are divided, or None; static.
+    nodes : (6, row, column) points and outward normals at the continued nodes: the nodes of one
+        period, and the rows and columns of ``rule.overlap`` on each side. All components are
+        laboratory components. The length of a normal is the area that its node stands for.
+    devices : the mesh over which targets (or points off the surface) are divided, or None; static.
     """
 
     rule: Rule = field(metadata={"static": True})
@@ -53,7 +53,7 @@ class Prepared:
 
     @property
     def sources(self) -> Float[Array, "3 row column"]:
-        """Return the points of the quadrature nodes of one period, in laboratory components."""
+        """Return the quadrature nodes of one period as points, in laboratory components."""
         return one_period(self.nodes[:3], self.rule)
 
     @property
@@ -92,7 +92,7 @@ class Kernels(NamedTuple):
     `far` is the kernel of the sum over all sources. `parts` is the number of near weights for each
     node of a patch. `weights_at` maps nodes and tables to a function that returns the near weights
     of targets. `combine` maps near weights and the field on patches to values at the targets.
-    `puncture` maps a rule to the `puncture` of `vcjax._kernels.near.split_weights`.
+    `puncture` maps a rule to the argument `puncture` of `vcjax._kernels.near.split_weights`.
     """
 
     far: Kernel
@@ -189,7 +189,7 @@ def _stored(
 
 
 def on_nodes(casing: Prepared, B: Float[Array, "a b 3"]) -> Float[Array, "3 row column"]:
-    """Interpolate B to the continued nodes. The result has laboratory components."""
+    """Interpolate B to the nodes of `casing.nodes`. The result has laboratory components."""
     return resampled(as_rows(B), casing.field_phi, casing.field_theta)
 
 
@@ -202,8 +202,8 @@ def apply_operator(
 ) -> Float[Array, "*components tphi ttheta"]:
     """Apply an operator to a field; return laboratory components of the values at the targets.
 
-    `B` is the field on the continued nodes, from `on_nodes`. If rows are given, the result has
-    these rows only, and the casing must have no `devices`.
+    `B` is from `on_nodes`. If rows are given, the result has these rows only, and the casing must
+    have no `devices`.
     """
     rule, rank = casing.rule, kernels.far.rank
     targets = on_rows(at_targets(casing.sources, rule), rows).reshape(3, -1).T

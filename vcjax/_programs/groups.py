@@ -31,9 +31,10 @@ _GROUP = 1024
 """Number of points in one call of the program, including the copies that fill up the group. On
 several devices and inside a transformation of JAX, there are no groups of points."""
 _GROUP_BYTES = 2**25
-"""Largest size, in bytes, of the near weights of a group of target rows; see `row_groups`. The
-weights of a group stay in memory until they have been copied to the result for all rows. Smaller
-groups would take longer: with two processors, each group costs a few milliseconds."""
+"""Largest number of bytes that the near weights of one group of target rows may take, if the group
+has more than one row; see `row_groups`. The weights of a group stay in memory until they have been
+copied to the result for all rows. Smaller groups would take longer: with two processors, each group
+costs a few milliseconds."""
 _UNEQUAL = 1.05
 """Factor by which the rows of one processor may exceed an equal share of all rows."""
 _SETTINGS = (
@@ -143,7 +144,7 @@ def _on_one_device(*values: Any) -> bool:
 
 
 def _joined(one_group: Callable, count: int, each: int, processors: int) -> Any:
-    """Evaluate groups of entries, and join their results along the first axis.
+    """Evaluate groups of entries (points or target rows), and join their results along axis 0.
 
     Results are joined on the host: a slice or `jnp.asarray` on the device would compile a program
     for each number of entries. `count` is the number of all entries, and `each` is the number of
