@@ -12,10 +12,10 @@ RIM_KERNEL = 0.02
 # Digits by which the error from other sheets (`vcjax._quadrature.sheets`) must be below the
 # requested error.
 _REACH_DIGITS = 0.9
-# The quadrature error of a field must be smaller by this number of digits if the rule is for points
-# off the surface.
+# If the rule is for points off the surface, the quadrature error of a field must be smaller by this
+# number of digits than for points on the surface.
 _OFF_SURFACE_MARGIN = 0.3
-# Digits that are added for gradients when the number of angles is chosen.
+# For gradients, `Demand.angular_epsilon` is smaller than `Demand.epsilon` by this number of digits.
 _ANGULAR_DIGITS = 1.0
 # Exponent in `Demand.joint_radial_count`. On an ellipse of 0.05 x 0.4 that rotates (5 periods, 8
 # digits), the error was 1.27 times the requested error with 29 radii, and 0.57 times the requested
@@ -24,8 +24,8 @@ _RADII_POWER = 12
 # Factor by which gradients need more radii than fields if other sheets lie inside a patch.
 _GRADIENT_RADII = 1.5
 # For gradients, the near kernel at the rim must be `_GRADIENT_MARGIN` digits below the error for
-# which the quadrature is chosen. `_GRADIENT_EXTRA` is added to T^2 in the radius of patches. Both
-# numbers were fitted on the shapes of studies/accuracy.
+# which the quadrature is chosen. `_GRADIENT_EXTRA` is added to the square of the cut-off T in the
+# formula for the radius of patches. Both numbers were fitted on the shapes of studies/accuracy.
 _GRADIENT_MARGIN = 0.8
 _GRADIENT_EXTRA = 1.5
 # Values of `Demand.bending` off the surface, for fields and for gradients. The smaller value is
@@ -85,11 +85,11 @@ class Demand:
         The error of the trapezoidal rule oscillates from node to node. Therefore the slope of the
         error is 2 pi / spacing times as large as the error. Let `length` be max |B| over
         max |grad B|, and `spacing` the `least_spacing` of a grid, in the same unit. The quadrature
-        then needs log10(2 pi length / spacing) more digits. By far the largest error comes from the
-        trapezoidal rule for the smooth rest of the kernel. With a patch radius of T^2 / pi node
-        spacings, where T is `cutoff`, this error is about exp(-T^2). The radius is therefore
-        increased to (T^2 + `_GRADIENT_EXTRA`) / pi node spacings, which reduces the error to about
-        exp(-(T^2 + 2 `_GRADIENT_EXTRA`)).
+        then needs log10(2 pi length / spacing) more digits than requested. By far the largest part
+        of the error comes from the trapezoidal rule for the smooth rest of the kernel. With a patch
+        radius of T^2 / pi node spacings, where T is `cutoff`, this error is about exp(-T^2). The
+        radius is therefore increased to (T^2 + `_GRADIENT_EXTRA`) / pi node spacings, which reduces
+        the error to about exp(-(T^2 + 2 `_GRADIENT_EXTRA`)).
         """
         lost = np.log10(2 * np.pi * length / spacing)
         most = max(_MOST_QUADRATURE_DIGITS, digits + _MOST_MORE_DIGITS)
@@ -131,7 +131,7 @@ class Demand:
 
     @property
     def bent_radius_in_nodes(self) -> float:
-        """Least distance of a rim from its target in node spacings, on bent surfaces.
+        """Least distance of a patch's rim from its target, in node spacings, on bent surfaces.
 
         Rims are closer to their targets on bent surfaces than on tangent planes. At the distance
         `radius_in_nodes` the near kernel is `RIM_KERNEL` exp(-T^2). The near kernel at the closest
@@ -163,10 +163,10 @@ class Demand:
     def _radii_by_sheets(self, sheets: Sheets, semi_axes: np.ndarray) -> Any:
         # At the distance d from a sheet, nodes h apart have the error exp(-2 pi d / h). In the
         # middle of a ray, Gauss-Legendre nodes are pi/2 times as far apart as the same number of
-        # equally spaced nodes. This gives the divisor 4. Thin cross-sections need more radii,
-        # and thus a smaller divisor. On the ellipse of `_RADII_POWER` (6 digits), the error was 4.8
-        # times the requested error with the divisor 2.6, and 1.1 times the requested error with the
-        # divisor 2.2.
+        # equally spaced nodes. The formula below would thus have the divisor 4. Thin cross-sections
+        # need more radii, and thus a smaller divisor. On the ellipse of `_RADII_POWER` (6 digits),
+        # the error was 4.8 times the requested error with the divisor 2.6, and 1.1 times the
+        # requested error with the divisor 2.2.
         return self.radial_reach / 2.2 * semi_axes[1] * sheets.steepest_within(semi_axes[1])
 
     def angular_count(self, stretch, sheets: Sheets, semi_axes: np.ndarray) -> np.ndarray:

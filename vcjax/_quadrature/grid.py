@@ -11,9 +11,9 @@ from vcjax._quadrature.sheets import Sheets, nodes_for_sheets
 
 _LARGEST_PATCH = 40
 _MARGIN = 1
-# Rims are closer to their targets on a bent surface than on tangent planes. Each patch is therefore
-# also tried with its semi-axis along theta multiplied by these factors. The first factor adds one
-# node.
+# Rims of patches are closer to their targets on a bent surface than on tangent planes. Each patch
+# is therefore also tried with its semi-axis along theta multiplied by these factors. The first
+# factor adds one node.
 _WIDER = (1.0001, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2.0)
 # Patches that cost more than the least cost times this factor are tried only if no cheaper patch
 # fits.
@@ -157,9 +157,10 @@ def _deciding(metric: np.ndarray) -> np.ndarray:
 
     A patch that meets the demands at these points meets the demands at all points.
 
-    With e = E/G and f = (F/G)^2, each demand of `_fitting_patches` and `_stretch` at a point has
-    the form f <= c(e) with a concave function c. If the corners of the upper hull of all (e, f)
-    meet a demand, so do all points below the hull.
+    The metric is the first fundamental form (E, F, G) at n points. With e = E/G and f = (F/G)^2,
+    each demand of `_fitting_patches` and `_stretch` at a point has the form f <= c(e) with a
+    concave function c. If the corners of the upper hull of all (e, f) meet a demand, so do all
+    points below the hull.
     """
     e, f = metric[0] / metric[2], (metric[1] / metric[2]) ** 2
     hull: list[int] = []
@@ -180,12 +181,12 @@ def _deciding(metric: np.ndarray) -> np.ndarray:
 def _fitting_patches(demand: Demand, metric, grids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return patches that cover a disc of the required radius r on the surface.
 
-    The image of the patch ellipse has the semi-axes sigma_min <= sigma_max. They are the singular
-    values of M = [x_phi P_phi h_phi, x_theta P_theta h_theta]. Here P are the semi-axes of the
-    patch in nodes, and h the angles between nodes. For each P_phi, the least P_theta with
-    sigma_min >= r follows from the condition that M^T M - r^2 I is positive semi-definite. Because
-    a patch may extend far around the torus, the chord 2 sin(P h / 2) takes the place of the arc
-    P h.
+    In a tangent plane, the patch is an ellipse with the semi-axes sigma_min <= sigma_max. They are
+    the singular values of M = [x_phi P_phi h_phi, x_theta P_theta h_theta]. Here x_phi and x_theta
+    are tangents, P the semi-axes of the patch in nodes, and h the angles between nodes. For each
+    P_phi, the least P_theta with sigma_min >= r follows from the condition that M^T M - r^2 I is
+    positive semi-definite. Because a patch may extend far around the torus, the chord
+    2 sin(P h / 2) takes the place of the arc P h.
 
     The metric (3, n) is the first fundamental form (E, F, G) at points of the surface, and `grids`
     is (2, m), as in `_cheapest_of`. For k patches, the results are the numbers of nodes of their

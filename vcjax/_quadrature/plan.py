@@ -84,7 +84,7 @@ much."""
 
 
 def _checked(X, B, digits, nfp, half_period, trg_nphi, trg_ntheta):
-    """Return the checked arguments of `choose`: points and field (3, nphi, ntheta), and the others.
+    """Return the checked arguments of `choose`: points and field (3, nphi, ntheta), then the rest.
 
     The shape (nphi, ntheta) of the target grid takes the place of `trg_nphi` and `trg_ntheta`.
     """
