@@ -235,14 +235,15 @@ def test_near_weights_are_compared_with_the_memory_of_all_accelerators(problem, 
     assert weights_shortage("prepare", rule, 4) == "", "the memory of the device is not known"
 
 
-def test_a_far_field_in_float32_changes_the_result_by_less_than_5e_6():
+def test_a_far_field_in_float32_changes_the_result_by_less_than_5e_6_in_any_unit():
     problem = problems.rotating_ellipse(5)
     rule = vcjax.choose(problem.X, problem.B, 5, nfp=4, half_period=True, trg_nphi=2, trg_ntheta=8)
-    casing = vcjax.prepare(rule, problem.X)
-    expected = vcjax.external_field(casing, problem.B)
-    value = vcjax.external_field(casing, problem.B, far_dtype="auto")
-    assert value.dtype == np.float64
-    assert 0 < np.abs(value - expected).max() < 5e-6 * np.abs(problem.B).max()
+    for length, size in [(1.0, 1.0), (1e-9, 1e-9), (1e13, 1e-35), (1e-12, 1e37)]:
+        casing, B = vcjax.prepare(rule, length * problem.X), size * problem.B
+        expected = vcjax.external_field(casing, B)
+        value = vcjax.external_field(casing, B, far_dtype="auto")
+        assert value.dtype == np.float64
+        assert 0 < np.abs(value - expected).max() < 5e-6 * np.abs(B).max(), (length, size)
 
 
 def test_a_far_field_in_float32_is_refused_and_auto_means_float64_beyond_five_digits(problem):

@@ -82,6 +82,13 @@ def far_sum(
     largest = min(tiles.sources, kernel.largest_block or tiles.sources)
     if tiles.dtype == "float32":
         largest = min(largest, _LARGEST_FLOAT32_BLOCK)
+    unit: Any = 1.0
+    if tiles.dtype == "float32":
+        # In units in which X and B are about 1, numbers of float32 neither overflow nor vanish.
+        # Fields do not depend on the unit of length. Gradients are never computed in float32.
+        length, unit = _power_of_two(sources), _power_of_two(B)
+        targets, sources, area_normals = targets / length, sources / length, area_normals / length**2
+        B = B / unit
     with jax.named_scope(kernel.name):
         blocks = _source_blocks(sources, area_normals, B, largest, rule)
         if punctured is not None and punctured.ndim:
@@ -94,8 +101,14 @@ def far_sum(
         )
         summed = summed.reshape(*summed.shape[:-1], -1, rule.nfp)[..., : targets.shape[0], :]
         product = "gai,itg->at" if kernel.rank == 1 else "gai,gbj,ijtg->abt"
-        back = turns / (4 * np.pi), turns
+        back = unit * turns / (4 * np.pi), turns
         return jnp.einsum(product, *back[: kernel.rank], summed, precision="highest")
+
+
+def _power_of_two(values) -> Float[Array, ""]:
+    """Return the least power of two above all absolute values; division by it does not round."""
+    largest = lax.stop_gradient(jnp.abs(values).max())
+    return jnp.ldexp(1.0, jnp.frexp(largest)[1])
 
 
 def _source_blocks(sources, area_normals, B, largest: int, rule: Rule):
