@@ -7,6 +7,7 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
+from vcjax._devices import check_context
 from vcjax._errors import VcjaxError, errors_named
 from vcjax._quadrature.rule import FIELD_PARTS, GRADIENT_PARTS, Rule, is_integer
 from vcjax._quadrature.seams import check_surface_seams
@@ -188,8 +189,10 @@ def check_casing(call: str, casing, kind: type, prepare: str) -> None:
                 f"{call} got a casing with arrays of dtype {leaf.dtype}; do not change the dtypes "
                 f"of the arrays that {prepare} made."
             )
+    if casing.devices is not None:
+        check_context(call, casing.devices)
     for name, expected in _shapes(casing).items():
-        shape = getattr(casing, name).shape
+        shape = getattr(getattr(casing, name), "shape", None)
         if shape != expected:
             raise VcjaxError(
                 f"{call} got a casing with {name} of shape {shape}, but its rule needs {expected}. "
@@ -208,12 +211,12 @@ def _shapes(casing) -> dict[str, tuple[int, ...]]:
         "field_theta": (images, columns, rule.src_shape[1]),
         "turns": (rule.nfp, 3, 3),
     }
-    weights = getattr(casing, "near_weights", None)
-    if weights is not None:
+    if not getattr(casing, "near_recipe", True):  # the casing stores its near weights
         patch = (2 * rule.reach_phi + 1) * (2 * rule.reach_theta + 1)
         parts = GRADIENT_PARTS if hasattr(casing, "dual_basis") else FIELD_PARTS
-        # With several devices, axis 0 is padded, so its length is not checked.
-        shapes["near_weights"] = (*weights.shape[:1], rule.trg_shape[1], parts, patch)
+        rows, columns = rule.trg_shape
+        padding = 0 if casing.devices is None else -rows % casing.devices.size
+        shapes["near_weights"] = (rows + padding, columns, parts, patch)
     return shapes
 
 

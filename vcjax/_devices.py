@@ -41,7 +41,20 @@ def device_mesh(call: str, devices, target_count: int | None = None) -> Mesh | N
     _check_devices(call, list(found.ravel()), target_count)
     # Axes of the given mesh may be "explicit". Every slice of an array would then need a sharding.
     # With the new mesh, the compiler chooses all shardings.
-    return Mesh(found, names)
+    mesh = Mesh(found, names)
+    check_context(call, mesh)
+    return mesh
+
+
+def check_context(call: str, mesh: Mesh) -> None:
+    """Raise `VcjaxError` if `jax.set_mesh` has set another mesh, which JAX would not accept."""
+    context = jax.sharding.get_abstract_mesh()
+    if not context.empty and context != mesh.abstract_mesh:
+        raise VcjaxError(
+            f"{call} got devices, but was called inside jax.set_mesh with the mesh "
+            f"{dict(context.shape)} of axis types {context.axis_types}; JAX accepts no other mesh "
+            "there. Make the call outside jax.set_mesh, or use a casing prepared without devices."
+        )
 
 
 def _check_devices(call: str, found: list, target_count: int | None) -> None:

@@ -283,7 +283,7 @@ def _at_points(
     rule = casing.rule
     missed = missed_parts(rule, B, jnp) if missed is None else missed
     continued = jnp.concatenate([casing.nodes, on_nodes(casing, B)])
-    nodes = Nodes(continued, casing.spacing, casing.constants)
+    nodes = Nodes(continued, casing.nodes[:3], casing.spacing, casing.constants)
 
     def at_share(points, nodes, missed):
         count = len(points)

@@ -73,13 +73,13 @@ def field_result(
     """
     foot = nearest(*lax.stop_gradient((points, nodes.surface)), rule, used)
     found = transforms(rule, tiles, nodes, points, foot, used)
-    known = known_field(one_period(nodes.continued[:3], rule), points.T).T
+    known = known_field(one_period(nodes.points, rule), points.T).T
     inside = _is_inside(found.values[:, 1], known)
     share = jnp.where(found.on_surface, 0.5, jnp.where(inside, 1.0, 0.0))
     violation = jnp.linalg.norm(found.values[:, 1] - share[:, None] * known, axis=1)
     on = found.on_surface[:, None]
     half, T = jnp.where(on, 0.5 * found.at_foot, 0.0), found.values[:, 0]
-    zero = _no_slope(points, nodes.surface.nodes, found.on_surface)
+    zero = _no_slope(points, nodes.points, found.on_surface)
     T = T + zero[:, None]
     distance = distance_from(points, nodes.surface, foot, rule, used)
     of_grid, of_patches = unresolved_at(foot, missed, nodes.spacing[1], rule)
@@ -99,7 +99,7 @@ def gradient_result(
     """Return the gradients of the fields at n points; the parameters are as for `field_result`."""
     foot = nearest(*lax.stop_gradient((points, nodes.surface)), rule, used)
     found, slopes = transform_gradients(rule, tiles, nodes, points, foot, used)
-    known_at = partial(known_field, one_period(nodes.continued[:3], rule))
+    known_at = partial(known_field, one_period(nodes.points, rule))
     field = known_at(points.T).T
     inside = _is_inside(found.values[:, 1], field)[:, None, None]
     # The test field at a point depends only on this point, so it is differentiated point by point.
@@ -165,7 +165,8 @@ def _no_slope(points, surface, on_surface) -> Float[Array, " n"]:
     T[B] has different derivatives on the two sides of the surface, so no single value is right on
     the surface.
     """
-    return jnp.zeros(points.shape[0])
+    # In `jax.shard_map`, the types of result and derivative must agree.
+    return lax.full_like(jnp.where(on_surface, points[:, 0], surface[0, 0, 0]), 0)
 
 
 @_no_slope.defjvp

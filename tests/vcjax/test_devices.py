@@ -1,5 +1,6 @@
 """Many devices give the numbers of one device: eight of one process, four of two processes."""
 
+import dataclasses
 import json
 import os
 import socket
@@ -8,8 +9,10 @@ import sys
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.sharding import Mesh, PartitionSpec
 
 import vcjax
 from tests.vcjax.common import small_torus
@@ -116,6 +119,72 @@ def test_devices_of_another_platform_or_process_are_refused(monkeypatch, functio
     monkeypatch.setattr(jax, function, lambda: value)
     with pytest.raises(vcjax.VcjaxError, match=message):
         device_mesh("prepare", jax.devices(), 100)
+
+
+def external_field(casing, B, X):
+    return vcjax.external_field(casing, B)
+
+
+def slope_in_the_surface(casing, B, X):
+    def total(X):
+        return vcjax.external_field(vcjax.prepare(casing.rule, X), B).sum()
+
+    return jax.grad(total)(X)
+
+
+def external_gradient(casing, B, X):
+    rule = dataclasses.replace(casing.rule, gradient=True)
+    return vcjax.external_gradient(vcjax.prepare_gradient(rule, X), B)
+
+
+def field_off_the_surface(casing, B, X):
+    return vcjax.field_at(casing, B, X[0, :4] * 1.001).internal
+
+
+def gradient_off_the_surface(casing, B, X):
+    return vcjax.gradient_at(casing, B, X[0, :4] * 1.001).internal
+
+
+@pytest.mark.filterwarnings("ignore::vcjax.UnresolvedWarning")
+@pytest.mark.parametrize(
+    "function",
+    [
+        external_field,
+        slope_in_the_surface,
+        external_gradient,
+        field_off_the_surface,
+        gradient_off_the_surface,
+    ],
+)
+def test_a_function_in_the_shard_map_of_the_user_gives_the_same_numbers(function):
+    X, B = small_torus().X, small_torus().B
+    if function in (field_off_the_surface, gradient_off_the_surface):
+        casing = vcjax.prepare_off_surface(vcjax.choose_off_surface(X, B, 1, nfp=1), X)
+    else:
+        rule = vcjax.choose(X, B, 2, nfp=1, trg_nphi=2, trg_ntheta=3)
+        casing = vcjax.prepare(rule, X)
+    mesh, divided = Mesh(np.array(jax.devices()[:1]), ("fields",)), PartitionSpec("fields")
+    mapped = jax.shard_map(
+        lambda casing, fields: function(casing, fields[0], X)[None],
+        mesh=mesh,
+        in_specs=(PartitionSpec(), divided),
+        out_specs=divided,
+    )
+    result = jax.jit(mapped)(casing, jnp.asarray(B)[None])[0]
+    np.testing.assert_allclose(result, function(casing, B, X), rtol=0, atol=1e-9)
+
+
+def test_devices_inside_another_mesh_are_refused():
+    problem = small_torus()
+    rule = vcjax.choose(problem.X, problem.B, 2, nfp=1, trg_nphi=2, trg_ntheta=3)
+    casing = vcjax.prepare(rule, problem.X, devices=jax.devices()[:1])
+    message = "got devices, but was called inside jax.set_mesh"
+    with jax.set_mesh(jax.make_mesh((1,), ("other",))):
+        with pytest.raises(vcjax.VcjaxError, match=f"^prepare {message}"):
+            vcjax.prepare(rule, problem.X, devices=jax.devices()[:1])
+        with pytest.raises(vcjax.VcjaxError, match=f"^external_field {message}"):
+            vcjax.external_field(casing, problem.B)
+        vcjax.external_field(vcjax.prepare(rule, problem.X), problem.B)
 
 
 class Elsewhere:

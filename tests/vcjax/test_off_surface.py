@@ -247,7 +247,8 @@ def test_the_steepness_of_a_linear_field_follows_from_its_slope():
     slope, constant = 40.0, np.full((3, 1, 1), 1e3)
     field = slope * points + constant
     no_tables: Any = None
-    nodes = Nodes(jnp.asarray(np.concatenate([points, points, field])), jnp.zeros(2), no_tables)
+    continued = jnp.asarray(np.concatenate([points, points, field]))
+    nodes = Nodes(continued, continued[:3], jnp.zeros(2), no_tables)
     largest = [np.linalg.norm(v, axis=0).max() for v in (points, field)]
     assert _steepness(nodes) == pytest.approx(slope * largest[0] / largest[1], rel=1e-9)
 

@@ -103,6 +103,12 @@ def test_vmap_over_points_gives_each_point_its_own_result(casing, problem, found
     assert_same(mapped(casing, problem.B, POINTS[order]), found, order)
 
 
+def test_on_the_surface_the_forward_derivative_in_the_field_is_the_field(casing, problem):
+    B, on = jnp.asarray(problem.B), problem.X[:1, 0]
+    value, slope = jax.jvp(lambda B: vcjax.field_at(casing, B, on).external, (B,), (B,))
+    np.testing.assert_allclose(slope, value, rtol=0, atol=1e-13)
+
+
 def test_second_derivatives_in_points_agree_with_the_known_fields():
     # The source grid must resolve as many digits as the rule.
     problem = small_torus(6, src_shape=(4, 40))

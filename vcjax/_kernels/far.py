@@ -87,8 +87,8 @@ def far_sum(
         # In units in which X and B are about 1, numbers of float32 neither overflow nor vanish.
         # Fields do not depend on the unit of length. Gradients are never computed in float32.
         length, unit = _power_of_two(sources), _power_of_two(B)
-        targets, sources, area_normals = targets / length, sources / length, area_normals / length**2
-        B = B / unit
+        targets, sources = targets / length, sources / length
+        area_normals, B = area_normals / length**2, B / unit
     with jax.named_scope(kernel.name):
         blocks = _source_blocks(sources, area_normals, B, largest, rule)
         if punctured is not None and punctured.ndim:
@@ -224,7 +224,8 @@ def _tiled_sum(
         return total + combine(points - centre, m.T), None
 
     nothing = jax.eval_shape(one_block, 0.0, jax.tree.map(lambda v: v[0], blocks))[0]
-    return lax.scan(one_block, jnp.zeros(nothing.shape, nothing.dtype), blocks)[0]
+    # In `jax.shard_map`, `full_like` gives the type of a result that differs between devices.
+    return lax.scan(one_block, lax.full_like(nothing, 0), blocks)[0]
 
 
 def _moments(y: Float[Array, "3 n"], densities: Float[Array, "4 n"]) -> Float[Array, "7 n"]:

@@ -41,18 +41,21 @@ class Nodes(NamedTuple):
     """The quadrature nodes of one period and its surroundings, and a field on them.
 
     The parts of `continued` are points, outward normals and the field on the continued nodes (see
-    `vcjax._geometry.nodes`), in laboratory components. `spacing` is the least and the largest
-    spacing of the nodes; see `OffSurfaceCasing`. `constants` are ``off_surface_tables(rule)``.
+    `vcjax._geometry.nodes`), in laboratory components. `points` are the same points again. Unlike
+    `continued`, they have no derivative if only the field is differentiated. `spacing` is the least
+    and the largest spacing of the nodes; see `OffSurfaceCasing`. `constants` are
+    ``off_surface_tables(rule)``.
     """
 
     continued: Float[Array, "part row column"]
+    points: Float[Array, "3 row column"]
     spacing: Float[Array, " 2"]
     constants: OffSurfaceTables
 
     @property
     def surface(self) -> Periods:
         """Return the points of the nodes, with the rotations by whole periods."""
-        return Periods(self.continued[:3], self.turns)
+        return Periods(self.points, self.turns)
 
     @property
     def turns(self) -> Float[Array, "nfp 3 3"]:
@@ -174,12 +177,15 @@ def _near_parts(
     data = jax.tree.map(lambda v: v[order], data)
     interpolation = PatchInterpolation(nodes.constants.field, rule, _GROUPS)
 
-    def nothing(*_):
-        return Transforms(jnp.zeros((tile, 2, 3)), jnp.zeros((tile, 3)), jnp.zeros(tile))
-
     def patches(turned, foot):
         recipe = interpolation, nodes.constants, rule
         return near_part(turned, foot, nodes.continued, test_field, punctured, *recipe)
+
+    def nothing(turned, _):
+        # In `jax.shard_map`, the types of both branches must say that results differ by device.
+        zero = lax.full_like(turned[0, 0, 0] + nodes.continued[0, 0, 0], 0)
+        shapes = (tile, 2, 3), (tile, 3), (tile,)
+        return Transforms(*(jnp.broadcast_to(zero, shape) for shape in shapes))
 
     @jax.checkpoint
     def one_tile(at):

@@ -59,6 +59,8 @@ def test_a_casing_with_other_arrays_is_refused(torus, casing, gradient_casing, n
         (lambda c: dict(near_weights=c.near_weights.astype(np.float16)), "arrays of dtype float16"),
         (lambda c: dict(near_weights=c.near_weights[..., 1:]), "near_weights .* its rule needs"),
         (lambda c: dict(near_weights=c.near_weights[:, :, 1:]), "near_weights .* its rule needs"),
+        (lambda c: dict(near_weights=c.near_weights[:1]), "near_weights .* its rule needs"),
+        (lambda c: dict(near_weights=None), "near_weights of shape None, but its rule needs"),
         (lambda c: dict(rule=dataclasses.replace(c.rule, patch_theta=6)), ".* its rule needs"),
         (lambda c: dict(rule=dataclasses.replace(c.rule, src_shape=(4, 22))), ".* its rule needs"),
     ],
