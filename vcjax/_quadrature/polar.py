@@ -1,6 +1,6 @@
 """Place the polar nodes of a patch: radii, angles and weights.
 
-The rule contains the numbers of radii and angles (see `vcjax._quadrature.plan`).
+The `Rule` contains the numbers of radii and angles, which `vcjax._quadrature.plan` chooses.
 """
 
 from functools import lru_cache
@@ -10,18 +10,19 @@ import numpy as np
 from vcjax._quadrature.rule import Rule
 
 CORE = 0.15
-"""Radius of the core of a patch, relative to the radius of the patch. In the core, the kernel of
-points near the surface is nearly singular."""
+"""Radius of the core of a patch, relative to the radius of the patch. For a point near the surface,
+but not on it, the kernel is nearly singular in the core."""
 _NEWTON_STEPS = 4
 """Number of Newton steps to the roots of a Legendre polynomial, enough for hundreds of nodes."""
 
 
 def radii(rule: Rule) -> tuple[np.ndarray, np.ndarray]:
-    """Return the radii of polar nodes and their weights: Gauss-Legendre nodes on [0, 1].
+    """Return the radii and radial weights of the polar nodes of a patch, with radius 1 at the rim.
 
-    A rule with a core has Gauss-Legendre nodes on [0, CORE], followed by nodes on [CORE, 1]. A ray
-    and the opposite ray are not joined to one interval [-1, 1], because the near kernel has a
-    |rho|^3 term.
+    The radii are the nodes of the Gauss-Legendre rule on [0, 1]. If the patch has a core (see
+    `Rule`), the radii are the nodes of two such rules, on [0, CORE] and [CORE, 1]. A ray and the
+    opposite ray are not joined to one interval [-1, 1], because the near kernel has a term |rho|^3,
+    which is not smooth at the centre, rho = 0.
     """
     if not rule.core_count:
         return gauss_legendre(rule.radial_count)
@@ -58,7 +59,7 @@ def _half_rule(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _legendre_polynomial(degree: int, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the Legendre polynomial P_n(x) and its derivative at x = 1 - t.
+    """Return the Legendre polynomial P_n(x) of degree n, and its derivative, at x = 1 - t.
 
     The polynomials are summed from their differences,
 
@@ -76,10 +77,10 @@ def _legendre_polynomial(degree: int, t: np.ndarray) -> tuple[np.ndarray, np.nda
 def polar_quadrant(rule: Rule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return offsets (u, v) and weights of the polar nodes of a patch's first quadrant.
 
-    The offsets from the centre along phi and theta are in grid nodes. If the rule has no core, the
-    nodes are sorted by v, so that consecutive nodes take their values from few columns of the
-    patch. If the rule has a core, they are sorted by radius, which is nearly as good, and then by
-    angle.
+    The offsets from the centre of the patch are u along phi and v along theta, in node spacings. If
+    the patch has no core (see `Rule`), the polar nodes are sorted by v, so that consecutive nodes
+    take their values from few columns of the patch. If the patch has a core, they are sorted by
+    radius, which is nearly as good, and then by angle.
     """
     rho, rho_weights = radii(rule)
     angle = 2 * np.pi * (np.arange(rule.angular_count // 4) + 0.5) / rule.angular_count
@@ -91,7 +92,7 @@ def polar_quadrant(rule: Rule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def rim_nodes(rule: Rule) -> np.ndarray:
-    """Return the indices of the nodes of `polar_quadrant` with the largest radius."""
+    """Return the indices of the outermost nodes in the arrays of `polar_quadrant`."""
     u, v, _ = polar_quadrant(rule)
     radius = np.hypot(u / rule.patch_phi, v / rule.patch_theta)
     return np.sort(np.argsort(radius)[-(rule.angular_count // 4) :])

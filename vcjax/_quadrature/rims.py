@@ -11,7 +11,7 @@ _BATCH = 64
 # Largest number of sample points along phi, and number of sample points along theta.
 _SAMPLE = 20, 48
 # Number of points computed on each rim. Where a cross-section rotates fast along phi, 12 points
-# miss the closest part of the rim.
+# miss the part of the rim that is closest to the centre of the patch.
 _POINTS = 24
 # Modes of the surface are ignored below this amplitude, relative to the largest amplitude.
 _LEAST_MODE = 1e-3
@@ -29,12 +29,12 @@ class Rims:
 
     If the nodes lie on a straight line, the error of the trapezoidal rule is about
     exp(-(pi R / h)^2 / T^2), with the spacing h of the nodes and the cut-off T. If the nodes lie on
-    a circle, the error is larger. Let beta be the angle that R/h nodes span on the circle. To
-    leading order, the exponent is smaller by the factor 1 - beta^2 / 12 for a point on the circle.
-    Just outside the circle, the factor can be even smaller. If the closest part of the rim lies
-    along phi, the least factor over all heights above the circle is 1 - 5 beta^2 / 24, at a height
-    of beta^2 / 4 times the radius of the circle. Off the surface, R^2 must therefore be larger
-    (`Demand.bending`).
+    a circle, the error is larger. Let beta be the angle of an arc of length R on the
+    circle. For a point on the circle, the exponent is multiplied by 1 - beta^2 / 12, to leading
+    order. Just outside the circle, this factor can be even smaller. If the part of the rim closest
+    to the centre lies along phi, the least factor over all heights above the circle is
+    1 - 5 beta^2 / 24, at a height of beta^2 / 4 times the radius of the circle. Off the
+    surface, R^2 must therefore be larger (`Demand.bending`).
 
     The samples (3, n, m) are co-rotating points of one period. `metric` (3, k) is the first
     fundamental form (E, F, G) at points of the surface. With `both_sides`, distances are measured
@@ -77,10 +77,11 @@ class Rims:
     ) -> int | None:
         """Return the index of the first of k patches that is wide enough at all sample points.
 
-        At each sample point, the distance to the rim must be at least `radius_in_nodes` node
-        spacings. The square of this least distance is multiplied by 1 + `bending` beta^2, with beta
-        as in `Rims`. Return None if no patch is wide enough. `quad` (2, k) are the numbers of nodes
-        of the grids along phi (whole torus) and theta, and `semi_axes` (2, k) are angles.
+        In node spacings, the distance from a sample point to the rim of the patch around it must
+        be at least `radius_in_nodes` sqrt(1 + `bending` beta^2), with beta as in `Rims`. Return
+        None if no patch is wide enough. Each patch has its own grid: `quad` (2, k) are the numbers
+        of nodes along phi (whole torus) and theta. `semi_axes` (2, k) are the semi-axes of the
+        patches along phi and theta, in radians.
         """
         angle = 2 * np.pi * radius_in_nodes / quad[1]
         radius = radius_in_nodes * np.sqrt(1 + bending * angle**2)
@@ -103,10 +104,10 @@ class Rims:
         return None
 
     def _room(self, quad, semi_axes, radius: np.ndarray, rows: slice) -> np.ndarray:
-        """Return the minimum of (distance to the rim / required distance)^2 in each row, (k, row).
+        """Return the least (distance to the rim / required distance)^2 over each row of samples.
 
-        The distance is from a sample point to the rim of its patch. `radius`, (k,), contains the
-        required distances in node spacings.
+        The result is (k, row), for k patches. The distance is from a sample point to the rim of the
+        patch around it. `radius`, (k,), contains the required distances in node spacings.
         """
         angle = 2 * np.pi * np.arange(_POINTS) / _POINTS
         rim = semi_axes.T[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)

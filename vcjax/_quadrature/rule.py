@@ -13,7 +13,7 @@ _LEAST = dict(
 )  # fmt: skip
 _LARGEST_CUTOFF = 10.0
 FIELD_PARTS, GRADIENT_PARTS = 4, 8
-"""Number of near weights for each node of a patch, for fields and for gradients."""
+"""Number of weights of the near kernel at each node of a patch: for fields, and for gradients."""
 
 
 @versioned
@@ -73,9 +73,9 @@ class Rule:
         self.check()
 
     def check(self) -> None:
-        """Raise `VcjaxError` if a value has a wrong type or range, or values do not fit together.
+        """Raise `VcjaxError` if a value is of a wrong type or out of range, or values do not fit.
 
-        Values do not fit together, for example, if the targets are not among the nodes.
+        Values do not fit together, for example, if the targets are not among the quadrature nodes.
         """
         wrong = [n for n, low in _LEAST.items() if not is_integer(getattr(self, n), low)]
         for name in ("surface_shape", "src_shape", "trg_shape"):
@@ -163,7 +163,8 @@ class Rule:
     def stencil_counts(self) -> tuple[int, int]:
         """Numbers of points of the Lagrange interpolation to polar nodes, along phi and theta.
 
-        Each is the smaller of `lagrange_count` and twice the reach of a patch.
+        The first is the smaller of `lagrange_count` and 2 `reach_phi`, the second is the smaller of
+        `lagrange_count` and 2 `reach_theta`.
         """
         return (
             min(self.lagrange_count, 2 * self.reach_phi),
@@ -172,13 +173,13 @@ class Rule:
 
     @property
     def overlap(self) -> tuple[int, int]:
-        """Numbers of rows and columns by which the nodes of a period are continued on each side."""
+        """Numbers of rows and columns of nodes that are added on each side of a period."""
         between = self.lagrange_count // 2 if self.core_count else 0
         return self.reach_phi + between, self.reach_theta + between
 
     @property
     def continued_shape(self) -> tuple[int, int]:
-        """Numbers of rows and columns of the nodes of one period, `overlap` included."""
+        """Numbers of rows and columns of the nodes of one period, with `overlap` on each side."""
         rows, columns = self.overlap
         return self.period_rows + 2 * rows, self.quad_ntheta + 2 * columns
 

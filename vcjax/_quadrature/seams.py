@@ -88,15 +88,18 @@ def _check(call, name, values, parity, nfp, half_period, limit) -> None:
             times = seam / max(inside.max(), floor)
             period = "half a period" if half_period else "a whole period"
             raise VcjaxError(
-                f"{call} got {what}: at the {direction} seam {name} bends {times:.3g} times as "
-                f"much as anywhere else. Give points over {period} and once around in theta, "
-                "without a repeated end point, on the grid that vcjax.choose describes, and check "
-                f"nfp={nfp} and half_period={half_period}."
+                f"{call} got {what}: at the {direction} seam, where the grid ends and starts "
+                f"again, {name} bends {times:.3g} times as much as anywhere else. Give points over "
+                f"{period} and once around in theta, without a repeated end point, on the grid "
+                f"that vcjax.choose describes, and check nfp={nfp} and half_period={half_period}."
             )
 
 
 def _neighbours(values, parity, nfp: int, half_period: bool):
-    """Return the rows (3, 1, ntheta) before the first row and after the last row, by symmetry."""
+    """Compute the row before the first row, and the row after the last row, from the symmetry.
+
+    Each of the two rows has the shape (3, 1, ntheta).
+    """
     period = 2 * np.pi / nfp
     if half_period:
         image = symmetry.mirror(values, parity)

@@ -53,8 +53,8 @@ class Sheets:
 
     A second ball may touch the surface at p and at a point near q that lies on another
     cross-section. If q is more than `_BENT_SHEET` away from p in theta and the second ball is
-    smaller, its radius takes the place of rho in `nodes`. It also takes the place of rho in
-    `along_phi` if `separation` is finite.
+    smaller, the radius of the second ball takes the place of rho in `nodes`. If `separation` is
+    finite, this radius also takes the place of rho in `along_phi`.
     """
 
     separation: np.ndarray
@@ -143,9 +143,9 @@ def _nearest_of_edges(curves: np.ndarray, normal: np.ndarray) -> tuple[np.ndarra
     """Find, for each point p of a closed curve, the nearest point of each edge of the curve.
 
     Each row of `curves` (row, p, 3) is one closed curve. Edge k leads from point k to the next
-    point. `normal` (row, p, 3) are unit normals of the surface. The results are (row, p, edge)
-    each: the square of the distance from p to the nearest point of the edge, and the distance of
-    this point from the tangent plane at p. Both results are 0 for the two edges that meet at p.
+    point. `normal` (row, p, 3) are unit normals of the surface. Return two arrays (row, p, edge):
+    the square of the distance from p to the nearest point of the edge, and the distance of this
+    nearest point from the tangent plane at p. Both results are 0 for the two edges that meet at p.
     """
     # Coordinates relative to the centre of a curve are small, and have small rounding errors.
     curves = curves - curves.mean(axis=1, keepdims=True)
@@ -205,7 +205,7 @@ def _beside(touching, curves, normal, along_phi, along_theta, rows: int):
 
 
 def nodes_for_sheets(sheets: Sheets, reach: float) -> np.ndarray:
-    """Return the two numbers of nodes that resolve the kernel on other sheets.
+    """Return the two numbers of nodes that resolve the kernel on sheets that face the target.
 
     The first is counted along phi around the whole torus, the second along theta. `reach` is the
     natural logarithm of 1 / (allowed error). If the grid lines of a sheet are h apart, the
@@ -215,9 +215,10 @@ def nodes_for_sheets(sheets: Sheets, reach: float) -> np.ndarray:
     nodes = reach * sheets.nodes_beyond(_OTHER_SHEET)
     if nodes.max() > _MOST_NODES:
         raise VcjaxError(
-            "choose got a surface that touches itself, or nearly so: resolving the gap between its "
-            f"sheets takes {nodes.max():.3g} nodes in one direction. Move the sheets apart, or "
-            "check that the points of X resolve the shape of the surface."
+            "choose got a surface that touches itself, or nearly so: resolving the gap between two "
+            f"parts of the surface takes {nodes.max():.3g} nodes in one direction, but at most "
+            f"{_MOST_NODES} are allowed. Move the two parts apart, or check that the points of X "
+            "resolve the shape of the surface."
         )
     return nodes
 

@@ -11,13 +11,13 @@ from vcjax._geometry.jump import dual_basis, total_gradient
 from vcjax._quadrature.spectrum import Values, lagrange_errors, midway, signal
 
 _UNIFORM = 10.0
-"""Limit of max |B| / (R max |grad B|), with R as in `Slopes.scale`."""
+"""`Slopes.scale` is at least max |B| / (`_UNIFORM` R), with R as defined there."""
 _ALLOWED = 0.7
 """Largest allowed estimate of the interpolation error along an axis, relative to the requested
 error. Next to coils, errors were up to 1.3 times the estimate."""
 _MOST_DIGITS = 12
-"""`Slopes.tolerance` is the same for all larger numbers of digits, because rounding errors do not
-allow a smaller tolerance."""
+"""For more digits, `Slopes.tolerance` is the same as for this number of digits, because rounding
+errors do not allow a smaller tolerance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class Slopes(Values):
     """The derivatives of a field on its own grid, and their errors due to interpolation on patches.
 
     Errors and sizes have the unit of the field over the unit of the surface, but `missed` is
-    relative to `scale`. The spectrum is from one period of the field, in co-rotating components.
+    relative to `scale`. `spectrum` is from one period of the field, in co-rotating components.
     `samples` are one period of the surface, from `symmetry.surface_period`. If `half_period`, the
     grid of the field covers half a period. `off_surface` has no effect.
     """
@@ -68,14 +68,14 @@ class Slopes(Values):
     def missed(self, nodes: np.ndarray, stencil_counts: tuple[int, int]) -> float:
         """Estimate the error of derivatives due to interpolation, relative to `scale`.
 
-        The numbers of nodes are counted along phi around the whole torus, and along theta.
+        `nodes` contains two numbers of quadrature nodes: along phi (whole torus) and along theta.
         """
         turns = np.array([self.nfp, 1]) / nodes
         axes = zip((1, 2), turns, stencil_counts, strict=True)
         return sum(self.missed_along(*axis) for axis in axes) / self.scale
 
     def missed_along(self, axis: int, turns: float, count: int) -> float:
-        """Return the largest error of the derivative along an axis, over all points of the grid."""
+        """Return the largest interpolation error of the derivative along an axis, over the grid."""
         return self._largest(axis, missed_slope(self.spectrum.values, axis, turns, count))
 
     def size(self, axis: int, factors: np.ndarray) -> float:
@@ -97,9 +97,9 @@ def missed_slope(
     """Estimate the error that interpolation on patches causes in the derivative along an axis.
 
     Between nodes that are h apart, the error of an interpolated value (`spectrum.missed_values`)
-    oscillates like sin(pi x / h). At a node, the slope of this error is therefore pi/h times its
-    amplitude. The parameters are as in `missed_values`. With `tail`, the derivative of the last two
-    modes is added. It estimates the derivative of the modes that the grid of the values does not
+    oscillates like sin(pi x / h). At a node, the slope of this error is therefore pi/h times the
+    amplitude of the error. The parameters are as in `missed_values`. With `tail`, the derivative of
+    the last two modes is added, as an estimate for the modes that the grid of the values does not
     resolve.
     """
     modes = np.arange(values.shape[axis] // 2 + 1)

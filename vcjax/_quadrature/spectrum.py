@@ -129,7 +129,7 @@ class Values:
         return allowed * 10.0**-digits * self.scale
 
     def size(self, axis: int, factors: np.ndarray) -> float:
-        """Return the largest size of the field, over all points of its grid.
+        """Return the largest size of the field (see `signal`), over all points of its grid.
 
         The modes 0 .. k - 1 of the field along the axis are first scaled by the factors (k,).
         """
@@ -138,9 +138,9 @@ class Values:
     def nodes(self, least: np.ndarray, digits: int, count: int) -> np.ndarray:
         """Return the two numbers of nodes for an accurate interpolation on patches.
 
-        The numbers are as in `enough_nodes`. `count` is the number of points of the Lagrange
-        interpolation. A field with strong highest modes can need more nodes than `nodes_for_field`
-        gives.
+        The first is counted along phi around the whole torus, the second along theta; `least` are
+        their least values. `count` is the number of points of the Lagrange interpolation. A field
+        with strong highest modes can need more nodes than `nodes_for_field` gives.
         """
         error = partial(self.missed_along, count=count)
         return enough_nodes(error, self.tolerance(digits), least, self.nfp)
@@ -166,10 +166,11 @@ def enough_nodes(
 def nodes_for_surface(samples: np.ndarray, nfp: int, epsilon: float, count: int) -> np.ndarray:
     """Return the two numbers of nodes for an accurate interpolation of a surface on patches.
 
-    The numbers are as in `enough_nodes`. The samples (3, n, m) are co-rotating points of one
-    period. The normals determine both numbers, because the normals of a surface have more modes
-    than its points. `epsilon` is the allowed error of the normals, relative to the longest normal.
-    `count` is the number of points of the Lagrange interpolation.
+    The first is counted along phi around the whole torus, the second along theta. `samples`
+    (3, n, m) are co-rotating points of one period. The normals determine both numbers, because the
+    normals of a surface have more modes than its points. `epsilon` is the allowed error of the
+    normals, relative to the longest normal. `count` is the number of points of the Lagrange
+    interpolation.
     """
     angles = symmetry.grid_angles(4 * samples.shape[1], nfp, False)
     _, x_phi, x_theta = resample.tangents_at(samples, nfp, angles, 4 * samples.shape[2])
@@ -187,7 +188,8 @@ def nodes_for_surface(samples: np.ndarray, nfp: int, epsilon: float, count: int)
 def lagrange_errors(modes: int, turns: float, count: int) -> np.ndarray:
     """Return the interpolation error of the modes 0 .. modes - 1, relative to their amplitudes.
 
-    A mode that advances by w turns from node to node has an error of about sin(pi w)^count.
+    From node to node, mode k advances by w = k `turns` turns. Lagrange interpolation from `count`
+    points then has an error of about sin(pi w)^count.
     """
     by_mode = np.minimum(np.arange(modes) * turns, 0.5)
     return np.sin(np.pi * by_mode) ** count
@@ -207,7 +209,7 @@ def signal(values, axis: int, weights: np.ndarray, xp: Any = np):
     """Return the size, (n, m), of a field after its modes are multiplied by weights.
 
     The size is the modulus of the complex signal that contains the modes 0 and above, but no
-    negative modes. Therefore it does not depend on the phase of a wave at a point. The values
+    negative modes. Therefore the size does not depend on the phase of a wave at a point. The values
     (3, n, m) are periodic along both axes. `weights` (k,) are for the modes 0 .. k - 1 along the
     axis, with k = n // 2 + 1 or m // 2 + 1.
     """

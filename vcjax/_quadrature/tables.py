@@ -31,13 +31,13 @@ class Tables:
     """The constants of a rule for `prepare`: matrices along phi and theta, and polar weights.
 
     The matrices of surface and field interpolate to the continued nodes: the quadrature nodes of
-    one period, and the rule's overlap on every side. The results have laboratory components.
-    `resample.resampled` applies the matrices. `vcjax._geometry.patch` explains the interpolation to
-    the polar nodes of a patch.
+    one period, and the rule's overlap on every side. The results have components in the fixed
+    frame, which does not rotate with phi. `resample.resampled` applies the matrices.
+    `vcjax._geometry.patch` explains the interpolation to the polar nodes of a patch.
 
     Attributes
     ----------
-    rule : static; the rule of these constants.
+    rule : the rule of these constants; a static field of the pytree.
     samples_phi, samples_theta : matrices from a surface X to the samples that
         `symmetry.surface_period` returns.
     surface_phi, surface_theta : pairs of matrices from these samples to the continued nodes: the
@@ -98,7 +98,7 @@ class OffSurfaceTables:
     core_modes : (core, core) matrix from values on the rings of the core to the coefficients of
         Legendre polynomials along the radius.
     core_nodes, core_weights : (node,) nodes and weights of the Gauss-Legendre rule on [0, 1]; for
-        each point they are mapped to the part of a ray in the core.
+        each point off the surface, they are mapped to the part of a ray in the core.
     """
 
     field: Tables
@@ -241,7 +241,7 @@ def lagrange_rows(points: np.ndarray, reach: int, count: int) -> np.ndarray:
     stencil = np.arange(count)
     # The distance from the nearest node is exact, and products have extended precision where the
     # platform has it. This is needed because the kernel of a gradient multiplies errors of the
-    # weights by 1/rho^3.
+    # weights by 1/rho^3, at the distance rho from the target.
     distance = (points - (first + stencil[:, None])).astype(np.longdouble)
     one = np.ones_like(distance[:1])
     below = np.cumprod(np.concatenate([one, distance[:-1]]), axis=0)

@@ -91,10 +91,10 @@ def with_enough_polar_nodes(
 
 
 def _missed_on_rays(z: np.ndarray, radii: int, cutoff: float) -> np.ndarray:
-    """Return the errors of waves on a ray, relative to their amplitudes, shape (k,).
+    """Return the errors of k waves due to the number of radii, relative to their amplitudes.
 
-    `z` (k,) contains the phases 2 pi w P by which the waves advance from the centre of the patch to
-    its rim. The rule is compared with a rule that has three times as many radii.
+    `z` (k,) contains the phases by which the waves advance from the centre of the patch to its rim,
+    in radians. The error is measured against a rule with three times as many radii.
     """
 
     def integral(count: int) -> np.ndarray:
@@ -107,13 +107,15 @@ def _missed_on_rays(z: np.ndarray, radii: int, cutoff: float) -> np.ndarray:
 
 
 def _missed_waves(z: np.ndarray, angles: int, cutoff: float) -> np.ndarray:
-    """Return the errors of waves on a patch, relative to their amplitudes, shape (k,).
+    """Return the errors of k waves due to the number of angles, relative to their amplitudes.
 
-    To leading order and without its prefactor, J_N(N s) is exp(N (sqrt(1 - s^2) - arccosh(1/s))) if
-    s < 1 (Debye; NIST Digital Library of Mathematical Functions, 10.19.3). Here s = z rho / N, N is
-    `angles`, T is `cutoff`, and z are the phases of `_missed_on_rays`. With q = 2 T^2 N / z^2, the
-    product of J_N and exp(-(T rho)^2) is largest where sqrt(1 - s^2) = q s^2. If this s is outside
-    the patch, the product is largest at the rim, where s = z / N.
+    The error is the largest value of J_N(z rho) exp(-(T rho)^2) over the radii rho from 0 to 1.
+    Here N is `angles`, T is `cutoff`, and `z` (k,) are the phases as in `_missed_on_rays`. Let
+    s = z rho / N. If s < 1, Bessel's function J_N(N s) is about
+    exp(N (sqrt(1 - s^2) - arccosh(1/s))), to leading order and without the prefactor (Debye; NIST
+    Digital Library of Mathematical Functions, 10.19.3). With q = 2 T^2 N / z^2, the product of J_N
+    and exp(-(T rho)^2) is largest where sqrt(1 - s^2) = q s^2. If rho is above 1 there, the product
+    is largest at the rim, where s = z / N.
     """
     z = np.maximum(z, 1e-3)
     q = 2 * cutoff**2 * angles / z**2
