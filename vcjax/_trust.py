@@ -72,11 +72,11 @@ def error_estimate(
 
     The estimate is the sum of three parts: the largest error that `self_test` finds, the error of
     interpolating B on the patches, and the `spectral_tail` of B. The `spectral_tail` estimates the
-    part of B that its grid misses. For a gradient, the last two parts are the largest errors of the
-    derivatives of B along the surface. On problems with a known answer, the estimate was at least
-    0.83 times the error, and usually 1 to 20 times the error (docs/accuracy.md). If the spectrum of
-    B decays slowly, because currents are very close to the surface, the error may be several times
-    the estimate.
+    part of B that its grid misses. For a gradient, the last two parts are estimated for the
+    derivatives of B along the surface, instead of B. On problems with a known answer, the estimate
+    was at least 0.83 times the error, and usually 1 to 20 times the error (docs/accuracy.md). If
+    the spectrum of B decays slowly, because currents are very close to the surface, the error may
+    be several times the estimate.
 
     Parameters
     ----------
@@ -122,11 +122,12 @@ def error_estimate(
 
 
 def _missed_slopes(samples: np.ndarray, lengths: np.ndarray, rule: Rule) -> float:
-    """Estimate the largest error of a field's derivatives due to the source grid and the patches.
+    """Estimate the largest error of a field's derivatives, in the unit of B over the unit of X.
 
-    The derivatives are taken along the surface. The result has the unit of B over the unit of X.
-    `samples` is one period of the field, in components that rotate with phi. `lengths` has the
-    shape (2, tphi, ttheta): lengths of the dual tangents of phi and theta at the targets.
+    The derivatives are taken along the surface. Their errors are due to the modes that the source
+    grid does not resolve, and to interpolation on patches. `samples` is one period of the field, in
+    components that rotate with phi. `lengths`, (2, tphi, ttheta), are the lengths of the surface
+    gradients of phi and theta at the targets.
     """
     rows, columns = samples.shape[1:]
     start, step = symmetry.field_angles(rows, rule.nfp, rule.half_period)
@@ -169,7 +170,10 @@ def _test_gradient(rows: Rows, casing: GradientCasing, tiles: Tiles):
 
 
 def _external_fields(casing: Casing | GradientCasing):
-    """Return e_z and e_phi/R on the continued nodes, (3, row, column) each, with maximum 1."""
+    """Return e_z and e_phi/R, scaled to maximum 1, at the nodes of one period and its overlap.
+
+    Each field has the shape (3, row, column).
+    """
     x, y, z = casing.nodes[:3]
     radius, zero = jnp.hypot(x, y), jnp.zeros_like(x)
     vertical = jnp.stack([zero, zero, jnp.ones_like(z)])

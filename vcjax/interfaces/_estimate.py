@@ -37,7 +37,8 @@ def verify_quadrature(call: str, setup: SurfaceSetup, casing: Any, evaluate: Cal
     known, sources = (_known_field(setup, shape) for shape in (setup.trg_shape, setup.src_shape))
     with made_up_data():
         separated = np.asarray(evaluate(casing, sources))
-    # `evaluate` returns the external part, which is the whole field, or the internal part, 0.
+    # The known field is external. Therefore its external part is the whole field, and its internal
+    # part is 0. `evaluate` returns one of the two parts.
     error = min(np.linalg.norm(separated - v, axis=2).max() for v in (known, 0.0))
     warn_of_estimate(call, float(error / np.linalg.norm(sources, axis=2).max()), casing.rule.digits)
 

@@ -33,7 +33,8 @@ _NAMES = {
 }
 """Replacements in error messages, because `VirtualCasing` names arguments differently."""
 Flat = Sequence[float] | np.ndarray
-"""Numbers in the order x11, x12, ..., x1Np, x21, ..., xNtNp, y11, ..., zNtNp."""
+"""Numbers in the order x11, x12, ..., x1Np, x21, ..., xNtNp, y11, ..., zNtNp, with the toroidal
+index first."""
 
 
 class VirtualCasing:

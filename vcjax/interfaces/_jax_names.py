@@ -41,7 +41,7 @@ def _on_surface(part: str, evaluate: Callable) -> tuple[Callable, Callable]:
         B = point_major(call, "B0", B0, setup.src_shape)
         with errors_named(call):
             casing = setup.casing(kind, B, **options.casing)
-            # Only an array of the same shape can be donated to the result.
+            # The result can reuse the memory of B0 only if both have the same shape.
             if options.donate and np.shape(B0) == (3, *setup.trg_shape) and kind == "field":
                 given = B0 if isinstance(B0, jax.Array) else jnp.array(B0)
                 chunks = tuple(options.chunks.items())
@@ -105,11 +105,11 @@ def _donating(evaluate: Callable, casing: Any, B0: jax.Array, chunks: tuple) -> 
 class VirtualCasingJAX:
     """A replacement for ``virtual_casing_jax.VirtualCasingJAX``, version 0.0.10.
 
-    Every ``compute_`` method runs compiled programs and is differentiable. Names with ``_jit`` or
-    ``_schedule`` are other names of the same methods. Fields are (3, src_nt, src_np) or flat.
-    Results on the surface are fields (3, trg_nt, trg_np) and gradients (3, 3, trg_nt, trg_np) with
-    [k, i] = d_i B_k. Points ``X_trg`` off the surface are (3, n); results there are fields (3, n)
-    and gradients (3, 3, n).
+    Every ``compute_`` method runs compiled programs and is differentiable. Names that end in
+    ``_jit`` or ``_schedule`` are aliases of the methods without these endings. Fields are
+    (3, src_nt, src_np) or flat. Results on the surface are fields (3, trg_nt, trg_np) and gradients
+    (3, 3, trg_nt, trg_np) with [k, i] = d_i B_k. Points ``X_trg`` off the surface are (3, n);
+    results there are fields (3, n) and gradients (3, 3, n).
 
     ``docs/interfaces.md`` describes each keyword. A keyword without an equivalent in vcjax raises
     `VcjaxError` if ignoring the keyword could change a result.
@@ -220,7 +220,8 @@ class VirtualCasingJAX:
     compute_external_gradB_offsurf = _off_surface("external_gradB", vcjax.gradient_at)
     compute_internal_gradB_offsurf = _off_surface("internal_gradB", vcjax.gradient_at)
 
-    # The methods above run compiled programs and never refine a grid. The names below are aliases.
+    # The methods above run compiled programs and never refine a grid. Therefore the names
+    # that virtual_casing_jax gives to compiled methods and to schedules of grids are aliases.
     compute_external_B_jit = compute_external_B
     compute_internal_B_jit = compute_internal_B
     compute_external_gradB_jit = compute_external_gradB

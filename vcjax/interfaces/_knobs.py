@@ -27,9 +27,9 @@ _REFUSED = {
 class Knobs(NamedTuple):
     """The keyword arguments of a call, translated for vcjax.
 
-    `casing` contains options of `SurfaceSetup.casing`; `chunks` contains tile sizes. If `donate`,
-    the result may reuse the memory of the field. If `return_estimate`, the estimated errors are
-    returned as well.
+    `casing` contains options of `SurfaceSetup.casing`; `chunks` contains ``chunk_size`` and
+    ``target_chunk_size``. If `donate`, the result may reuse the memory of the field. If
+    `return_estimate`, the estimated errors are returned as well.
     """
 
     casing: dict[str, Any]
@@ -41,8 +41,9 @@ class Knobs(NamedTuple):
 def read_knobs(call: str, kind: str, knobs: dict[str, Any]) -> Knobs:
     """Translate the keyword arguments of a call; `kind` is as for `SurfaceSetup.casing`.
 
-    Raise `VcjaxError` if a keyword is unknown, is invalid or does not apply to the call, or if
-    ignoring a keyword without an equivalent in vcjax could change a result.
+    Raise `VcjaxError` for a keyword that is unknown or invalid, or does not apply to the call. Also
+    raise the error for a keyword without an equivalent in vcjax, if ignoring the keyword could
+    change a result.
     """
     off = kind.startswith("off")
     known = dict(knobs)

@@ -68,7 +68,10 @@ def write(filename: str | PathLike[str], values: Any) -> None:
 
 
 def read(filename: str | PathLike[str]) -> dict[str, Any]:
-    """Return the variables of a file by name, except `_DERIVED`; check shapes and values."""
+    """Return the variables of a file by name; check shapes and values.
+
+    The variables in `_DERIVED` are not read, because they can be computed from the other variables.
+    """
     kind = "a file saved by VirtualCasing.save, vcasing_*.nc"
     names = [name for name in _VARIABLES if name not in _DERIVED]
     data = read_netcdf("load", filename, names, kind=kind)

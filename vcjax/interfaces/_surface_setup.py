@@ -155,7 +155,7 @@ class SurfaceSetup:
         return outward_normals(*self.frame(call, self.trg_shape))
 
     def _check_rule(self, rule: Rule) -> None:
-        """Raise `VcjaxError` if a rule is for another symmetry or for other targets."""
+        """Raise `VcjaxError` if a rule and this set-up differ in the symmetry or in the targets."""
         for name in ("nfp", "half_period", "trg_shape"):
             given, wanted = getattr(rule, name), getattr(self, name)
             if given != wanted:
@@ -292,5 +292,5 @@ def _check_order(call: str, name: str, flat: np.ndarray, shape: tuple[int, int])
         raise VcjaxError(
             f"{call} got {name} point by point, as x1, y1, z1, x2, ...; give {name} component "
             f"first, as numpy.moveaxis({name}.reshape{(*shape, 3)}, -1, 0).ravel(). If {name} is "
-            f"component first, give it as an array of shape {(3, *shape)}."
+            f"already component first, give it as an array of shape {(3, *shape)}."
         )
