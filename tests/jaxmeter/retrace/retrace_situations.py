@@ -5,6 +5,7 @@ compiled. Otherwise the truth is a text with the causes, such as ``shape of x: (
 text begins with `COMPILED_ONLY` if the call compiles without a trace.
 """
 
+import enum
 import functools
 import inspect
 from collections.abc import Callable
@@ -48,6 +49,18 @@ class Plain:
     """Compares by identity."""
 
 
+class Mode(enum.Enum):
+    FAST = 1
+    EXACT = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Sizes:
+    """Compares by identity, and shows its content."""
+
+    size: int
+
+
 @dataclass(frozen=True)
 class Settings:
     """Compares by value."""
@@ -89,6 +102,7 @@ def options_of_jax():
 
 
 f32 = np.float32
+PARTIALS = [functools.partial(int, number) for number in (1, 2, 2)]
 SINE = f"activation: sine of {__file__}:{inspect.getsourcelines(made_again)[1] + 3}, made again"
 
 SITUATIONS = {
@@ -141,6 +155,25 @@ SITUATIONS = {
         [(X, Plain()), (X, Plain())],
         "plain: a Plain, made again",
         static_argnames="plain",
+    ),
+    "an object made again with the same content, and with other content": calls_of(
+        lambda x, sizes: x,
+        [(X, Sizes(1)), (X, Sizes(1)), (X, Sizes(2))],
+        "sizes: Sizes(size=1), made again",
+        "static value of sizes: Sizes(size=1) -> Sizes(size=2)",
+        static_argnames="sizes",
+    ),
+    "different values that compare by identity are not made again": calls_of(
+        lambda x, value: x,
+        [(X, value) for value in (Mode.FAST, Mode.EXACT, np.float32, np.int32, *PARTIALS)],
+        "static value of value: <Mode.FAST: 1> -> <Mode.EXACT: 2>",
+        "static value of value: <Mode.EXACT: 2> -> <class 'numpy.float32'>",
+        "static value of value: <class 'numpy.float32'> -> <class 'numpy.int32'>",
+        "static value of value: <class 'numpy.int32'> -> functools.partial(<class 'int'>, 1)",
+        "static value of value: functools.partial(<class 'int'>, 1) -> "
+        "functools.partial(<class 'int'>, 2)",
+        "value: functools.partial(<class 'int'>, 2), made again",
+        static_argnames="value",
     ),
     "a static number that is not equal to itself": calls_of(
         lambda x, n: x,

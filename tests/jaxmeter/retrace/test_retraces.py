@@ -117,6 +117,20 @@ def test_an_exception_has_a_note_with_the_number_of_the_call():
     assert caught.traceback[-1].path == Path(__file__)
 
 
+@pytest.mark.parametrize(
+    ("before", "now", "kind"),
+    [
+        (jnp.tanh, jnp.sin, "static value"),
+        (jax.jit(lambda x: x + 1), jax.jit(lambda x: x + 2), "static value"),
+        (jax.jit(scaled), jax.jit(scaled, inline=True), "new object"),
+    ],
+)
+def test_a_jitted_function_is_made_again_only_if_its_code_is_the_same(before, now, kind):
+    calls = [(X, before), (X, now)]
+    report = jaxmeter.retraces(lambda x, apply: apply(x), calls, static_argnums=1)
+    assert [cause.kind for cause in report.calls[1].causes] == [kind]
+
+
 def test_values_that_cannot_be_compared_are_different():
     class Odd:
         def __eq__(self, other):

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import jax
 import jax.core
 
-from jaxmeter._capture.functions import parameters, positional_names
+from jaxmeter._capture.functions import parameters, positional_names, unwrapped
 from jaxmeter._records.retraces import Difference
 from jaxmeter._render.units import type_text
 
@@ -214,7 +215,7 @@ def _statics(path: str, before: Any, now: Any) -> Iterator[Difference]:
         (index,) = changed
         path, before, now = f"{path}[{index}]", before[index], now[index]
     texts = _value_text(before), _value_text(now)
-    if _made_again(before, now):
+    if _made_again(before, now, texts):
         yield Difference("new object", path, *map(_cut, texts))
     else:
         yield Difference("static value", path, *_contrast(*texts))
@@ -231,14 +232,19 @@ def _same(before: Any, now: Any) -> bool:
         return False  # values that cannot be compared count as different
 
 
-def _made_again(before: Any, now: Any) -> bool:
+def _made_again(before: Any, now: Any, texts: tuple[str, str]) -> bool:
     """Return whether two unequal objects are probably the same thing created twice: two functions
-    with the same code, or two objects of a class that does not define ``__eq__``."""
-    code = getattr(before, "__code__", None)
-    if code is not None:
-        return code is getattr(now, "__code__", None)
+    with the same code, or two objects of a class that does not define ``__eq__``. Apart from
+    addresses, their texts are the same."""
+    if type(before) is not type(now) or _code(before) is not _code(now):
+        return False
     # Objects that are compared by identity are unequal even if their content is the same.
-    return type(before) is type(now) and type(now).__eq__ is object.__eq__
+    by_identity = _code(now) is not None or type(now).__eq__ is object.__eq__
+    return by_identity and len({re.sub(" at 0x[0-9a-fA-F]+", "", text) for text in texts}) == 1
+
+
+def _code(value: Any) -> Any:
+    return getattr(unwrapped(value), "__code__", None) if callable(value) else None
 
 
 def _changed_options(now: Signature, before: Signature) -> Iterator[Difference]:
