@@ -238,7 +238,7 @@ SITUATIONS = {
     "an array committed to its device": calls_of(
         scaled,
         [(X,), (COMMITTED,), (X,), (COMMITTED,)],
-        f"{COMPILED_ONLY}placement of x: not committed, on {DEVICE} -> committed to {DEVICE}",
+        f"{COMPILED_ONLY}placement of x: not committed -> committed to {DEVICE}",
         *(None, None),
     ),
     "a partial given as an argument": calls_of(

@@ -6,6 +6,7 @@ import threading
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import jaxmeter
@@ -93,6 +94,19 @@ def test_calls_of_one_function_have_causes_and_lines():
     (place,) = (place for place in seen.places if place.text == "jitted(X, n=n)")
     assert (place.file, place.traces_count, place.compiles_count) == (__file__, 1, 1)
     assert seen.trace_seconds > 0 and seen.compile_seconds > 0
+
+
+def test_a_numpy_array_in_place_of_a_jax_array_does_not_hide_the_cause():
+    jitted = jax.jit(lambda x: x * 2.5)
+    with jaxmeter.watch() as watched:
+        jitted(X)
+        with jax.default_matmul_precision("float32"):
+            jitted(np.asarray(X))
+        jax.clear_caches()
+        jitted(np.asarray(X))
+    seen = own(watched)["<lambda>"]
+    assert seen.traces_count == 3
+    assert texts(seen) == ["option jax_default_matmul_precision: None -> 'float32'"]
 
 
 def test_a_program_compiled_ahead_of_time_belongs_to_its_function():

@@ -5,7 +5,7 @@ A jitted function is retraced, or only recompiled, for each new combination of t
 - how each argument is given: by position, by keyword or not at all
 - the structure of each argument
 - the shape, dtype and weak type of each array
-- the device or sharding of each array
+- the device or sharding of each array that is committed to it
 - the value of each static argument
 - the options of JAX
 """
@@ -42,8 +42,8 @@ class Leaf(NamedTuple):
     dtype: str
     weak_type: bool
     placement: str
-    """The device or sharding of a `jax.Array`, and whether the array is committed; empty for NumPy
-    arrays and Python numbers."""
+    """The device or sharding that a `jax.Array` is committed to; empty for arrays that are not
+    committed, for NumPy arrays and for Python numbers, because all of these share a program."""
     number: Any
     """The value of a Python number, which a library's jit may make static; None for an array."""
 
@@ -153,10 +153,10 @@ def _leaf(value: Any) -> Leaf | None:
         return None
     placement = ""
     if isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer):
-        committed = "committed to" if getattr(value, "committed", False) else "not committed, on"
-        devices = value.sharding.device_set
-        where = next(iter(devices)) if len(devices) == 1 else value.sharding
-        placement = f"{committed} {where}"
+        if getattr(value, "committed", False):
+            devices = value.sharding.device_set
+            where = next(iter(devices)) if len(devices) == 1 else value.sharding
+            placement = f"committed to {where}"
     number = value if isinstance(value, (bool, int, float, complex)) else None
     return Leaf(shape, dtype, bool(getattr(aval, "weak_type", False)), placement, number)
 
@@ -198,7 +198,7 @@ def _leaves(path: str, before: Leaf, now: Leaf) -> Iterator[Difference]:
         old, new = (f"{'weak' if one.weak_type else 'strong'} {one.dtype}" for one in (before, now))
         yield Difference("weak type", path, old, new)
     if before.placement != now.placement:
-        old, new = (one.placement or "on the host" for one in (before, now))
+        old, new = (one.placement or "not committed" for one in (before, now))
         yield Difference("placement", path, old, new)
     if None not in (before.number, now.number) and before.number != now.number:
         yield Difference("static number", path, repr(before.number), repr(now.number))
