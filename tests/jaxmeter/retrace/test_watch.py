@@ -3,6 +3,7 @@
 import functools
 import os
 import threading
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -94,6 +95,46 @@ def test_calls_of_one_function_have_causes_and_lines():
     (place,) = (place for place in seen.places if place.text == "jitted(X, n=n)")
     assert (place.file, place.traces_count, place.compiles_count) == (__file__, 1, 1)
     assert seen.trace_seconds > 0 and seen.compile_seconds > 0
+
+
+class PassesNumbers:
+    """A function jitted by a library that passes Python numbers on to JAX, as flax nnx does."""
+
+    def __init__(self, fn):
+        self.__wrapped__ = fn
+        self.jitted: Any = jax.jit(fn)
+        self.lower, self.clear_cache = self.jitted.lower, self.jitted.clear_cache
+
+    def __call__(self, *args, **kwargs):
+        return self.jitted(*args, **kwargs)
+
+
+@pytest.mark.parametrize("jit", [jax.jit, PassesNumbers])
+def test_a_number_that_is_not_static_does_not_hide_the_cause(jit):
+    jitted = jit(lambda x, n: x * n)
+
+    def calls():
+        yield (X, 1)
+        with jax.default_matmul_precision("float32"):
+            yield (X, 2)
+        jax.clear_caches()
+        yield (X, 3)
+
+    with jaxmeter.watch() as watched:
+        report = jaxmeter.retraces(jitted, calls())
+    option = "option jax_default_matmul_precision: None -> 'float32'"
+    assert [*map(str, report.calls[1].causes)] == [option]
+    assert [*map(str, report.calls[2].causes)] == ["no known cause"]
+    seen = own(watched)["<lambda>"]
+    assert (seen.traces_count, texts(seen)) == (3, [option])
+
+
+def test_a_number_that_a_library_makes_static_is_a_cause():
+    jitted = pytest.importorskip("equinox").filter_jit(lambda x, n: x * n)
+    with jaxmeter.watch() as watched:
+        for n in (1, 2, 1):
+            jitted(X, n)
+    assert texts(own(watched)["<lambda>"]) == ["static number of n: 1 -> 2"]
 
 
 def test_a_numpy_array_in_place_of_a_jax_array_does_not_hide_the_cause():

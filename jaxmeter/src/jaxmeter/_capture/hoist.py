@@ -18,7 +18,8 @@ from jaxmeter._measure.failures import beginning_in_users_code, raise_from_call
 from jaxmeter._measure.jits import KnownJit, jit_of
 from jaxmeter._measure.staging import filled, merged, split
 from jaxmeter._program.jaxprs import inner
-from jaxmeter._retrace.signatures import Signature, causes, signature, static_arguments
+from jaxmeter._retrace.signatures import Signature, causes, signature
+from jaxmeter._retrace.static import static_arguments
 from jaxmeter.errors import JaxmeterError
 
 

@@ -22,7 +22,8 @@ from jaxmeter._records.audit import Audit
 from jaxmeter._records.lock import LOCKED
 from jaxmeter._records.record import Record
 from jaxmeter._render.terminal import table
-from jaxmeter._retrace.signatures import Signature, causes, signature, static_arguments
+from jaxmeter._retrace.signatures import Signature, causes
+from jaxmeter._retrace.static import call_signature
 from jaxmeter.errors import JaxmeterError, RetraceError
 
 
@@ -42,7 +43,6 @@ class Metered:
         self._jitted, self._counter = fresh(case)
         self._traces_count = self._compiles_count = 0
         self._retrace: RetraceError | None = None
-        self._static = static_arguments(getattr(self._jitted, "_jit_info", None))
         self._earlier = [self._signature(case.args, case.kwargs)]
         self._causes: dict[str, None] = {}
 
@@ -150,7 +150,7 @@ class Metered:
         return f"{described.advice}\n{table(self.record)}"
 
     def _signature(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Signature:
-        return signature(self._case.fn, args, kwargs, self._static)
+        return call_signature(self._jitted, self._case.fn, args, kwargs)
 
     def _run_once(self) -> None:
         # A retrace is not an error here: it is counted, and `_explain` shows its message.

@@ -100,8 +100,8 @@ class TracedCall:
     and for a call that neither traced nor compiled."""
     causes: tuple[Difference, ...]
     """The differences between this call and the call with the number ``nearest``; empty if
-    ``nearest`` is None. There are four groups of differences: arguments, placements, Python numbers
-    and options. Only the first group with a difference is given."""
+    ``nearest`` is None. There are three groups of differences: arguments, placements and options.
+    Only the first group with a difference is given."""
 
     @property
     def traced(self) -> bool:

@@ -17,7 +17,8 @@ from jaxmeter._measure.failures import beginning_in_users_code, raise_from_call
 from jaxmeter._measure.phases import Clock, timed
 from jaxmeter._measure.staging import fresh, prepared
 from jaxmeter._records.retraces import UNKNOWN, Retraces, TracedCall
-from jaxmeter._retrace.signatures import Signature, causes, signature, static_arguments
+from jaxmeter._retrace.signatures import Signature, causes
+from jaxmeter._retrace.static import call_signature
 from jaxmeter.errors import JaxmeterError
 
 
@@ -99,11 +100,10 @@ def _traced_calls(case: Case, calls: Iterable[Any], clock: Clock) -> Iterator[Tr
     each call."""
     fn, traced_name = case.fn, name_of(case.fn)
     jitted, counter = fresh(case)
-    static = static_arguments(getattr(jitted, "_jit_info", None))
     earlier: list[Signature] = []
     for number, given in enumerate(calls):
         args, kwargs = call_arguments("retraces", given, number)
-        now = signature(fn, args, kwargs, static)
+        now = call_signature(jitted, fn, args, kwargs)
         if counter is not None:
             counter.count = 0
         with listening(Events()) as events:

@@ -27,7 +27,7 @@ from jaxmeter._render.units import type_text
 
 _TEXT_CHARACTERS = 80
 _CONTEXT_CHARACTERS = 20
-_GROUPS = {"placement": 1, "static number": 2, "option": 3}
+_GROUPS = {"placement": 1, "option": 2}
 """The group of each kind of difference. Kinds that are not listed are differences of arguments,
 which are group 0."""
 _SEVERITY = {"weak type": 0, "structure": 2, "form": 3}
@@ -45,7 +45,7 @@ class Leaf(NamedTuple):
     """The device or sharding that a `jax.Array` is committed to; empty for arrays that are not
     committed, for NumPy arrays and for Python numbers, because all of these share a program."""
     number: Any
-    """The value of a Python number, which a library's jit may make static; None for an array."""
+    """The value of a Python number that a library makes static; otherwise None."""
 
 
 class Static(NamedTuple):
@@ -74,31 +74,26 @@ class Signature:
     """The options of JAX during the call, by name."""
 
 
-def static_arguments(information: Any) -> tuple[set[int], set[str]]:
-    """Return the positions and the names of the static arguments of a jitted function, from its
-    attribute ``_jit_info``; both sets are empty if `information` is None."""
-    return (
-        set(getattr(information, "static_argnums", None) or ()),
-        set(getattr(information, "static_argnames", None) or ()),
-    )
-
-
 def signature(
     fn: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
     static: tuple[set[int], set[str]] = (set(), set()),
+    *,
+    static_numbers: bool = False,
 ) -> Signature:
-    """Return the properties of a call that decide whether JAX retraces or recompiles. `static`
-    comes from `static_arguments`."""
+    """Return the properties of a call that decide whether JAX retraces or recompiles. `static` has
+    the positions and the names of the static arguments. If `static_numbers` is true, Python numbers
+    in all other arguments are static too."""
     numbers, names = static
     numbers = {n % len(args) if args and -len(args) <= n < 0 else n for n in numbers}
     arguments = {
-        name: _argument(name, value, "by position", number in numbers)
+        name: _argument(name, value, "by position", number in numbers, static_numbers)
         for number, (name, value) in enumerate(zip(positional_names(fn), args, strict=False))
     }
     arguments |= {
-        name: _argument(name, value, "by keyword", name in names) for name, value in kwargs.items()
+        name: _argument(name, value, "by keyword", name in names, static_numbers)
+        for name, value in kwargs.items()
     }
     arguments |= {
         one.name: _argument(one.name, one.default, "left out", is_static=True)
@@ -112,17 +107,17 @@ def signature(
 def causes(now: Signature, earlier: list[Signature]) -> tuple[int, tuple[Difference, ...]]:
     """Return the position of the nearest call in `earlier`, and the differences from that call.
 
-    There are four groups of differences: arguments, placements, Python numbers and options. Only
-    the first group that is not empty is returned. If all groups are empty, no difference is known.
+    There are three groups of differences: arguments, placements and options. Only the first group
+    that is not empty is returned. If all groups are empty, no difference is known.
 
     The nearest call has the fewest differences of arguments, then the smallest sum of the weights
     in `_SEVERITY`. If no argument differs, the nearest call has the fewest differences of
-    placements, then of Python numbers, then of options. If several calls are equally near, the
-    latest of these calls is taken.
+    placements, then of options. If several calls are equally near, the latest of these calls is
+    taken.
     """
     ranked = []
     for number, before in enumerate(earlier):
-        groups: list[list[Difference]] = [[], [], [], []]
+        groups: list[list[Difference]] = [[], [], []]
         for difference in (*_arguments(now, before), *_changed_options(now, before)):
             groups[_GROUPS.get(difference.kind, 0)].append(difference)
         own, *others = groups
@@ -133,19 +128,27 @@ def causes(now: Signature, earlier: list[Signature]) -> tuple[int, tuple[Differe
     return -number, tuple(next(filter(None, groups), ()))
 
 
-def _argument(name: str, value: Any, form: str, is_static: bool) -> Argument:
+def is_number(value: Any) -> bool:
+    """Return whether a value is a Python number, and not a number of NumPy."""
+    return isinstance(value, (bool, int, float, complex)) and not hasattr(value, "dtype")
+
+
+def _argument(
+    name: str, value: Any, form: str, is_static: bool, static_numbers: bool = False
+) -> Argument:
     if is_static:
         return Argument(form, None, {name: Static(value)})
     leaves, tree = jax.tree_util.tree_flatten_with_path(value)
     # jax.jit raises an error for a leaf that is neither an array nor a number. Other jits, such as
     # equinox's, make the leaf static.
     parts = {
-        name + jax.tree_util.keystr(path): _leaf(leaf) or Static(leaf) for path, leaf in leaves
+        name + jax.tree_util.keystr(path): _leaf(leaf, static_numbers) or Static(leaf)
+        for path, leaf in leaves
     }
     return Argument(form, tree, parts)
 
 
-def _leaf(value: Any) -> Leaf | None:
+def _leaf(value: Any, static_numbers: bool) -> Leaf | None:
     try:
         aval: Any = jax.typeof(value)
         shape, dtype = tuple(aval.shape), str(aval.dtype)
@@ -157,7 +160,7 @@ def _leaf(value: Any) -> Leaf | None:
             devices = value.sharding.device_set
             where = next(iter(devices)) if len(devices) == 1 else value.sharding
             placement = f"committed to {where}"
-    number = value if isinstance(value, (bool, int, float, complex)) else None
+    number = value if static_numbers and is_number(value) else None
     return Leaf(shape, dtype, bool(getattr(aval, "weak_type", False)), placement, number)
 
 

@@ -16,7 +16,8 @@ from jaxmeter._measure.jits import attribute_of_jit
 from jaxmeter._program.places import Place, author_place, owner
 from jaxmeter._records.retraces import Watched
 from jaxmeter._retrace.groups import Call, Explanation, Group, code_of
-from jaxmeter._retrace.signatures import signature, static_arguments
+from jaxmeter._retrace.signatures import signature
+from jaxmeter._retrace.static import has_static_numbers, static_arguments
 
 _LIBRARY_FRAMES_COUNT = 12
 """How many frames to search, from `jax.jit` outwards, for the library function that called
@@ -128,15 +129,17 @@ def _call(frames: list[types.FrameType]) -> Call | None:
         if information is None or not {"fun", "args", "kwargs"} <= names.keys():
             continue
         fn, args, kwargs = names["fun"], names["args"], names["kwargs"]
-        static = static_arguments(information)
+        static, static_numbers = static_arguments(information), False
         library = _library_call(fn, frames[number + 1 :][:_LIBRARY_FRAMES_COUNT])
         if library is not None:
+            static_numbers = has_static_numbers(args, kwargs, static)
             fn, args, kwargs = library
             static = set(), set()
         leaves = jax.tree.leaves((args, kwargs))
         if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
             return Call(fn, None)
-        return Call(fn, signature(fn, args, kwargs, static), args, kwargs, static)
+        now = signature(fn, args, kwargs, static, static_numbers=static_numbers)
+        return Call(fn, now, args, kwargs, static)
     return None
 
 
