@@ -102,6 +102,24 @@ def test_a_filter_jit_of_equinox_is_retraced_for_another_python_number_or_shape(
     assert suggestion.startswith("pass factor as an array, jnp.asarray(factor)")
 
 
+def test_an_array_in_place_of_a_static_number_is_a_cause_and_an_equal_number_is_none():
+    scaled = pytest.importorskip("equinox").filter_jit(lambda x, factor: x * (factor % 7))
+
+    def calls():
+        for factor in (2, jnp.asarray(2), 2.5, np.float64(2.5), 2**100):
+            yield X, factor
+        with jax.default_matmul_precision("float32"):
+            yield X, 2.0
+
+    assert further(jaxmeter.retraces(scaled, calls())) == (
+        "static number of factor: 2 -> int64[]",
+        "static number of factor: int64[] -> 2.5",
+        "static number of factor: 2.5 -> float64[]",
+        f"static number of factor: float64[] -> {2**100}",
+        "option jax_default_matmul_precision: None -> 'float32'",  # compared with the number 2
+    )
+
+
 def test_seconds_come_from_the_clock():
     ticks = iter(range(10))
     report = jaxmeter.retraces(jnp.sin, [(X,), (X,)], clock=lambda: next(ticks))

@@ -44,7 +44,7 @@ class Leaf(NamedTuple):
     placement: str
     """The device or sharding that a `jax.Array` is committed to; empty for arrays that are not
     committed, for NumPy arrays and for Python numbers, because all of these share a program."""
-    number: Any
+    number: Any = None
     """The value of a Python number that a library makes static; otherwise None."""
 
 
@@ -149,6 +149,8 @@ def _argument(
 
 
 def _leaf(value: Any, static_numbers: bool) -> Leaf | None:
+    if static_numbers and is_number(value):
+        return Leaf((), type(value).__name__, False, "", value)
     try:
         aval: Any = jax.typeof(value)
         shape, dtype = tuple(aval.shape), str(aval.dtype)
@@ -160,8 +162,7 @@ def _leaf(value: Any, static_numbers: bool) -> Leaf | None:
             devices = value.sharding.device_set
             where = next(iter(devices)) if len(devices) == 1 else value.sharding
             placement = f"committed to {where}"
-    number = value if static_numbers and is_number(value) else None
-    return Leaf(shape, dtype, bool(getattr(aval, "weak_type", False)), placement, number)
+    return Leaf(shape, dtype, bool(getattr(aval, "weak_type", False)), placement)
 
 
 def _arguments(now: Signature, before: Signature) -> Iterator[Difference]:
@@ -193,6 +194,11 @@ def _parts(name: str, old: Argument, new: Argument) -> Iterator[Difference]:
 
 
 def _leaves(path: str, before: Leaf, now: Leaf) -> Iterator[Difference]:
+    if before.number is not None or now.number is not None:
+        # Libraries compare static numbers within a tuple: 2 equals 2.0, and a NaN equals itself.
+        if (before.number,) != (now.number,):
+            yield Difference("static number", path, _part_text(before), _part_text(now))
+        return
     if before.shape != now.shape:
         yield Difference("shape", path, str(before.shape), str(now.shape))
     if before.dtype != now.dtype:
@@ -203,8 +209,6 @@ def _leaves(path: str, before: Leaf, now: Leaf) -> Iterator[Difference]:
     if before.placement != now.placement:
         old, new = (one.placement or "not committed" for one in (before, now))
         yield Difference("placement", path, old, new)
-    if None not in (before.number, now.number) and before.number != now.number:
-        yield Difference("static number", path, repr(before.number), repr(now.number))
 
 
 def _statics(path: str, before: Any, now: Any) -> Iterator[Difference]:
@@ -262,7 +266,7 @@ def _part_text(part: Leaf | Static | None) -> str:
         return "nothing"
     if isinstance(part, Static):
         return f"static {_cut(_value_text(part.value))}"
-    return type_text(part)
+    return type_text(part) if part.number is None else _cut(_text(part.number))
 
 
 def _value_text(value: Any) -> str:
