@@ -169,6 +169,16 @@ def test_traces_under_vmap_and_grad_have_no_cause():
     assert own(watched)["squared"].causes == ()
 
 
+def test_under_grad_compiles_are_counted_and_traces_only_if_jax_reports_them():
+    loss = jax.jit(lambda w: (w * w).sum())
+    with jaxmeter.watch() as watched:
+        for n in (3, 4, 5):
+            jax.grad(loss)(jnp.ones(n))
+    seen = own(watched)["<lambda>"]
+    assert seen.traces_count == (0 if jax.__version_info__ >= (0, 10) else 3)
+    assert (seen.compiles_count, seen.causes) == (6, ())
+
+
 def test_another_transformation_of_a_function_is_not_the_function_made_again():
     with jaxmeter.watch() as watched:
         jax.jit(added)(X)
