@@ -188,3 +188,56 @@ def test_an_array_held_by_a_function_in_an_argument_belongs_to_the_argument(wher
 
     (found,) = jaxmeter.audit(apply, Layer(jnp.ones(300), fn), jnp.ones(300)).arrays
     assert found.argument == "layer" and found.path.startswith(f"{where} of ")
+
+
+@jax.tree_util.register_pytree_node_class
+class Weights:
+    def __init__(self, w):
+        self.w = w
+
+    def tree_flatten(self):
+        return (self.w,), None
+
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        return cls(*children)
+
+    def loss(self, x):
+        return (self.w @ x).sum()
+
+    unnamed = lambda self, x: self.w @ x  # noqa: E731
+
+    def __call__(self, x):
+        return 2.0 * self.loss(x)
+
+
+@pytest.mark.parametrize("target", ["self", "self.loss"])
+@pytest.mark.parametrize(
+    ("wrap", "args"),
+    [
+        (lambda fn: fn, (X,)),
+        (jax.jit, (X,)),
+        (jax.checkpoint, (X,)),
+        (jax.value_and_grad, (X,)),
+        (lambda fn: jax.jit(jax.vmap(fn)), (jnp.ones((2, 3)),)),
+        (lambda fn: functools.partial(fn, X), ()),
+    ],
+    ids=["plain", "jit", "checkpoint", "value_and_grad", "jit_of_vmap", "partial"],
+)
+def test_the_example_for_a_transformed_method_or_object_runs_and_gives_its_answer(
+    target, wrap, args
+):
+    self = Weights(jnp.asarray(held_situations.HOST))
+    fn = wrap(eval(target, {"self": self}))
+    (advice,) = jaxmeter.audit(fn, *args, threshold_bytes=100).suggestions
+    example = re.search(r"such as (jax\.jit\(.*\*args\)\)),", advice)
+    assert example and target in example[1]
+    new = eval(example[1], {"jax": jax, "wrap": wrap})
+    jax.tree.map(np.testing.assert_allclose, new(self, *args), fn(*args))
+    assert jaxmeter.audit(new, self, *args).embedded_bytes == 0
+
+
+def test_the_suggestion_for_a_method_without_an_attribute_of_its_name_has_no_example():
+    fn = Weights(jnp.asarray(held_situations.HOST)).unnamed
+    (advice,) = jaxmeter.audit(fn, X, threshold_bytes=100).suggestions
+    assert advice.startswith("jit a function that takes self as an argument, and make the class")

@@ -38,8 +38,8 @@ _SUGGESTIONS: dict[Kind, str] = {
     "global": _PASS_IT,
     "class": "give {name} an argument for the arrays of the class {root}, and pass them in the "
     "call",
-    "self": "jit a function that takes self as an argument, such as jax.jit(lambda self, *args: "
-    "{call}), and make the class of self a pytree",
+    "self": "jit a function that takes self as an argument{example}, and make the class of self a "
+    "pytree",
     "default": "pass {root} in the call and not as a default",
     "partial": "pass {root} in the call and not in a partial",
     "argument": "make the array a leaf of the argument {root}, because static parts of an argument "
@@ -204,10 +204,32 @@ def _suggestion(root: Root, fn: Callable[..., Any], size: int, known: Calibratio
     embedded = f"{bytes_text(size)} are embedded in the program"
     if known is not None:
         embedded += f" and take about {seconds_text(known.seconds(size), 2)} of every compile"
-    call = f"self.{name}(*args)" if hasattr(fn, "__self__") else "self(*args)"
     text = _SUGGESTIONS[root.kind]
     if is_for_filter_jit(root.value):
         text = f"{text}, and use {_FILTER_JIT}"
-        if root.kind == "self":
+        if root.kind == "self" and _is_called_directly(root, fn):
             text = f"use {_FILTER_JIT}: filter_jit passes the arrays of self as arguments"
-    return f"{text.format(name=name, root=root.name, call=call)}: {embedded}"
+    example = _example(root, fn) if root.kind == "self" else ""
+    return f"{text.format(name=name, root=root.name, example=example)}: {embedded}"
+
+
+def _example(root: Root, fn: Callable[..., Any]) -> str:
+    """Return the part of a suggestion that shows a function with self as an argument; empty if the
+    name of the method is not known.
+
+    The example transforms the method inside the new function, because transformations of the new
+    function would need other options, such as argnums.
+    """
+    example = ", such as jax.jit(lambda self, *args: {}(*args))".format
+    if not root.call:
+        return ""
+    if _is_called_directly(root, fn):
+        return example(root.call)
+    wrapped = example(f"wrap({root.call})")
+    return f"{wrapped}, where wrap applies the same transformations and partials"
+
+
+def _is_called_directly(root: Root, fn: Callable[..., Any]) -> bool:
+    """Return whether a function calls self without a transformation or a partial, except jit."""
+    jitted = getattr(fn, "__wrapped__", None) if isinstance(fn, jax.stages.Wrapped) else None
+    return root.called is fn or root.called is jitted

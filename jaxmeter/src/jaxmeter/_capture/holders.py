@@ -18,7 +18,7 @@ import jax.core
 import numpy as np
 
 from jaxmeter._capture.functions import cells, code_names, defaults, positional_names, unwrapped
-from jaxmeter._measure.case import is_partial
+from jaxmeter._measure.case import is_partial, name_of
 
 Kind = Literal["closure", "global", "class", "self", "default", "partial", "argument", "unknown"]
 
@@ -39,6 +39,18 @@ class Root:
     """The name of the variable, object or parameter: ``optical_path``, ``self``, ``scale``."""
     value: Any = dataclasses.field(default=None, compare=False, repr=False)
     """The value of the variable; None if the value is not stored."""
+    called: Any = dataclasses.field(default=None, compare=False, repr=False)
+    """If the variable is ``self``: the bound method or the object that is called."""
+
+    @property
+    def call(self) -> str:
+        """The expression for the called method or object, such as ``self.apply``; empty if the
+        method is not an attribute under its own name."""
+        if self.called is self.value:
+            return self.name
+        name = name_of(self.called)
+        found = getattr(_attribute(self.value, name), "__func__", None)
+        return f"{self.name}.{name}" if found is self.called.__func__ else ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,12 +103,13 @@ class _Walk:
     def arrays(self) -> Iterator[Holder]:
         while self.queue and len(self.seen) < _OBJECTS_COUNT_LIMIT:
             place = self.queue.popleft()
-            if id(place.value) in self.seen:
+            is_array = _is_array(place.value)
+            # A wrapper copies the attributes of an object. The array is found in the object later.
+            if id(place.value) in self.seen or (is_array and place.root is UNKNOWN):
                 continue
             self.seen[id(place.value)] = place.value
-            if _is_array(place.value):
-                if place.root is not UNKNOWN:
-                    yield place
+            if is_array:
+                yield place
             else:
                 self.queue.extend(self.members(place))
 
@@ -198,7 +211,7 @@ def _in_method(place: Holder) -> Iterator[Holder]:
     if isinstance(value.__self__, type):  # a class method
         yield from _classes(value.__self__)
     elif place.root is UNKNOWN:
-        yield Holder(value.__self__, "self", Root("self", "self", value.__self__))
+        yield Holder(value.__self__, "self", Root("self", "self", value.__self__, value))
     else:
         yield place.member(value.__self__, ".__self__")
     yield place.member(value.__func__)
@@ -233,7 +246,7 @@ def _in_object(place: Holder) -> Iterator[Holder]:
     if called and wrapped is None and not _is_library(cls.__module__):
         # The searched function is an instance of a user's class, so its path is ``self``. A
         # wrapper, such as a jitted function or a jax.custom_jvp, has an empty path instead.
-        place = Holder(value, "self", Root("self", "self", value))
+        place = Holder(value, "self", Root("self", "self", value, value))
     if wrapped is not None:
         yield place.member(wrapped)
     for name, member in _attributes(value):
