@@ -227,7 +227,7 @@ def audited(path: Path) -> Section | None:
         return Section("audit", "Arrays behind static callables", f"{why}; remove the file.")
     found = [
         {
-            "path": array.path or "made while tracing",
+            "path": array.path or "made while tracing, or held elsewhere",
             "shape": f"{array.dtype}{list(array.shape)}",
             "array_bytes": array.bytes,
             "verdict": array.verdict,

@@ -201,9 +201,16 @@ def changed_while_traced(matrix, transposed):
     }
 
 
+def in_a_deque(recent):
+    return {"deque": Held(lambda x: recent[0] @ x, "recent[0]", "recent")}
+
+
 MODULE: Any = types.ModuleType("module_of_tables")
 MODULE.CUBE = cube()
 sys.modules["module_of_tables"] = MODULE
+PACKAGE, SUBPACKAGE = types.ModuleType("tables"), types.ModuleType("tables.inside")
+vars(PACKAGE)["inside"] = SUBPACKAGE
+vars(SUBPACKAGE).update(tables=MODULE, package=PACKAGE)
 
 
 def import_in_the_body(x):
@@ -213,9 +220,14 @@ def import_in_the_body(x):
 
 
 HELD |= closures() | defaults_and_partials() | functions_in_closures(cube())
-HELD |= changed_while_traced(np.array(HOST), np.array(HOST.T))
+HELD |= changed_while_traced(np.array(HOST), np.array(HOST.T)) | in_a_deque(
+    collections.deque([cube()])
+)
 HELD |= {
     "attribute_of_a_module": Held(lambda x: MODULE.CUBE @ x, "MODULE.CUBE", "CUBE"),
+    "attribute_of_a_submodule": Held(
+        lambda x: PACKAGE.inside.tables.CUBE @ x, "PACKAGE.inside.tables.CUBE", "CUBE"
+    ),
     "module_imported_in_the_body": Held(import_in_the_body, "module_of_tables.CUBE", "CUBE"),
 }
 

@@ -241,3 +241,12 @@ def test_the_suggestion_for_a_method_without_an_attribute_of_its_name_has_no_exa
     fn = Weights(jnp.asarray(held_situations.HOST)).unnamed
     (advice,) = jaxmeter.audit(fn, X, threshold_bytes=100).suggestions
     assert advice.startswith("jit a function that takes self as an argument, and make the class")
+
+
+def test_an_array_that_is_not_found_may_have_been_made_before_the_call():
+    cached = functools.cache(lambda: jnp.asarray(held_situations.HOST[::-1]))
+    cached()
+    audited = jaxmeter.audit(lambda x: cached() @ x, X, threshold_bytes=100)
+    assert [(array.path, array.match) for array in audited.arrays] == [("", "unknown")]
+    assert "made while tracing, or held elsewhere" in jaxmeter.table(audited)
+    assert "if <lambda> makes the array while it is traced" in audited.suggestions[0]

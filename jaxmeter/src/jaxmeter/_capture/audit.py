@@ -44,8 +44,8 @@ _SUGGESTIONS: dict[Kind, str] = {
     "partial": "pass {root} in the call and not in a partial",
     "argument": "make the array a leaf of the argument {root}, because static parts of an argument "
     "become constants",
-    "unknown": "make the array before the call, not while {name} is traced, and pass it as an "
-    "argument",
+    "unknown": "pass the array as an argument; if {name} makes the array while it is traced, make "
+    "the array before the call",
 }
 
 

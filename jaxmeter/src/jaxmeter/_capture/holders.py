@@ -136,7 +136,7 @@ class _Walk:
         elif isinstance(value, Mapping):
             for key in list(value):
                 yield place.member(value[key], f"[{key!r}]")
-        elif isinstance(value, (tuple, list)):
+        elif isinstance(value, (tuple, list, deque)):
             names = getattr(value, "_fields", None)  # of a named tuple
             for index, item in enumerate(value):
                 yield place.member(item, f".{names[index]}" if names else f"[{index}]")
@@ -179,14 +179,27 @@ class _Walk:
         for name in sorted(names):
             value = own.get(name, sys.modules.get(name))  # the body may import a module
             if isinstance(value, types.ModuleType):
-                if _is_library(value.__name__):
-                    continue
-                for attribute in sorted(names & vars(value).keys()):
-                    found = vars(value)[attribute]
-                    if not isinstance(found, types.ModuleType):
-                        yield Holder(found, f"{name}.{attribute}", _global(attribute, found))
+                yield from _in_module(value, name, names)
             elif name in own:
                 yield Holder(value, prefix + name, _global(name, value))
+
+
+def _in_module(module: types.ModuleType, path: str, names: set[str]) -> Iterator[Holder]:
+    """Yield the attributes with one of the names, of a module and of the modules among these
+    attributes, such as ``package.module.table``."""
+    modules = {module: path}
+    queue = deque([module])
+    while queue:
+        module = queue.popleft()
+        if _is_library(module.__name__):
+            continue
+        for name in sorted(names & vars(module).keys()):
+            value, inside = vars(module)[name], f"{modules[module]}.{name}"
+            if not isinstance(value, types.ModuleType):
+                yield Holder(value, inside, _global(name, value))
+            elif value not in modules:
+                modules[value] = inside
+                queue.append(value)
 
 
 def _global(name: str, value: Any) -> Root:

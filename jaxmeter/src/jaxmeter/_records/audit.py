@@ -51,8 +51,8 @@ class AuditedArray(ConstantArray):
     match: Match
     """The relation of the captured array to the array at the path. ``same``: the same array.
     ``view``: a view of the array at the path. ``equal``: another array with equal values, perhaps
-    after a conversion. ``unknown``: no variable with the array was found, usually because the array
-    was made while the function was traced."""
+    after a conversion. ``unknown``: no variable with the array was found. The function made the
+    array while it was traced, or an object that jaxmeter does not search holds the array."""
     argument: str
     """The variable at the start of the path, such as ``optical_path``: pass it as an argument
     instead of capturing it. If the array is in a static part of an argument, the name of this

@@ -165,7 +165,7 @@ def _headline(audit: Audit) -> str:
 
 def _holder(array: AuditedArray) -> str:
     prefix = {"same": "", "view": "a view of ", "equal": "equal to "}.get(array.match)
-    return "made while tracing" if prefix is None else prefix + array.path
+    return "made while tracing, or held elsewhere" if prefix is None else prefix + array.path
 
 
 def _fate(array: AuditedArray) -> str:
