@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.export
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -126,7 +127,7 @@ def test_a_variable_is_judged_by_all_its_embedded_arrays():
 
 @pytest.mark.parametrize(
     "dtype",
-    ["bool", "int8", "uint16", "bfloat16", "float8_e4m3fn", "float32", "float64", "complex128"],
+    ["bool", "int8", "uint16", "bfloat16", "float16", "float8_e4m3fn", "float32", "complex128"],
 )
 def test_arrays_of_one_shape_are_counted_to_the_byte_and_separately_in_every_dtype(dtype):
     first, second = (jnp.asarray((np.arange(40) + n) % 2).astype(dtype) for n in range(2))
@@ -250,3 +251,24 @@ def test_an_array_that_is_not_found_may_have_been_made_before_the_call():
     assert [(array.path, array.match) for array in audited.arrays] == [("", "unknown")]
     assert "made while tracing, or held elsewhere" in jaxmeter.table(audited)
     assert "if <lambda> makes the array while it is traced" in audited.suggestions[0]
+
+
+def test_large_constants_of_an_exported_program_are_shown_and_not_counted_as_a_captured_array():
+    host = np.random.default_rng(0).normal(size=(400, 400))  # 1.28 MB
+    inside, outside, unused = (jnp.asarray(host + n) for n in range(3))
+    x = jnp.ones(400)
+    exported = jax.export.export(jax.jit(lambda x: inside @ x))(x)
+    audited = jaxmeter.audit(lambda x: exported.call(x), x)
+    assert (audited.other_bytes, audited.verdict) == (1_280_000, "large")
+    shown = [" ".join(line.split()) for line in jaxmeter.table(audited).splitlines()]
+    assert shown[0].startswith("<lambda>: captures no array, embeds 1.28 MB in 1 constant (large;")
+    assert shown[2] == "large not captured 1 constant 1,280,000 1.28 MB embedded"
+    assert "pass their arrays as arguments of that program: 1.28 MB are" in audited.suggestions[0]
+    for used in (True, False):
+        step = lambda x: (outside @ exported.call(x), unused @ x)[: 1 + used]  # noqa: B023, E731
+        audited = jaxmeter.audit(step, x, threshold_bytes=2_000_000)
+        counts = {array.path: array.embedded_count for array in audited.arrays}
+        assert counts == {"outside": 1, "unused": int(used)}
+        assert (audited.other_bytes, audited.verdict) == (1_280_000, "fine")
+    (array,) = jaxmeter.audit(lambda x: (unused @ x, exported.call(x))[1], x).arrays
+    assert (array.path, array.embedded_count) == ("unused", 0)

@@ -26,13 +26,14 @@ from jax.interpreters import mlir
 from jaxmeter._program.jaxprs import inner, label, sub_jaxprs
 from jaxmeter._records.record import ConstantArray, Constants
 
-_PLAIN = re.compile(r"x(f32|f64|u?i(8|16|32|64))>$")
+_PLAIN = re.compile(r"x(f16|f32|f64|i1|u?i(8|16|32|64))>$")
 """Matches the end of an MLIR type if constants of the type are hashed as bytes. All other constants
-are hashed as printed text."""
-# Captured arrays are matched with embedded constants by their values. Exception: if an array has
-# more bytes than this limit and is the only captured array of its shape and dtype, its values are
-# not compared. Every embedded constant of this shape and dtype then counts as the array.
-_COMPARED_BYTES = 1_000_000
+are hashed as printed text, which takes ten times as long."""
+# Captured arrays are matched with embedded constants by their values. Exception: if constants of
+# a type are hashed as text, and the program has a single captured array and a single embedded
+# constant of the type, the constant counts as the array if it has more bytes than this limit.
+# To compare values would then take several times as long as the rest of an audit.
+_PRINTED_BYTES = 1_000_000
 
 
 def count_constants(closed_jaxpr: Any, lowered: jax.stages.Lowered | None = None) -> Constants:
@@ -159,10 +160,14 @@ class EmbeddedConstant:
         # An element of less than 8 bits is counted as a whole byte, as in numpy.
         return math.prod(kind.shape) * sum(math.ceil(part.width / 8) for part in parts)
 
+    def raw(self) -> np.ndarray:
+        """Return the elements as bytes. The type must match `_PLAIN`."""
+        return _raw(np.asarray(self.operation.attributes["value"]))
+
     def digest(self) -> bytes:
         """Return a hash that is equal for equal constants of the same type."""
         if _PLAIN.search(self.type):
-            return _digest_of(np.array(self.operation.attributes["value"]))
+            return hashlib.sha256(self.raw().data).digest()
         _, _, value = self.operation.get_asm(use_local_scope=True).partition(" = ")
         return hashlib.sha256(value.encode()).digest()
 
@@ -223,10 +228,15 @@ def embedded_counts(
         found[constant.type].append(constant)
     compared, digests = [], {}
     for kind, keys in alike.items():
-        if len(keys) == 1 and _array_bytes(values[keys[0]]) > _COMPARED_BYTES:
-            counts[keys[0]] = len(found[kind])
-        elif found[kind] and _PLAIN.search(kind):
-            digests |= {key: _digest_of(np.asarray(values[key])) for key in keys}
+        if found[kind] and _PLAIN.search(kind):
+            raw = {key: _raw(values[key]) for key in keys}
+            if len(keys) == 1:  # comparing is faster than hashing
+                equal = (np.array_equal(raw[keys[0]], one.raw()) for one in found[kind])
+                counts[keys[0]] = sum(equal)
+            else:
+                digests |= {key: hashlib.sha256(raw[key].data).digest() for key in keys}
+        elif len(keys) == len(found[kind]) == 1 and found[kind][0].bytes > _PRINTED_BYTES:
+            counts[keys[0]] = 1
         elif found[kind]:
             compared += keys
     digests |= dict(zip(compared, _jax_digests([values[key] for key in compared]), strict=True))
@@ -240,8 +250,9 @@ def embedded_counts(
     return counts
 
 
-def _digest_of(values: np.ndarray) -> bytes:
-    return hashlib.sha256(np.ascontiguousarray(values).data).digest()
+def _raw(values: Any) -> np.ndarray:
+    """Return the elements of an array as bytes."""
+    return np.ascontiguousarray(values).reshape(-1).view(np.uint8)
 
 
 def _jax_digests(arrays: list[Any]) -> Iterator[bytes | None]:

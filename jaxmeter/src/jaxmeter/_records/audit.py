@@ -90,7 +90,7 @@ class Audit(Result):
     """All arrays that a function captured. The array with the most bytes is first. If an array is
     embedded twice, its bytes count twice."""
 
-    derived = ("verdict", "suggestions")
+    derived = ("other_bytes", "verdict", "suggestions")
 
     name: str
     """The name of the function."""
@@ -114,17 +114,25 @@ class Audit(Result):
     Operations with an estimated time below 0.5 s are left out."""
 
     @property
+    def other_bytes(self) -> int:
+        """The embedded bytes that belong to no captured array, such as the constants of a program
+        from `jax.export`, and the tables that JAX itself adds."""
+        return self.embedded_bytes - sum(one.bytes * one.embedded_count for one in self.arrays)
+
+    @property
     def verdict(self) -> Literal["fine", "large", "slow"]:
-        """``large`` if any array has the verdict ``large``; else ``slow`` if constant folding is
-        slow; else ``fine``."""
-        if any(array.verdict == "large" for array in self.arrays):
+        """``large`` if any array has the verdict ``large``, or if `other_bytes` is above the
+        threshold; else ``slow`` if constant folding is slow; else ``fine``."""
+        if self.other_bytes > self.threshold_bytes or any(
+            array.verdict == "large" for array in self.arrays
+        ):
             return "large"
         return "slow" if self.foldings else "fine"
 
     @property
     def suggestions(self) -> tuple[str, ...]:
         """The suggested changes without repetition: first for slow constant folding, then for large
-        arrays."""
+        arrays, then for large constants that belong to no captured array."""
         folded = (
             f"compute {folding.operation} of {folding.shape} once, before the call, and pass the "
             "result as an argument: every compile evaluates this operation, which takes roughly "
@@ -132,7 +140,13 @@ class Audit(Result):
             for folding in self.foldings
         )
         embedded = (array.suggestion for array in self.arrays if array.suggestion)
-        return tuple(dict.fromkeys((*folded, *embedded)))
+        others = (
+            "find the constants that belong to no captured array, for example in a program from "
+            "jax.export, and pass their arrays as arguments of that program: "
+            f"{self.other_bytes / MEGABYTE_BYTES:.4g} MB are embedded in the program"
+        )
+        is_large = self.other_bytes > self.threshold_bytes
+        return tuple(dict.fromkeys((*folded, *embedded, *is_large * [others])))
 
 
 @dataclass(frozen=True)

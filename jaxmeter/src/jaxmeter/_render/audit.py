@@ -31,6 +31,9 @@ def audit_sheet(audit: Audit) -> Sheet:
         groups.setdefault(array.argument or alone, []).append(array)
     by_size = sorted(groups.values(), key=lambda arrays: (-_embedded(arrays), -_bytes(arrays)))
     variables = list(map(_variable, by_size))
+    if audit.other_bytes > 0:
+        place = sum(_embedded(arrays) >= audit.other_bytes for arrays in by_size)
+        variables.insert(place, _others(audit))
     arrays = [_array(*family) for family in _families(audit.arrays)]
     if all(
         len(group) == 1 and _short(_holder(group[0])) == _holder(group[0])
@@ -81,6 +84,16 @@ def _variable(arrays: list[AuditedArray]) -> Row:
         if hidden:
             fate = f"passed as {count_text(hidden, 'hidden argument')}"
     return Row(verdict, *named, f"{_bytes(arrays):,}", fate, details=map(_use, uses))
+
+
+def _others(audit: Audit) -> Row:
+    """Return the row of the embedded constants that belong to no captured array."""
+    count = audit.embedded_count - sum(array.embedded_count for array in audit.arrays)
+    verdict = "large" if audit.other_bytes > audit.threshold_bytes else "fine"
+    fate = f"{bytes_text(audit.other_bytes)} embedded"
+    return Row(
+        verdict, "not captured", count_text(count, "constant"), f"{audit.other_bytes:,}", fate
+    )
 
 
 def _families(arrays: Iterable[AuditedArray]) -> list[tuple[str, list[AuditedArray]]]:
@@ -150,14 +163,17 @@ def calibration_sheet(made: Calibration) -> Sheet:
 
 
 def _headline(audit: Audit) -> str:
-    if not audit.arrays:
+    if not audit.arrays and not audit.embedded_bytes:
         return f"{audit.name}: captures no array"
+    captured = "no array"
+    if audit.arrays:
+        count = count_text(len(audit.arrays), "array")
+        captured = f"{bytes_text(audit.captured_bytes)} in {count}"
     cost = ""
     if audit.embedding_seconds is not None and audit.embedded_bytes:
         cost = f", about {seconds_text(audit.embedding_seconds, 2)} of every compile"
     return (
-        f"{audit.name}: captures {bytes_text(audit.captured_bytes)} in "
-        f"{count_text(len(audit.arrays), 'array')}, embeds {bytes_text(audit.embedded_bytes)} "
+        f"{audit.name}: captures {captured}, embeds {bytes_text(audit.embedded_bytes)} "
         f"in {count_text(audit.embedded_count, 'constant')}{cost} ({audit.verdict}; the threshold "
         f"is {bytes_text(audit.threshold_bytes)} for a variable)"
     )
