@@ -148,6 +148,21 @@ def test_kernels_have_scope_primitive_and_line(profile):
     assert all(kernel.llvm_seconds > 0 for kernel in profile.kernels)
 
 
+def two_products(a, b, x):
+    y = jnp.tanh(a @ x)  # the line of the first product
+    return jnp.exp(b @ y)  # the line of the second product
+
+
+@pytest.mark.cpu
+def test_kernels_of_matrix_vector_products_have_the_lines_of_the_products():
+    ones = jnp.ones((300, 300))
+    found = profiled(two_products, ones, ones, jnp.ones(300))
+    products = [kernel for kernel in found.kernels if "dot" in kernel.operations]
+    lines = {here("# the line of the first product"), here("# the line of the second product")}
+    assert {kernel.source for kernel in products} == lines
+    assert {kernel.primitive for kernel in products} == {"dot_general"}
+
+
 @pytest.mark.cpu
 def test_constant_folding_has_its_line(profile):
     (folded,) = {row.source for row in profile.rows if row.stage == "constant folding"}

@@ -85,6 +85,28 @@ def test_instructions_without_metadata_inherit_the_scope_and_source_of_their_ope
     assert not found["sine.1"].is_inherited
 
 
+def test_a_product_without_metadata_gets_the_line_of_the_bitcast_of_its_result():
+    def bitcast(name, of, line):
+        about = f'{{op_name="jit(f)/dot_general" source_file="a.py" source_line={line}}}'
+        return f"%{name} = f32[4]{{0}} bitcast(%{of}), metadata={about}"
+
+    text = (
+        "HloModule jit_f\n\n%fused (p: f32[4,1], q: f32[4,1]) -> f32[4,1] {\n"
+        "  %q = f32[4,1]{1,0} parameter(1)\n  %p = f32[4,1]{1,0} parameter(0)\n"
+        f"  {bitcast('of_q', 'q', 2)}\n  {bitcast('of_p', 'p', 1)}\n"
+        '  ROOT %sum = f32[4,1]{1,0} add(%of_p, %of_q), metadata={op_name="jit(f)/add"}\n}\n\n'
+        "ENTRY %main (a: f32[4,4], x: f32[4,1]) -> f32[4] {\n"
+        "  %dot = f32[4,1]{1,0} dot(%a, %x)\n  %dot.1 = f32[4,1]{1,0} dot(%a, %x)\n"
+        "  %fusion = f32[4,1]{1,0} fusion(%dot, %dot.1), kind=kLoop, calls=%fused\n"
+        f"  %dot.2 = f32[4,1]{{1,0}} dot(%a, %fusion)\n  ROOT {bitcast('result', 'dot.2', 3)}\n}}\n"
+    )
+    found = named_instructions(text)
+    for line, name in enumerate(("dot", "dot.1", "dot.2"), 1):
+        assert (found[name].op_name, found[name].source) == ("dot_general", f"a.py:{line}")
+        assert found[name].is_inherited
+    assert not found["p"].op_name  # a parameter is not a part of the operation
+
+
 @pytest.mark.parametrize(
     ("op_name", "scope"),
     [

@@ -180,15 +180,23 @@ def named_instructions(text: str) -> dict[str, Instruction]:
     Some instructions have no `op_name`. Such an instruction gets the `op_name` and the `source` of
     a related instruction. For a fusion, a loop or another instruction that calls a computation, the
     related instruction is taken from this computation (see `_named_part`). If no computation is
-    called, or the computation contains no `op_name`, the related instruction is an operand, an
-    operand of an operand, and so on. If none of these has an `op_name`, nothing is filled in.
+    called, or the computation contains no `op_name`, the related instruction is a bitcast of the
+    result (see `_named_bitcasts`), unless the instruction only moves data. If there is no such
+    bitcast, the related instruction is an operand, an operand of an operand, and so on. If none of
+    these has an `op_name`, nothing is filled in.
     """
     known = {instruction.name: instruction for instruction in instructions(text)}
     parts = {name: _named_part(body) for name, body in bodies(known.values()).items()}
+    bitcasts = _named_bitcasts(known)
+    related = {
+        name: parts.get(part.calls)
+        or (None if part.opcode in MOVING_OPCODES else bitcasts.get(name))
+        for name, part in known.items()
+    }
     found = {}
     for name, instruction in known.items():
         steps = iter(range(_ORIGIN_STEPS_COUNT))
-        origin = None if instruction.op_name else _origin(instruction, parts, known, steps)
+        origin = None if instruction.op_name else _origin(instruction, related, known, steps)
         if origin is not None:
             instruction = dataclasses.replace(
                 instruction, op_name=origin.op_name, source=origin.source, is_inherited=True
@@ -208,25 +216,46 @@ def _named_part(body: Iterable[Instruction]) -> Instruction | None:
     return root or next(part for part in named if part.op_name == frequent)
 
 
+def _named_bitcasts(known: Mapping[str, Instruction]) -> dict[str, Instruction]:
+    """Return the first bitcast with an `op_name` of each instruction's result. The bitcast may be
+    inside a fusion.
+
+    If XLA replaces an operation by several instructions, only the last of these gets the `op_name`.
+    A product of a matrix and a vector, for example, is replaced by a product of two matrices and a
+    bitcast of the result.
+    """
+    parameters: dict[tuple[str, str], str] = {}
+    found: dict[str, Instruction] = {}
+    for name, instruction in known.items():  # a computation comes before its calls
+        if instruction.opcode == "parameter":
+            parameters[instruction.computation, instruction.arguments] = name
+        for number, operand in enumerate(instruction.operands):
+            inside = parameters.get((instruction.calls, str(number)), "")
+            bitcast = instruction if instruction.opcode == "bitcast" else found.get(inside)
+            if bitcast is not None and bitcast.op_name:
+                found.setdefault(operand, bitcast)
+    return found
+
+
 def _origin(
     instruction: Instruction,
-    parts: Mapping[str, Instruction | None],
+    related: Mapping[str, Instruction | None],
     known: Mapping[str, Instruction],
     steps: Iterator[int],
     depth: int = 4,
 ) -> Instruction | None:
     """Return the instruction that supplies the missing `op_name` of another instruction; None if no
     such instruction is found."""
-    inside = parts.get(instruction.calls)
-    if inside is not None:
-        return inside
+    near = related[instruction.name]
+    if near is not None:
+        return near
     for operand in instruction.operands if depth else ():
         if next(steps, None) is None:
             return None
         source = known.get(operand)
         if source is None or source.opcode in ("parameter", "constant"):
             continue
-        found = source if source.op_name else _origin(source, parts, known, steps, depth - 1)
+        found = source if source.op_name else _origin(source, related, known, steps, depth - 1)
         if found is not None:
             return found
     return None
