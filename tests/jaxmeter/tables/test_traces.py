@@ -95,6 +95,16 @@ def test_kernels_are_read_only_from_the_streams_of_a_gpu(written):
     assert tables["trace_ops"]["count"].tolist() == [2]
 
 
+def test_count_is_described_as_events_because_a_run_on_two_threads_has_two_events(written):
+    begun, rest = ("sort.0", 0, 1_000_000, OP), ("sort.0", 2_000_000, 9_000_000, OP)
+    path = written({"/host:CPU": {"client": [begun], "pool": [rest]}})
+    ops = jt.trace_tables(jt.read_trace(path))["trace_ops"]
+    assert ops["count"].tolist() == [2]
+    assert ops["total_seconds"].tolist() == pytest.approx([10e-6])
+    for name, column in (("trace_ops", "count"), ("trace_scopes", "count")):
+        assert jt.SCHEMAS[name].columns[column][1].startswith("number of events")
+
+
 def test_hlo_of_another_program_is_refused(trace):
     other = "ENTRY %main (p: f32[]) -> f32[] {\n  ROOT %dot.1 = f32[] dot(%p)\n}\n"
     for name in ("jit_layered", "jit_absent"):
