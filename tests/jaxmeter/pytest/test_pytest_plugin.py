@@ -81,6 +81,18 @@ def test_it(jaxmeter):
     )
 
 
+def test_further_calls_of_a_donating_function_keep_the_arrays_of_the_test(run):
+    result = run("""
+def test_it(jaxmeter):
+    given = jnp.ones(3)
+    metered = jaxmeter(jax.jit(lambda x: x + 1, donate_argnums=0), given)
+    for _ in range(2):
+        np.testing.assert_array_equal(metered.again(given), 2.0)
+    assert metered.traces == 1 and not given.is_deleted()
+""")
+    result.assert_outcomes(passed=1)
+
+
 def test_traces_are_counted_over_further_calls(run):
     result = run("""
 @pytest.mark.parametrize("fn", [scale, jax.jit(scale)])

@@ -5,7 +5,6 @@ The pytest fixture ``jaxmeter`` returns a `Metered`. The class itself does not n
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,6 +15,7 @@ from jaxmeter._capture.audit import audit
 from jaxmeter._measure.case import Case, name_of
 from jaxmeter._measure.counts import Events, listening
 from jaxmeter._measure.meter import measure
+from jaxmeter._measure.phases import with_copies
 from jaxmeter._measure.staging import fresh, prepared
 from jaxmeter._pytest.quantities import QUANTITIES, Quantity
 from jaxmeter._records.audit import Audit
@@ -96,9 +96,14 @@ class Metered:
         return record
 
     def again(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function again, and return its answer. The call may retrace the function."""
-        self._run_once()
+        """Call the function again, and return its answer. The call may retrace the function.
+
+        If the function reuses the memory of donated arguments, it gets copies of the arrays.
+        """
+        memory = self._measured().memory
         now = self._signature(args, kwargs)
+        if memory.alias_bytes:
+            args, kwargs = with_copies(args, kwargs)
         with listening(Events()) as events:
             answer = self._jitted(*args, **kwargs)
         self._add_counts(events)
@@ -117,7 +122,7 @@ class Metered:
             source = self if described.section == "audit" else self.record
             value = getattr(getattr(source, described.section), name)
         else:
-            self._run_once()
+            self._measured()
             traces = self._traces_count if self._counter is None else self._counter.count
             value = {"traces": traces, "compiles": self._compiles_count}[name]
         if value is None:
@@ -131,8 +136,7 @@ class Metered:
     def locked(self) -> dict[str, int]:
         """Return the quantities for the lock file, without quantities that this version of JAX does
         not report on this backend."""
-        self._run_once()
-        record = self.record if self._retrace is None else self._retrace.record
+        record = self._measured()
         sections = (record.constants, record.program, record.memory)
         found = {
             name: getattr(part, name) for part in sections for name in LOCKED if hasattr(part, name)
@@ -152,10 +156,15 @@ class Metered:
     def _signature(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Signature:
         return call_signature(self._jitted, self._case.fn, args, kwargs)
 
-    def _run_once(self) -> None:
-        # A retrace is not an error here: it is counted, and `_explain` shows its message.
-        with contextlib.suppress(RetraceError):
-            _ = self.record
+    def _measured(self) -> Record:
+        """Return the record, also if a run retraced the function.
+
+        A retrace is not an error here: it is counted, and `_explain` shows its message.
+        """
+        try:
+            return self.record
+        except RetraceError as error:
+            return error.record
 
     def _add_counts(self, events: Events) -> None:
         """Add the traces and compiles of the outermost function to the counts.
