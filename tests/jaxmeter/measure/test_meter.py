@@ -243,6 +243,25 @@ def test_a_jitted_function_is_not_jitted_again_and_a_second_measurement_compiles
     assert (again.status, again.counts) == ("ok", jaxmeter.Counts(None, 0, 0, 0))
 
 
+@pytest.mark.parametrize(
+    ("before", "missing"),
+    [
+        (lambda jitted: jitted.trace(X), ["trace"]),
+        (lambda jitted: jitted.lower(X), ["trace", "lower"]),
+        (lambda jitted: jitted.lower(X).compile(), ["trace", "lower", "compile"]),
+        (lambda jitted: jitted(X), ["trace", "lower", "compile"]),
+    ],
+    ids=["trace", "lower", "compile", "call"],
+)
+def test_a_phase_has_no_seconds_if_jax_uses_an_earlier_result(before, missing):
+    jitted = jax.jit(lambda x: x + 1.0)
+    before(jitted)
+    record = jaxmeter.measure(jitted, X, repeat=1)
+    seconds = vars(record.phases)
+    assert [name.removesuffix("_seconds") for name in seconds if seconds[name] is None] == missing
+    assert f"no time for {', '.join(missing)}: JAX used an earlier result" in jaxmeter.table(record)
+
+
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["plain", "jitted"])
 def test_callables_of_every_kind_have_a_name_and_are_counted(wrap):
     class Callable:

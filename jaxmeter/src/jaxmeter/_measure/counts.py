@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -48,8 +49,11 @@ class Events:
     compiled: list[str] = field(default_factory=list)
     cache_hits: list[str] = field(default_factory=list)
     """The names of programs that were read from the persistent cache."""
+    stages: Counter[Stage] = field(default_factory=Counter)
+    """How often each stage ran, for any function."""
 
     def on_event(self, stage: Stage, fun_name: str, seconds: float, *, is_hit: bool) -> None:
+        self.stages[stage] += 1
         if stage == "trace":
             self.traced.append(fun_name)
         elif stage == "compile":

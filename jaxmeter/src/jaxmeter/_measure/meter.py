@@ -7,7 +7,7 @@ import functools
 import math
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 
@@ -21,7 +21,7 @@ from jaxmeter._measure.accounting import (
 )
 from jaxmeter._measure.benchmark import Count, Limit
 from jaxmeter._measure.case import Call, Case, case_of, name_of, numbers
-from jaxmeter._measure.counts import Events, counts, listening
+from jaxmeter._measure.counts import Events, Stage, counts, listening
 from jaxmeter._measure.environment import host_environment, jax_environment, load_1min
 from jaxmeter._measure.failures import beginning_in_users_code
 from jaxmeter._measure.phases import (
@@ -38,6 +38,8 @@ from jaxmeter._program.program import describe_program
 from jaxmeter._records.plain_data import checked
 from jaxmeter._records.record import Counts, Failure, Record
 from jaxmeter.errors import RetraceError
+
+T = TypeVar("T")
 
 _MIN_SAMPLES_COUNT = 3
 """The limit ``max_seconds`` can stop the sampling only after this number of samples."""
@@ -59,8 +61,9 @@ def measure(
     """Measure a function in this process.
 
     The caches of JAX are cold only if nothing that the function uses was traced or compiled before.
-    Use `jaxmeter.run_case` to measure in a fresh process. If a function that is already
-    jitted was compiled before for these arguments, ``compiles_count`` in the record is 0.
+    Use `jaxmeter.run_case` to measure in a fresh process. If a function that is already jitted was
+    traced, lowered or compiled before for these arguments, JAX uses the earlier result. The seconds
+    of this phase are then None in the record, and ``traces_count`` or ``compiles_count`` is 0.
 
     Parameters
     ----------
@@ -186,8 +189,7 @@ class Run:
         self.progress.enter("trace")
         reset_peak_rss()
         self.progress.note_in("memory", baseline_rss_bytes=rss_bytes())
-        self.traced, seconds = timed(self.clock, lambda: trace("measure", self.jitted, self.case))
-        self.progress.note_in("phases", trace_seconds=seconds)
+        self.traced = self.timed_stage("trace", lambda: trace("measure", self.jitted, self.case))
         if self.events.traced:
             # The last event comes from the outermost function, and contains JAX's name for it.
             self.name = self.events.traced[-1]
@@ -195,15 +197,13 @@ class Run:
         self.progress.note(constants=count_constants(jaxpr), program=describe_program(jaxpr))
 
         self.progress.enter("lower")
-        lowered, seconds = timed(self.clock, self.traced.lower)
-        self.progress.note_in("phases", lower_seconds=seconds)
+        lowered = self.timed_stage("lower", self.traced.lower)
         # Count constants before compiling, because large constants may make the compile very slow.
         self.progress.note(constants=count_constants(jaxpr, lowered))
         self.note_counts()
 
         self.progress.enter("compile")
-        compiled, seconds = timed(self.clock, lowered.compile)
-        self.progress.note_in("phases", compile_seconds=seconds)
+        compiled = self.timed_stage("compile", lowered.compile)
         self.progress.note_in("memory", compile_peak_rss_bytes=peak_rss_bytes())
         self.note_counts()
 
@@ -218,6 +218,15 @@ class Run:
         _, seconds = timed(self.clock, lambda: self.jitted(*args, **kwargs))
         self.progress.note_in("phases", first_call_seconds=seconds)
         self.note_counts()
+
+    def timed_stage(self, stage: Stage, call: Callable[[], T]) -> T:
+        """Return the result of a stage, and note its seconds. No seconds are noted if JAX used an
+        earlier result."""
+        before = self.events.stages[stage]
+        result, seconds = timed(self.clock, call)
+        if self.events.stages[stage] > before:
+            self.progress.note_in("phases", **{f"{stage}_seconds": seconds})
+        return result
 
     def run_steady(self, repeat: int, max_seconds: float | None) -> Any:
         """Take the steady-state samples; return the answer of the last run.

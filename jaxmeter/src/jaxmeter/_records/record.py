@@ -43,7 +43,10 @@ class Failure:
 
 @dataclass(frozen=True)
 class Phases:
-    """The seconds of tracing, lowering, compiling and the first call."""
+    """The seconds of tracing, lowering, compiling and the first call.
+
+    The seconds of tracing, lowering or compiling are None if JAX used an earlier result.
+    """
 
     trace_seconds: float | None = None
     lower_seconds: float | None = None

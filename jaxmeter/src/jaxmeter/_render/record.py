@@ -39,8 +39,20 @@ def record_sheet(record: Record) -> Sheet:
     details_limit = max(_ARRAYS_COUNT, len(message.splitlines()))
     rows = list(_rows(record))
     table = Table(("quantity", "value"), rows, limit=1000, details_limit=details_limit)
-    notes = devices_notes(record.memory.devices_count)
+    notes = devices_notes(record.memory.devices_count) + _notes_about_phases(record)
     return Sheet(record.name, record.status == "ok", (table,), notes)
+
+
+def _notes_about_phases(record: Record) -> tuple[str, ...]:
+    """Return a note that names the phases for which JAX used an earlier result."""
+    phases, stages = record.phases, ("trace", "lower", "compile")
+    earlier = [name for name in stages if getattr(phases, f"{name}_seconds") is None]
+    if not earlier or record.counts.traces_count != 0 or phases.first_call_seconds is None:
+        return ()
+    return (
+        f"no time for {', '.join(earlier)}: JAX used an earlier result; measure in a process that "
+        "did not trace the function before",
+    )
 
 
 def _rows(record: Record) -> Iterator[Row]:
