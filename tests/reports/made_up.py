@@ -94,7 +94,7 @@ def record(
             else (),
         ),
         counts=Counts(1, 1, 1, 0),
-        program=Program(420, 1310, 96, 3.1e9, 4.2e8, "ab" * 32),
+        program=Program(420, 1310, 96, 3.1e9, 4.2e8, "ab" * 20),
         memory=Memory(
             argument_bytes=460_000,
             output_bytes=19_200,

@@ -38,6 +38,15 @@ def test_equal_programs_have_one_fingerprint_and_no_differences():
     assert jaxmeter.table(found) == "step -> renamed: the same optimised program"
 
 
+def test_programs_that_differ_only_in_names_of_instructions_are_the_same():
+    def as_column(w, x):
+        return jnp.tanh((w @ x[:, None])[:, 0])
+
+    fns = [lambda w, x: jnp.tanh(w @ x), as_column]
+    before, now = (jax.jit(fn).lower(W, X).compile() for fn in fns)
+    assert jaxmeter.diff(before, now).same
+
+
 def test_programs_with_different_captured_values_are_not_the_same():
     other = jnp.cos(TABLE)
     found = jaxmeter.diff(lambda x: x + TABLE, lambda x: x + other, X)

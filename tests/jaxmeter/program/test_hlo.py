@@ -1,5 +1,7 @@
 """The HLO reader: instructions, inherited names, named scopes, fingerprints."""
 
+import re
+
 import jax
 import jax.numpy as jnp
 import pytest
@@ -64,7 +66,13 @@ def test_the_fingerprint_depends_on_the_operations_and_not_on_names_and_metadata
     other = HLO.replace("jit_f", "jit_g").replace("jit(f)", "jit(g)")
     other = other.replace("someone", "else").replace("line=7", "line=8")
     assert fingerprint(other) == fingerprint(HLO)
-    for old, new in (("sine(", "cosine("), ("calls=%fused", "calls=%main")):
+    renamed = re.sub(r"%[\w.]+|\b[px](?=: )", r"\g<0>.7", HLO)
+    assert renamed != HLO and fingerprint(renamed) == fingerprint(HLO)
+    for old, new in (
+        ("sine(", "cosine("),
+        ("calls=%fused", "calls=%main"),
+        ("custom-call(%f, %x)", "custom-call(%x, %f)"),
+    ):
         assert fingerprint(HLO.replace(old, new)) != fingerprint(HLO)
 
 

@@ -166,3 +166,13 @@ def test_the_least_compile_has_the_minimum_of_each_phase_over_the_first_compiles
     assert record.least_compile(2) == jaxmeter.Phases(1.0, 3.0, 0.5)
     assert record.least_compile(1) == jaxmeter.Phases(2.0, 3.0, 1.0)
     assert Record("a", "ok").least_compile() == jaxmeter.Phases()
+
+
+def test_a_fingerprint_that_depends_on_names_is_not_known_when_an_older_record_is_read():
+    older = (
+        Record(name="r", status="ok")
+        .to_json()
+        .replace('"hlo_fingerprint": null', f'"hlo_fingerprint": "{"ab" * 32}"')
+    )
+    assert '"abab' in older
+    assert Record.from_json(older).program.hlo_fingerprint is None

@@ -96,7 +96,7 @@ def test_ten_percent_longer_calls_are_found_and_fail_only_where_times_are_gated(
 
 def test_a_changed_program_explains_longer_calls(pair):
     def change(record):
-        changed = part("program", fusions_count=99, hlo_fingerprint="cd" * 32)
+        changed = part("program", fusions_count=99, hlo_fingerprint="cd" * 20)
         return changed(slower(record, steady=1.2))
 
     (cause,) = reviewed(pair.write(change)).causes
@@ -114,7 +114,7 @@ def test_a_changed_program_is_described_with_units(pair):
 
 
 def test_differences_between_programs_are_shown_under_the_cause(pair):
-    root = pair.write(part("program", fusions_count=99, hlo_fingerprint="cd" * 32))
+    root = pair.write(part("program", fusions_count=99, hlo_fingerprint="cd" * 20))
     text = root / "programs" / f"{CLOSURE}.txt"
     text.parent.mkdir(parents=True)
     text.write_text("before -> now: the programs <differ>\n  split: fusion ~~~\n")

@@ -323,11 +323,18 @@ _XLA_FINGERPRINT = re.compile(
     r'|fingerprint_before_lhs="\w*",|,fingerprint_before_lhs="\w*"'
 )
 _TABLES_TEXT = re.compile(rf"^(?:{'|'.join(_TABLES)})\n(?:.+\n)*", re.MULTILINE)
+# The signature of a computation repeats its parameters and its root.
+_SIGNATURE = re.compile(r"^((?:ENTRY )?%[\w.\-]+) \(.*\{$", re.MULTILINE)
 
 
 def fingerprint(text: str) -> str:
-    """Return a digest of HLO text. Parts that may differ between equal programs are left out:
-    source lines, scopes, the module's name and XLA's own digest."""
+    """Return a digest of HLO text, of 40 digits. Parts that may differ between equal programs are
+    left out: source lines, scopes, XLA's own digest, and the names of the module, of computations
+    and of instructions. Names are replaced by numbers, in the order in which they occur."""
     text = _XLA_FINGERPRINT.sub("", _TABLES_TEXT.sub("", _METADATA.sub("", text)))
     text = re.sub(r"^HloModule [^,\n]+", "HloModule", text, flags=re.MULTILINE)
-    return hashlib.sha256(text.encode()).hexdigest()
+    numbers: dict[str, int] = {}
+    text = _NAME.sub(
+        lambda name: f"%{numbers.setdefault(name[1], len(numbers))}", _SIGNATURE.sub(r"\1", text)
+    )
+    return hashlib.sha256(text.encode()).hexdigest()[:40]

@@ -120,8 +120,14 @@ class Program:
     flops: float | None = None
     accessed_bytes: float | None = None
     hlo_fingerprint: str | None = None
-    """SHA-256 of the text of the optimised HLO, without the program's name and metadata. The text
-    does not contain the values of large constants."""
+    """A digest of the text of the optimised HLO, without names and metadata. The text does not
+    contain the values of large constants."""
+
+    def __post_init__(self) -> None:
+        # Older versions of jaxmeter wrote digests of 64 digits. These digests depend on the names
+        # of instructions, so they are not compared with others.
+        if self.hlo_fingerprint is not None and len(self.hlo_fingerprint) == 64:
+            object.__setattr__(self, "hlo_fingerprint", None)
 
 
 @dataclass(frozen=True)
