@@ -54,9 +54,9 @@ class Finding:
     """The comparison of BASE and HEAD in one metric of one case, or in a time pooled over cases.
 
     For an exact metric or an error, `base` and `head` are maxima over processes. For a noisy
-    metric, `base` is the median over processes. For pooled times, `base` is the sum of the medians
-    of the cases. If the time was tested, `head` is `base` times the tested ratio. Otherwise, `head`
-    is the median over processes too.
+    metric, `base` is the median over processes; for a pooled time, it is the sum of the medians of
+    the cases. `head` is `base` times the tested ratio, or the median over processes if a noisy
+    metric was not tested. Pooled times are always tested.
     """
 
     case: str  # for pooled times, a title with the number of cases

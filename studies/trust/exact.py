@@ -121,7 +121,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def rows(pairs: list[tuple[str, int]]) -> Iterator[Row]:
-    """Measure an A/A pair and a changed pair for each (change, number), and yield two rows."""
+    """Yield the rows of an A/A pair and of a changed pair for each of `pairs`.
+
+    Each of `pairs` has the name of a change and an index that selects the kind of function.
+    """
     for change, number in pairs:
         # Measure both pairs first, so that an interrupted run seldom writes only one of the rows.
         yield from [_row(change, number, injected) for injected in (False, True)]

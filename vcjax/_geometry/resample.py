@@ -67,10 +67,10 @@ def resampled(values: Any, phi: Any, theta: Any) -> Any:
     The arrays are all NumPy arrays or all JAX arrays, and the result is of the same kind.
 
     Each row of `values`, (i, m), contains one vector component at one toroidal angle; see
-    `as_rows`. `phi`, (3, a, i * images), combines all rows, each with all of its images. `theta`,
-    (images, b, m), has one matrix for each image of a row. The first image is the row itself; half
-    periods have more images. The result (3, a, b) is in the frame to which `phi` converts: the
-    laboratory frame, or the co-rotating frame for the matrices of
+    `as_rows`. The images of a row are the row itself and, on a half period, its copies under
+    stellarator symmetry. The matrices `theta`, (images, b, m), interpolate each image along theta.
+    The matrix `phi`, (3, a, i * images), combines the images of all rows. The result (3, a, b) has
+    laboratory components, or co-rotating components with the matrices of
     `symmetry.surface_period_matrices`.
 
     `values` are multiplied by `theta` first, but NumPy arrays are multiplied by `phi` first if each

@@ -222,7 +222,7 @@ def _polar_sum(
 
 @jax.custom_jvp
 def _slope_of_flux(x, foot, from_foot, normals, alpha):
-    """Return 0 at each of t points, with the derivative in x of the near kernel's flux.
+    """Return zeros (t,); JAX's derivative of them in x is the derivative of the near kernel's flux.
 
     The flux is the integral of n.r N1(alpha r) / r^3 over a patch. Its derivative is minus the
     integral of n lap(g), where lap(g) is smooth (`vcjax._kernels.gradient` defines the symbols). If

@@ -1,4 +1,4 @@
-"""Make the tables of a trace: operations, scopes, threads, steps, kernels and host threads."""
+"""Make the tables of a trace: operations, scopes, threads, steps, annotations, phases, kernels."""
 
 from __future__ import annotations
 
