@@ -1,7 +1,8 @@
 """Find change points: the points at which a series of numbers changes its level.
 
-An exact number has a change point wherever it changes. An error has a change point wherever it
-changes by more than rounding and the factor `ERROR_FACTOR`, or changes from or to NaN. A noisy
+An exact number has a change point wherever it changes. A series of errors has a change point
+wherever the error changes by more than the factor `ERROR_FACTOR`, or from or to NaN; errors below
+`ROUNDING` count as `ROUNDING`. A noisy
 series is divided into levels in two ways. `asv.step_detect` finds few change points. The kernel
 change-point detection of the package ruptures finds more, but is wrong more often. ruptures may
 confirm a change point that asv finds. Change points that only ruptures finds are marked "maybe".

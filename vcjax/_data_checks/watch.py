@@ -64,9 +64,10 @@ def watch(call: str, casing: Any, X) -> None:
 
 
 def watch_alike(made: Any, casing: Any) -> None:
-    """Let `check_evaluated` check the fields given to `made`, a `DenseOperator` of the casing.
+    """Register `made`, a `DenseOperator` of the casing, for `check_evaluated`.
 
-    The fields are checked against the surface of the casing, if that surface was kept.
+    Fields given to `made` are then checked against the surface that `watch` kept for the casing. If
+    `watch` kept no surface, do nothing.
     """
     if (surface := _watched.get(casing)) is not None:
         _watched[made] = WatchedSurface(surface.rule, surface.X)
