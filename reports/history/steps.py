@@ -2,10 +2,10 @@
 
 An exact number has a change point wherever it changes. A series of errors has a change point
 wherever the error changes by more than the factor `ERROR_FACTOR`, or from or to NaN; errors below
-`ROUNDING` count as `ROUNDING`. A noisy
-series is divided into levels in two ways. `asv.step_detect` finds few change points. The kernel
-change-point detection of the package ruptures finds more, but is wrong more often. ruptures may
-confirm a change point that asv finds. Change points that only ruptures finds are marked "maybe".
+`ROUNDING` count as `ROUNDING`. A noisy series is divided into levels in two ways. `asv.step_detect`
+finds few change points. The kernel change-point detection of the package ruptures finds more, but
+is wrong more often. ruptures may confirm a change point that asv finds. Change points that only
+ruptures finds are marked "maybe".
 
 Sources: asv uses F. Friedrich et al., Complexity penalized M-estimation, J. Comput. Graph. Stat. 17
 (2008) 201. KernelCPD of ruptures uses S. Arlot, A. Celisse, Z. Harchaoui, A kernel multiple
