@@ -47,13 +47,14 @@ def device_mesh(call: str, devices, target_count: int | None = None) -> Mesh | N
 
 
 def check_context(call: str, mesh: Mesh) -> None:
-    """Raise `VcjaxError` if `jax.set_mesh` has set another mesh, which JAX would not accept."""
+    """Raise `VcjaxError` inside `jax.set_mesh` or `jax.shard_map` with another mesh."""
     context = jax.sharding.get_abstract_mesh()
     if not context.empty and context != mesh.abstract_mesh:
         raise VcjaxError(
-            f"{call} got devices, but was called inside jax.set_mesh with the mesh "
-            f"{dict(context.shape)} of axis types {context.axis_types}; JAX accepts no other mesh "
-            "there. Make the call outside jax.set_mesh, or use a casing prepared without devices."
+            f"{call} got devices, but was called inside jax.set_mesh or jax.shard_map, with the "
+            f"mesh {dict(context.shape)} of axis types {context.axis_types}. JAX accepts only the "
+            "mesh of the devices there, with axis types Auto. Make the call outside, or use a "
+            "casing prepared without devices."
         )
 
 

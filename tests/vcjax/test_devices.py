@@ -138,11 +138,17 @@ def external_gradient(casing, B, X):
 
 
 def field_off_the_surface(casing, B, X):
-    return vcjax.field_at(casing, B, X[0, :4] * 1.001).internal
+    return vcjax.field_at(casing, B, 1.001 * X[0, :4]).internal
 
 
 def gradient_off_the_surface(casing, B, X):
-    return vcjax.gradient_at(casing, B, X[0, :4] * 1.001).internal
+    return vcjax.gradient_at(casing, B, 1.001 * X[0, :4]).internal
+
+
+def slope_in_points(casing, B, X):
+    return jax.grad(lambda points: vcjax.field_at(casing, B, points).internal.sum())(
+        1.001 * X[0, :4]
+    )
 
 
 @pytest.mark.filterwarnings("ignore::vcjax.UnresolvedWarning")
@@ -154,11 +160,12 @@ def gradient_off_the_surface(casing, B, X):
         external_gradient,
         field_off_the_surface,
         gradient_off_the_surface,
+        slope_in_points,
     ],
 )
 def test_a_function_in_the_shard_map_of_the_user_gives_the_same_numbers(function):
     X, B = small_torus().X, small_torus().B
-    if function in (field_off_the_surface, gradient_off_the_surface):
+    if function in (field_off_the_surface, gradient_off_the_surface, slope_in_points):
         casing = vcjax.prepare_off_surface(vcjax.choose_off_surface(X, B, 1, nfp=1), X)
     else:
         rule = vcjax.choose(X, B, 2, nfp=1, trg_nphi=2, trg_ntheta=3)
@@ -178,7 +185,7 @@ def test_devices_inside_another_mesh_are_refused():
     problem = small_torus()
     rule = vcjax.choose(problem.X, problem.B, 2, nfp=1, trg_nphi=2, trg_ntheta=3)
     casing = vcjax.prepare(rule, problem.X, devices=jax.devices()[:1])
-    message = "got devices, but was called inside jax.set_mesh"
+    message = "got devices, but was called inside jax.set_mesh or jax.shard_map"
     with jax.set_mesh(jax.make_mesh((1,), ("other",))):
         with pytest.raises(vcjax.VcjaxError, match=f"^prepare {message}"):
             vcjax.prepare(rule, problem.X, devices=jax.devices()[:1])

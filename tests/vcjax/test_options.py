@@ -238,12 +238,27 @@ def test_near_weights_are_compared_with_the_memory_of_all_accelerators(problem, 
 def test_a_far_field_in_float32_changes_the_result_by_less_than_5e_6_in_any_unit():
     problem = problems.rotating_ellipse(5)
     rule = vcjax.choose(problem.X, problem.B, 5, nfp=4, half_period=True, trg_nphi=2, trg_ntheta=8)
-    for length, size in [(1.0, 1.0), (1e-9, 1e-9), (1e13, 1e-35), (1e-12, 1e37)]:
+    for length, size in [(1.0, 1.0), (1e-9, 1e-9), (1e13, 1e-35), (1e-12, 1e37), (1.0, 1e-18)]:
         casing, B = vcjax.prepare(rule, length * problem.X), size * problem.B
         expected = vcjax.external_field(casing, B)
         value = vcjax.external_field(casing, B, far_dtype="auto")
         assert value.dtype == np.float64
         assert 0 < np.abs(value - expected).max() < 5e-6 * np.abs(B).max(), (length, size)
+
+
+@pytest.mark.parametrize("size", [1e-18, 1.0, 1e17])
+def test_derivatives_of_a_far_field_in_float32_keep_four_digits(size):
+    problem = problems.rotating_ellipse(4)
+    rule = vcjax.choose(problem.X, problem.B, 4, nfp=4, half_period=True, trg_nphi=2, trg_ntheta=4)
+    casing, B = vcjax.prepare(rule, problem.X), jnp.asarray(size * problem.B)
+
+    def slope(far_dtype):
+        return jax.grad(
+            lambda B: (vcjax.external_field(casing, B, far_dtype=far_dtype) ** 2).sum()
+        )(B)
+
+    expected, value = slope("float64"), slope("float32")
+    assert np.abs(value - expected).max() < 1e-4 * np.abs(expected).max()
 
 
 def test_a_far_field_in_float32_is_refused_and_auto_means_float64_beyond_five_digits(problem):

@@ -84,10 +84,12 @@ def far_sum(
         largest = min(largest, _LARGEST_FLOAT32_BLOCK)
     unit: Any = 1.0
     if tiles.dtype == "float32":
-        # In units in which X and B are about 1, numbers of float32 neither overflow nor vanish.
-        # Fields do not depend on the unit of length. Gradients are never computed in float32.
-        length, unit = _power_of_two(sources), _power_of_two(B)
+        # Numbers of float32 must neither overflow nor vanish. Fields do not depend on the unit of
+        # length. Gradients are never computed in float32.
+        length, size = _power_of_two(sources), _power_of_two(B)
         targets, sources = targets / length, sources / length
+        # In reverse mode, `unit` multiplies derivatives before they are rounded to float32.
+        unit = jnp.where((1e-20 < size) & (size < 1e20), 1.0, size)
         area_normals, B = area_normals / length**2, B / unit
     with jax.named_scope(kernel.name):
         blocks = _source_blocks(sources, area_normals, B, largest, rule)

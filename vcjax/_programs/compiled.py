@@ -119,7 +119,8 @@ class _Collection:
     """
 
     def __init__(self):
-        self._lock, self._inside, self._was_enabled = threading.Lock(), 0, False
+        # A finalizer that calls vcjax may run while this thread holds the lock.
+        self._lock, self._inside, self._was_enabled = threading.RLock(), 0, False
 
     def __enter__(self) -> None:
         with self._lock:

@@ -28,10 +28,8 @@ def map_tiles(function: Callable, tiles: Any, used: Any = None) -> Any:
         )
 
     count = len(jax.tree.leaves(tiles)[0])
-    # In `jax.shard_map`, `full_like` gives the type of results that differ between devices.
-    nothing = jax.tree.map(
-        lambda v: jnp.broadcast_to(lax.full_like(v, 0), (count, *v.shape)), jax.eval_shape(at, 0)
-    )
+    shapes = jax.eval_shape(at, 0)
+    nothing = jax.tree.map(lambda s: jnp.zeros((count, *s.shape), s.dtype), shapes)
     return lax.fori_loop(0, used, step, nothing)
 
 

@@ -74,6 +74,10 @@ def test_the_fingerprint_depends_on_the_operations_and_not_on_names_and_metadata
         ("custom-call(%f, %x)", "custom-call(%x, %f)"),
     ):
         assert fingerprint(HLO.replace(old, new)) != fingerprint(HLO)
+    printing = HLO.replace(
+        "custom-call(%f, %x)", 'custom-call(%f, %x), backend_config={format="%d"}'
+    )
+    assert printing != HLO and fingerprint(printing.replace("%d", "%s")) != fingerprint(printing)
 
 
 def test_instructions_without_metadata_inherit_the_scope_and_source_of_their_operation():

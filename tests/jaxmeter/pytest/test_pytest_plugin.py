@@ -83,14 +83,31 @@ def test_it(jaxmeter):
 
 def test_further_calls_of_a_donating_function_keep_the_arrays_of_the_test(run):
     result = run("""
+@pytest.mark.filterwarnings("ignore:Some donated buffers")
 def test_it(jaxmeter):
     given = jnp.ones(3)
-    metered = jaxmeter(jax.jit(lambda x: x + 1, donate_argnums=0), given)
+    metered = jaxmeter(jax.jit(lambda x: x[:3] + 1, donate_argnums=0), jnp.ones(5))
     for _ in range(2):
         np.testing.assert_array_equal(metered.again(given), 2.0)
-    assert metered.traces == 1 and not given.is_deleted()
+    assert metered.traces == 2 and not given.is_deleted()
+
+@jax.tree_util.register_pytree_node_class
+class Static:
+    def tree_flatten(self):
+        return (), None
+
+    @classmethod
+    def tree_unflatten(cls, *_):
+        return cls()
+
+def test_a_static_argument_stays_the_same_object(jaxmeter):
+    donating = jax.jit(lambda x, static: x + 1, donate_argnums=0, static_argnums=1)
+    static = Static()
+    metered = jaxmeter(donating, jnp.ones(3), static)
+    metered.again(jnp.ones(3), static)
+    assert metered.traces == 1
 """)
-    result.assert_outcomes(passed=1)
+    result.assert_outcomes(passed=2)
 
 
 def test_traces_are_counted_over_further_calls(run):

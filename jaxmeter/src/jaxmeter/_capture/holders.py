@@ -187,19 +187,19 @@ class _Walk:
 def _in_module(module: types.ModuleType, path: str, names: set[str]) -> Iterator[Holder]:
     """Yield the attributes with one of the names, of a module and of the modules among these
     attributes, such as ``package.module.table``."""
-    modules = {module: path}
-    queue = deque([module])
+    seen = {id(module)}
+    queue = deque([(module, path)])
     while queue:
-        module = queue.popleft()
+        module, path = queue.popleft()
         if _is_library(module.__name__):
             continue
         for name in sorted(names & vars(module).keys()):
-            value, inside = vars(module)[name], f"{modules[module]}.{name}"
+            value, inside = vars(module)[name], f"{path}.{name}"
             if not isinstance(value, types.ModuleType):
                 yield Holder(value, inside, _global(name, value))
-            elif value not in modules:
-                modules[value] = inside
-                queue.append(value)
+            elif id(value) not in seen:
+                seen.add(id(value))
+                queue.append((value, inside))
 
 
 def _global(name: str, value: Any) -> Root:

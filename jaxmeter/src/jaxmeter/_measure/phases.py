@@ -57,7 +57,7 @@ def fresh_arguments(
     """Return a function that returns the arguments for each run.
 
     If the program donates any argument, the returned function copies all JAX arrays in the
-    arguments (see `with_copies`). ``bound`` are the positional arguments that a
+    arguments, because a call deletes donated arrays. ``bound`` are the positional arguments that a
     partial or a method adds before ``args``. If the program donates an array in ``bound``, raise a
     `JaxmeterError`.
     """
@@ -72,17 +72,17 @@ def fresh_arguments(
         )
     if not any(donated):
         return lambda: (args, kwargs)
-    return lambda: with_copies(args, kwargs)
+    return lambda: (tuple(map(_copied, args)), {k: _copied(v) for k, v in kwargs.items()})
 
 
-def with_copies(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
-    """Return the arguments of a call with a copy of each JAX array, because a call deletes donated
-    arrays."""
+def _copied(argument: Any) -> Any:
+    """Copy the JAX arrays of an argument. An argument without arrays may be static: return it."""
 
     def copy(leaf: Any) -> Any:
         return jax.block_until_ready(leaf.copy()) if isinstance(leaf, jax.Array) else leaf
 
-    return jax.tree.map(copy, (args, kwargs))
+    has_arrays = any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(argument))
+    return jax.tree.map(copy, argument) if has_arrays else argument
 
 
 @contextlib.contextmanager

@@ -24,6 +24,7 @@ _INSTRUCTION = re.compile(
 )
 _ARGUMENTS_END = re.compile(r"\)(?:, |$)")
 _NAME = re.compile(r"%([\w.\-]+)")
+_NAME_OR_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|%([\w.\-]+)')
 _CALLS = re.compile(r"(?:calls=|to_apply=|body=|called_computations=\{)%?([\w.\-]+)")
 _KIND = re.compile(r"kind=(\w+)")
 _CALL_TARGET = re.compile(r'custom_call_target="([^"]+)"')
@@ -330,11 +331,14 @@ _SIGNATURE = re.compile(r"^((?:ENTRY )?%[\w.\-]+) \(.*\{$", re.MULTILINE)
 def fingerprint(text: str) -> str:
     """Return a digest of HLO text, of 40 digits. Parts that may differ between equal programs are
     left out: source lines, scopes, XLA's own digest, and the names of the module, of computations
-    and of instructions. Names are replaced by numbers, in the order in which they occur."""
+    and of instructions. Names outside strings are replaced by numbers, in the order in which they
+    occur."""
     text = _XLA_FINGERPRINT.sub("", _TABLES_TEXT.sub("", _METADATA.sub("", text)))
     text = re.sub(r"^HloModule [^,\n]+", "HloModule", text, flags=re.MULTILINE)
     numbers: dict[str, int] = {}
-    text = _NAME.sub(
-        lambda name: f"%{numbers.setdefault(name[1], len(numbers))}", _SIGNATURE.sub(r"\1", text)
-    )
+
+    def numbered(found: re.Match[str]) -> str:
+        return f"%{numbers.setdefault(found[1], len(numbers))}" if found[1] else found[0]
+
+    text = _NAME_OR_STRING.sub(numbered, _SIGNATURE.sub(r"\1", text))
     return hashlib.sha256(text.encode()).hexdigest()[:40]

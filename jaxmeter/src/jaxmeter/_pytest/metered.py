@@ -15,7 +15,7 @@ from jaxmeter._capture.audit import audit
 from jaxmeter._measure.case import Case, name_of
 from jaxmeter._measure.counts import Events, listening
 from jaxmeter._measure.meter import measure
-from jaxmeter._measure.phases import with_copies
+from jaxmeter._measure.phases import fresh_arguments
 from jaxmeter._measure.staging import fresh, prepared
 from jaxmeter._pytest.quantities import QUANTITIES, Quantity
 from jaxmeter._records.audit import Audit
@@ -98,13 +98,13 @@ class Metered:
     def again(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function again, and return its answer. The call may retrace the function.
 
-        If the function reuses the memory of donated arguments, it gets copies of the arrays.
+        If the function donates arguments, it gets copies of the arrays.
         """
-        memory = self._measured().memory
+        self._measured()
         now = self._signature(args, kwargs)
-        if memory.alias_bytes:
-            args, kwargs = with_copies(args, kwargs)
         with listening(Events()) as events:
+            lowered = self._jitted.trace(*args, **kwargs).lower()
+            args, kwargs = fresh_arguments(lowered, args, kwargs)()
             answer = self._jitted(*args, **kwargs)
         self._add_counts(events)
         if events.traced:
