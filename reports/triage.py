@@ -90,7 +90,7 @@ def _environment(
         if is_noisy and (one.series.case, one.head) not in programs:
             kinds["Unexplained"].append(one)
         else:
-            kinds["Regressions" if one.step.after > one.step.before else "Improvements"].append(one)
+            kinds["Regressions" if one.step.is_worse else "Improvements"].append(one)
     regressed, improved, unexplained = (len(found) for found in kinds.values())
     counts = f"{counted(regressed, 'regression')}, {counted(improved, 'improvement')}"
     failed = [one for one in environment.failed if one.commit in wanted]

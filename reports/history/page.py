@@ -96,7 +96,7 @@ def _numbers(series: Series, at: tuple[int, ...]) -> list[Any]:
         0 if series.commits == at else series.commits,
         rounded(series.values),
         [rounded(sample) for sample in series.samples] or 0,
-        [[s.index, *rounded((s.before, s.after)), s.found_by] for s in series.steps],
+        [[s.index, *rounded((s.before, s.after)), s.found_by, s.is_worse] for s in series.steps],
         math.ceil(100 * series.threshold),
     ]
 

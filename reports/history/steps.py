@@ -55,6 +55,11 @@ class Step:
             return math.inf if self.after else 1.0
         return self.after / self.before
 
+    @property
+    def is_worse(self) -> bool:
+        """Whether the number grew or became NaN."""
+        return self.after > self.before or math.isnan(self.after)
+
 
 def find_steps(values: Sequence[float], kind: Kind) -> tuple[Step, ...]:
     """Return the change points of a series that has one number for each commit, oldest first.

@@ -9,6 +9,7 @@ import pytest
 from reports import ReportError
 from reports.commits import Commit
 from reports.history.noise import MINIMUM, noise_threshold
+from reports.history.page import compact
 from reports.history.series import Series
 from reports.history.steps import Step
 from reports.quantities import KNOWN
@@ -56,6 +57,24 @@ def test_the_digest_names_commit_size_case_and_command(failed_history, tmp_path)
     assert "steady-state median 1.29×" in unexplained
     assert "### Failed or skipped" in text and "WrongAnswer" in text
     assert "Regressions" not in triage(known, "2026-11-10", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "before, after, is_worse", [(1e-6, math.nan, True), (math.nan, 1e-6, False)]
+)
+def test_an_error_that_becomes_nan_is_a_regression_and_its_repair_an_improvement(
+    failed_history, tmp_path, before, after, is_worse
+):
+    (metric,) = (metric for metric in KNOWN if metric.name == "error_relative")
+    steps = (Step(1, before, after, "exact"),)
+    series = Series("a/b", metric, (0, 1), (before, after), (), steps)
+    environment = dataclasses.replace(failed_history.environments[0], series=(series,))
+    commits = tuple(Commit(one.hash, "2026-11-05") for one in failed_history.commits)
+    made = dataclasses.replace(failed_history, environments=(environment,), commits=commits)
+    text = triage(made, "2026-11-05", tmp_path)
+    assert ("### Regressions" in text, "### Improvements" in text) == (is_worse, not is_worse)
+    (step,) = compact(made, {})["environments"][0]["series"][0][5]
+    assert step[-1] == is_worse
 
 
 def test_a_date_without_later_commits_and_an_unknown_name_are_errors(failed_history, tmp_path):

@@ -45,7 +45,7 @@ const all = data.environments.map((environment) => environment.series.map(([case
   return {
     environment, case: environment.cases[caseIndex], name, title, unit, kind, meaning, at: at || environment.at,
     values: values.map(number), samples, threshold, lines, failed: environment.failed.filter((failure) => failure.case === environment.cases[caseIndex]),
-    steps: steps.map(([i, before, after, by]) => ({ i, before: number(before), after: number(after), by })),
+    steps: steps.map(([i, before, after, by, worse]) => ({ i, before: number(before), after: number(after), by, worse })),
   };
 }));
 
@@ -62,8 +62,7 @@ function reviewOf(series, step) {
   return { href: series.environment.reviews[`${base} ${head}`], command: `python -m reports review ${base} ${head}${environment}` };
 }
 const FOUND_BY = { exact: "comparison", asv: "asv alone", "asv+ruptures": "asv and ruptures", ruptures: "ruptures alone: maybe" };
-const worse = (step) => !(step.after <= step.before);
-const tone = (step) => (step.by === "ruptures" ? "maybe" : worse(step) ? "" : "better");
+const tone = (step) => (step.by === "ruptures" ? "maybe" : step.worse ? "" : "better");
 
 function scaleOf(series) {
   const points = series.values.concat(...(series.samples || [])).map(number).filter(Number.isFinite);
@@ -95,7 +94,7 @@ function drawing(series) {
   parts.push(`<path class="line" d="M${at.map((p) => p.join(" ")).join("L")}"/>`);
   parts.push(`<path class="dots" d="${at.map((p) => `M${p.join(" ")}h0`).join("")}"/>`);
   for (const step of series.steps) {
-    const px = (x(series.at[step.i]) + x(series.at[step.i - 1])) / 2, up = worse(step);
+    const px = (x(series.at[step.i]) + x(series.at[step.i - 1])) / 2, up = step.worse;
     parts.push(`<line class="step ${tone(step)}" x1="${px.toFixed(1)}" x2="${px.toFixed(1)}" y1="${T - 8}" y2="${H - B}"/>` +
       `<path class="flag ${tone(step)}" d="M${px.toFixed(1)} ${up ? T - 12 : T - 2}l5 ${up ? 9 : -9}h-10z"/>`);
   }
@@ -125,7 +124,7 @@ function words(series, { at, i, failure }) {
   const step = series.steps.find((s) => s.i === i);
   if (step) {
     const { href, command } = reviewOf(series, step);
-    lines.push(`<span class="${worse(step) ? "bad" : "good"}">change from ${written(step.before)} to ${written(step.after)} (${changeOf(series, step)}), found by ${FOUND_BY[step.by]}</span>`);
+    lines.push(`<span class="${step.worse ? "bad" : "good"}">change from ${written(step.before)} to ${written(step.after)} (${changeOf(series, step)}), found by ${FOUND_BY[step.by]}</span>`);
     lines.push(href ? `<a href="${escaped(href)}">review of this commit</a>` : `<code>${escaped(command)}</code>`);
   }
   if (!failure && series.lines?.[i]) lines.push(escaped(series.lines[i]));
@@ -212,7 +211,7 @@ function stepRow({ series, step }) {
   const link = href ? `<a href="${escaped(href)}">${name}</a>` : `<span title="${escaped(command)}">${name}</span>`;
   return `<tr>${commitHead(series.at[step.i], link)}` +
     `<td class="text">${caseName(series.case)}</td><td class="text">${escaped(series.title)}</td><td>${written(step.before)}</td><td>${written(step.after)}</td>` +
-    `<td class="${worse(step) ? "bad" : "good"}">${changeOf(series, step)}</td><td class="text">${FOUND_BY[step.by]}</td></tr>`;
+    `<td class="${step.worse ? "bad" : "good"}">${changeOf(series, step)}</td><td class="text">${FOUND_BY[step.by]}</td></tr>`;
 }
 
 const caseName = (text) => escaped(text).replaceAll("/", "/<wbr>");
