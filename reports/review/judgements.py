@@ -32,8 +32,10 @@ def _exact(review: Review) -> Judgement:
     cases = counted(len({f.case for f in exact}), "case")
     changed = {f.case for f in exact if f.verdict == "changed"}
     if not reasons:
-        numbers = f"{len(changed)} with a changed program or answer" if changed else "all equal"
-        reasons = [f"{cases}, {numbers}"]
+        numbers = "" if review.inconclusive else ", all equal"
+        if changed:
+            numbers = f", {len(changed)} with a changed program or answer"
+        reasons = [f"{cases}{numbers}"]
     place = next(filter(None, (_place(review, f.case) for f in (*worse, *better))), "")
     reasons[0] += place
     if review.inconclusive:

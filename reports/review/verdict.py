@@ -212,7 +212,7 @@ def make_review(commits: CommitPair, policy: Policy | None = None) -> Review:
 def _metrics(base: CaseResults, head: CaseResults) -> tuple[Metric, ...]:
     rows = (*base.good.values(), *head.good.values())
     numbers = (pair for row in rows for pair in row.items())
-    return metrics_of(dict.fromkeys(name for name, x in numbers if x is not None and x == x))
+    return metrics_of(dict.fromkeys(name for name, x in numbers if x is not None))
 
 
 def _lost(name: str, base: CaseResults | None, head: CaseResults | None) -> LostCase | None:

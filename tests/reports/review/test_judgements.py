@@ -1,6 +1,7 @@
 """The verdict in two lines: exact quantities and times, each with its reason."""
 
 import dataclasses
+import math
 
 import pytest
 
@@ -29,6 +30,25 @@ def test_equal_commits_pass_in_both_lines(pair):
         ("passes", "2 cases, all equal"),
         ("passes", "4 tested; a change above 5% would be found"),
     )
+
+
+def test_an_error_that_is_nan_at_both_commits_is_inconclusive_and_not_called_equal(pair):
+    commits = read_pair(pair.write(changed=()))
+    for case in (*commits.base.cases.values(), *commits.head.cases.values()):
+        for row in case.good.values():
+            row["error_relative"] = math.nan
+    review = make_review(commits)
+    assert lines(review)[0] == ("passes", "2 cases; 2 numbers inconclusive")
+    assert "2 numbers inconclusive" in review.verdict
+
+
+def test_an_error_that_is_new_at_head_and_nan_is_reported(pair):
+    def change(record):
+        return dataclasses.replace(record, checks={**record.checks, "other_relative": math.nan})
+
+    review = reviewed(pair.write(change))
+    assert review.exit_code == 0 and "other only at HEAD in 1 case" in review.verdict
+    assert CLOSURE in review_markdown(review) and review_page(review)
 
 
 def test_a_longer_and_a_shorter_time_are_mixed(pair):
