@@ -50,7 +50,8 @@ def triage(history: History, since: str, repository: Path) -> str:
     small to fail a review, changes of times and of resident memory below the threshold of their
     series, and changes that were found only by `ruptures`, a package for change points. A listed
     change of a time or of resident memory is unexplained if no exact metric of the case's program
-    changed at the same commit. The digest also lists the cases without a successful process.
+    changed at the same commit. The digest also lists the cases without a successful process, and
+    counts the measured commits that `repository` does not have.
     """
     wanted = _wanted(history.commits, since, repository)
     if not wanted:
@@ -60,6 +61,12 @@ def triage(history: History, since: str, repository: Path) -> str:
             "has the measured commits"
         )
     parts = [f"# Triage of {counted(len(wanted), 'measured commit')} since {since}", ""]
+    if unknown := sum(not one.author_date for one in history.commits):
+        parts += [
+            f"Left out: {counted(unknown, 'measured commit')} that the clone does not have; set "
+            "`--repository` to a clone with the whole history.",
+            "",
+        ]
     for environment in history.environments:
         parts += _environment(environment, history.commits, wanted)
     return "\n".join(parts).rstrip() + "\n"

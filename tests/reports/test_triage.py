@@ -59,6 +59,19 @@ def test_the_digest_names_commit_size_case_and_command(failed_history, tmp_path)
     assert "Regressions" not in triage(known, "2026-11-10", tmp_path)
 
 
+@pytest.mark.parametrize("unknown", [0, 9])
+def test_the_digest_counts_the_commits_that_the_clone_does_not_have(
+    failed_history, tmp_path, unknown
+):
+    commits = tuple(
+        Commit(one.hash, "" if i < unknown else "2026-11-05")
+        for i, one in enumerate(failed_history.commits)
+    )
+    text = triage(dataclasses.replace(failed_history, commits=commits), "2026-11-01", tmp_path)
+    assert f"Triage of {13 - unknown} measured commits" in text
+    assert ("Left out: 9 measured commits that the clone does not have" in text) == (unknown == 9)
+
+
 @pytest.mark.parametrize(
     "before, after, is_worse", [(1e-6, math.nan, True), (math.nan, 1e-6, False)]
 )
