@@ -1,9 +1,9 @@
 """Write a triage: a Markdown digest of the regressions and improvements of recent commits."""
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from itertools import groupby
 from pathlib import Path
 
@@ -18,7 +18,6 @@ from .stats import magnitude
 from .units import change, counted
 
 MAX_CHANGES = 3  # changes shown for a commit, the largest first
-DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 @dataclass(frozen=True)
@@ -73,10 +72,18 @@ def triage(history: History, since: str, repository: Path) -> str:
 
 
 def _wanted(commits: Sequence[Commit], since: str, repository: Path) -> set[int]:
-    if DATE.match(since):
+    if _is_date(since):
         return {i for i, one in enumerate(commits) if one.author_date >= since}
     later = revisions(repository, since)
     return {i for i, one in enumerate(commits) if one.hash in later}
+
+
+def _is_date(text: str) -> bool:
+    """Return whether a text is a date such as 2026-11-01, without a time of day."""
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 def _environment(

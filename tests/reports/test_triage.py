@@ -59,6 +59,14 @@ def test_the_digest_names_commit_size_case_and_command(failed_history, tmp_path)
     assert "Regressions" not in triage(known, "2026-11-10", tmp_path)
 
 
+@pytest.mark.parametrize("since", ["2020-01-01-release", "2026-13-45", "2026-11-31", "20261101"])
+def test_a_text_that_is_not_exactly_a_valid_date_is_looked_up_in_git(
+    failed_history, tmp_path, since
+):
+    with pytest.raises(ReportError, match=f"finds no commit '{since}'"):
+        triage(failed_history, since, tmp_path)
+
+
 @pytest.mark.parametrize("unknown", [0, 9])
 def test_the_digest_counts_the_commits_that_the_clone_does_not_have(
     failed_history, tmp_path, unknown
