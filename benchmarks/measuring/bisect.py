@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import math
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -38,6 +39,7 @@ from benchmarks.operations.table import SUITE
 
 STORE = ROOT / "results" / "bisect"
 ERROR_FACTOR = 1.25  # errors that differ by at most this factor count as equal
+ROUNDING = 1e-13  # as in reviews, smaller errors count as this error
 
 Value = float | str | None
 """A number, the fingerprint of a program, the kind of a failure, or None if there is no value."""
@@ -124,12 +126,15 @@ def first_change(commits: Sequence[str], value_of: Callable[[str], Value]) -> tu
 def is_same(one: Value, other: Value) -> bool:
     """Return whether two values count as equal.
 
-    Two numbers are assumed to be errors of answers if the smaller number is between 0 and 1. Errors
-    count as equal if they differ by at most the factor `ERROR_FACTOR`.
+    Two numbers are assumed to be errors of answers if the smaller number is less than 1. Errors
+    count as equal if they differ by at most the factor `ERROR_FACTOR`. Errors below `ROUNDING`
+    count as `ROUNDING`. NaN is equal to NaN only.
     """
     if isinstance(one, float) and isinstance(other, float):
+        if math.isnan(one) or math.isnan(other):
+            return math.isnan(one) and math.isnan(other)
         small, large = sorted((abs(one), abs(other)))
-        return one == other or (0 < small < 1 and large <= ERROR_FACTOR * small)
+        return one == other or (small < 1 and large <= ERROR_FACTOR * max(small, ROUNDING))
     return one == other
 
 

@@ -9,6 +9,7 @@ from benchmarks.measuring import bisect
 from benchmarks.measuring.checkout import CheckoutError
 from benchmarks.measuring.store import RecordStore
 from jaxmeter import Failure, Memory, Record
+from reports import quantities
 from tests.benchmarks.common import Worker, planned, unpacked, write_record
 
 
@@ -31,7 +32,20 @@ def test_commits_that_cannot_be_measured_are_skipped_and_stay_in_the_found_range
     assert found == (1, 4)
 
 
-@pytest.mark.parametrize("values, said", [([1.0, 1.0], "same value"), ([1.0, None], "no value")])
+def test_a_change_from_nan_to_a_number_is_found():
+    values = [math.nan] * 6 + [1e-5] * 2
+    found = bisect.first_change([str(i) for i in range(8)], lambda commit: values[int(commit)])
+    assert found == (5, 6)
+
+
+@pytest.mark.parametrize(
+    "values, said",
+    [
+        ([1.0, 1.0], "same value"),
+        ([math.nan, float("nan")], "same value"),
+        ([1.0, None], "no value"),
+    ],
+)
 def test_a_search_without_a_change_or_without_a_value_is_refused(values, said):
     with pytest.raises(CheckoutError, match=said):
         bisect.first_change(["0", "1"], lambda commit: values[int(commit)])
@@ -40,7 +54,14 @@ def test_a_search_without_a_change_or_without_a_value_is_refused(values, said):
 def test_errors_that_differ_by_up_to_a_quarter_and_equal_counts_are_the_same():
     assert bisect.is_same(1e-5, 1.2e-5) and not bisect.is_same(1e-5, 1.3e-5)
     assert not bisect.is_same(100.0, 101.0) and not bisect.is_same(0.0, 8.0)
+    assert not bisect.is_same(math.nan, 1e-5) and not bisect.is_same(1e-5, math.nan)
     assert bisect.is_same("WrongAnswer", "WrongAnswer") and not bisect.is_same("WrongAnswer", 1.0)
+
+
+def test_errors_below_the_rounding_of_a_review_are_the_same():
+    assert bisect.ROUNDING == quantities.ROUNDING
+    assert bisect.is_same(1e-15, 3e-15) and bisect.is_same(0.0, 1e-15)
+    assert not bisect.is_same(1e-15, 2e-13)
 
 
 def test_a_wrong_answer_is_a_value_and_a_missing_function_has_no_value():
