@@ -4,8 +4,10 @@ The command measures an exact metric of one case, such as ``temp_bytes`` of
 ``operations/external_field``. It measures BASE and HEAD first. Then it repeatedly measures the
 commit in the middle of the remaining range. For n commits it needs about log2(n) measurements. An
 exact metric needs only one measurement of each commit, even on a busy machine. Measurements are
-kept in ``results/bisect``, so an interrupted command resumes when it is run again. A wrong answer
-or a retrace is kept as a result. After any other failure, a rerun measures the commit again.
+kept in ``results/bisect``, so an interrupted command resumes when it is run again. A measurement
+is reused only for the same code of vcjax, the benchmarks and jaxmeter, in the same environment. A
+wrong answer or a retrace is kept as a result. After any other failure, a rerun measures the commit
+again.
 
 Exit codes: 0 if the commit is found, 2 if it cannot be found, 130 if the command is interrupted.
 """
@@ -33,7 +35,8 @@ from benchmarks.measuring.checkout import (
 from benchmarks.measuring.rounds import MeasuredSide
 from benchmarks.measuring.run import planned_cases
 from benchmarks.measuring.runner import Workers
-from benchmarks.measuring.store import RecordStore, environment_name
+from benchmarks.measuring.store import RecordStore
+from benchmarks.operations.kept import code_digest
 from benchmarks.operations.measure import measure_operations
 from benchmarks.operations.table import SUITE
 
@@ -157,20 +160,21 @@ def shown_value(commit: str, case: str, metric: str) -> Value:
 def measured(commit: str, case: str) -> jaxmeter.Record:
     """Return the record of a case at a commit; measure the case if the store has no result.
 
-    A case that does not exist raises a `CheckoutError`.
+    Commits with equal packages ``vcjax`` share a record. A case that does not exist raises a
+    `CheckoutError`.
     """
-    store = RecordStore(STORE / commit / environment_name())
-    record = store.find(case, 0)
-    if record is None or not has_result(record):
-        with jaxmeter.temporary_folder("vcjax-bisect-") as folder:
-            package = unpacked_package(commit, folder / "source")
+    with jaxmeter.temporary_folder("vcjax-bisect-") as folder:
+        package = unpacked_package(commit, folder / "source")
+        store = RecordStore(STORE / code_digest(package, ROOT / "benchmarks"))
+        record = store.find(case, 0)
+        if record is None or not has_result(record):
             workers = Workers(store, folder, jaxmeter.run_case, package=package)
             if case.startswith(f"{SUITE}/"):
                 side = MeasuredSide("base", folder, store, workers)
                 measure_operations(side, [case.removeprefix(f"{SUITE}/")])
             elif chosen := planned_cases("quick").get(case):
                 store.write(chosen, 0, workers.measure(chosen, 0))
-        record = store.find(case, 0)
+            record = store.find(case, 0)
     if record is None:
         raise CheckoutError(
             f"got the case {case}, which does not exist; give a case of the quick grid, such as "

@@ -85,12 +85,37 @@ def test_a_kept_record_is_measured_again_only_if_it_failed_and_has_no_value(
     monkeypatch.setattr(bisect, "unpacked_package", unpacked)
     monkeypatch.setattr(bisect, "planned_cases", lambda grid: {case.name: case})
     monkeypatch.setattr(bisect.jaxmeter, "run_case", worker)
-    store = RecordStore(tmp_path / "c" / bisect.environment_name())
+    monkeypatch.setattr(bisect, "code_digest", lambda *folders: "digest")
+    store = RecordStore(tmp_path / "digest")
     failure = None if kind is None else Failure("run", kind, "")
     write_record(store, case, status="failed" if failure else "ok", failure=failure)
     found = bisect.measured("c", case.name)
     assert len(worker.calls) == is_repeated
     assert found.status == ("failed" if kind == "WrongAnswer" else "ok")
+
+
+def test_a_kept_record_is_used_only_for_the_same_code_and_the_same_settings(tmp_path, monkeypatch):
+    case, worker = planned("suite/a"), Worker()
+    monkeypatch.setattr(bisect, "STORE", tmp_path / "store")
+    monkeypatch.setattr(bisect, "ROOT", tmp_path)
+    monkeypatch.setattr(bisect, "unpacked_package", unpacked)
+    monkeypatch.setattr(bisect, "planned_cases", lambda grid: {case.name: case})
+    monkeypatch.setattr(bisect.jaxmeter, "run_case", worker)
+    (tmp_path / "benchmarks").mkdir()
+    code = tmp_path / "benchmarks" / "code.py"
+    code.write_text("1")
+
+    def measurements_count(commit):
+        bisect.measured(commit, case.name)
+        return len(worker.calls)
+
+    assert [measurements_count("c"), measurements_count("c"), measurements_count("d")] == [1, 1, 2]
+    monkeypatch.setenv("VCJAX_CHUNK_B", "64,64")
+    assert measurements_count("c") == 3
+    monkeypatch.delenv("VCJAX_CHUNK_B")
+    assert measurements_count("c") == 3
+    code.write_text("2")
+    assert measurements_count("c") == 4
 
 
 @pytest.mark.parametrize("metric", ["peak_rss_bytes", "prepare_compile_seconds"])
