@@ -5,6 +5,7 @@ import json
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import jaxmeter
@@ -13,7 +14,7 @@ from benchmarks.measuring import pair
 from benchmarks.operations import calls, derivatives, measure, programs, worker
 from benchmarks.operations.edited import EditedLine, edited_lines, nearest
 from benchmarks.operations.measure import Difference
-from benchmarks.operations.table import OPERATIONS
+from benchmarks.operations.table import OPERATIONS, Calls
 from jaxmeter import Inventory, SourceLine, Watched, WatchedFunction
 from jaxmeter._records.record import Program
 from tests.benchmarks.common import planned, side_in, write_record
@@ -52,6 +53,53 @@ def test_an_operation_is_found_under_its_target_for_the_lock_file():
         assert own and all(callable(getattr(module, one.name)) for one in own)
     case = programs.apply_dense_operator()
     assert isinstance(case, jaxmeter.Case) and case.args
+
+
+class FieldsRecorder:
+    """Stand in for a module or an object: record the largest value of the field in each call.
+
+    The field is the argument number `place` of a call. `largest` has a key for each function and
+    shape of a field.
+    """
+
+    def __init__(self, place):
+        self.place, self.largest = place, {}
+
+    def __call__(self):
+        return self
+
+    def __getattr__(self, name):
+        def call(*arguments, **_):
+            if name.startswith(("external", "internal", "off", "error", "apply", "compute")):
+                field = np.asarray(arguments[self.place])
+                self.largest.setdefault((name, field.shape), set()).add(np.abs(field).max())
+            return self
+
+        return call
+
+
+@pytest.mark.parametrize(
+    ("name", "replaced", "place", "count"),
+    [
+        ("called_on_the_surface", "vcjax", 1, 2),
+        ("called_for_gradients", "vcjax", 1, 2),
+        ("called_off_the_surface", "vcjax", 1, 2),
+        ("called_for_trust", "vcjax", 1, 1),
+        ("called_for_a_matrix", "vcjax", 0, 2),
+        ("called_as_virtual_casing", "VirtualCasing", 0, 6),
+        ("called_as_virtual_casing_jax", "VirtualCasingJAX", 0, 10),
+    ],
+)
+def test_direct_calls_evaluate_several_fields_so_that_a_compile_for_each_field_is_counted(
+    name, replaced, place, count, monkeypatch
+):
+    recorder = FieldsRecorder(place)
+    monkeypatch.setattr(calls, replaced, recorder)
+    made = OPERATIONS[name].make()
+    assert isinstance(made, Calls)
+    made.run()
+    assert len(recorder.largest) == count
+    assert all(len(values) > 1 for values in recorder.largest.values()), recorder.largest
 
 
 def test_a_worker_that_dies_leaves_a_failed_record_and_the_others_go_on(tmp_path, monkeypatch):
