@@ -108,17 +108,21 @@ def measured(
 
 def _program(record: jaxmeter.Record, made: Program) -> tuple[jaxmeter.Record, jaxmeter.Inventory]:
     jitted, executions_count = _counted(made)
-    found = jaxmeter.inventory(jaxmeter.Case(jitted, made.arguments))
-    started = time.perf_counter()
-    jitted(*made.arguments)
-    # Equal arguments in new containers must not cause another trace.
-    answer = jax.block_until_ready(jitted(*jax.tree.map(lambda leaf: leaf, made.arguments)))
+    # A function may compile further programs while it is traced, so all compiles are counted.
+    with jaxmeter.watch() as watched:
+        found = jaxmeter.inventory(jaxmeter.Case(jitted, made.arguments))
+        started = time.perf_counter()
+        jitted(*made.arguments)
+        # Equal arguments in new containers must not cause another trace.
+        answer = jax.block_until_ready(jitted(*jax.tree.map(lambda leaf: leaf, made.arguments)))
     record = dataclasses.replace(
         record,
         constants=found.constants,
         program=found.program,
         memory=found.memory,
-        counts=jaxmeter.Counts(traces_count=executions_count(), compiles_count=1),
+        counts=jaxmeter.Counts(
+            traces_count=executions_count(), compiles_count=_compiles_count(watched.report)
+        ),
         checks=dict(made.check(answer, jitted)),
         extras={"low_precision_count": _low_precision_count(jitted, made.arguments)},
         # This time does not include the compile. A later round, which measures only times, takes
@@ -210,10 +214,14 @@ def _calls(record: jaxmeter.Record, made: Calls) -> tuple[jaxmeter.Record, jaxme
         answer = jax.block_until_ready(made.run())
     seconds = time.perf_counter() - started
     found = watched.report
-    compiled = found.compiles_count + found.cache_hits_count
-    counts = jaxmeter.Counts(traces_count=found.traces_count, compiles_count=compiled)
+    counts = jaxmeter.Counts(traces_count=found.traces_count, compiles_count=_compiles_count(found))
     checks = dict(made.check(answer))
     return dataclasses.replace(record, counts=counts, checks=checks, wall_seconds=seconds), found
+
+
+def _compiles_count(watched: jaxmeter.Watched) -> int:
+    """Return the number of compiles, including programs from the persistent cache."""
+    return watched.compiles_count + watched.cache_hits_count
 
 
 if __name__ == "__main__":

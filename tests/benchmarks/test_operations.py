@@ -11,7 +11,7 @@ import pytest
 import jaxmeter
 import vcjax
 from benchmarks.measuring import pair
-from benchmarks.operations import calls, derivatives, measure, programs, worker
+from benchmarks.operations import calls, derivatives, measure, programs, table, worker
 from benchmarks.operations.edited import EditedLine, edited_lines, nearest
 from benchmarks.operations.measure import Difference
 from benchmarks.operations.table import OPERATIONS, Calls
@@ -246,6 +246,21 @@ def test_a_review_measures_all_operations_unless_cases_are_chosen():
     assert pair.chosen_operations(None) == ["*"]
     assert pair.chosen_operations(["memory_sweep/*", "operations/external_*"]) == ["external_*"]
     assert pair.chosen_cases(["operations/*"], 3) == []
+
+
+def test_programs_that_are_compiled_while_an_operation_is_traced_are_counted():
+    def function(x):
+        with jax.ensure_compile_time_eval():
+            factors = [float(jax.jit(jnp.sum)(np.arange(1.0, size))) for size in (3, 4)]
+        return x * factors[0] * factors[1]
+
+    def compiles_count(function):
+        program = table.Program(function, (jnp.ones(2),), lambda answer, run: {})
+        record, _ = worker.measured(table.Operation("one", (), lambda: program))
+        return record.counts.compiles_count
+
+    assert compiles_count(lambda x: x * 18.0) == 1
+    assert compiles_count(function) == 3
 
 
 def test_equations_of_low_precision_are_counted_in_every_nested_jaxpr():
