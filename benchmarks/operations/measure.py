@@ -143,8 +143,9 @@ def write_differences(
     If `nearest` returns a line of `edits`, ``<name>.txt`` begins with this line, which is the most
     likely cause.
 
-    Return the names of the operations with a different compiled program, or with different numbers
-    of traces or compiles. In the other operations, only the time of work on the host can differ.
+    Return the names of the programs that differ, and of the calls (`Calls`) with different numbers
+    of traces or compiles. In the other operations, the programs of calls can still differ, because
+    only their traces and compiles are compared. The time of work on the host can differ too.
     """
     changed = []
     for path in sorted(both[1].store.root.glob(f"{SUITE}/*/0.json")):
