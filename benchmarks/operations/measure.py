@@ -157,8 +157,10 @@ def write_differences(
             changed.append(name)
         if not found.text:
             records = [side.store.find(f"{SUITE}/{name}", 0) for side in both]
-            errors = [None if record is None else record.checks for record in records]
-            if errors[0] == errors[1]:
+            results = [
+                None if record is None else (record.checks, record.counts) for record in records
+            ]
+            if results[0] == results[1]:
                 continue
         edit = nearest(edits, found.places)
         target = out / SUITE / f"{name}.txt"

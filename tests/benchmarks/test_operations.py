@@ -15,7 +15,7 @@ from benchmarks.operations import calls, derivatives, measure, programs, table, 
 from benchmarks.operations.edited import EditedLine, edited_lines, nearest
 from benchmarks.operations.measure import Difference
 from benchmarks.operations.table import OPERATIONS, Calls
-from jaxmeter import Inventory, SourceLine, Watched, WatchedFunction
+from jaxmeter import Counts, Inventory, SourceLine, Watched, WatchedFunction
 from jaxmeter._records.record import Program
 from tests.benchmarks.common import planned, side_in, write_record
 from vcjax import interfaces, wout
@@ -229,11 +229,20 @@ def test_the_edit_nearest_to_the_change_is_chosen():
     assert nearest(lines, near[:1]) is lines[0], "a single edit is what changed"
 
 
-def test_an_answer_that_changed_with_the_same_program_is_attributed_to_the_edit(tmp_path):
+@pytest.mark.parametrize(
+    "results",
+    [
+        ({"checks": {"error": 1e-9}}, {"checks": {"error": 1e-6}}),
+        ({"counts": Counts(compiles_count=1)}, {"counts": Counts(compiles_count=3)}),
+    ],
+)
+def test_an_answer_or_count_that_changed_with_the_same_program_is_attributed_to_the_edit(
+    results, tmp_path
+):
     both = side_in(tmp_path, "base"), side_in(tmp_path, "head")
     case = planned("operations/self_test")
-    for side, error in zip(both, (1e-9, 1e-6), strict=True):
-        write_record(side.store, case, checks={"error": error})
+    for side, result in zip(both, results, strict=True):
+        write_record(side.store, case, **result)
         side.details.mkdir(parents=True)
         (side.details / "self_test.json").write_bytes(inventory(3))
     edit = EditedLine("vcjax/_a.py", 3, "a", "b = 1")
