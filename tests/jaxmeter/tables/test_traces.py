@@ -134,6 +134,15 @@ def test_a_case_with_shapes_for_arguments_can_be_traced(tmp_path):
     assert jt.capture(case, tmp_path, repeat=1).is_file()
 
 
+@pytest.mark.parametrize("cold", [False, True])
+def test_a_function_that_donates_its_argument_can_be_traced_several_times(cold, tmp_path):
+    given = jax.numpy.ones(8)
+    case = Case(jax.jit(lambda x: x + 1, donate_argnums=0), (given,))
+    path = jt.capture(case, tmp_path, repeat=2, cold=cold)
+    assert len(jt.trace_tables(jt.read_trace(path))["trace_steps"]) == 2
+    assert not given.is_deleted()
+
+
 def test_capture_returns_its_own_trace_although_an_older_trace_has_a_later_time(tmp_path):
     older = tmp_path / "plugins" / "profile" / "older" / "host.xplane.pb"
     older.parent.mkdir(parents=True)

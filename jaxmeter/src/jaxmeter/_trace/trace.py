@@ -17,6 +17,7 @@ from jax.profiler import ProfileData
 
 from jaxmeter._cli.arguments import with_arrays
 from jaxmeter._measure.case import Case, name_of
+from jaxmeter._measure.phases import fresh_arguments
 from jaxmeter._measure.staging import jitted, prepared
 from jaxmeter._records.argument_types import checking_types
 from jaxmeter._records.files import file_errors
@@ -101,7 +102,7 @@ def runner(case: Case) -> Callable[[], Any]:
     """Return a function that runs a case under `jax.jit` and waits for the result.
 
     Each `jax.ShapeDtypeStruct` among the case's arguments is replaced by an array of ones or of
-    random keys.
+    random keys. A function that donates arguments gets copies of the arrays in each run.
 
     Raises
     ------
@@ -110,7 +111,17 @@ def runner(case: Case) -> Callable[[], Any]:
     """
     case = prepared(with_arrays(case))
     run, _ = jitted(case)
-    return lambda: jax.block_until_ready(run(*case.args, **case.kwargs))
+    arguments = None
+
+    def run_once() -> Any:
+        nonlocal arguments
+        if arguments is None:  # the call below uses this trace and this lowering
+            lowered = run.trace(*case.args, **case.kwargs).lower()
+            arguments = fresh_arguments(lowered, case.args, dict(case.kwargs))
+        args, kwargs = arguments()
+        return jax.block_until_ready(run(*args, **kwargs))
+
+    return run_once
 
 
 @checking_types
