@@ -135,7 +135,8 @@ def measured(
 
     `points` maps the label of each choice to its parameters. Rounds of the choices are interleaved.
     A round with an ``ok`` record in the store is measured again only if vcjax, JAX, the machine,
-    the parameters or ``--repeat`` have changed.
+    the file of the function, the parameters or ``--repeat`` have changed. Changes of modules that
+    the file imports are not noticed.
     """
     from benchmarks.measuring.checkout import code_version
     from benchmarks.measuring.plan import PlannedCase
@@ -147,10 +148,12 @@ def measured(
         path = (*case.path, str(scripting.HERE), os.getcwd())
         return run_case(dataclasses.replace(case, path=path))
 
+    file = Path(options.target.rpartition(":")[0])
+    source = file.read_text(errors="replace") if file.is_file() else ""
     cases = []
     for name, point in points.items():
         params = {"function": options.target, "given": json.dumps(point)}
-        decides = json.dumps([params, options.repeat], sort_keys=True)
+        decides = json.dumps([params, options.repeat, source], sort_keys=True)
         digest = hashlib.sha256(decides.encode()).hexdigest()[:8]
         case = PlannedCase(
             name=f"{scripting.plain(name)[:80]}-{digest}".lstrip("-"),

@@ -70,3 +70,13 @@ def test_each_option_that_changes_a_record_changes_its_folder(cases, monkeypatch
     ]
     assert len({usual, *others}) == 1 + 7
     assert all(0 < len(name) < 100 for name in others)
+
+
+def test_a_function_is_measured_again_after_a_change_of_its_file(cases, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "mine.py"
+    file.write_text("def f(x):\n    return x\n")
+    first = cases("mine.py:f")
+    assert cases("mine.py:f") == first
+    file.write_text("def f(x):\n    return x + 1\n")
+    assert cases("mine.py:f") != first
