@@ -101,14 +101,6 @@ def options_of_jax():
     yield (X,)
 
 
-def numbers_and_an_option():
-    yield (X, 2)
-    with jax.default_matmul_precision("float32"):
-        yield (X, 3)
-    jax.clear_caches()
-    yield (X, 4)
-
-
 f32 = np.float32
 PARTIALS = [functools.partial(int, number) for number in (1, 2, 2)]
 SINE = f"activation: sine of {__file__}:{inspect.getsourcelines(made_again)[1] + 3}, made again"
@@ -242,11 +234,6 @@ SITUATIONS = {
         scaled,
         options_of_jax,
         *("option jax_default_matmul_precision: None -> 'float32'", None, None),
-    ),
-    "an option of JAX, clear_caches and numbers that are not static": calls_of(
-        scaled,
-        numbers_and_an_option,
-        *("option jax_default_matmul_precision: None -> 'float32'", "no known cause"),
     ),
     "an array committed to its device": calls_of(
         scaled,
