@@ -48,6 +48,8 @@ the field require. Points near the surface get patches of their own, so the grid
 where the points are.
 """
 
+from functools import partial
+
 import numpy as np
 
 from vcjax._checks import (
@@ -138,11 +140,11 @@ def planned_rule(
         gradient=gradient,
         **plan,
     )
-    rule = with_enough_points(rule, errors.missed_along, errors.tolerance(digits))
+    rule = with_enough_points(rule, partial(errors.misses, errors.tolerance(digits)))
     tolerance, grid = 10.0**-digits * errors.scale, spectrum.values.shape[1:]
     # Off the surface, the number of radii is not increased: twice as many radii changed results by
     # less than 0.002 times the requested error, even next to coils.
-    rule = with_enough_polar_nodes(rule, errors.size, grid, tolerance, radii=not off_surface)
+    rule = with_enough_polar_nodes(rule, errors.is_larger, grid, tolerance, radii=not off_surface)
     parts = GRADIENT_PARTS if gradient else FIELD_PARTS
     if shortage := weights_shortage("choose", rule, parts):
         warn("choose", shortage.removeprefix("choose "), UserWarning, about_data=False)

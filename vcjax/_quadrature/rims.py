@@ -58,7 +58,8 @@ class Rims:
         kept = [np.abs(spectrum).max(axis=(0, axis)) for axis in (2, 1)]
         phi_kept, theta_kept = (share > _LEAST_MODE * share.max() for share in kept)
         self._modes = phi_modes[phi_kept], theta_modes[theta_kept]
-        self._spectrum = spectrum[:, phi_kept][:, :, theta_kept]
+        strongest = spectrum[:, phi_kept][:, :, theta_kept]
+        self._spectrum = np.concatenate(list(strongest), axis=1)
         rows, columns = _SAMPLE
         angles = symmetry.grid_angles(min(2 * n, rows), nfp, False)
         if symmetric:
@@ -119,16 +120,18 @@ class Rims:
         least = radius[:, None, None] ** 2 * square[:, _POINTS:].max(axis=1)
         return (square[:, :_POINTS].min(axis=1) / least).min(axis=2)
 
-    def _moved(self, by: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
+    def _moved(self, by: np.ndarray, which: slice = slice(None)) -> np.ndarray:
         """Return the sample points (k, 3, row, column), moved by pairs (k, 2) of angles.
 
         The components are in the co-rotating frame at the points before they are moved.
         """
         phases = (np.exp(1j * np.outer(by[:, axis], self._modes[axis])) for axis in (0, 1))
-        waves = self._waves[0][rows], self._waves[1]
+        waves = self._waves[0][which], self._waves[1]
         left, right = (wave * phase[:, None] for wave, phase in zip(waves, phases, strict=True))
-        x, y, z = np.moveaxis(
-            (left[:, None] @ self._spectrum @ right.swapaxes(1, 2)[:, None]).real, 1, 0
-        )
+        # Few larger products take less time than a product for each component.
+        count, rows, _ = left.shape
+        moved = (left @ self._spectrum).reshape(count, rows * 3, right.shape[2])
+        moved = np.real(moved @ right.swapaxes(1, 2)).reshape(count, rows, 3, right.shape[1])
+        x, y, z = np.moveaxis(moved, 2, 0)
         cosine, sine = np.cos(by[:, :1, None]), np.sin(by[:, :1, None])
         return np.stack([cosine * x - sine * y, sine * x + cosine * y, z], axis=1)

@@ -239,6 +239,8 @@ def check_crossings(samples: np.ndarray, nfp: int, *, symmetric: bool) -> None:
     if symmetric:
         angles = symmetry.without_images(angles)
     r, z = _sections(turned, np.stack([np.hypot(x, y), z]), angles, period)
+    others = ~_circled_once(r, z)
+    r, z, angles = r[others], z[others], angles[others]
     # Twice the signed area of the triangle that edge j and point k form: (row, j, k). Edge j leads
     # from point j to the next point.
     along_r, along_z = (np.roll(v, -1, axis=1) - v for v in (r, z))
@@ -255,6 +257,18 @@ def check_crossings(samples: np.ndarray, nfp: int, *, symmetric: bool) -> None:
             f"{360 * k / columns:.3g} degrees. Check the order of the points of X along theta "
             "(second axis), and whether they resolve the shape of the surface."
         )
+
+
+def _circled_once(r: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """Return whether each closed curve goes around its mean once, always in the same direction.
+
+    Such a curve does not cross itself. `r` and `z` (row, column) are the points of the curves.
+    """
+    points = r + 1j * z
+    points -= points.mean(axis=1, keepdims=True)
+    turns = np.angle(np.roll(points, -1, axis=1) * points.conj())
+    same = np.abs(np.sign(turns).sum(axis=1)) == turns.shape[1]
+    return same & (np.abs(turns.sum(axis=1)) < 3 * np.pi)
 
 
 def _sections(turned, values, angles, period: float) -> np.ndarray:

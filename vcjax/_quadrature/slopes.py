@@ -62,7 +62,7 @@ class Slopes(Values):
         return max(float(np.abs(gradient).max()), float(least))
 
     def tolerance(self, digits: int) -> float:
-        """Return the largest `missed_along` that is allowed for a number of digits."""
+        """Return the limit of `misses` for a number of digits."""
         return _ALLOWED * 10.0 ** -min(digits, _MOST_DIGITS) * self.scale
 
     def missed(self, nodes: np.ndarray, stencil_counts: tuple[int, int]) -> float:
@@ -71,24 +71,26 @@ class Slopes(Values):
         `nodes` contains two numbers of quadrature nodes: along phi (whole torus) and along theta.
         """
         turns = np.array([self.nfp, 1]) / nodes
-        axes = zip((1, 2), turns, stencil_counts, strict=True)
-        return sum(self.missed_along(*axis) for axis in axes) / self.scale
+        missed = 0.0
+        for axis, *along in zip((1, 2), turns, stencil_counts, strict=True):
+            missed += self._largest(axis, missed_slope(self.spectrum.values, axis, *along))
+        return missed / self.scale
 
-    def missed_along(self, axis: int, turns: float, count: int) -> float:
-        """Return the largest interpolation error of the derivative along an axis, over the grid."""
-        return self._largest(axis, missed_slope(self.spectrum.values, axis, turns, count))
+    def misses(self, limit: float, axis: int, turns: float, count: int) -> bool:
+        """Return whether `missed_slope` along an axis is above a limit at any point of the grid."""
+        weights = missed_slope_weights(self.spectrum.values.shape[axis], turns, count)
+        return super().is_larger(limit, axis, weights)
 
-    def size(self, axis: int, factors: np.ndarray) -> float:
-        """Return the largest derivative along an axis, over all points of the field's grid.
+    def is_larger(self, limit: float, axis: int, factors: np.ndarray) -> bool:
+        """Return whether a derivative along an axis is above a limit at any point of the grid.
 
         The modes 0 .. k - 1 of the field along this axis are first scaled by the factors (k,).
         """
-        modes = np.arange(factors.size)
-        return self._largest(axis, signal(self.spectrum.values, axis, modes * factors))
+        return super().is_larger(limit, axis, np.arange(factors.size) * factors)
 
-    def _largest(self, axis: int, slope: Float[np.ndarray, "n m"]) -> float:
+    def _largest(self, axis: int, size: Float[np.ndarray, "n m"]) -> float:
         periods = self.nfp if axis == 1 else 1
-        return float((periods * np.linalg.norm(self._basis[axis - 1], axis=0) * slope).max())
+        return float((periods * np.linalg.norm(self._basis[axis - 1], axis=0) * size).max())
 
 
 def missed_slope(
@@ -102,8 +104,12 @@ def missed_slope(
     the last two modes is added, as an estimate for the modes that the grid of the values does not
     resolve.
     """
-    modes = np.arange(values.shape[axis] // 2 + 1)
-    weight = midway(count) / (2 * turns) * lagrange_errors(modes.size, turns, count)
-    if tail and modes.size > 2:
-        weight[-2:] += modes[-2:]
+    weight = missed_slope_weights(values.shape[axis], turns, count)
+    if tail and weight.size > 2:
+        weight[-2:] += np.arange(weight.size)[-2:]
     return signal(values, axis, weight)
+
+
+def missed_slope_weights(size: int, turns: float, count: int) -> np.ndarray:
+    """Return the errors in `missed_slope` of the modes 0 .. size // 2, relative to the modes."""
+    return midway(count) / (2 * turns) * lagrange_errors(size // 2 + 1, turns, count)

@@ -119,21 +119,37 @@ class Values:
         """Size to which the requested error is relative: max |B|."""
         return self.spectrum.largest
 
-    def missed_along(self, axis: int, turns: float, count: int) -> float:
-        """Return the maximum of `missed_values` for an axis, over all points of the grid."""
-        return float(missed_values(self.spectrum.values, axis, turns, count).max())
+    def misses(self, limit: float, axis: int, turns: float, count: int) -> bool:
+        """Return whether `missed_values` for an axis is above a limit at any point of the grid."""
+        weights = missed_weights(self.spectrum.values.shape[axis], turns, count)
+        return self.is_larger(limit, axis, weights)
 
     def tolerance(self, digits: int) -> float:
-        """Return the largest `missed_along` that is allowed for a number of digits."""
+        """Return the limit of `misses` for a number of digits."""
         allowed = 1 / BETWEEN_NODES if self.off_surface else _MISSED_AT_NODES
         return allowed * 10.0**-digits * self.scale
 
-    def size(self, axis: int, factors: np.ndarray) -> float:
-        """Return the largest size of the field (see `signal`), over all points of its grid.
+    def is_larger(self, limit: float, axis: int, factors: np.ndarray) -> bool:
+        """Return whether the size of the field (see `signal`) is above a limit at any grid point.
 
         The modes 0 .. k - 1 of the field along the axis are first scaled by the factors (k,).
         """
-        return float(signal(self.spectrum.values, axis, factors).max())
+        # The sum of the amplitudes is never below the size, and is usually close to it.
+        weights = np.abs(one_sided(self.spectrum.values.shape[axis], factors))
+        sums = np.einsum("ijk,j->ik", self._amplitudes[axis - 1], weights)
+        bound = np.expand_dims(np.linalg.norm(sums, axis=0), axis - 1)
+        if self._largest(axis, bound) <= limit:
+            return False
+        return bool(self._largest(axis, signal(self.spectrum.values, axis, factors)) > limit)
+
+    @cached_property
+    def _amplitudes(self) -> list[np.ndarray]:
+        """Return the amplitudes of the modes along phi, (3, k, m), and along theta, (3, l, n)."""
+        along = self.spectrum.values, self.spectrum.values.swapaxes(1, 2)
+        return [np.abs(np.fft.rfft(values, axis=1, norm="forward")) for values in along]
+
+    def _largest(self, axis: int, size: np.ndarray) -> float:
+        return float(size.max())
 
     def nodes(self, least: np.ndarray, digits: int, count: int) -> np.ndarray:
         """Return the two numbers of nodes for an accurate interpolation on patches.
@@ -142,22 +158,21 @@ class Values:
         their least values. `count` is the number of points of the Lagrange interpolation. A field
         with strong highest modes can need more nodes than `nodes_for_field` gives.
         """
-        error = partial(self.missed_along, count=count)
-        return enough_nodes(error, self.tolerance(digits), least, self.nfp)
+        misses = partial(self.misses, self.tolerance(digits), count=count)
+        return enough_nodes(misses, least, self.nfp)
 
 
-def enough_nodes(
-    error: Callable[[int, float], float], tolerance: float, least: np.ndarray, nfp: int
-) -> np.ndarray:
-    """Return the two numbers of nodes with which an error is at most a tolerance.
+def enough_nodes(misses: Callable[[int, float], bool], least: np.ndarray, nfp: int) -> np.ndarray:
+    """Return the two numbers of nodes with which an interpolation is accurate enough.
 
     The first is counted along phi around the whole torus, the second along theta; `least` are their
-    least values. `error` is a function of an axis and a fraction of a turn. Mode 1 of a period
-    advances by this fraction from node to node along the axis.
+    least values. `misses` is a function of an axis and a fraction of a turn. It returns whether the
+    error is too large, if mode 1 of a period advances by this fraction from node to node along the
+    axis.
     """
     counts = []
     for axis, periods, nodes in zip((1, 2), (nfp, 1), least, strict=True):
-        while error(axis, periods / nodes) > tolerance:
+        while misses(axis, periods / nodes):
             nodes *= 1.05
         counts.append(nodes)
     return np.array(counts)
@@ -178,11 +193,11 @@ def nodes_for_surface(samples: np.ndarray, nfp: int, epsilon: float, count: int)
     tolerance = epsilon * np.linalg.norm(normals, axis=0).max()
     shares = amplitudes(normals)
 
-    def error(axis: int, turns: float) -> float:
+    def misses(axis: int, turns: float) -> bool:
         share = shares[axis - 1]
-        return float(share @ lagrange_errors(share.size, turns, count))
+        return bool(share @ lagrange_errors(share.size, turns, count) > tolerance)
 
-    return enough_nodes(error, tolerance, np.full(2, _LEAST_NODES), nfp)
+    return enough_nodes(misses, np.full(2, _LEAST_NODES), nfp)
 
 
 def lagrange_errors(modes: int, turns: float, count: int) -> np.ndarray:
@@ -201,8 +216,12 @@ def missed_values(values, axis: int, turns: float, count: int, xp: Any = np):
     `values` (3, n, m) are periodic along both axes. Mode 1 advances by `turns` turns from
     node to node. `count` is the number of points of the Lagrange interpolation.
     """
-    growth = lagrange_errors(values.shape[axis] // 2 + 1, turns, count)
-    return signal(values, axis, midway(count) * growth, xp)
+    return signal(values, axis, missed_weights(values.shape[axis], turns, count), xp)
+
+
+def missed_weights(size: int, turns: float, count: int) -> np.ndarray:
+    """Return the errors in `missed_values` of the modes 0 .. size // 2, relative to the modes."""
+    return midway(count) * lagrange_errors(size // 2 + 1, turns, count)
 
 
 def signal(values, axis: int, weights: np.ndarray, xp: Any = np):
@@ -214,11 +233,20 @@ def signal(values, axis: int, weights: np.ndarray, xp: Any = np):
     axis, with k = n // 2 + 1 or m // 2 + 1.
     """
     size = values.shape[axis]
-    modes = np.arange(weights.size)
-    weights = weights * np.where((2 * modes == size) | (modes == 0), 1.0 + 0j, 2.0)
+    weights = one_sided(size, weights)
     spectrum = xp.fft.rfft(values, axis=axis) * (weights[:, None] if axis == 1 else weights)
     complex_signal = xp.fft.ifft(spectrum, size, axis=axis)
     return xp.sqrt((complex_signal.real**2 + complex_signal.imag**2).sum(axis=0))
+
+
+def one_sided(size: int, weights: np.ndarray) -> np.ndarray:
+    """Return the weights (k,) of the modes 0 .. k - 1 for a signal that has no negative modes.
+
+    `size` is the number of values along the axis. Modes that have a negative counterpart count
+    twice. The result is complex.
+    """
+    modes = np.arange(weights.size)
+    return weights * np.where((2 * modes == size) | (modes == 0), 1.0 + 0j, 2.0)
 
 
 def midway(count: int) -> float:

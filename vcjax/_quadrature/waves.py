@@ -21,6 +21,7 @@ has strong high modes, as next to coils, the polar rule must resolve these modes
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -39,20 +40,18 @@ fields, and 0.03 times for gradients. The estimate is so large because it does n
 rays."""
 
 
-def with_enough_points(
-    rule: Rule, error: Callable[[int, float, int], float], tolerance: float
-) -> Rule:
+def with_enough_points(rule: Rule, misses: Callable[[int, float, int], bool]) -> Rule:
     """Return the rule with patches that have a wide enough margin to interpolate B.
 
-    `error` is the method `Values.missed_along` for B, or `Slopes.missed_along` for its derivatives.
-    `tolerance` is the largest allowed value of `error`. If the grid does not have room for this
-    margin, the margin is as wide as the grid allows.
+    `misses` is the method `Values.misses` for B, or `Slopes.misses` for its derivatives, with the
+    largest allowed error as its first argument. If the grid does not have room for this margin, the
+    margin is as wide as the grid allows.
     """
     turns = 1 / rule.period_rows, 1 / rule.quad_ntheta
 
     def lacks_points(rule: Rule) -> bool:
         axes = zip((1, 2), turns, rule.stencil_counts, strict=True)
-        return any(n < rule.lagrange_count and error(axis, w, n) > tolerance for axis, w, n in axes)
+        return any(n < rule.lagrange_count and misses(axis, w, n) for axis, w, n in axes)
 
     while lacks_points(rule):
         reach = rule.reach_phi + 1, rule.reach_theta + 1
@@ -64,7 +63,7 @@ def with_enough_points(
 
 def with_enough_polar_nodes(
     rule: Rule,
-    size: Callable[[int, np.ndarray], float],
+    is_larger: Callable[[float, int, np.ndarray], bool],
     grid: tuple[int, int],
     tolerance: float,
     *,
@@ -72,10 +71,10 @@ def with_enough_polar_nodes(
 ) -> Rule:
     """Return the rule with enough angles for the waves of B on patches, and with enough radii.
 
-    The number of radii is changed only if `radii` is True, for targets on the surface. `size` is
-    the method `Values.size` for B, or `Slopes.size` for its derivatives. `tolerance` is the
-    requested error, in the unit of B or of its derivatives. `grid` contains two numbers of samples
-    of B in a field period: along phi and along theta.
+    The number of radii is changed only if `radii` is True, for targets on the surface. `is_larger`
+    is the method `Values.is_larger` for B, or `Slopes.is_larger` for its derivatives. `tolerance`
+    is the requested error, in the unit of B or of its derivatives. `grid` contains two numbers of
+    samples of B in a field period: along phi and along theta.
     """
     cutoff = rule.cutoff
     by_angles, by_radii = _ALLOWED_ANGLES * tolerance, _ALLOWED_RADII * tolerance
@@ -83,9 +82,10 @@ def with_enough_polar_nodes(
     for axis, samples, (semi_axis, nodes) in zip((1, 2), grid, patches, strict=True):
         turns = np.minimum(np.arange(samples // 2 + 1) / nodes, 0.5)
         phases = 2 * np.pi * semi_axis * turns
-        while size(axis, _missed_waves(phases, rule.angular_count, cutoff)) > by_angles:
+        while is_larger(by_angles, axis, _missed_waves(phases, rule.angular_count, cutoff)):
             rule = replace(rule, angular_count=4 * int(np.ceil(1.1 * rule.angular_count / 4)))
-        while radii and size(axis, _missed_on_rays(phases, rule.radial_count, cutoff)) > by_radii:
+        missed_on_rays = partial(_missed_on_rays, phases, cutoff=cutoff)
+        while radii and is_larger(by_radii, axis, missed_on_rays(rule.radial_count)):
             rule = replace(rule, radial_count=rule.radial_count + 1)
     return rule
 

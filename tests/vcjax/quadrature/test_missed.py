@@ -13,7 +13,7 @@ from vcjax._data_checks.spectrum import Spectrum
 from vcjax._geometry import symmetry
 from vcjax._geometry.foot import Periods, lagrange_weights, nearest
 from vcjax._quadrature.missed import _largest_around, unresolved_at
-from vcjax._quadrature.spectrum import Values
+from vcjax._quadrature.spectrum import Values, missed_values, signal
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 8])
@@ -75,3 +75,20 @@ def test_between_nodes_the_interpolation_error_of_a_wave_is_about_the_allowed_er
     weights = np.asarray(lagrange_weights(jnp.array([0.5]), count))[0]
     error = abs(wave @ weights - np.cos(phase)).max() * 10.0**digits
     assert limits[0] < error < limits[1]
+
+
+@pytest.mark.parametrize("axis", [1, 2])
+@pytest.mark.parametrize("shape", [(8, 12), (9, 7)])
+def test_a_limit_is_exceeded_exactly_if_the_largest_value_on_the_grid_is_above_it(axis, shape):
+    random = np.random.default_rng(0)
+    noise = random.normal(size=(3, *shape))
+    wave = np.cos(2 * np.pi * np.arange(shape[axis - 1]) / shape[axis - 1])
+    along = wave[:, None] if axis == 1 else wave
+    factors = random.normal(size=shape[axis - 1] // 2 + 1) ** 2
+    for values in (noise, 0 * noise + along):
+        field = Values(Spectrum(values), 1, False)
+        missed = missed_values(values, axis, 0.1, 4).max()
+        size = signal(values, axis, factors).max()
+        for limit, above in ((1 - 1e-9, True), (1 + 1e-9, False), (100.0, False)):
+            assert field.misses(limit * missed, axis, 0.1, 4) == above
+            assert field.is_larger(limit * size, axis, factors) == above

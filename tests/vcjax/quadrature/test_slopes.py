@@ -6,7 +6,9 @@ import pytest
 import vcjax
 from tests.vcjax.common import rippled
 from vcjax import problems
-from vcjax._quadrature.slopes import missed_slope
+from vcjax._data_checks.spectrum import field_spectrum
+from vcjax._geometry import symmetry
+from vcjax._quadrature.slopes import Slopes, missed_slope
 from vcjax._quadrature.tables import lagrange_rows
 
 
@@ -25,6 +27,19 @@ def test_the_missed_slope_of_a_wave_is_close_to_the_error_of_the_interpolated_sl
     error = abs((4 * near - far) / 2e-5 / step - 1j * mode)
     estimate = missed_slope(values, axis, 1 / nodes, count).max()
     assert 0.5 * error < estimate < 3 * error
+
+
+def test_a_limit_is_exceeded_exactly_if_the_estimated_error_of_a_derivative_is_above_it():
+    problem = problems.w7x(3)
+    X, B = (np.moveaxis(v, -1, 0) for v in (problem.X, problem.B))
+    period = symmetry.surface_period(X, problem.nfp, problem.half_period)
+    spectrum = field_spectrum(B, problem.nfp, problem.half_period)
+    slopes = Slopes(spectrum, problem.nfp, False, period, problem.half_period)
+    along_theta = slopes.missed(np.array([1e9, 60.0]), (8, 10)) * slopes.scale
+    along_phi = slopes.missed(np.array([40.0, 1e9]), (8, 10)) * slopes.scale
+    for limit, above in ((1 - 1e-6, True), (1 + 1e-6, False), (100.0, False)):
+        assert slopes.misses(limit * along_phi, 1, problem.nfp / 40, 8) == above
+        assert slopes.misses(limit * along_theta, 2, 1 / 60, 10) == above
 
 
 @pytest.mark.filterwarnings("ignore::vcjax.ContradictionWarning")  # currents cross the surface

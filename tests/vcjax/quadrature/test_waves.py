@@ -44,17 +44,17 @@ def test_missed_waves_bound_the_error_of_the_trapezoidal_rule_along_ellipses(ang
 
 @pytest.mark.parametrize("radii, tolerance", [(False, 1e-3), (True, 1e-6)])
 def test_nodes_are_added_until_the_waves_of_a_field_are_resolved(rule, radii, tolerance):
-    def size(axis, factors):
-        return factors[-1] if axis == 2 else 0.0
+    def is_larger(limit, axis, factors):
+        return axis == 2 and factors[-1] > limit
 
     given: Any = dict(grid=(10, 2 * rule.quad_ntheta), tolerance=tolerance, radii=radii)
-    finer = with_enough_polar_nodes(rule, size, **given)
+    finer = with_enough_polar_nodes(rule, is_larger, **given)
     assert finer.angular_count > rule.angular_count
     assert (finer.radial_count > rule.radial_count) == radii
     counts = dict(angular_count=rule.angular_count, radial_count=rule.radial_count)
     assert dataclasses.replace(finer, **counts) == rule
-    assert with_enough_polar_nodes(finer, size, **given) == finer
-    assert with_enough_polar_nodes(rule, lambda axis, factors: 0.0, **given) == rule
+    assert with_enough_polar_nodes(finer, is_larger, **given) == finer
+    assert with_enough_polar_nodes(rule, lambda *_: False, **given) == rule
 
 
 def test_missed_on_rays_is_the_error_of_the_radial_rule():
@@ -72,12 +72,12 @@ def test_the_margin_of_narrow_patches_grows_until_the_interpolation_is_accurate(
     assert rule.stencil_counts[0] < rule.lagrange_count  # patches are narrow along phi
     enough = rule.stencil_counts[0] + 2
 
-    def error(axis, turns, count):
+    def misses(axis, turns, count):
         assert turns == (1 / rule.period_rows if axis == 1 else 1 / rule.quad_ntheta)
-        return 2.0 if axis == 1 and count < enough else 0.5
+        return axis == 1 and count < enough
 
-    wider = with_enough_points(rule, error, 1.0)
+    wider = with_enough_points(rule, misses)
     assert wider == dataclasses.replace(rule, margin=rule.margin + 1)
-    assert with_enough_points(wider, error, 1.0) == wider
-    full = with_enough_points(rule, lambda *_: 2.0, 1.0)
+    assert with_enough_points(wider, misses) == wider
+    full = with_enough_points(rule, lambda *_: True)
     assert full.stencil_counts[0] == rule.lagrange_count
