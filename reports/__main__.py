@@ -14,6 +14,7 @@ from .errors import ReportError
 from .units import counted
 
 if TYPE_CHECKING:
+    from .history.series import History
     from .store.merge import Merged
 
 STORE = "results/records"
@@ -96,13 +97,10 @@ def history(options: argparse.Namespace) -> int:
     For a store of records, also write reviews of the newest commits with a change point. A fleet
     (docs/fleet.md) gets no reviews.
     """
-    from .history import make_history, write_history, write_reviews
-    from .store.fleet import is_fleet, read_any
+    from .history import write_history, write_reviews
+    from .store.fleet import is_fleet
 
-    store = read_any(options.store)
-    for item in store.skipped:
-        print(f"skipped: {item.path}: {item.reason}", file=sys.stderr)
-    made = make_history(store, repository=options.repository)
+    made = _history(options)
     page = write_history(made, options.out)
     if not is_fleet(Path(options.store)):
         # Write the page again with links to the reviews. If the reviews are interrupted, the page
@@ -167,13 +165,21 @@ def triage(options: argparse.Namespace) -> int:
 
     The exit code is 0 if the digest was printed.
     """
-    from .history.series import make_history
-    from .store.fleet import read_any
     from .triage import triage as digest
 
-    made = make_history(read_any(options.store), repository=options.repository)
-    print(digest(made, options.since, options.repository), end="")
+    print(digest(_history(options), options.since, options.repository), end="")
     return 0
+
+
+def _history(options: argparse.Namespace) -> "History":
+    """Return the history of a store or fleet, and list on stderr what was skipped."""
+    from .history import make_history
+    from .store.fleet import read_any
+
+    store = read_any(options.store)
+    for item in store.skipped:
+        print(f"skipped: {item.path}: {item.reason}", file=sys.stderr)
+    return make_history(store, repository=options.repository)
 
 
 def merge(options: argparse.Namespace) -> int:

@@ -147,7 +147,7 @@ def _add(connection: Any, path: Path, rows: Sequence[Row]) -> int:
 
 def is_fleet(root: Path) -> bool:
     """Return whether a folder is a fleet, or a part of a fleet: project, environment or month."""
-    if root.name.startswith(PARTITIONS):
+    if root.resolve().name.startswith(PARTITIONS):
         return True
     return root.is_dir() and any(one.name.startswith(PARTITIONS[0]) for one in root.iterdir())
 

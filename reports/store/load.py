@@ -32,6 +32,9 @@ RENAMED = {
         "parameters"
     ),
 }
+LINK = (
+    "a link that is not to a file; the reports do not follow it, so move the records into the store"
+)
 # A file that changed less than this long ago may still be growing, for example while it is copied
 # from another machine.
 GROWING_SECONDS = 60.0
@@ -127,7 +130,7 @@ def read_store(root: str | Path, *, commit: str | None = None) -> Store:
     endings, such as the `.tmp` file of an interrupted write, are ignored. A truncated file that has
     not changed for a minute gets the ending ``.unreadable``. A file is skipped but not renamed if
     it has another schema, or fields that this version of jaxmeter does not have. The version of
-    jaxmeter that wrote the file can then still read it.
+    jaxmeter that wrote the file can then still read it. Links to folders are skipped.
 
     Parameters
     ----------
@@ -167,30 +170,32 @@ def scan(root: Path, within: str = "") -> tuple[list[StoredRecord], list[Skipped
     """Read every record below the folder `within` of `root`, without renaming any file."""
     records: list[StoredRecord] = []
     skipped: list[SkippedFile] = []
-    for name in sorted(_names(root, within)):
-        reason = RENAMED.get(os.path.splitext(name)[1])
-        if reason is not None:
+    for name, reason in sorted(_names(root, within)):
+        if reason:
             skipped.append(SkippedFile(_printable(Path(name)), reason))
             continue
         try:
             records.append(_stored_record(root, Path(name)))
-        except FileNotFoundError:  # deleted after it was listed
-            continue
         except (OSError, ValueError) as error:
-            skipped.append(skipped_file(root, root / name, error))
+            if os.path.lexists(root / name):  # else the file was deleted after it was listed
+                skipped.append(skipped_file(root, root / name, error))
     return records, skipped
 
 
-def _names(root: Path, within: str) -> Iterator[str]:
-    """Yield the files and folders with the ending of a record or of a renamed file.
+def _names(root: Path, within: str) -> Iterator[tuple[str, str]]:
+    """Yield the files and folders with the ending of a record, and those that cannot be records.
 
-    The paths are relative to `root`. Links to folders are not followed.
+    Each path is relative to `root`, and has the reason why it is not a record, or "". Renamed files
+    and links to folders cannot be records.
     """
-    start = len(str(root)) + 1
-    for folder, folders, files in os.walk(root / within):
+    start = len(os.path.join(root, ""))
+    for folder, folders, files in os.walk(os.path.join(root, within)):
         for name in (*folders, *files):
-            if os.path.splitext(name)[1] in (".json", *RENAMED):
-                yield os.path.join(folder, name)[start:]
+            path, ending = os.path.join(folder, name), os.path.splitext(name)[1]
+            if ending == ".json" or ending in RENAMED:
+                yield path[start:], RENAMED.get(ending, "")
+            elif os.path.islink(path) and not os.path.isfile(path):
+                yield path[start:], LINK
 
 
 def _stored_record(root: Path, within: Path) -> StoredRecord:

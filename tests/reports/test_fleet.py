@@ -48,12 +48,14 @@ def test_a_record_counts_once_and_two_records_of_one_place_are_both_kept(tmp_pat
     assert held(read_any(fleet)) == sorted({*held(read_store(a)), *held(read_store(b))})
 
 
-def test_a_fleet_has_the_history_of_its_stores(tmp_path):
+def test_a_fleet_has_the_history_of_its_stores(tmp_path, monkeypatch):
     store = read_store(write_stepped(tmp_path / "store"))
     compact([store.root], tmp_path / "fleet", project="vcjax")
     read = read_any(tmp_path / "fleet" / "project=vcjax")
     assert held(read) == held(store)
     assert make_history(read) == make_history(store)
+    monkeypatch.chdir(read.root)
+    assert held(read_any(".")) == held(store)
 
 
 def test_a_machine_is_skipped_by_name_if_its_aa_runs_differ(tmp_path):

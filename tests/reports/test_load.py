@@ -61,6 +61,25 @@ def test_a_record_has_its_place_and_only_the_given_commit_is_read(good, tmp_path
     assert stored.record == made_up.casing_case("closure", 6)
 
 
+def test_links_to_folders_and_to_nothing_are_skipped_with_the_reason(good, tmp_path):
+    (tmp_path / ("f" * 40)).symlink_to(tmp_path / made_up.COMMIT, target_is_directory=True)
+    (tmp_path / made_up.COMMIT / "other").symlink_to(tmp_path / "nowhere")
+    (good.parent / "1.json").symlink_to(tmp_path / "nowhere")
+    (good.parent / "2.json").symlink_to(good)  # a link to a record is read
+    store = read_store(tmp_path)
+    assert [stored.round_index for stored in store.records] == [0, 2]
+    reasons = {item.path.name: item.reason for item in store.skipped}
+    assert reasons.keys() == {"f" * 40, "other", "1.json"}
+    assert "a link" in reasons["f" * 40] and reasons["other"] == reasons["f" * 40]
+    assert "No such file" in reasons["1.json"]
+
+
+def test_a_commit_is_read_in_the_working_folder_too(good, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (stored,) = read_store(".", commit=made_up.COMMIT).records
+    assert stored.commit == made_up.COMMIT and stored.path.resolve() == good
+
+
 def test_truncated_foreign_and_misplaced_files_are_skipped_with_reasons(good, tmp_path):
     text = good.read_text()
     (good.parent / "1.json").write_text(text[: len(text) // 2])

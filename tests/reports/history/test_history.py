@@ -94,16 +94,20 @@ def test_a_store_of_failures_alone_is_an_error_that_gives_the_first_failure(tmp_
         make_history(read_store(tmp_path))
 
 
-def test_the_command_writes_the_page_and_lists_skipped_files(tmp_path, capsys):
+def test_history_and_triage_list_skipped_files_and_links(tmp_path, capsys):
     broken = made_up.write(tmp_path / "cases", made_up.casing_case("closure", 3), 0)
     made_up.write(tmp_path / "cases", made_up.casing_case("closure", 3, 1), 1)
     broken.write_text("{")
-    arguments = ["history", "--store", str(tmp_path / "cases"), "--out", str(tmp_path / "out")]
-    assert main([*arguments, "--repository", str(tmp_path)]) == 0
+    (tmp_path / "cases" / LAST).symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    where = ["--store", str(tmp_path / "cases"), "--repository", str(tmp_path)]
+    assert main(["history", *where, "--out", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr()
-    assert "skipped:" in printed.err and "truncated" in printed.err
+    assert printed.err.count("skipped:") == 2 and "truncated" in printed.err
+    assert f"skipped: {LAST}: a link" in printed.err
     assert printed.out.strip().endswith("index.html")
     assert "0.json" in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert main(["triage", *where, "--since", "2026-11-01"]) == 2  # the folder is no clone
+    assert capsys.readouterr().err.startswith(printed.err)
     assert main(["history", "--store", str(tmp_path / "nowhere")]) == 2
 
 
