@@ -1,11 +1,11 @@
 """Find change points: the points at which a series of numbers changes its level.
 
 An exact number has a change point wherever it changes. A series of errors has a change point
-wherever the error changes by more than the factor `ERROR_FACTOR`, or from or to NaN; errors below
-`ROUNDING` count as `ROUNDING`. A noisy series is divided into levels in two ways. `asv.step_detect`
-finds few change points. The kernel change-point detection of the package ruptures finds more, but
-is wrong more often. ruptures may confirm a change point that asv finds. Change points that only
-ruptures finds are marked "maybe".
+wherever the error changes by more than the factor `ERROR_FACTOR`, or is finite on only one side.
+Errors below `ROUNDING` count as `ROUNDING`. A noisy series is divided into levels in two ways.
+`asv.step_detect` finds few change points. The kernel change-point detection of the package ruptures
+finds more, but is wrong more often. ruptures may confirm a change point that asv finds. Change
+points that only ruptures finds are marked "maybe".
 
 Sources: asv uses F. Friedrich et al., Complexity penalized M-estimation, J. Comput. Graph. Stat. 17
 (2008) 201. KernelCPD of ruptures uses S. Arlot, A. Celisse, Z. Harchaoui, A kernel multiple
@@ -79,9 +79,9 @@ def _changes(values: Sequence[float], differ: Callable[[float, float], bool]) ->
 
 
 def _error_moved(before: float, after: float) -> bool:
-    if math.isnan(before) or math.isnan(after):
-        return math.isnan(before) != math.isnan(after)
-    return is_larger_error(max(before, after), min(before, after))
+    if math.isfinite(before) and math.isfinite(after):
+        return is_larger_error(max(before, after), min(before, after))
+    return math.isfinite(before) != math.isfinite(after)
 
 
 def _noisy_steps(values: Sequence[float]) -> tuple[Step, ...]:

@@ -181,8 +181,8 @@ def small_change(metric: Metric, before: float, after: float) -> str:
 
 
 def _error(base: list[float], head: list[float]) -> tuple[Verdict, str]:
-    if any(map(math.isnan, (*base, *head))):
-        return _not_a_number(base, head)
+    if not all(map(math.isfinite, (*base, *head))):
+        return _not_finite(base, head)
     low, high = max(base), max(head)
     if is_larger_error(high, low):
         return "regression", "the answer is less accurate"
@@ -194,13 +194,18 @@ def _error(base: list[float], head: list[float]) -> tuple[Verdict, str]:
     return "same", ""
 
 
-def _not_a_number(base: list[float], head: list[float]) -> tuple[Verdict, str]:
-    at_base, at_head = ((sum(map(math.isnan, one)), len(one)) for one in (base, head))
+def _not_finite(base: list[float], head: list[float]) -> tuple[Verdict, str]:
+    at_base, at_head = (
+        (sum(not math.isfinite(error) for error in one), len(one)) for one in (base, head)
+    )
     if is_more_often(at_head, at_base):
-        return "regression", _of_processes("not a number", *at_head)
+        return "regression", _of_processes("not finite", *at_head)
+    low, high = (max(filter(math.isfinite, one), default=math.inf) for one in (base, head))
+    if high < math.inf and is_larger_error(high, low):
+        return "regression", "the largest finite error is larger"
     if is_more_often(at_base, at_head):
-        return "improvement", _of_processes("not a number at BASE", *at_base)
-    of_base = _of_processes("not a number", *at_base)
+        return "improvement", _of_processes("not finite at BASE", *at_base)
+    of_base = _of_processes("not finite", *at_base)
     return "inconclusive", f"{of_base} at BASE {_of_processes('and', *at_head)} at HEAD"
 
 

@@ -92,7 +92,10 @@ def sections(review: Review) -> Iterator[Section]:
         table = _findings_table(primary, "times", "Compile and steady-state times of every case")
         yield Section("times", "Times", lead, figures=figures, tables=(table,))
     if review.inconclusive:
-        lead = "These numbers vary between the processes of a commit, or are NaN at both commits."
+        lead = (
+            "These numbers vary between the processes of a commit, or are not finite at both "
+            "commits."
+        )
         caption = "Exact metrics and errors without a verdict"
         table = _findings_table(review.inconclusive, "inconclusive", caption)
         yield Section("inconclusive", "Inconclusive", lead, tables=(table,))
@@ -209,10 +212,10 @@ def change_words(finding: Finding) -> str:
     base, head, metric = finding.base, finding.head, finding.metric
     if finding.only_at:
         return f"only at {finding.only_at}"
-    if math.isnan(head):
-        return "not a number"
-    if math.isnan(base):
-        return "not a number at BASE"
+    if not math.isfinite(head):
+        return "not finite"
+    if not math.isfinite(base):
+        return "not finite at BASE"
     if head == base:
         return "="
     return change(base, head, metric.unit, is_exact=metric.kind == "exact")

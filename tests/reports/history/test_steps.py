@@ -50,7 +50,8 @@ def test_short_zero_or_infinite_series_have_no_change_point(values):
     assert find_steps(values, "noisy") == ()
 
 
-def test_an_error_has_change_points_above_rounding_and_at_nan():
+def test_an_error_has_change_points_above_rounding_and_where_it_becomes_finite_or_not():
     assert find_steps([1e-7, 1.1e-7, 4e-6], "error")[0].index == 2
     assert find_steps([1e-15, 9e-15, 2e-14], "error") == ()
-    assert [step.index for step in find_steps([1e-7, math.nan, 1e-7], "error")] == [1, 2]
+    errors = [1e-7, math.nan, math.inf, math.nan, 1e-7, math.inf]
+    assert [step.index for step in find_steps(errors, "error")] == [1, 4, 5]

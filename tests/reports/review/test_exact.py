@@ -17,7 +17,7 @@ TRACES = Metric("traces_count", "exact")
 FLOPS = Metric("flops", "exact")
 FUSIONS = Metric("fusions_count", "exact")
 ERROR = Metric("gradient_error_relative", "error")
-NAN, NONE = math.nan, None
+NAN, INF, NONE = math.nan, math.inf, None
 
 
 def case(metric, values):
@@ -51,16 +51,21 @@ VARIES = "varies from process to process"
         (FLOPS, [1e9], [1.04e9], ("changed", "by less than 5%")),
         (FLOPS, [1e9], [0.9e9], ("improvement", "")),
         (ERROR, [1e-7] * 6, [1e-7] + [1.0] * 5, ("regression", "the answer is less accurate")),
-        (ERROR, [1e-7] * 6, [1e-7] + [NAN] * 5, ("regression", "not a number in 5 of 6 processes")),
-        (ERROR, [1e-7, NAN], [NAN, NAN], ("regression", "not a number")),
-        (ERROR, [NAN, NAN], [1e-7, 1e-7], ("improvement", "not a number at BASE")),
+        (ERROR, [1e-7] * 6, [1e-7] + [NAN] * 5, ("regression", "not finite in 5 of 6 processes")),
+        (ERROR, [1e-7, NAN], [NAN, NAN], ("regression", "not finite")),
+        (ERROR, [NAN, INF], [1e-7, 1e-7], ("improvement", "not finite at BASE")),
+        (ERROR, [1e-7] * 6, [INF] * 6, ("regression", "not finite")),
+        (ERROR, [INF], [NAN], ("inconclusive", "not finite at BASE and at HEAD")),
+        (ERROR, [INF], [INF], ("inconclusive", "not finite at BASE and at HEAD")),
+        (ERROR, [1e-7, NAN], [1e-3, 1e-3], ("regression", "the largest finite error is larger")),
+        (ERROR, [1e-7, NAN], [1e-3, NAN], ("regression", "the largest finite error is larger")),
         (
             ERROR,
             [1e-7, NAN],
             [1e-7, NAN],
             (
                 "inconclusive",
-                "not a number in 1 of 2 processes at BASE and in 1 of 2 processes at HEAD",
+                "not finite in 1 of 2 processes at BASE and in 1 of 2 processes at HEAD",
             ),
         ),
         (ERROR, [1e-7] * 2, [NONE] * 2, ("regression", MISSING)),

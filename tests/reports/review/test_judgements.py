@@ -32,14 +32,16 @@ def test_equal_commits_pass_in_both_lines(pair):
     )
 
 
-def test_an_error_that_is_nan_at_both_commits_is_inconclusive_and_not_called_equal(pair):
+@pytest.mark.parametrize("error", [math.nan, math.inf])
+def test_an_error_that_is_not_finite_at_both_commits_is_inconclusive_and_not_equal(pair, error):
     commits = read_pair(pair.write(changed=()))
     for case in (*commits.base.cases.values(), *commits.head.cases.values()):
         for row in case.good.values():
-            row["error_relative"] = math.nan
+            row["error_relative"] = error
     review = make_review(commits)
     assert lines(review)[0] == ("passes", "2 cases; 2 numbers inconclusive")
     assert "2 numbers inconclusive" in review.verdict
+    assert "| not finite | inconclusive" in review_markdown(review)
 
 
 def test_an_error_that_is_new_at_head_and_nan_is_reported(pair):
