@@ -18,9 +18,10 @@ from .section import Document
 def write_document(document: Document, tables: Mapping[str, pd.DataFrame], out: str | Path) -> Path:
     """Write index.html, report.md, tables/ and figures/ below `out`; return the page's path.
 
-    Everything is written to a new folder next to `out`. The new folder then replaces `out`.
+    Everything is written to a new folder next to `out`. The new folder then replaces `out`, or the
+    folder to which the link `out` leads.
     """
-    out = Path(out)
+    out = Path(out).resolve()
     is_empty = out.is_dir() and not any(out.iterdir())
     if out.exists() and not (is_empty or is_page(out / "index.html")):
         raise ReportError(

@@ -174,6 +174,21 @@ def test_the_command_prints_the_path_of_the_page_and_can_be_repeated(tmp_path, c
     assert {path.name for path in tmp_path.iterdir()} == {"cases", "report"}
 
 
+@pytest.mark.parametrize("out", [".", "link"])
+def test_the_page_can_be_written_to_the_working_folder_and_through_a_link(
+    tmp_path, monkeypatch, out
+):
+    made_up.write(tmp_path / "cases", made_up.casing_case("closure", 3))
+    folder = tmp_path / "report"
+    folder.mkdir()
+    (tmp_path / "link").symlink_to(folder)
+    for _ in range(2):
+        monkeypatch.chdir(folder if out == "." else tmp_path)
+        assert main(["build", "--store", str(tmp_path / "cases"), "--out", out]) == 0
+    assert (folder / "index.html").exists() and (tmp_path / "link").is_symlink()
+    assert {path.name for path in tmp_path.iterdir()} == {"cases", "link", "report"}
+
+
 @pytest.mark.parametrize("kind", ["missing", "empty"])
 def test_errors_are_one_line_and_exit_code_two(kind, tmp_path, capsys):
     store = {"missing": tmp_path / "nowhere", "empty": tmp_path}[kind]

@@ -76,7 +76,7 @@ function scaleOf(series) {
   const y = (v) => (Number.isFinite(v) ? H - B - ((f(v) - ends[0]) / (ends[1] - ends[0])) * (H - B - T) : T - 6);
   const x = (at) => L + ((at - series.environment.at[0]) / Math.max(1, series.environment.at.at(-1) - series.environment.at[0])) * (W - L - R);
   const ticks = [0, 0.5, 1].map((t) => ends[0] + pad * (low === 0 ? 0 : 1) + t * (high - low));
-  return { x, y, ticks: [...new Set(high > low ? ticks : [high])].map((t) => (log ? 10 ** t : t)) };
+  return { x, y, ticks: [...new Set(high > low ? ticks : [high])].filter(Number.isFinite).map((t) => (log ? 10 ** t : t)) };
 }
 
 function drawing(series) {
