@@ -13,7 +13,8 @@ state, peak memory and error. vcjax runs without a compilation cache, and then w
 earlier process has filled. The study needs `pip install virtual-casing`.
 
 Times are medians over the processes. They are CPU seconds with one thread, and elapsed seconds with
-more threads. Elapsed seconds need a quiet machine. Rerun to resume.
+more threads. Elapsed seconds need a quiet machine. Rerun to resume: rows are used again for the
+same code of vcjax, the same versions of JAX and the same machine. Other rows stay in the file.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ import numpy as np
 
 from benchmarks.cases.off_surface import points_at_distance
 from benchmarks.common import ONE_THREAD_ENVIRONMENT
-from benchmarks.measuring.checkout import ROOT
+from benchmarks.measuring.checkout import ROOT, code_version
 from jaxmeter import host_environment
 from studies.compare import tables
 from studies.harness import RESULTS, Row, StudyError, append_row, read_rows, run_module
@@ -64,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure the rows that the file does not contain yet, and print the table."""
+    """Measure the rows that the file does not contain for this code, and print the table."""
     available = os.cpu_count() or 1
     for threads in options.threads:
         if not 1 <= threads <= available:
@@ -72,10 +73,10 @@ def run(options: argparse.Namespace) -> int:
                 f"got --threads {threads}; give a number from 1 to {available}, the number of CPUs "
                 "of this machine"
             )
-    key = "operation", "digits", "threads", "round"
+    key, code = ("operation", "digits", "threads", "round"), code_version()
     # Compile to bytecode now, as pip does at installation, so that no measured process does it.
     compileall.compile_dir(ROOT / "vcjax", quiet=1)
-    held = {tuple(row.get(name) for name in key) for row in read_rows(options.out)}
+    held = {tuple(row[name] for name in key) for row in _rows_of(code, options.out)}
     cases = list(itertools.product(options.threads, options.digits, options.operations))
     for number, (threads, digits, operation) in itertools.product(range(options.rounds), cases):
         if (operation, str(digits), str(threads), str(number)) in held:
@@ -83,10 +84,15 @@ def run(options: argparse.Namespace) -> int:
         name = f"{operation}, {digits} digits, threads: {threads}, round {number + 1}"
         print(name, file=sys.stderr, flush=True)
         for row in _compared(operation, digits, threads, options):
-            append_row(options.out, {"round": number, **row})
-    for processor, text in tables.by_processor(read_rows(options.out)).items():
+            append_row(options.out, {"round": number, **row, "code": code})
+    for processor, text in tables.by_processor(_rows_of(code, options.out)).items():
         print(f"{processor}\n\n{text}")
     return 0
+
+
+def _rows_of(code: str, file: Path) -> list[Row]:
+    """Return the rows of the file that were measured with a version of the code."""
+    return [row for row in read_rows(file) if row.get("code") == code]
 
 
 def _compared(operation: str, digits: int, threads: int, options: argparse.Namespace) -> list[Row]:

@@ -77,6 +77,22 @@ def test_no_threads_and_more_threads_than_processors_are_refused(threads, tmp_pa
         study.run(argparse.Namespace(threads=[threads], out=tmp_path / "rows.csv"))
 
 
+def test_rows_of_other_code_are_measured_again_and_not_shown(tmp_path, monkeypatch, capsys):
+    seconds = iter((4.0, 9.0))
+
+    def compared(*case):
+        return [row("vcjax", whole_process_seconds=next(seconds), processor="P")]
+
+    monkeypatch.setattr(study, "_compared", compared)
+    options = argparse.Namespace(out=tmp_path / "rows.csv", rounds=1)
+    options.threads, options.digits, options.operations = [1], [3], ["B"]
+    for code, shown in (("old", "4.00 s"), ("old", "4.00 s"), ("new", "9.00 s")):
+        monkeypatch.setattr(study, "code_version", lambda code=code: code)
+        study.run(options)
+        assert f"| B | 3 | 1 | {shown} |" in capsys.readouterr().out
+    assert next(seconds, None) is None
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_the_peak_of_a_process_leaves_out_the_process_that_started_it():
     large = bytearray(300 * 2**20)
