@@ -5,7 +5,6 @@ from pathlib import Path
 import pandas as pd
 
 from ..document.section import Section
-from ..errors import ReportError
 from ..report import Report, assembled, at, chosen_place, common_tables
 from ..sections import problems
 from ..store.load import read_store
@@ -65,11 +64,13 @@ def make_closure_report(
     place = chosen_place(everything["environments"], commit, environment, "processes_count")
     here = {name: at(frame, place) for name, frame in everything.items()}
     here |= {name: everything[name] for name in ("versions", "kept_versions")}
+    casing, failed = _casing(Path(casing_store or study / "casing"))
+    here["failures"] = pd.concat([here["failures"], failed], ignore_index=True)
     sections = [
         *_frames(here, place[0], study / "picture.png"),
         further.break_even(here["capture_sizes"], here["closure_versus_argument"]),
         further.audited(study / "audits" / place[0] / f"{place[1]}.json"),
-        _casing(Path(casing_store or study / "casing")),
+        casing,
         problems.section(here["failures"]),
     ]
     return assembled("Closing over arrays, measured", place, everything, here, sections)
@@ -112,24 +113,26 @@ def _runs(measured: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([first, later], ignore_index=True).reindex(columns=names)
 
 
-def _casing(store: Path) -> Section | None:
-    """Return the section on the virtual casing, or None if the casing was not measured.
+def _casing(store: Path) -> tuple[Section | None, pd.DataFrame]:
+    """Return the section on the virtual casing, and the casing's rows of the table "failures".
 
-    The numbers are from the commit and the environment that were measured last.
+    The section is None if no process of the casing succeeded. All numbers and rows are from the
+    commit and the environment that were measured last.
     """
-    try:
-        tables = common_tables(read_store(store))
-    except ReportError:
-        return None
-    measured = tables["measurements"]
+    if not any(store.rglob("*.json")):
+        return None, pd.DataFrame()
+    tables = common_tables(read_store(store))
+    measured, failed = tables["measurements"], tables["failures"]
     measured = measured.loc[measured["suite"] == summaries.CASING]
+    failed = failed.loc[failed["suite"].isna() | (failed["suite"] == summaries.CASING)]
     if measured.empty:
-        return None
+        return None, failed
     place = chosen_place(environments(measured), None, None, "last_started_utc")
-    return variants.section(
+    section = variants.section(
         at(measured, place),
         at(tables["captured_arrays"], place),
         name="casing",
         title="Closure against argument for the virtual casing",
         paragraphs=CASING_LESSON,
     )
+    return section, at(failed, place)

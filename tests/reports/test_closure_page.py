@@ -205,10 +205,13 @@ def test_calls_right_after_the_call_that_compiles_are_drawn_and_described(made):
     assert len(spread.findings) == 2
 
 
-def test_a_case_that_did_not_fit_into_memory_is_listed_with_the_memory_it_needs(made):
+def test_skipped_frames_and_failed_cases_of_the_casing_are_listed_with_their_reasons(made):
     (table,) = section(made, "problems").tables
-    assert column(table, "Message") == ["needs 27.3 GB, 20.1 GB are available"]
-    assert section(made, "problems").lead == "Not included in any table above: 1 skipped."
+    assert column(table, "Message") == ["needs 27.3 GB, 20.1 GB are available", "over 60 s"]
+    lead = "Not included in any table above: 1 skipped, 1 timeout."
+    assert section(made, "problems").lead == lead
+    (fact,) = (one for one in made.document.facts if one.name == "Failed or skipped")
+    assert fact.value == "2"
 
 
 def test_the_cost_of_a_change_is_given_for_both_variants(made):
@@ -294,6 +297,12 @@ def test_the_page_is_one_file_with_the_picture_inside(made, tmp_path):
 
 def test_the_casing_is_read_from_the_store_of_the_suites(made):
     assert "w7x half period" in section(made, "casing").lead
+
+
+def test_a_casing_of_which_no_record_can_be_read_is_an_error(study, tmp_path):
+    made_up.write(tmp_path, made_up.casing_case("closure", 3)).write_text('{"schema": 999}')
+    with pytest.raises(ReportError, match="none of the 1 files in .* could be read"):
+        make_closure_report(study, casing_store=tmp_path)
 
 
 def test_a_study_in_which_every_case_failed_has_a_page(tmp_path):
