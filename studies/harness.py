@@ -12,6 +12,7 @@ import os
 import re
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -36,16 +37,22 @@ def read_rows(path: Path) -> list[Row]:
     """Return the rows of a CSV or JSON Lines file, or [] if the file does not exist.
 
     The file may be gzipped. Values from a CSV file are strings. An incomplete last line, which a
-    killed run leaves behind, is ignored.
+    killed run leaves behind, is ignored. Raise `StudyError` if the file is damaged.
     """
     if not path.exists():
         return []
     data = path.read_bytes()
-    text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
-    text = text[: text.rfind("\n") + 1]
-    if ".jsonl" in path.suffixes:
-        return [json.loads(line) for line in text.splitlines()]
-    return list(csv.DictReader(io.StringIO(text)))
+    try:
+        text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
+        text = text[: text.rfind("\n") + 1]
+        if ".jsonl" in path.suffixes:
+            return [json.loads(line) for line in text.splitlines()]
+        return list(csv.DictReader(io.StringIO(text)))
+    except (ValueError, EOFError, zlib.error, csv.Error) as error:
+        raise StudyError(
+            f"cannot read the rows in {path}: {error}; restore the file, or rename it and run the "
+            "study again"
+        ) from error
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> None:

@@ -75,11 +75,11 @@ def write_whole(
     """
     out = Path(out)
     beginnings = tuple(f"{name}." for name in texts)
-    held = {path.name for path in out.iterdir()} if out.exists() else set()
+    held = {path.name for path in out.iterdir()} if out.is_dir() else set()
     drafts = {name for name in held if name.endswith(".tmp") and name.startswith(beginnings)}
     others = held - drafts - set(beside)
     is_foreign = "index.html" in others and not is_page(out / "index.html")
-    if is_foreign or (others and next(iter(texts)) not in others):
+    if out.is_file() or is_foreign or (others and next(iter(texts)) not in others):
         raise ReportError(
             f"write_{kind}: {out} exists and is not an earlier {kind}; name another folder "
             "with --out, or delete this folder"

@@ -51,6 +51,16 @@ def test_commands_write_no_page_into_a_folder_with_other_files(tmp_path, capsys,
     assert [path.name for path in out.iterdir()] == [left] and (out / left).read_text() == "mine"
 
 
+@pytest.mark.parametrize("command", ["build", "history"])
+def test_commands_do_not_replace_a_file_by_a_folder(tmp_path, capsys, command):
+    made_up.write(tmp_path / "cases", made_up.casing_case("closure", 3))
+    (tmp_path / "out").write_text("mine")
+    where = ["--store", str(tmp_path / "cases"), "--out", str(tmp_path / "out")]
+    assert main([command, *where]) == 2
+    assert "name another folder with --out" in capsys.readouterr().err
+    assert (tmp_path / "out").read_text() == "mine"
+
+
 @pytest.mark.parametrize("left", ["notes.txt", "index.html", "notes.tmp"])
 def test_nothing_is_written_into_a_folder_with_other_files(tmp_path, left):
     (tmp_path / left).write_text("mine")

@@ -1,5 +1,6 @@
 """The harness: rows survive a killed run, workers write rows, docs tables follow from the rows."""
 
+import gzip
 import json
 
 import pytest
@@ -45,6 +46,20 @@ def test_a_row_with_other_columns_than_the_file_is_refused(tmp_path):
     with pytest.raises(StudyError, match=r"the columns of the new row \(number, other\)"):
         append_row(path, {"number": 2, "other": "b"})
     assert len(read_rows(path)) == 1
+
+
+@pytest.mark.parametrize(
+    "name, data",
+    [
+        ("rows.jsonl", b'{"a": 1}\n{"b\n{"a": 2}\n'),
+        ("rows.csv", b"a\n\xff\n"),
+        ("rows.csv.gz", gzip.compress(b"a\n1\n")[:-9]),
+    ],
+)
+def test_a_damaged_file_of_rows_is_an_error_with_its_path(name, data, tmp_path):
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(StudyError, match=f"cannot read the rows in .*{name}"):
+        read_rows(tmp_path / name)
 
 
 def test_the_same_rows_give_the_same_bytes(tmp_path):
