@@ -101,6 +101,13 @@ def history(options: argparse.Namespace) -> int:
     from .store.fleet import is_fleet
 
     made = _history(options)
+    if made.unknown_count:
+        print(
+            f"{counted(made.unknown_count, 'commit')} not found in {options.repository}, so placed "
+            "by the time of the first measurement; name a clone that has all commits with "
+            "--repository",
+            file=sys.stderr,
+        )
     page = write_history(made, options.out)
     if not is_fleet(Path(options.store)):
         # Write the page again with links to the reviews. If the reviews are interrupted, the page

@@ -60,10 +60,10 @@ def triage(history: History, since: str, repository: Path) -> str:
             "has the measured commits"
         )
     parts = [f"# Triage of {counted(len(wanted), 'measured commit')} since {since}", ""]
-    if unknown := sum(not one.author_date for one in history.commits):
+    if history.unknown_count:
         parts += [
-            f"Left out: {counted(unknown, 'measured commit')} that the clone does not have; set "
-            "`--repository` to a clone with the whole history.",
+            f"Left out: {counted(history.unknown_count, 'measured commit')} that the clone does "
+            "not have; set `--repository` to a clone with the whole history.",
             "",
         ]
     for environment in history.environments:

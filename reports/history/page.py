@@ -8,6 +8,7 @@ from typing import Any
 
 from ..document.html import rendered
 from ..document.write import write_whole
+from ..units import counted
 from .reviews import FOLDER, Reviews
 from .series import Environment, History, Series
 from .steps import ruptures
@@ -37,6 +38,7 @@ def history_page(history: History, reviews: Reviews) -> str:
         data=data.replace("<", "\\u003c"),
         has_ruptures=ruptures is not None,
         series_count=sum(len(one.series) for one in history.environments),
+        unknown=counted(history.unknown_count, "commit") if history.unknown_count else "",
     )
 
 

@@ -84,6 +84,11 @@ class History:
     environments: tuple[Environment, ...]
     skipped: tuple[SkippedFile, ...]
 
+    @property
+    def unknown_count(self) -> int:
+        """The number of commits that git does not find."""
+        return sum(not commit.author_date for commit in self.commits)
+
 
 def make_history(store: Store, *, repository: Path | None = None) -> History:
     """Return every series of a store with its change points.

@@ -102,13 +102,24 @@ def test_history_and_triage_list_skipped_files_and_links(tmp_path, capsys):
     where = ["--store", str(tmp_path / "cases"), "--repository", str(tmp_path)]
     assert main(["history", *where, "--out", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr()
-    assert printed.err.count("skipped:") == 2 and "truncated" in printed.err
-    assert f"skipped: {LAST}: a link" in printed.err
+    skipped = [line for line in printed.err.splitlines() if line.startswith("skipped: ")]
+    assert len(skipped) == 2 and "truncated" in skipped[0]
+    assert skipped[1].startswith(f"skipped: {LAST}: a link")
     assert printed.out.strip().endswith("index.html")
     assert "0.json" in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     assert main(["triage", *where, "--since", "2026-11-01"]) == 2  # the folder is no clone
-    assert capsys.readouterr().err.startswith(printed.err)
+    assert set(skipped) < set(capsys.readouterr().err.splitlines())
     assert main(["history", "--store", str(tmp_path / "nowhere")]) == 2
+
+
+def test_the_command_and_the_page_count_commits_that_the_clone_does_not_have(
+    stepped_store, tmp_path, capsys
+):
+    where = ["--store", str(stepped_store), "--repository", str(tmp_path)]
+    assert main(["history", *where, "--out", str(tmp_path / "out")]) == 0
+    assert "12 commits not found in" in capsys.readouterr().err
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert "<p>12 commits not found in the git clone." in page
 
 
 def test_a_change_point_links_to_the_review_against_the_commit_before_it(
