@@ -77,8 +77,8 @@ def slow_line_rows() -> Iterator[Row]:
         others = max((spent for at, spent in seconds.items() if at != line), default=0.0)
         yield {
             "slow_line": name,
-            "rank": list(seconds).index(line) + 1,
-            "share": round(seconds[line] / found.seconds, 3),
+            "rank": [*seconds, line].index(line) + 1,
+            "share": round(seconds.get(line, 0.0) / found.seconds, 3),
             "next_share": round(others / found.seconds, 3),
             "attributed_share": round(found.attributed_share, 3),
             "measured_share": round(found.measured_share, 3),

@@ -1,5 +1,6 @@
 """The committed rows of compile profiles support the claims of docs/compile.md."""
 
+import jax.numpy as jnp
 import pytest
 
 from studies.compile import slow_lines, study
@@ -32,3 +33,11 @@ def test_the_shares_of_the_stages_of_each_program_add_up_to_one():
     for row in whole:
         assert sum(float(row[stage]) for stage in study.STAGES) == pytest.approx(1.0, abs=1e-3)
         assert float(row["share"]) >= study.LEAST_ATTRIBUTED
+
+
+def test_a_line_that_the_profile_does_not_list_is_missed(monkeypatch):
+    monkeypatch.setattr(slow_lines, "slow_line", lambda fn: "nowhere.py:1")
+    functions = {"sort": (slow_lines.sort_of_a_captured_array, (jnp.ones((3, 48), "float32"),))}
+    monkeypatch.setattr(slow_lines, "functions", lambda: functions)
+    (row,) = study.slow_line_rows()
+    assert row["rank"] > 1 and row["share"] == 0
