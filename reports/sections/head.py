@@ -9,6 +9,7 @@ from ..document.section import Fact
 from ..quantities import Row
 from ..stats import is_busy
 from ..tables import rows
+from ..units import counted
 
 VERSIONS = ("jaxlib", "Python", "numpy")
 
@@ -40,13 +41,14 @@ def _when(environment: Row) -> tuple[str, str]:
     first, last = environment["first_started_utc"], environment["last_started_utc"]
     if pd.isna(first):
         return ("unknown", "")
-    return (f"{last:%Y-%m-%d}", f"{first:%H:%M} to {last:%H:%M} UTC")
+    days = dict.fromkeys(f"{time:%Y-%m-%d}" for time in (first, last))
+    return " to ".join(days), f"{first:%H:%M} to {last:%H:%M} UTC"
 
 
 def _machine(environment: Row) -> tuple[str, str]:
     names = [environment[name] for name in ("cpu_model", "machine", "platform")]
     cpus, ram = environment["cpus_available_count"], environment["ram_bytes"]
-    parts = [] if pd.isna(cpus) else [f"{cpus} cores"]
+    parts = [] if pd.isna(cpus) else [counted(cpus, "core")]
     parts += [] if pd.isna(ram) else [f"{ram / 1e9:.0f} GB"]
     return next((n for n in names if not pd.isna(n) and n), "unknown"), ", ".join(parts)
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 import argparse
 import math
 import statistics
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -60,14 +60,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the tables of rounds and samples from the given files, then the table of verdicts."""
+    measured_rows: dict[str, list[Row]] = defaultdict(list)
     for given in options.rows:
         condition, _, file = given.partition("=")
-        rows = [{"condition": condition, **row} for row in read_rows(Path(file))]
+        rows = read_rows(Path(file))
+        measured_rows[condition] += ({"condition": condition, **row} for row in rows)
         if not rows:
             raise StudyError(
                 f"got {given!r}, which names no file with rows; give CONDITION=FILE, with a FILE "
                 "that `python -m studies trust measure` wrote"
             )
+    for condition, rows in measured_rows.items():
         new = {"rounds.csv.gz": map(round_row, rows), "samples.csv": sample_rows(rows)}
         for name, of_condition in new.items():
             kept = [row for row in read_rows(options.out / name) if row["condition"] != condition]

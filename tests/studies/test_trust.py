@@ -70,19 +70,24 @@ def rows(effect, *, phase_effect=0.0, compiles=0, count=8, study="A/A", sigma=0.
 
 @pytest.fixture
 def tables(tmp_path):
-    """Return a function that writes rows, judges them, and returns the rows of both tables."""
+    """Return a function that writes rows, judges them, and returns the rows of both tables.
 
-    def make(found, condition="quiet"):
-        file = tmp_path / "rows.jsonl"
-        file.write_text("".join(json.dumps(row) + "\n" for row in found))
-        verdicts.run(argparse.Namespace(rows=[f"{condition}={file}"], out=tmp_path))
+    Each list of rows is written to a file of its own.
+    """
+
+    def make(*found, condition="quiet"):
+        files = [tmp_path / f"rows-{number}.jsonl" for number in range(len(found))]
+        for file, rows in zip(files, found, strict=True):
+            file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        given = [f"{condition}={file}" for file in files]
+        verdicts.run(argparse.Namespace(rows=given, out=tmp_path))
         return [read_rows(tmp_path / name) for name in ("verdicts.csv", "samples.csv")]
 
     return make
 
 
-def test_the_tables_count_the_pairs_that_each_design_calls_different(tables):
-    found, samples = tables([*rows(0.0), *rows(0.1, study="injected")])
+def test_the_tables_count_the_pairs_of_all_files_that_each_design_calls_different(tables):
+    found, samples = tables(rows(0.0), rows(0.1, study="injected"))
     by = {(row["study"], row["processes"]): row for row in found}
     assert (by["A/A", "6"]["same"], by["A/A", "6"]["different"]) == ("8", "0")
     assert by["injected", "6"]["different"] == by["injected", "6"]["steady_different"] == "8"
@@ -115,10 +120,10 @@ def test_a_single_time_is_tested_as_one_of_four_times(tables, monkeypatch):
 
 
 def test_rows_of_other_conditions_stay(tables):
-    tables(list(rows(0.0)), "quiet")
-    found, samples = tables(list(rows(0.1, study="injected")), "loaded")
+    tables(rows(0.0))
+    found, samples = tables(rows(0.1, study="injected"), condition="loaded")
     assert {row["condition"] for row in found} == {"quiet", "loaded"}
-    again, _ = tables(list(rows(0.1, study="injected")), "loaded")
+    again, _ = tables(rows(0.1, study="injected"), condition="loaded")
     assert again == found and {row["condition"] for row in samples} == {"quiet", "loaded"}
 
 
