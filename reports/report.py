@@ -54,19 +54,8 @@ def make_report(
 ) -> Report:
     """Return the tables of a store, and the page of one commit in one environment.
 
-    Parameters
-    ----------
-    store : path
-        Folder with the records, at <commit>/<environment-key>/<case>/<round>.json.
-    commit, environment : str, optional
-        Beginnings of a commit hash and of an environment key. The default is the commit that was
-        measured last, in the environment where it was measured last.
-
-    Raises
-    ------
-    ReportError
-        If the folder is missing, no file can be read, or no measurement matches `commit` and
-        `environment`.
+    `commit` and `environment` are beginnings of a commit hash and of an environment key. The
+    default is the commit that was measured last, in the environment where it was measured last.
     """
     everything = common_tables(read_store(store))
     measured = everything["measurements"]
@@ -118,13 +107,7 @@ def assembled(
 
 
 def write_report(report: Report, out: str | Path) -> Path:
-    """Write the page, its Markdown, figures and all tables below `out`; return the page's path.
-
-    Raises
-    ------
-    ReportError
-        If `out` exists, but is neither an empty folder nor a folder with an earlier page.
-    """
+    """Write the page, its Markdown, figures and all tables below `out`; return the page's path."""
     return write_document(report.document, report.tables, out)
 
 

@@ -126,23 +126,12 @@ class Store:
 def read_store(root: str | Path, *, commit: str | None = None) -> Store:
     """Read every record below `root`, at <commit>/<environment-key>/<case>/<round>.json.
 
-    The name of a case may contain slashes (`casing_variants/w7x-closure-d6`). Files with unknown
-    endings, such as the `.tmp` file of an interrupted write, are ignored. A truncated file that has
-    not changed for a minute gets the ending ``.unreadable``. A file is skipped but not renamed if
-    it has another schema, or fields that this version of jaxmeter does not have. The version of
-    jaxmeter that wrote the file can then still read it. Links to folders are skipped.
-
-    Parameters
-    ----------
-    root : path
-        Folder of the store.
-    commit : str, optional
-        Folder name of the only commit to read. By default, all commits are read.
-
-    Raises
-    ------
-    ReportError
-        If `root` is not a folder or contains no record that can be read.
+    If `commit` is given, only the folder of this commit is read. The name of a case may contain
+    slashes (`casing_variants/w7x-closure-d6`). Files with unknown endings, such as the `.tmp` file
+    of an interrupted write, are ignored. A truncated file that has not changed for a minute gets
+    the ending ``.unreadable``. A file is skipped but not renamed if it has another schema, or
+    fields that this version of jaxmeter does not have. The version of jaxmeter that wrote the file
+    can then still read it. Links to folders are skipped.
     """
     root = Path(root)
     if not root.is_dir():

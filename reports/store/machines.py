@@ -9,7 +9,7 @@ import functools
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -106,10 +106,7 @@ def environment_names(records: Sequence[StoredRecord]) -> list[str]:
     If several environments or none remain, the name is "unknown". Pass the records of all commits
     at once, because a record may take its environment from records of another commit.
     """
-    found = (
-        {other.environment for other in alike} for alike in _alike(_processes(records), "device")
-    )
-    return [names.pop() if len(names) == 1 else UNKNOWN for names in found]
+    return _names(records, "device", "environment")
 
 
 def machine_names(records: Sequence[StoredRecord]) -> list[str]:
@@ -119,31 +116,30 @@ def machine_names(records: Sequence[StoredRecord]) -> list[str]:
     `environment_names`. The other processes need not have started JAX. If they have no
     known machine or several machines, the name is "unknown".
     """
-    processes = _processes(records)
-    found = ({other.machine for other in alike} for alike in _alike(processes, "machine"))
-    return [
-        process.machine or (names.pop() if len(names) == 1 else None) or UNKNOWN
-        for process, names in zip(processes, found, strict=True)
-    ]
+    return _names(records, "machine", "machine")
 
 
-def _alike(
-    processes: Sequence[_Process], field: Literal["device", "machine"]
-) -> Iterator[list[_Process]]:
-    """Yield, for each process, the processes from which it may take its environment or machine.
+def _names(
+    records: Sequence[StoredRecord],
+    known: Literal["device", "machine"],
+    wanted: Literal["environment", "machine"],
+) -> list[str]:
+    """Return, for each process, the name `wanted` of all processes from which it may be taken.
 
-    Only processes that recorded `field` are candidates. A process that started JAX is alone in
-    its list. A process that recorded its version of JAX is also alone if no candidate with its
-    environment key can have the same machine and versions.
+    Only processes that recorded the field `known` are candidates. A process that started JAX keeps
+    its own name, and so does a process that recorded its version of JAX, if no candidate with its
+    environment key can have the same machine and versions. Several names or none are "unknown".
     """
+    processes = _processes(records)
     folders: dict[str, list[_Process]] = defaultdict(list)
     for process in dict.fromkeys(processes):
-        if getattr(process, field) is not None:
+        if getattr(process, known) is not None:
             folders[process.environment_key].append(process)
     preferred = functools.cache(
         lambda process: _preferred(process, folders.get(process.environment_key, ()))
     )
-    return map(preferred, processes)
+    found = ({getattr(other, wanted) for other in preferred(process)} for process in processes)
+    return [names.pop() if len(names) == 1 else UNKNOWN for names in found]
 
 
 def _preferred(process: _Process, folder: Sequence[_Process]) -> list[_Process]:
