@@ -102,11 +102,9 @@ def history(options: argparse.Namespace) -> int:
 
     made = _history(options)
     if made.unknown_count:
+        unknown = counted(made.unknown_count, "commit")
         print(
-            f"{counted(made.unknown_count, 'commit')} not found in {options.repository}, so placed "
-            "by the time of the first measurement; name a clone that has all commits with "
-            "--repository",
-            file=sys.stderr,
+            f"{unknown} not found in the clone {options.repository}; see the page", file=sys.stderr
         )
     page = write_history(made, options.out)
     if not is_fleet(Path(options.store)):

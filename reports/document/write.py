@@ -22,12 +22,7 @@ def write_document(document: Document, tables: Mapping[str, pd.DataFrame], out: 
     folder to which the link `out` leads.
     """
     out = Path(out).resolve()
-    is_empty = out.is_dir() and not any(out.iterdir())
-    if out.exists() and not (is_empty or is_page(out / "index.html")):
-        raise ReportError(
-            f"write_report: {out} exists and is not an earlier report; name another folder with "
-            "--out, or delete this folder"
-        )
+    _check_earlier(out, ["index.html"], kind="report")
     fresh = out.with_name(f".{out.name}.new")
     shutil.rmtree(fresh, ignore_errors=True)
     (fresh / "tables").mkdir(parents=True)
@@ -64,26 +59,36 @@ def _replace(out: Path, fresh: Path) -> None:
 
 def write_whole(
     out: str | Path, texts: Mapping[str, str], *, kind: str, beside: Sequence[str] = ()
-) -> None:
-    """Write each file atomically into the folder `out`; `texts` maps file names to contents.
+) -> Path:
+    """Write each file atomically into the folder `out`, and return the path of the page.
 
-    A folder that contains the first file of `texts` is treated as an earlier page of this kind,
-    unless its index.html was made by another program. Any other folder may contain only the files
-    and folders named in `beside`, and drafts, which are temporary files of an interrupted run. An
-    interrupted run can leave some complete files and a draft. The next run replaces the files and
-    ignores the draft.
+    `texts` maps file names to contents. An interrupted run can leave some complete files and a
+    draft. The next run replaces the files and ignores the draft.
     """
     out = Path(out)
-    beginnings = tuple(f"{name}." for name in texts)
+    _check_earlier(out, list(texts), kind=kind, beside=beside)
+    out.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        write_file(out / name, text)
+    return out / "index.html"
+
+
+def _check_earlier(
+    out: Path, names: Sequence[str], *, kind: str, beside: Sequence[str] = ()
+) -> None:
+    """Raise ReportError if `out` exists, but is not an earlier page of this kind.
+
+    A folder that contains the first of the files `names` is treated as an earlier page, unless its
+    index.html was made by another program. Any other folder may contain only the files and folders
+    named in `beside`, and drafts, which are temporary files of an interrupted run.
+    """
+    beginnings = tuple(f"{name}." for name in names)
     held = {path.name for path in out.iterdir()} if out.is_dir() else set()
     drafts = {name for name in held if name.endswith(".tmp") and name.startswith(beginnings)}
     others = held - drafts - set(beside)
     is_foreign = "index.html" in others and not is_page(out / "index.html")
-    if out.is_file() or is_foreign or (others and next(iter(texts)) not in others):
+    if out.is_file() or is_foreign or (others and names[0] not in others):
         raise ReportError(
             f"write_{kind}: {out} exists and is not an earlier {kind}; name another folder "
             "with --out, or delete this folder"
         )
-    out.mkdir(parents=True, exist_ok=True)
-    for name, text in texts.items():
-        write_file(out / name, text)

@@ -22,8 +22,7 @@ def write_history(history: History, out: str | Path, *, reviews: Reviews | None 
     `reviews` has the address of each review, relative to the page.
     """
     texts = {"index.html": history_page(history, reviews or {})}
-    write_whole(out, texts, kind="history", beside=[FOLDER])
-    return Path(out) / "index.html"
+    return write_whole(out, texts, kind="history", beside=[FOLDER])
 
 
 def history_page(history: History, reviews: Reviews) -> str:

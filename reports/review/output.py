@@ -38,8 +38,7 @@ def write_review(review: Review, out: str | Path) -> Path:
         "review.md": review_markdown(review),
         "index.html": review_page(review),
     }
-    write_whole(out, texts, kind="review")
-    return Path(out) / "index.html"
+    return write_whole(out, texts, kind="review")
 
 
 def review_page(review: Review) -> str:

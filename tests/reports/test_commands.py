@@ -39,26 +39,17 @@ def test_an_interrupted_write_does_not_stop_the_next(tmp_path, left):
     assert {name: (tmp_path / name).read_text() for name in TEXTS} == TEXTS
 
 
-@pytest.mark.parametrize("left", ["index.html", "chapter.tex"])
+@pytest.mark.parametrize("left", ["out", "out/index.html", "out/chapter.tex"])
 @pytest.mark.parametrize("command", ["build", "history"])
-def test_commands_write_no_page_into_a_folder_with_other_files(tmp_path, capsys, command, left):
+def test_commands_replace_no_file_and_no_folder_with_other_files(tmp_path, capsys, command, left):
     made_up.write(tmp_path / "cases", made_up.casing_case("closure", 3))
-    out = tmp_path / "out"
-    out.mkdir()
-    (out / left).write_text("mine")
-    assert main([command, "--store", str(tmp_path / "cases"), "--out", str(out)]) == 2
-    assert "is not an earlier" in capsys.readouterr().err
-    assert [path.name for path in out.iterdir()] == [left] and (out / left).read_text() == "mine"
-
-
-@pytest.mark.parametrize("command", ["build", "history"])
-def test_commands_do_not_replace_a_file_by_a_folder(tmp_path, capsys, command):
-    made_up.write(tmp_path / "cases", made_up.casing_case("closure", 3))
-    (tmp_path / "out").write_text("mine")
+    (tmp_path / left).parent.mkdir(exist_ok=True)
+    (tmp_path / left).write_text("mine")
     where = ["--store", str(tmp_path / "cases"), "--out", str(tmp_path / "out")]
     assert main([command, *where]) == 2
-    assert "name another folder with --out" in capsys.readouterr().err
-    assert (tmp_path / "out").read_text() == "mine"
+    assert "is not an earlier" in capsys.readouterr().err
+    (kept,) = (path for path in tmp_path.rglob("*") if path.is_file() and path.suffix != ".json")
+    assert kept == tmp_path / left and kept.read_text() == "mine"
 
 
 @pytest.mark.parametrize("left", ["notes.txt", "index.html", "notes.tmp"])

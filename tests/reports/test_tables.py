@@ -48,10 +48,6 @@ def test_bytes_stay_whole_where_others_are_missing(full_table):
     assert full_table["digits"].dtype == pd.Int64Dtype()
 
 
-def test_chunk_sizes_auto_numbers_and_none_share_one_column_of_text(full_table):
-    assert {"auto", "1024", "none"} <= set(full_table["chunk_size"].dropna())
-
-
 def test_a_number_named_like_a_column_gets_the_prefix_extras(tmp_path):
     names = ("commit", "case", "machine", "environment", "position")
     extras: dict[str, float] = dict.fromkeys(names, 7.0)

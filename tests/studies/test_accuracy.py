@@ -48,11 +48,12 @@ def test_the_places_that_face_currents_are_nearest_to_the_currents(field):
         assert away[0] <= away[1] + 1e-3
 
 
-def test_each_committed_result_has_one_row():
+def test_every_quantity_has_committed_rows_and_each_result_has_one_row():
     names = "shape", "field", "quantity", "digits", "distance", "side"
     rows = read_rows(measured("accuracy", "rows.csv"))
     results = [tuple(row[name] for name in names) for row in rows]
-    assert results and len(set(results)) == len(results)
+    assert len(set(results)) == len(results)
+    assert {row["quantity"] for row in rows} == set(study.QUANTITIES)
 
 
 def test_the_newest_rows_of_a_shape_replace_the_committed_rows_of_this_shape(tmp_path, monkeypatch):
@@ -68,8 +69,3 @@ def test_the_newest_rows_of_a_shape_replace_the_committed_rows_of_this_shape(tmp
         ("QA", "third"),
         ("QH", "first"),
     ]
-
-
-def test_every_quantity_has_committed_rows():
-    rows = read_rows(measured("accuracy", "rows.csv"))
-    assert {row["quantity"] for row in rows} == set(study.QUANTITIES)

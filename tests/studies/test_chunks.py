@@ -138,11 +138,7 @@ def test_the_first_process_measures_all_sizes_with_memory_and_the_share_of_the_f
     assert np.ptp(errors) <= 1e-6 * errors.max()
 
 
-def test_only_the_first_process_measures_the_far_field_and_lists_buffers():
+def test_later_processes_list_no_buffers_and_auto_has_the_size_that_it_has_inside_jit():
     (row,) = cases.process_rows("B", 1, "case_vc", 1, 1, [], "code")
     assert not {"far_fraction", "largest_temp_bytes"} & set(row["found"][0])
-
-
-def test_auto_has_the_tile_size_that_auto_has_inside_jit():
-    (row,) = cases.process_rows("B", 1, "case_vc", 1, 1, [], "code")
     assert row["auto"] == list(_AUTO[jax.default_backend()]["B"])

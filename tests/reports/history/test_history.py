@@ -117,7 +117,7 @@ def test_the_command_and_the_page_count_commits_that_the_clone_does_not_have(
 ):
     where = ["--store", str(stepped_store), "--repository", str(tmp_path)]
     assert main(["history", *where, "--out", str(tmp_path / "out")]) == 0
-    assert "12 commits not found in" in capsys.readouterr().err
+    assert "12 commits not found in the clone" in capsys.readouterr().err
     page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     assert "<p>12 commits not found in the git clone." in page
 

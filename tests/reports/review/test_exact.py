@@ -16,6 +16,7 @@ from tests.reports.review.pairs import BASE, CLOSURE, HEAD, part, regressions, r
 TRACES = Metric("traces_count", "exact")
 FLOPS = Metric("flops", "exact")
 FUSIONS = Metric("fusions_count", "exact")
+TEMP = Metric("temp_bytes", "exact")
 ERROR = Metric("gradient_error_relative", "error")
 NAN, INF, NONE = math.nan, math.inf, None
 
@@ -50,6 +51,7 @@ VARIES = "varies from process to process"
         (FLOPS, [1e9], [1.14e9], ("regression", "")),
         (FLOPS, [1e9], [1.04e9], ("changed", "by less than 5%")),
         (FLOPS, [1e9], [0.9e9], ("improvement", "")),
+        (TEMP, [9_000_000], [9_000_008], ("changed", "by less than 1024 bytes")),
         (ERROR, [1e-7] * 6, [1e-7] + [1.0] * 5, ("regression", "the answer is less accurate")),
         (ERROR, [1e-7] * 6, [1e-7] + [NAN] * 5, ("regression", "not finite in 5 of 6 processes")),
         (ERROR, [1e-7, NAN], [NAN, NAN], ("regression", "not finite")),
