@@ -37,7 +37,7 @@ def read_rows(path: Path) -> list[Row]:
     """Return the rows of a CSV or JSON Lines file, or [] if the file does not exist.
 
     The file may be gzipped. Values from a CSV file are strings. An incomplete last line, which a
-    killed run leaves behind, is ignored. Raise `StudyError` if the file is damaged.
+    killed run leaves behind, is ignored.
     """
     if not path.exists():
         return []
@@ -72,10 +72,7 @@ def write_rows(path: Path, rows: Iterable[Row]) -> None:
 
 
 def append_row(path: Path, row: Row) -> None:
-    """Remove an incomplete last line from a CSV or JSON Lines file, then append a row.
-
-    Raise `StudyError` if a CSV file does not have the row's columns.
-    """
+    """Remove an incomplete last line from a CSV or JSON Lines file, then append a row."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab+") as file:
         file.seek(0)
@@ -120,7 +117,7 @@ def in_worker(
     The function must be at the top level of a module. Its keyword `arguments` are passed as JSON.
     `env` is added to the environment variables. JAX's compilation cache is off unless `env` turns
     it on. A description of the machine and of JAX is written next to the rows: for ``rows.csv``, to
-    ``rows.environment.json``. Raise `StudyError` if the process fails or exceeds the time limit.
+    ``rows.environment.json``.
     """
     target = f"{function.__module__}:{function.__name__}"
     command = ("studies", "worker", target, str(path.resolve()))
@@ -140,8 +137,7 @@ def run_module(
     """Run ``python -m COMMAND``, with `given` as JSON on standard input.
 
     `name` names the process in error messages, and `env` is added to the environment variables.
-    Return the standard output as text if `stdout` is ``subprocess.PIPE``, else None. Raise
-    `StudyError` if the process fails or exceeds the time limit.
+    Return the standard output as text if `stdout` is ``subprocess.PIPE``, else None.
     """
     try:
         done = subprocess.run(

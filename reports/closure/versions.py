@@ -60,8 +60,7 @@ def rows_by_version(cases: pd.DataFrame, environments: pd.DataFrame) -> pd.DataF
 def keep(found: pd.DataFrame, environment: str, folder: Path = KEPT) -> Path:
     """Write the rows of one commit and environment to a file, and return the file's path.
 
-    `found` is from `rows_by_version`. `environment` is the beginning of exactly one environment
-    key.
+    `found` is from `rows_by_version`. `environment` is the beginning of an environment key.
     """
     keys = sorted(set(found["environment_key"]))
     fitting = [key for key in keys if key.startswith(environment)]

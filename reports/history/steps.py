@@ -62,10 +62,7 @@ class Step:
 
 
 def find_steps(values: Sequence[float], kind: Kind) -> tuple[Step, ...]:
-    """Return the change points of a series that has one number for each commit, oldest first.
-
-    For a noisy series of at least `FEWEST_POINTS` finite numbers, asv must be installed.
-    """
+    """Return the change points of a series that has one number for each commit, oldest first."""
     if kind == "exact":
         return _changes(values, lambda a, b: a != b)
     if kind == "error":

@@ -103,8 +103,7 @@ def read_commits(
     """Return the results of two commits of the store `root`, in an environment that both have.
 
     `base` and `head` are beginnings of commit hashes, or git revisions of the clone `repository`.
-    `environment` is the beginning of an environment's name. It is required if the commits have
-    several environments in common.
+    `environment` is the beginning of an environment's name.
     """
     if not root.is_dir():
         raise ReportError(
@@ -122,10 +121,7 @@ def read_commits(
 
 
 def read_pair(folder: Path, *, environment: str | None = None) -> CommitPair:
-    """Return the results of two interleaved commits, from `folder`/base and `folder`/head.
-
-    Each folder must contain exactly one commit.
-    """
+    """Return the results of two interleaved commits, from `folder`/base and `folder`/head."""
     for name in ("base", "head"):
         if not (folder / name).is_dir():
             raise ReportError(

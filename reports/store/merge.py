@@ -21,12 +21,10 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 @dataclass(frozen=True)
 class Merged:
-    """The number of added records, the number of known records, and the refused files.
+    """The numbers of added records and of records that were there already, and the refused files.
 
-    A record is known if the store or fleet has an equal record already. A file is refused if it
-    cannot be read as a record, or is not in the folder of a commit hash. `merge_stores` also
-    refuses a record that it cannot copy, for example because another record or a link is at the
-    record's destination.
+    A file is refused if it cannot be read as a record, or is not in the folder of a commit hash.
+    `merge_stores` also refuses a record that it cannot copy.
     """
 
     added_count: int

@@ -127,7 +127,7 @@ def asv_regressions(pair: Path) -> list[tuple[str, str]]:
     summarised as for the asv suites in benchmarks/. Then the summaries are compared by asv's rules
     with asv's defaults: a factor of 1.1 and, for times, a Mann-Whitney test with one number for
     each process. If there are too few processes for this test, asv compares confidence intervals
-    instead. Raise `StudyError` if the folder has no records of base or of head.
+    instead.
     """
     base, head = (_summaries(pair / side) for side in ("base", "head"))
     if not base or not head:
@@ -192,11 +192,7 @@ def _asv_regressed(base: Summary, head: Summary, name: str) -> bool:
 
 
 def reviewed(pair: Path, page: Path) -> dict[str, Any]:
-    """Review the measurements in the folder `pair`, and return the content of review.json.
-
-    The review is written to the folder `page`. Raise `StudyError` if the review ends with an error
-    or without a verdict.
-    """
+    """Review the measurements in `pair`, write `page`, and return the content of review.json."""
     command = [sys.executable, "-m", "reports", "review", "--pair", str(pair), "--out", str(page)]
     if subprocess.call(command, cwd=ROOT, stdout=subprocess.DEVNULL) not in (0, 1):
         raise StudyError(f"the review of {pair} failed; see the error above, or the page in {page}")

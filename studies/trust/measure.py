@@ -108,12 +108,14 @@ def run(options: argparse.Namespace) -> int:
     """Run a step of the study: measure the shares, measure the pairs, or check the effects."""
     out = options.out or RESULTS / "trust" / FILES[options.step]
     if options.step == "shares":
-        shares = {"loop": growing_shares()}
+        doubled = ratios(dict.fromkeys(KINDS, 1.0))  # loops of twice the length
+        shares = {"loop": {kind: round(ratio - 1, 3) for kind, ratio in doubled.items()}}
         replace_file(out, json.dumps(shares, indent=2) + "\n")
         return 0
     shares = json.loads(options.shares.read_text())
     if options.step == "check":
-        append_row(out, {f"loop {CHECKED_EFFECT:+g}": injected_effects(shares)})
+        more = {kind: CHECKED_EFFECT / share for kind, share in shares["loop"].items()}
+        append_row(out, {f"loop {CHECKED_EFFECT:+g}": ratios(more)})
     else:
         measure(planned_pairs(), out, shares, options.minutes)
     return 0
@@ -174,19 +176,6 @@ def compared(
     process = measure_pair(cases[0], cases[1], effort, swapped=swapped, calls=calls)
     jax.clear_caches()
     return process, {one.quantity: one for one in compare_processes([process]).exact}
-
-
-def growing_shares() -> dict[str, float]:
-    """Return, for each kind, the share of a loop's time that grows with the length of the loop.
-
-    The share is measured by doubling the length.
-    """
-    return {kind: round(ratio - 1, 3) for kind, ratio in ratios(dict.fromkeys(KINDS, 1.0)).items()}
-
-
-def injected_effects(shares: Shares) -> dict[str, float]:
-    """Return the `ratios` of loops made longer so that their times grow by `CHECKED_EFFECT`."""
-    return ratios({kind: CHECKED_EFFECT / share for kind, share in shares["loop"].items()})
 
 
 def ratios(more: Mapping[str, float]) -> dict[str, float]:
