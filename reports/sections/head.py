@@ -25,7 +25,7 @@ def facts(here: Mapping[str, pd.DataFrame], others_count: int) -> tuple[Fact, ..
     found = [
         Fact("Commit", str(environment["commit"])[:12]),
         Fact("Measured", *_when(environment)),
-        Fact("Machine", *_machine(environment)),
+        Fact("Machine", *_machine(environment, measured["machine"].nunique() - 1)),
         Fact("Load", *_load(environment)),
         Fact("JAX", "unknown" if pd.isna(jax) else str(jax), _versions(environment)),
         Fact("Processes", *_processes(measured.loc[measured["status"] == "ok"])),
@@ -45,11 +45,14 @@ def _when(environment: Row) -> tuple[str, str]:
     return " to ".join(days), f"{first:%H:%M} to {last:%H:%M} UTC"
 
 
-def _machine(environment: Row) -> tuple[str, str]:
+def _machine(environment: Row, others_count: int) -> tuple[str, str]:
     names = [environment[name] for name in ("cpu_model", "machine", "platform")]
     cpus, ram = environment["cpus_available_count"], environment["ram_bytes"]
     parts = [] if pd.isna(cpus) else [counted(cpus, "core")]
     parts += [] if pd.isna(ram) else [f"{ram / 1e9:.0f} GB"]
+    if others_count > 0:
+        others = counted(others_count, "other machine")
+        parts.append(f"and {others}: times of several machines are mixed")
     return next((n for n in names if not pd.isna(n) and n), "unknown"), ", ".join(parts)
 
 

@@ -52,14 +52,17 @@ def test_the_head_has_a_note_if_the_load_exceeds_the_number_of_cpus(load, note, 
     assert facts["Load"].note.startswith(note)
 
 
-def test_the_head_has_both_days_if_a_measurement_took_several_days(tmp_path):
-    for i, day in enumerate(("20", "23")):
+def test_the_head_has_both_days_and_the_number_of_other_machines_of_a_measurement(tmp_path):
+    for i, (day, machine) in enumerate((("20", "a"), ("23", "b"))):
         case = made_up.casing_case("closure", 3, i)
         started = f"2026-11-{day}T1{1 - i}:00:00+00:00"
-        made_up.write(tmp_path, made_up.in_environment(case, started_utc=started), i)
+        case = made_up.in_environment(case, started_utc=started, machine=machine)
+        made_up.write(tmp_path, case, i)
     facts = {fact.name: fact for fact in make_report(tmp_path).document.facts}
     assert facts["Measured"].value == "2026-11-20 to 2026-11-23"
     assert facts["Measured"].note == "11:00 to 10:00 UTC"
+    note = "2 cores, 24 GB, and 1 other machine: times of several machines are mixed"
+    assert facts["Machine"].note == note
 
 
 SECTIONS = "closure chunks accuracy reference gradient_reference preparation problems".split()
