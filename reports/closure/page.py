@@ -43,11 +43,12 @@ def make_closure_report(
     """Return the tables and the page of the closure study in the folder `study`.
 
     The records are in the store `study`/cases. There may also be audits, at
-    `study`/audits/<commit>/<environment-key>.json, and a file `study`/picture.png. `casing_store`
-    is the store of the virtual casing, by default `study`/casing. If this store has no records, the
-    page has no section on the casing. `commit` and `environment` are beginnings of a commit hash
-    and of an environment key. The default is the commit that was measured last, in its environment
-    with the most processes. `kept_versions` is the folder that `versions.kept` reads.
+    `study`/audits/<commit>/<environment-key>.json, and a file `study`/picture.png. `commit` and
+    `environment` are beginnings of a commit hash and of an environment key. The default is the
+    commit that was measured last, in its environment with the most processes. `casing_store` is the
+    store of the virtual casing, by default `study`/casing. If this store has no records of the
+    environment, the page has no section on the casing. `kept_versions` is the folder that
+    `versions.kept` reads.
     """
     everything = common_tables(read_store(study / "cases"))
     measured = everything["measurements"]
@@ -64,7 +65,7 @@ def make_closure_report(
     place = chosen_place(everything["environments"], commit, environment, "processes_count")
     here = {name: at(frame, place) for name, frame in everything.items()}
     here |= {name: everything[name] for name in ("versions", "kept_versions")}
-    casing, failed = _casing(Path(casing_store or study / "casing"))
+    casing, failed = _casing(Path(casing_store or study / "casing"), place[1])
     here["failures"] = pd.concat([here["failures"], failed], ignore_index=True)
     sections = [
         *_frames(here, place[0], study / "picture.png"),
@@ -113,20 +114,21 @@ def _runs(measured: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([first, later], ignore_index=True).reindex(columns=names)
 
 
-def _casing(store: Path) -> tuple[Section | None, pd.DataFrame]:
+def _casing(store: Path, environment: str) -> tuple[Section | None, pd.DataFrame]:
     """Return the section on the virtual casing, and the casing's rows of the table "failures".
 
-    The section is None if no process of the casing succeeded. All numbers and rows are from the
-    commit and the environment that were measured last.
+    The section is None if no process of the casing succeeded in the environment of the page. All
+    numbers and rows are from the commit that was measured last in this environment.
     """
     if not any(store.rglob("*.json")):
         return None, pd.DataFrame()
     tables = common_tables(read_store(store))
     measured, failed = tables["measurements"], tables["failures"]
     measured = measured.loc[measured["suite"] == summaries.CASING]
+    measured = measured.loc[measured["environment_key"] == environment]
     failed = failed.loc[failed["suite"].isna() | (failed["suite"] == summaries.CASING)]
     if measured.empty:
-        return None, failed
+        return None, failed.loc[failed["suite"].isna()]
     place = chosen_place(environments(measured), None, None, "last_started_utc")
     section = variants.section(
         at(measured, place),

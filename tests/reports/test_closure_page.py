@@ -295,8 +295,13 @@ def test_the_page_is_one_file_with_the_picture_inside(made, tmp_path):
     assert len(frames) == len(made.tables["closure_versus_argument"])
 
 
-def test_the_casing_is_read_from_the_store_of_the_suites(made):
+def test_the_casing_is_read_from_the_store_of_the_suites_in_the_environment_of_the_page(
+    made, study, full_store
+):
     assert "w7x half period" in section(made, "casing").lead
+    old = make_closure_report(study, casing_store=full_store, environment="py3.11-jax0.7.2")
+    assert old.environment_key == "py3.11-jax0.7.2-cpu"
+    assert "casing" not in {one.name for one in old.document.sections}
 
 
 def test_a_casing_of_which_no_record_can_be_read_is_an_error(study, tmp_path):
