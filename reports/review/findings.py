@@ -195,9 +195,7 @@ def _error(base: list[float], head: list[float]) -> tuple[Verdict, str]:
 
 
 def _not_finite(base: list[float], head: list[float]) -> tuple[Verdict, str]:
-    at_base, at_head = (
-        (sum(not math.isfinite(error) for error in one), len(one)) for one in (base, head)
-    )
+    at_base, at_head = ((len(one) - sum(map(math.isfinite, one)), len(one)) for one in (base, head))
     if is_more_often(at_head, at_base):
         return "regression", _of_processes("not finite", *at_head)
     low, high = (max(filter(math.isfinite, one), default=math.inf) for one in (base, head))

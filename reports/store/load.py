@@ -172,10 +172,9 @@ def scan(root: Path, within: str = "") -> tuple[list[StoredRecord], list[Skipped
 
 
 def _names(root: Path, within: str) -> Iterator[tuple[str, str]]:
-    """Yield the files and folders with the ending of a record, and those that cannot be records.
+    """Yield the paths of records, renamed files and links to folders, relative to `root`.
 
-    Each path is relative to `root`, and has the reason why it is not a record, or "". Renamed files
-    and links to folders cannot be records.
+    Each path has the reason why it is not a record, or "".
     """
     start = len(os.path.join(root, ""))
     for folder, folders, files in os.walk(os.path.join(root, within)):

@@ -76,7 +76,8 @@ def run(options: argparse.Namespace) -> int:
     key, code = ("operation", "digits", "threads", "round"), code_version()
     # Compile to bytecode now, as pip does at installation, so that no measured process does it.
     compileall.compile_dir(ROOT / "vcjax", quiet=1)
-    held = {tuple(row[name] for name in key) for row in _rows_of(code, options.out)}
+    rows = [row for row in read_rows(options.out) if row.get("code") == code]
+    held = {tuple(row[name] for name in key) for row in rows}
     cases = list(itertools.product(options.threads, options.digits, options.operations))
     for number, (threads, digits, operation) in itertools.product(range(options.rounds), cases):
         if (operation, str(digits), str(threads), str(number)) in held:
@@ -84,15 +85,11 @@ def run(options: argparse.Namespace) -> int:
         name = f"{operation}, {digits} digits, threads: {threads}, round {number + 1}"
         print(name, file=sys.stderr, flush=True)
         for row in _compared(operation, digits, threads, options):
-            append_row(options.out, {"round": number, **row, "code": code})
-    for processor, text in tables.by_processor(_rows_of(code, options.out)).items():
+            rows.append({"round": number, **row, "code": code})
+            append_row(options.out, rows[-1])
+    for processor, text in tables.by_processor(rows).items():
         print(f"{processor}\n\n{text}")
     return 0
-
-
-def _rows_of(code: str, file: Path) -> list[Row]:
-    """Return the rows of the file that were measured with a version of the code."""
-    return [row for row in read_rows(file) if row.get("code") == code]
 
 
 def _compared(operation: str, digits: int, threads: int, options: argparse.Namespace) -> list[Row]:
