@@ -25,7 +25,7 @@ def facts(here: Mapping[str, pd.DataFrame], others_count: int) -> tuple[Fact, ..
     found = [
         Fact("Commit", str(environment["commit"])[:12]),
         Fact("Measured", *_when(environment)),
-        Fact("Machine", *_machine(environment, measured["machine"].nunique() - 1)),
+        Fact("Machine", *_machine(environment, len(set(measured["machine"].dropna())) - 1)),
         Fact("Load", *_load(environment)),
         Fact("JAX", "unknown" if pd.isna(jax) else str(jax), _versions(environment)),
         Fact("Processes", *_processes(measured.loc[measured["status"] == "ok"])),
