@@ -40,7 +40,8 @@ def process_rows(
     """Measure an operator at the tile sizes `sizes` and "auto", and yield one row with all results.
 
     Only process 0 lists buffers and records profiler traces, because recording traces of small
-    tiles takes longer than everything else. `code` identifies the measured version of the code.
+    tiles takes longer than everything else. `code` identifies the measured version of the code and
+    the platform.
     """
     arguments = dict(locals())
     evaluation = _evaluation(operator, problem_named(case, digits=digits))

@@ -101,7 +101,9 @@ def measure(options: argparse.Namespace, file: Path) -> tuple[list[Row], int]:
     grid = GRIDS[options.grid]
     sizes = options.chunk_sizes or grid[0], options.target_chunk_sizes or grid[1]
     fixed = {name: getattr(options, name) for name in ("case", "digits", "repeat")}
-    fixed |= {"sizes": list(map(list, itertools.product(*sizes))), "code": code_version()}
+    # On one machine, JAX_PLATFORMS decides whether JAX uses a GPU.
+    code = f"{code_version()} {os.environ.get('JAX_PLATFORMS', '')}".strip()
+    fixed |= {"sizes": list(map(list, itertools.product(*sizes))), "code": code}
     wanted = [
         {"operator": operator, "process": number, **fixed}
         for number in range(options.rounds)

@@ -92,11 +92,15 @@ def command(monkeypatch, tmp_path):
     return run, measured, failing
 
 
-def test_processes_are_interleaved_and_measured_once(command, tmp_path):
+def test_processes_are_interleaved_and_measured_once_on_each_platform(
+    command, tmp_path, monkeypatch
+):
     run, measured, _ = command
     arguments = ("--operators", "B", "GRADB", "--rounds")
     assert run(*arguments, "1") == run(*arguments, "2") == 0
     assert measured == [("B", 0), ("GRADB", 0), ("B", 1), ("GRADB", 1)]
+    monkeypatch.setenv("JAX_PLATFORMS", "another")
+    assert run(*arguments, "1") == 0 and measured[4:] == [("B", 0), ("GRADB", 0)]
     assert "VCJAX_CHUNK_GRADB_SRC=256" in (tmp_path / "chunks.env").read_text()
     assert "# Tile sizes" in (tmp_path / "chunks.md").read_text()
 
