@@ -66,22 +66,16 @@ def test_a_commit_where_every_process_failed_is_listed_and_has_no_point(history,
     assert history.environments[0].failed == ()
 
 
-def test_a_commit_with_one_process_that_succeeded_has_a_point_and_is_no_failure(tmp_path):
+def test_a_case_failed_where_no_process_succeeded_even_if_none_recorded_its_environment(tmp_path):
     case = made_up.casing_case("closure", 3)
     made_up.write(tmp_path, case, 0, commit=COMMITS[0])
     made_up.write(tmp_path, made_up.failed(case.name, {}), 1, commit=COMMITS[0])
-    (environment,) = make_history(read_store(tmp_path)).environments
-    assert environment.failed == () and all(len(one.values) == 1 for one in environment.series)
-
-
-def test_a_failure_without_an_environment_is_in_the_environment_of_its_folder(tmp_path):
-    case = made_up.casing_case("closure", 3)
-    made_up.write(tmp_path, case, 0, commit=COMMITS[0])
     killed = dataclasses.replace(made_up.failed("other/case", {}), environment=None, failure=None)
     made_up.write(tmp_path, killed, 0, commit=COMMITS[0])
     (environment,) = make_history(read_store(tmp_path)).environments
     (failure,) = environment.failed
     assert (failure.case, failure.reason) == ("other/case", "failed")
+    assert all(len(one.values) == 1 for one in environment.series)
 
 
 def test_a_store_of_failures_alone_is_an_error_that_gives_the_first_failure(tmp_path):
