@@ -103,9 +103,7 @@ def history(options: argparse.Namespace) -> int:
     made = _history(options)
     if made.unknown_count:
         unknown = counted(made.unknown_count, "commit")
-        print(
-            f"{unknown} not found in the clone {options.repository}; see the page", file=sys.stderr
-        )
+        print(f"git does not find {unknown} in {options.repository}; see the page", file=sys.stderr)
     page = write_history(made, options.out)
     if not is_fleet(Path(options.store)):
         # Write the page again with links to the reviews. If the reviews are interrupted, the page

@@ -111,9 +111,9 @@ def test_the_command_and_the_page_count_commits_that_the_clone_does_not_have(
 ):
     where = ["--store", str(stepped_store), "--repository", str(tmp_path)]
     assert main(["history", *where, "--out", str(tmp_path / "out")]) == 0
-    assert "12 commits not found in the clone" in capsys.readouterr().err
+    assert "git does not find 12 commits in" in capsys.readouterr().err
     page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
-    assert "<p>12 commits not found in the git clone." in page
+    assert "<p>Git does not find 12 commits in the clone." in page
 
 
 def test_a_change_point_links_to_the_review_against_the_commit_before_it(

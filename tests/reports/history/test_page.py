@@ -17,7 +17,7 @@ def test_the_page_is_one_file_that_loads_nothing(failed_history, tmp_path):
     known = tuple(dataclasses.replace(c, author_date="2026") for c in failed_history.commits)
     page = write_history(dataclasses.replace(failed_history, commits=known), tmp_path / "out")
     assert_self_contained(page.read_text(encoding="utf-8"))
-    assert "not found in the git clone" not in page.read_text(encoding="utf-8")
+    assert "Git does not find" not in page.read_text(encoding="utf-8")
     assert [p.name for p in page.parent.iterdir()] == ["index.html"]
     assert write_history(failed_history, tmp_path / "out") == page
 
