@@ -8,7 +8,11 @@ from ..document.table import row_head, table, text
 
 def section(failures: pd.DataFrame) -> Section:
     columns = (
-        row_head("Case", lambda row: str(row["case"]), _round_name),
+        row_head(
+            "Case",
+            lambda row: str(row["case"]),
+            lambda row: "" if pd.isna(row["round_index"]) else f"round {int(row['round_index'])}",
+        ),
         text("Status", "status"),
         text("Phase", "failure_phase"),
         text("Kind", "failure_kind"),
@@ -27,8 +31,3 @@ def lead(failures: pd.DataFrame) -> str:
     counts = failures["status"].value_counts().items()
     parts = ", ".join(f"{count} {status}" for status, count in counts)
     return f"Not included in any table above: {parts}."
-
-
-def _round_name(row: dict) -> str:
-    value = row["round_index"]
-    return "" if pd.isna(value) else f"round {int(value)}"

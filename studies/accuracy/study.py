@@ -120,6 +120,8 @@ def save(new: Path, committed: Path) -> None:
     that was measured last are saved.
     """
     rows = kept_rows(read_rows(new))
+    if not rows:
+        raise StudyError(f"{new} has no rows; measure first, or name another file with --out")
     newest = {_key(row): row["code"] for row in rows}
     kept = [row for row in read_rows(committed) if _key(row) not in newest]
     kept += [row for row in rows if row["code"] == newest[_key(row)]]

@@ -66,6 +66,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Measure the rows that the file does not contain for this code, and print the table."""
+    if min(options.rounds, options.repeat) < 1:
+        raise StudyError(
+            f"got --rounds {options.rounds} and --repeat {options.repeat}; give numbers from 1 on"
+        )
     available = os.cpu_count() or 1
     for threads in options.threads:
         if not 1 <= threads <= available:

@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     measured_rows: dict[str, list[Row]] = defaultdict(list)
     for given in options.rows:
         condition, _, file = given.partition("=")
-        rows = read_rows(Path(file))
+        rows = read_rows(Path(file)) if file else []
         measured_rows[condition] += ({"condition": condition, **row} for row in rows)
         if not rows:
             raise StudyError(

@@ -62,6 +62,7 @@ def test_the_newest_rows_of_a_shape_replace_the_committed_rows_of_this_shape(tmp
     fixed = dict(field="near", quantity="off without patches", digits=3, distance=1.0, over=0.1)
     before = [dict(shape=shape, **fixed, code="first") for shape in ("QA", "QH")]
     write_rows(committed, study.kept_rows(before))
+    assert main(["accuracy", "--save", "--out", str(out)]) == 2  # there are no rows to save
     for code in ("second", "third"):
         append_row(out, dict(shape="QA", **fixed, code=code))
     assert main(["accuracy", "--save", "--out", str(out)]) == 0

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from studies.__main__ import main
 from studies.compare import study, tables
 from studies.harness import StudyError
 
@@ -72,9 +73,15 @@ def test_factors_have_the_least_and_the_largest_of_all_digits():
 
 
 @pytest.mark.parametrize("threads", [0, 10**6])
-def test_no_threads_and_more_threads_than_processors_are_refused(threads, tmp_path):
+def test_no_threads_and_more_threads_than_processors_are_refused(threads):
     with pytest.raises(StudyError, match=f"--threads {threads}; give a number from 1"):
-        study.run(argparse.Namespace(threads=[threads], out=tmp_path / "rows.csv"))
+        study.run(argparse.Namespace(threads=[threads], rounds=1, repeat=1))
+
+
+def test_no_rounds_and_no_repetitions_are_refused(capsys):
+    for name in ("--rounds", "--repeat"):
+        assert main(["compare", name, "0"]) == 2
+        assert f"{name} 0" in capsys.readouterr().err
 
 
 def test_rows_of_other_code_are_measured_again_and_not_shown(tmp_path, monkeypatch, capsys):
@@ -84,7 +91,7 @@ def test_rows_of_other_code_are_measured_again_and_not_shown(tmp_path, monkeypat
         return [row("vcjax", whole_process_seconds=next(seconds), processor="P")]
 
     monkeypatch.setattr(study, "_compared", compared)
-    options = argparse.Namespace(out=tmp_path / "rows.csv", rounds=1)
+    options = argparse.Namespace(out=tmp_path / "rows.csv", rounds=1, repeat=1)
     options.threads, options.digits, options.operations = [1], [3], ["B"]
     for code, shown in (("old", "4.00 s"), ("old", "4.00 s"), ("new", "9.00 s")):
         monkeypatch.setattr(study, "code_version", lambda code=code: code)
