@@ -1,7 +1,10 @@
 """Make series: the values of one metric of one case in one environment, over all commits."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+import statistics
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +20,11 @@ from ..quantities import COMPILED, COMPILING, ERROR_FACTOR, Metric, failure_word
 from ..store.load import SkippedFile, Store
 from ..store.machines import environment_names
 from ..tables import groups, last_known, numeric, rows
-from .noise import noise_threshold
 from .steps import Step, find_steps
 
 VERSIONS = ("Python", "numpy")
+LOWEST_THRESHOLD = 0.05  # lowest threshold of a noisy series
+FEWEST_DIFFERENCES = 8  # with fewer differences of neighbours, the threshold is `LOWEST_THRESHOLD`
 
 Profiles = Mapping[tuple[str, int], CompileSummary]
 """Compile profiles, by case and position of the commit."""
@@ -62,6 +66,26 @@ class Series:
         if self.metric.kind == "error":
             return ERROR_FACTOR - 1
         return noise_threshold(self.values, {step.index for step in self.steps})
+
+
+def noise_threshold(values: Sequence[float], stepped: Collection[int] = ()) -> float:
+    """Return a relative change of a noisy series; noise does not explain a larger change.
+
+    `values` has one number for each commit, oldest first. The threshold is Q3 + 3 (Q3 - Q1), where
+    Q1 and Q3 are the quartiles of the absolute relative differences of neighbours, computed from
+    logarithms. Differences at the indices `stepped`, the first points of new levels, are left out.
+    Source: the performance tracker of the Rust compiler (github.com/rust-lang/rustc-perf,
+    docs/comparison-analysis.md).
+    """
+    differences = [
+        abs(math.log(after / before))
+        for i, (before, after) in enumerate(pairwise(values), start=1)
+        if i not in stepped and before > 0 and after > 0 and math.isfinite(before * after)
+    ]
+    if len(differences) < FEWEST_DIFFERENCES:
+        return LOWEST_THRESHOLD
+    low, _, high = statistics.quantiles(differences, n=4, method="inclusive")
+    return max(LOWEST_THRESHOLD, math.expm1(high + 3 * (high - low)))
 
 
 @dataclass(frozen=True)

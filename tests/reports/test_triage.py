@@ -8,9 +8,8 @@ import pytest
 
 from reports import ReportError
 from reports.commits import Commit
-from reports.history.noise import MINIMUM, noise_threshold
 from reports.history.page import compact
-from reports.history.series import Series
+from reports.history.series import LOWEST_THRESHOLD, Series, noise_threshold
 from reports.history.steps import Step
 from reports.quantities import KNOWN
 from reports.triage import Change, triage
@@ -19,15 +18,15 @@ from tests.reports.history.stores import COMMITS, STEP
 
 def test_a_threshold_is_the_minimum_without_a_past_and_grows_with_the_noise():
     rng = random.Random(1)
-    assert noise_threshold([1.0, 3.0, 1.0]) == MINIMUM
+    assert noise_threshold([1.0, 3.0, 1.0]) == LOWEST_THRESHOLD
     quiet, loud = ([math.exp(rng.gauss(0, noise)) for _ in range(60)] for noise in (0.001, 0.1))
-    assert noise_threshold(quiet) == MINIMUM
+    assert noise_threshold(quiet) == LOWEST_THRESHOLD
     assert 0.3 < noise_threshold(loud) < 1.5
 
 
 def test_a_changed_level_is_not_noise():
     values = [1.0] * 10 + [2.0] * 10
-    assert noise_threshold(values, {10}) == MINIMUM == noise_threshold(values)
+    assert noise_threshold(values, {10}) == LOWEST_THRESHOLD == noise_threshold(values)
 
 
 @pytest.mark.parametrize(
