@@ -75,18 +75,25 @@ def off_surface_casing(**options: Any) -> vcjax.OffSurfaceCasing:
 def violation(found: Any, expected: Any, floor: float = ROUNDING) -> float:
     """Return the largest relative difference of two pytrees, but at least `floor`.
 
-    Differences are relative to the largest absolute value of each array in `expected`. If the
-    arrays do not have NaN at the same places, the result is NaN.
+    Differences are relative to the largest absolute value of each array in `expected`. If any
+    value is NaN or infinite, the result is NaN.
     """
-    pairs = zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True)
     worst = floor
-    for one, other in pairs:
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         one, other = np.asarray(one, float), np.asarray(other, float)
-        if not np.array_equal(np.isnan(one), np.isnan(other)):
+        if not (np.isfinite(one).all() and np.isfinite(other).all()):
             return np.nan
-        largest = max(float(np.nanmax(np.abs(other), initial=0.0)), 1e-300)
-        worst = max(worst, float(np.nanmax(np.abs(one - other), initial=0.0)) / largest)
+        largest = max(float(np.abs(other).max(initial=0.0)), 1e-300)
+        worst = max(worst, float(np.abs(one - other).max(initial=0.0)) / largest)
     return worst
+
+
+def determined(external: jax.Array, internal: jax.Array, inside: jax.Array) -> jax.Array:
+    """Return the external field at points inside the surface, and the internal field outside.
+
+    The other field is NaN. The arguments are attributes of `vcjax.OffSurface`.
+    """
+    return jnp.where(inside.reshape(-1, *[1] * (external.ndim - 1)), external, internal)
 
 
 def linearity(

@@ -13,7 +13,7 @@ import numpy as np
 import vcjax
 from benchmarks.cases.off_surface import error_at
 from benchmarks.operations import inputs
-from benchmarks.operations.inputs import PROBLEM, linearity, violation
+from benchmarks.operations.inputs import PROBLEM, determined, linearity, violation
 from benchmarks.operations.table import Program, operation
 from vcjax.problems import magnetic_field_gradient
 
@@ -169,11 +169,10 @@ def _at_points(
         external, internal, inside = answer
         found = vcjax.OffSurface(external, internal, inside, inside, inside)
         casing, B, points = arguments
-        scaled = run(casing, B * 3.0, points)[:2]
-        once = (external * 3.0, internal * 3.0)
+        scaled = determined(*run(casing, B * 3.0, points))
         return {
             "error_relative": error(PROBLEM(), np.asarray(points), found),
-            "linearity_error_relative": violation(scaled, once),
+            "linearity_error_relative": violation(scaled, determined(*answer) * 3.0),
         }
 
     return Program(fields, arguments, check)

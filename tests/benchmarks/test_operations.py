@@ -11,7 +11,7 @@ import pytest
 import jaxmeter
 import vcjax
 from benchmarks.measuring import pair
-from benchmarks.operations import calls, derivatives, measure, programs, table, worker
+from benchmarks.operations import calls, derivatives, inputs, measure, programs, table, worker
 from benchmarks.operations.edited import EditedLine, edited_lines, nearest
 from benchmarks.operations.measure import Difference
 from benchmarks.operations.table import OPERATIONS, Calls
@@ -270,6 +270,18 @@ def test_programs_that_are_compiled_while_an_operation_is_traced_are_counted():
 
     assert compiles_count(lambda x: x * 18.0) == 1
     assert compiles_count(function) == 3
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_an_answer_that_is_not_finite_is_never_reported_as_rounding(bad):
+    good, wrong = np.ones(3), np.array([1.0, bad, 1.0])
+    for found, expected in ((wrong, wrong), (wrong, good), (good, wrong)):
+        assert np.isnan(inputs.violation([good, found], [good, expected]))
+    assert np.isnan(derivatives._scaled_alike(wrong, good, 3.0))
+    casing = jnp.float64(bad)  # the field is bad too, although B is not
+    program = derivatives._in_the_field(lambda casing, B: casing * B, casing)
+    answer = program.function(*program.arguments)
+    assert np.isnan(program.check(answer, program.function)["slope_error_relative"])
 
 
 def test_equations_of_low_precision_are_counted_in_every_nested_jaxpr():
