@@ -101,12 +101,13 @@ def take_rounds(
             continue
         if begun - started + cost > seconds:
             break
+        shown, more = sides[0].names[:MAX_NAMES], len(sides[0].names) - MAX_NAMES
+        text = ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+        print(f"round {number} of operations {text}: ", end="", flush=True)
         # The side that is measured first affects the next side, so the order alternates.
         for side, names in sides if number % 2 else sides[::-1]:
             if names:
                 take_operation_times(side, names, round_index=number)
         cost = clock() - begun
-        shown, more = sides[0].names[:MAX_NAMES], len(sides[0].names) - MAX_NAMES
-        text = ", ".join(shown) + (f" and {more} more" if more > 0 else "")
-        print(f"round {number} of operations {text}: {cost:.1f} s", flush=True)
+        print(f"{cost:.1f} s", flush=True)
     return cost

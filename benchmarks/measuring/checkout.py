@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -24,8 +25,9 @@ def exit_code(command: str, work: Callable[[], int | None]) -> int:
     """Do the work of a command, print the message of an error, and return the exit code.
 
     The code is the result of `work` (0 for None), 2 after a `CheckoutError` or a `JaxmeterError`,
-    and 130 after an interruption.
+    and 130 after an interruption. SIGTERM is an interruption too, so that workers are ended.
     """
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return work() or 0
     except (CheckoutError, JaxmeterError) as error:
@@ -34,6 +36,8 @@ def exit_code(command: str, work: Callable[[], int | None]) -> int:
     except KeyboardInterrupt:
         print(f"\n{command}: interrupted; rerun to resume", file=sys.stderr)
         return 130
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def git(*arguments: str) -> bytes:

@@ -182,9 +182,10 @@ def _measure_round(case: PlannedCase, number: int, order: Sequence[MeasuredSide]
     kept = [side.store.read(case, number) for side in order]
     if all(record is not None and record.status == "ok" for record in kept):
         return
-    results = []
+    print(f"round {number} of {case.name}: ", end="", flush=True)
     for side in order:
         record = side.workers.measure(case, number)
         side.store.write(case, number, record)
-        results.append(f"{side.name} {record.status}, {record.wall_seconds or 0:.1f} s")
-    print(f"round {number} of {case.name}: {'; '.join(results)}", flush=True)
+        end = "\n" if side is order[-1] else "; "
+        result = f"{side.name} {record.status}, {record.wall_seconds or 0:.1f} s"
+        print(result, end=end, flush=True)

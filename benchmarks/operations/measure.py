@@ -7,10 +7,11 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import jaxmeter
 from benchmarks.measuring.plan import WORKER_ENVIRONMENT, PlannedCase
@@ -21,7 +22,9 @@ from benchmarks.operations.edited import EditedLine, Place, nearest
 from benchmarks.operations.kept import code_digest, keep, remove_unusable, take_kept
 from benchmarks.operations.table import SUITE
 
+WORKER = (sys.executable, "-P", "-m", "benchmarks.operations.worker")
 WORKERS_COUNT = 2
+POLL_SECONDS = 0.05
 
 
 def measure_operations(
@@ -45,8 +48,7 @@ def measure_operations(
         with _file_errors_printed():
             if count := take_kept(kept / digest, side, only):
                 print(f"{SUITE}: {count} records of the same code are reused", flush=True)
-    with ThreadPoolExecutor(WORKERS_COUNT) as pool:
-        list(pool.map(lambda k: _work(side, only, part=(k, WORKERS_COUNT)), range(WORKERS_COUNT)))
+    _work(side, only, workers_count=WORKERS_COUNT)
     # Compute the digest again: somebody may have edited the benchmarks in the meantime.
     if kept is not None and code_digest(*code) == digest:
         with _file_errors_printed():
@@ -74,55 +76,65 @@ def take_operation_times(side: MeasuredSide, names: Sequence[str], *, round_inde
 
 
 def _work(
-    side: MeasuredSide,
-    only: Sequence[str],
-    *,
-    round_index: int = 0,
-    part: tuple[int, int] = (0, 1),
+    side: MeasuredSide, only: Sequence[str], *, round_index: int = 0, workers_count: int = 1
 ) -> None:
-    """Run a worker; if it dies in an operation, run another worker for the other operations."""
+    """Run workers that share the operations, and kill them if this process is interrupted.
+
+    If a worker dies in an operation, another worker measures the rest of its operations.
+    """
+    paths = str(side.workers.imports), os.environ.get("PYTHONPATH")
     environment = {
         **os.environ,
         **WORKER_ENVIRONMENT,
         **CACHED_ENVIRONMENT,
-        "PYTHONPATH": str(side.workers.imports),
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
     }
-    first, step = part
     command = [
-        *(sys.executable, "-P", "-m", "benchmarks.operations.worker"),
+        *WORKER,
         *(str(side.store.root), str(side.details), "--round", str(round_index), "--only", *only),
-        *("--part", f"{first}/{step}"),
     ]
-    while (why := _run_worker(command, environment)) is not None:
-        if not _record_death(side.store, side.details / f"current-{first}", round_index, why):
-            raise jaxmeter.JaxmeterError(
-                "the worker of operations failed before its first operation; correct this error: "
-                f"{why[-400:]}"
+    notes = [side.details / f"current-{part}" for part in range(workers_count)]
+    with contextlib.ExitStack() as stack:
+
+        def start(part: int) -> tuple[subprocess.Popen, IO[bytes]]:
+            notes[part].unlink(missing_ok=True)  # an earlier worker may have left this file
+            errors = stack.enter_context(tempfile.TemporaryFile())
+            process = subprocess.Popen(
+                [*command, "--part", f"{part}/{workers_count}"], env=environment, stderr=errors
             )
+            stack.enter_context(process)
+            stack.callback(process.kill)
+            return process, errors
+
+        running = {part: start(part) for part in range(workers_count)}
+        while running:
+            time.sleep(POLL_SECONDS)
+            for part, (process, errors) in list(running.items()):
+                if process.poll() is not None:
+                    del running[part]
+                if process.returncode:
+                    errors.seek(0)
+                    text = errors.read().decode(errors="replace")
+                    _record_death(side.store, notes[part], round_index, process.returncode, text)
+                    running[part] = start(part)
 
 
-def _run_worker(command: Sequence[str], environment: Mapping[str, str]) -> str | None:
-    """Run a worker; return None if it succeeds, else its exit status and last error output."""
-    done = subprocess.run(command, env=environment, capture_output=True)
-    for line in done.stdout.decode(errors="replace").splitlines():
-        if line.startswith(f"{SUITE}/"):
-            print(line, flush=True)
-    if done.returncode == 0:
-        return None
-    return f"exit status {done.returncode}: {done.stderr.decode(errors='replace')[-2000:]}"
-
-
-def _record_death(store: RecordStore, note: Path, round_index: int, why: str) -> bool:
-    """Record that the operation in progress failed; return False if no operation had begun.
+def _record_death(
+    store: RecordStore, note: Path, round_index: int, exit_status: int, errors: str
+) -> None:
+    """Record that the operation in progress failed; raise an error if no operation had begun.
 
     The worker writes the name of each operation that it begins into the file `note`. If the
     operation in progress already has a record, no new record is written.
     """
+    why = f"exit status {exit_status}: {errors[-2000:]}"
     try:
         found = json.loads(note.read_text())
-        note.unlink()
     except (OSError, ValueError):
-        return False
+        raise jaxmeter.JaxmeterError(
+            "the worker of operations failed before its first operation; correct this error: "
+            f"{why[-400:]}"
+        ) from None
     case = PlannedCase(name=f"{SUITE}/{found['name']}", target=found["target"], params={}, rounds=1)
     if store.read(case, round_index) is None:
         failure = jaxmeter.Failure("run", "WorkerDied", why)
@@ -131,7 +143,6 @@ def _record_death(store: RecordStore, note: Path, round_index: int, why: str) ->
             case.name, "failed", target=case.target, failure=failure, environment=host
         )
         store.write(case, round_index, record)
-    return True
 
 
 def write_differences(

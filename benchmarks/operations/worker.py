@@ -19,10 +19,12 @@ import fnmatch
 import functools
 import gc
 import json
+import os
 import sys
+import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,7 @@ from benchmarks.operations.table import OPERATIONS, SUITE, Calls, Operation, Pro
 
 LOW_PRECISION = ("float32", "complex64", "float16", "bfloat16")
 TIMEOUT_SECONDS = 600.0  # limit for one operation
+SLOW_SECONDS = 30.0  # an operation that runs longer than this is reported
 SAMPLES_SECONDS = 1.0  # calls stop after this time, but not before MIN_SAMPLES calls
 MIN_SAMPLES, MAX_SAMPLES = 3, 300
 
@@ -56,12 +59,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     first, step = map(int, options.part.split("/"))
     store = RecordStore(options.store)
     options.details.mkdir(parents=True, exist_ok=True)
+    parent = os.getppid()
     for one in list(OPERATIONS.values())[first::step]:
         if not any(fnmatch.fnmatch(one.name, pattern) for pattern in options.only):
             continue
         case = PlannedCase(name=f"{SUITE}/{one.name}", target=one.target, params={}, rounds=1)
         if store.read(case, options.round) is not None:
             continue
+        if os.getppid() != parent:
+            raise SystemExit(f"stopped, because the process {parent} has ended")
         # The parent process reads this note if this process ends early.
         note = {"name": one.name, "target": one.target}
         (options.details / f"current-{first}").write_text(json.dumps(note))
@@ -69,7 +75,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # At the timeout, faulthandler ends this process, even during a compile. The parent process
         # then starts a new worker.
         faulthandler.dump_traceback_later(TIMEOUT_SECONDS, exit=True)
-        record, detail = measured(one, is_timed=options.round > 0)
+        with _reported_if_slow(case.name), contextlib.redirect_stdout(sys.stderr):
+            record, detail = measured(one, is_timed=options.round > 0)
         faulthandler.cancel_dump_traceback_later()
         # Write the details first, because a record without details would not be compared.
         if detail is not None:
@@ -79,6 +86,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not options.round:
             print(f"{case.name}: {record.status}, {spent:.1f} s of processor time", flush=True)
     return 0
+
+
+@contextlib.contextmanager
+def _reported_if_slow(name: str) -> Iterator[None]:
+    text = (
+        f"{name}: still running after {SLOW_SECONDS:.0f} s; an operation that takes "
+        f"{TIMEOUT_SECONDS:.0f} s is stopped and counts as failed"
+    )
+    timer = threading.Timer(SLOW_SECONDS, print, [text], {"file": sys.stdout, "flush": True})
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def measured(
@@ -225,5 +247,4 @@ def _compiles_count(watched: jaxmeter.Watched) -> int:
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(BrokenPipeError):
-        sys.exit(main())
+    sys.exit(main())

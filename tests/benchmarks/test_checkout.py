@@ -1,6 +1,7 @@
 """The checkout that is measured: commits, their packages, and one run at a time."""
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ from benchmarks.measuring.checkout import (
     ROOT,
     CheckoutError,
     commit_named,
+    exit_code,
     git,
     name_owner,
     run_lock,
@@ -43,6 +45,13 @@ def test_the_lock_lasts_as_long_as_the_process_that_inherited_it(tmp_path):
     child.wait()
     with run_lock(path):
         pass
+
+
+def test_sigterm_interrupts_a_command_and_so_ends_its_workers(capsys):
+    before = signal.getsignal(signal.SIGTERM)
+    assert exit_code("command", lambda: os.kill(os.getpid(), signal.SIGTERM)) == 130
+    assert "command: interrupted; rerun to resume" in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 @needs_git

@@ -2,6 +2,9 @@
 
 import inspect
 import json
+import os
+import sys
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -102,53 +105,100 @@ def test_direct_calls_evaluate_several_fields_so_that_a_compile_for_each_field_i
     assert all(len(values) > 1 for values in recorder.largest.values()), recorder.largest
 
 
-def test_a_worker_that_dies_leaves_a_failed_record_and_the_others_go_on(tmp_path, monkeypatch):
+@pytest.fixture
+def in_worker(tmp_path, monkeypatch):
+    """Return a function that replaces the code of the workers, and the side that they measure.
+
+    The code has the folders `store` and `details`, the `part` of the worker, and the function
+    `begin`, which names the operation in progress.
+    """
     side = side_in(tmp_path)
     side.details.mkdir(parents=True)
-    ended = {0: ["exit status -9: killed", None], 1: [None]}
+    given = """
+import json, os, pathlib, shutil, sys, time
+store, details, part = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[-1][0]
+def begin(name):
+    note = {"name": name, "target": "module:function"}
+    (details / f"current-{part}").write_text(json.dumps(note))
+"""
 
-    def end(command, environment):
-        first = int(command[-1].split("/")[0])
-        assert environment["JAX_ENABLE_COMPILATION_CACHE"] == "true"
-        note = {"name": "broken", "target": "module:broken"}
-        (side.details / f"current-{first}").write_text(json.dumps(note))
-        return ended[first].pop(0)
+    def replace(code):
+        monkeypatch.setattr(measure, "WORKER", (sys.executable, "-c", given + code))
+        return side
 
-    monkeypatch.setattr(measure, "_run_worker", end)
+    return replace
+
+
+def test_a_worker_that_dies_leaves_a_failed_record_and_the_others_go_on(in_worker):
+    side = in_worker("""
+assert os.environ["JAX_ENABLE_COMPILATION_CACHE"] == "true"
+begin("broken")
+died = details / "died"
+if part == "0" and not died.exists():
+    died.touch()
+    sys.exit("killed")
+(details / f"succeeded-{part}").touch()
+""")
     measure.measure_operations(side)
-    assert ended == {0: [], 1: []}
+    assert len(list(side.details.glob("succeeded-*"))) == 2
     (path,) = side.store.root.rglob("*.json")
     record = jaxmeter.Record.from_json(path.read_bytes())
     assert path.parent.name == "broken" and record.status == "failed"
     assert record.failure is not None and record.failure.kind == "WorkerDied"
-    ended = {0: [None], 1: [None]}
+    assert record.failure.message.strip() == "exit status 1: killed"
     measure.measure_operations(side)  # failed operations are measured again
     assert not list(side.store.root.rglob("*.json"))
 
 
-def test_a_worker_that_dies_after_an_operation_leaves_its_record(tmp_path, monkeypatch):
-    side, case = side_in(tmp_path), planned("operations/a")
-    side.details.mkdir(parents=True)
-    ended = ["exit status -11: killed at exit", None]
-
-    def end(command, environment):
-        if len(ended) == 2:
-            note = {"name": "a", "target": case.target}
-            (side.details / "current-0").write_text(json.dumps(note))
-            write_record(side.store, case, 1)
-        return ended.pop(0)
-
-    monkeypatch.setattr(measure, "_run_worker", end)
+def test_a_worker_that_dies_after_an_operation_leaves_its_record(in_worker):
+    side = in_worker("""
+of_round = [store / "operations" / "a" / f"{number}.json" for number in (0, 1)]
+if not of_round[1].exists():
+    begin("a")
+    shutil.copy(*of_round)
+    sys.exit("killed at exit")
+""")
+    write_record(side.store, planned("operations/a"))
     measure.take_operation_times(side, ["a"], round_index=1)
-    assert not ended and side.store.succeeded("operations/a", 1) is not None
+    assert side.store.succeeded("operations/a", 1) is not None
 
 
-def test_a_worker_that_dies_before_any_operation_is_an_error(tmp_path, monkeypatch):
-    monkeypatch.setattr(measure, "_run_worker", lambda *_: "exit status 1: no module vcjax")
+def test_a_worker_that_dies_before_any_operation_is_an_error_and_no_failure_of_an_earlier_one(
+    in_worker,
+):
+    side = in_worker("sys.exit('no module vcjax')")
+    earlier = {"name": "earlier", "target": "module:function"}
+    (side.details / "current-0").write_text(json.dumps(earlier))
     with pytest.raises(
         jaxmeter.JaxmeterError, match="before its first operation; .*no module vcjax"
     ):
-        measure.measure_operations(side_in(tmp_path))
+        measure.take_operation_times(side, ["a"], round_index=1)
+    assert not list(side.store.root.rglob("*.json"))
+
+
+def test_an_interruption_ends_the_workers(in_worker, monkeypatch):
+    side = in_worker("""
+(details / f"pid-{part}").write_text(str(os.getpid()))
+time.sleep(60)
+""")
+
+    def interrupted(seconds):
+        if len(list(side.details.glob("pid-*"))) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(measure, "time", SimpleNamespace(sleep=interrupted))
+    with pytest.raises(KeyboardInterrupt):
+        measure.measure_operations(side)
+    for path in side.details.glob("pid-*"):
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(path.read_text()), 0)
+
+
+def test_workers_import_packages_from_the_python_path_of_the_review(in_worker, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "/elsewhere")
+    side = in_worker("(details / 'paths').write_text(os.environ['PYTHONPATH'])")
+    measure.take_operation_times(side, ["a"], round_index=1)
+    assert (side.details / "paths").read_text() == f"{side.workers.imports}:/elsewhere"
 
 
 def inventory(size):
