@@ -81,7 +81,9 @@ def search(metric: str, case: str, base: str, head: str) -> None:
 def commits_between(base: str, head: str) -> list[str]:
     """Return BASE and the commits after it up to HEAD, the oldest first.
 
-    Only the first parent of a merge commit is followed.
+    Only the first parent of a merge commit is followed. If BASE is not on this line of commits,
+    a `CheckoutError` is raised, because BASE's own changes would be attributed to the first commit
+    after it.
     """
     names = commit_named(base), commit_named(head)
     span = f"{names[0]}..{names[1]}"
@@ -89,6 +91,13 @@ def commits_between(base: str, head: str) -> list[str]:
     if not later:
         raise CheckoutError(
             f"BASE ({base}) contains all commits of HEAD ({head}); give an older commit as BASE"
+        )
+    parent = commit_named(f"{later[0]}^")
+    if parent != names[0]:
+        raise CheckoutError(
+            f"BASE ({base}) is on another branch than HEAD ({head}), so the commits between them "
+            f"do not contain every change; give BASE={parent[:10]}, or an earlier commit of HEAD's "
+            "branch"
         )
     return [names[0], *later]
 
@@ -142,8 +151,8 @@ def is_same(one: Value, other: Value) -> bool:
 
 
 def check_exact(metric: str) -> None:
-    """Raise `CheckoutError` if a metric is a time or measured memory, which varies between runs."""
-    if re.fullmatch(r".*(_seconds|_rss_bytes|_peak_bytes)", metric):
+    """Raise `CheckoutError` if a metric varies between runs, as times and measured memory do."""
+    if re.search(r"(_seconds|_rss_bytes|_peak_bytes|cpu_per_wall|folding_alarms_count)$", metric):
         raise CheckoutError(
             f"got the metric {metric}, which varies between runs of the same commit; give an exact "
             "metric or an error, such as temp_bytes, traces_count or error_relative"

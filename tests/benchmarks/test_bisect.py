@@ -2,10 +2,11 @@
 
 import dataclasses
 import math
+from functools import partial
 
 import pytest
 
-from benchmarks.measuring import bisect
+from benchmarks.measuring import bisect, checkout
 from benchmarks.measuring.checkout import CheckoutError
 from benchmarks.measuring.store import RecordStore
 from jaxmeter import Failure, Memory, Record
@@ -24,6 +25,24 @@ def test_the_first_changed_commit_is_found_in_log2_steps(changed_at):
     commits = [str(i) for i in range(100)]
     assert bisect.first_change(commits, value) == (changed_at - 1, changed_at)
     assert len(asked) <= 2 + math.ceil(math.log2(100))
+
+
+def test_a_base_on_another_branch_is_refused_with_a_commit_of_the_branch_of_head(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(checkout, "ROOT", tmp_path)
+    git = partial(checkout.git, "-c", "user.name=a", "-c", "user.email=a@b.c")
+    git("init", "--initial-branch", "main")
+    git("commit", "--allow-empty", "-m", "root")
+    git("branch", "other")
+    for branch in ("main", "main", "other"):
+        git("checkout", branch)
+        git("commit", "--allow-empty", "-m", branch)
+    root = checkout.commit_named("main~2")
+    names = ("main~2", "main~1", "main")
+    assert bisect.commits_between(names[0], "main") == list(map(checkout.commit_named, names))
+    with pytest.raises(CheckoutError, match=f"another branch .*; give BASE={root[:10]}"):
+        bisect.commits_between("other", "main")
 
 
 def test_commits_that_cannot_be_measured_are_skipped_and_stay_in_the_found_range():
@@ -118,7 +137,7 @@ def test_a_kept_record_is_used_only_for_the_same_code_and_the_same_settings(tmp_
     assert measurements_count("c") == 4
 
 
-@pytest.mark.parametrize("metric", ["peak_rss_bytes", "prepare_compile_seconds"])
+@pytest.mark.parametrize("metric", ["peak_rss_bytes", "prepare_compile_seconds", "cpu_per_wall"])
 def test_metrics_that_differ_between_equal_runs_are_refused(metric, capsys):
     assert bisect.main([metric, "operations/external_field", "HEAD"]) == 2
     assert "give an exact metric" in capsys.readouterr().err
