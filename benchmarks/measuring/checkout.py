@@ -24,13 +24,13 @@ class CheckoutError(Exception):
 def exit_code(command: str, work: Callable[[], int | None]) -> int:
     """Do the work of a command, print the message of an error, and return the exit code.
 
-    The code is the result of `work` (0 for None), 2 after a `CheckoutError` or a `JaxmeterError`,
-    and 130 after an interruption. SIGTERM is an interruption too, so that workers are ended.
+    The code is the result of `work` (0 for None), 2 after an error that the user can correct, and
+    130 after an interruption. SIGTERM is an interruption too, so that workers are ended.
     """
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return work() or 0
-    except (CheckoutError, JaxmeterError) as error:
+    except (CheckoutError, JaxmeterError, OSError) as error:
         print(f"{command}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

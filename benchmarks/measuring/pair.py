@@ -278,6 +278,11 @@ def sides(
             if regression != NOT_INJECTED:
                 (change or inject)(regression, package)
                 commit = f"{commit}+{label}"
+            if others := [path.name for path in (pair / name).glob("*") if path.name != commit]:
+                raise CheckoutError(
+                    f"the folder {pair} has records of {', '.join(others)[:60]}, but a review needs "
+                    "exactly one commit for each side; give another folder as --out"
+                )
             store = RecordStore(pair / name / commit / environment_name())
             workers = Workers(store, place, run_case, package=package)
             return MeasuredSide(name, pair, store, workers)

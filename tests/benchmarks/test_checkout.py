@@ -33,6 +33,17 @@ def test_a_second_run_is_refused_and_the_message_names_the_measuring_process(tmp
         pass
 
 
+def test_a_file_in_place_of_a_folder_is_named_without_a_traceback(tmp_path, capsys):
+    (tmp_path / "results").touch()
+
+    def work():
+        with run_lock(tmp_path / "results" / "run.lock"):
+            pass
+
+    assert exit_code("command", work) == 2
+    assert f"command: [Errno 17] File exists: '{tmp_path}/results'" in capsys.readouterr().err
+
+
 def test_the_lock_lasts_as_long_as_the_process_that_inherited_it(tmp_path):
     path = tmp_path / "run.lock"
     with run_lock(path) as lock:

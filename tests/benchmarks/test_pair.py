@@ -51,6 +51,15 @@ def test_each_commit_has_its_own_store(measure, tmp_path):
         assert len(list(folder.rglob("*.json"))) == 4
 
 
+def test_a_folder_with_records_of_other_commits_is_refused_before_measuring(measure, monkeypatch):
+    measure().clear()
+    monkeypatch.setitem(globals(), "COMMITS", ("b" * 40, "e" * 40))
+    with pytest.raises(
+        CheckoutError, match="out has records of ddd.* give another folder as --out"
+    ):
+        measure()
+
+
 def test_whole_rounds_are_kept_and_half_a_round_is_measured_again_on_both_sides(measure, tmp_path):
     measure().clear()
     next((tmp_path / "out" / "base").rglob("suite/a/1.json")).unlink()
