@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from jaxmeter import Record
 
 
+EXACT = (
+    ("constants", "captured_bytes"),
+    ("constants", "embedded_bytes"),
+    ("memory", "temp_bytes"),
+)
+
+
 class Summary(TypedDict):
     """The results of a case, as the ``track_`` methods of a suite read them.
 
@@ -54,16 +61,8 @@ def summarise(records: Sequence[Record]) -> Summary:
         if failure:
             summary["message"] = f"{failure.phase}: {failure.kind}: {failure.message}"
         return summary
-    exact = [
-        {
-            "captured_bytes": record.constants.captured_bytes,
-            "embedded_bytes": record.constants.embedded_bytes,
-            "temp_bytes": record.memory.temp_bytes,
-        }
-        for record in records
-    ]
-    for name in exact[0]:
-        values = {value for one in exact if (value := one[name]) is not None}
+    for part, name in EXACT:
+        values = {getattr(getattr(record, part), name) for record in records} - {None}
         if len(values) > 1:
             summary["status"] = "failed"
             summary["message"] = f"{name} differs between processes: {sorted(values)}"

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from benchmarks.measuring.rounds import ENOUGH_ROUNDS, MeasuredSide, affordable, say_not_judged
+from benchmarks.measuring.rounds import ENOUGH_ROUNDS, MeasuredSide, affordable
 from benchmarks.operations.measure import take_operation_times
 from benchmarks.operations.table import SUITE
 
@@ -50,16 +50,11 @@ def affordable_sides(sides: Sequence[TimedSide], seconds: float) -> list[TimedSi
     first, and at least one operation is chosen.
     """
     costs = _costs(sides)
-    starts = ENOUGH_ROUNDS * START_SECONDS * len(sides)
     needed = {name: ENOUGH_ROUNDS * costs[name] for name in sorted(costs, key=costs.__getitem__)}
-    kept = affordable(needed, seconds - starts)
-    chosen = [one._replace(names=tuple(n for n in kept if n in one.names)) for one in sides]
-    if len(kept) < len(costs):
-        total = starts + sum(needed.values())
-        rest = ", ".join(sorted(costs.keys() - set(kept)))
-        kind, advice = "operation with a changed program", "give a larger --budget"
-        say_not_judged(kind, total, seconds, f"operations {rest}", advice)
-    return chosen
+    starts = ENOUGH_ROUNDS * START_SECONDS * len(sides)
+    kind = "operation with a changed program"
+    kept = affordable(needed, seconds, kind, start_seconds=starts)
+    return [one._replace(names=tuple(n for n in kept if n in one.names)) for one in sides]
 
 
 def _costs(sides: Sequence[TimedSide]) -> Mapping[str, float]:

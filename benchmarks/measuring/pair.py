@@ -197,9 +197,8 @@ def measure_exact(measured: Sequence[MeasuredSide], operations: Sequence[str]) -
     for side in measured:
         measure_operations(side, operations, kept=KEPT)
     for pattern in operations:
-        if not any(
-            list(side.store.root.glob(f"{OPERATIONS}{pattern}/0.json")) for side in measured
-        ):
+        files = f"{OPERATIONS}{pattern}/0.json"
+        if not any(any(side.store.root.glob(files)) for side in measured):
             raise CheckoutError(
                 f"got --cases {OPERATIONS}{pattern}, which matches no operation of these commits; "
                 f"give e.g. {OPERATIONS}external_field"
@@ -233,7 +232,7 @@ def measure_times(
     """
     until = clock() + seconds
     operations: Sequence[TimedSide] = ()
-    costs, cost = measure_first_round(cases, measured, clock), 0.0
+    costs, cost = measure_first_round(cases, measured), 0.0
     if any(changed) and rounds > 1 and (load() or 0.0) <= max_load:
         left = until - clock()
         needed = sum(seconds_to_test(case, costs) for case in cases)
@@ -280,8 +279,8 @@ def sides(
                 commit = f"{commit}+{label}"
             if others := [path.name for path in (pair / name).glob("*") if path.name != commit]:
                 raise CheckoutError(
-                    f"the folder {pair} has records of {', '.join(others)[:60]}, but a review needs "
-                    "exactly one commit for each side; give another folder as --out"
+                    f"the folder {pair} has records of {', '.join(others)[:60]}, but a review "
+                    "compares one commit on each side; give another folder as --out"
                 )
             store = RecordStore(pair / name / commit / environment_name())
             workers = Workers(store, place, run_case, package=package)

@@ -69,13 +69,8 @@ def measure_interleaved(
         return
     ordered = sorted(cases, key=lambda case: not has_changed(case, measured))
     needed = {case.name: seconds_to_test(case, costs) for case in ordered}
-    names = affordable(needed, budget_seconds)
+    names = affordable(needed, budget_seconds, "case")
     kept = [case for case in ordered if case.name in names]
-    if len(kept) < len(cases):
-        total, left = sum(needed.values()), max(budget_seconds, 0)
-        rest = ", ".join(name for name in needed if name not in names)
-        advice = f"increase --budget by {2 * (total - left):.0f} s"
-        say_not_judged("case", total, left, rest, advice)
     for turn, number in enumerate(round_order(kept), start=1):
         for case in kept:
             if number >= case.rounds:
@@ -89,14 +84,17 @@ def measure_interleaved(
 
 
 def measure_first_round(
-    cases: Sequence[PlannedCase], measured: Sequence[MeasuredSide], clock: Callable[[], float]
+    cases: Sequence[PlannedCase], measured: Sequence[MeasuredSide]
 ) -> dict[str, float]:
-    """Measure the first round of each case; return the seconds by case, summed over all sides."""
+    """Measure the first round of each case; return its seconds by case, summed over all sides.
+
+    The preparation of a case is not included, because later rounds do not repeat it.
+    """
     costs = {}
     for case in cases:
-        begun = clock()
         _measure_round(case, 0, measured)
-        costs[case.name] = round_seconds(case, measured) or clock() - begun
+        records = [side.store.read(case, 0) for side in measured]
+        costs[case.name] = sum(one.wall_seconds or 0.0 for one in records if one is not None)
     return costs
 
 
@@ -107,17 +105,6 @@ def seconds_to_test(case: PlannedCase, costs: Mapping[str, float]) -> float:
     return (compiled - 1 + SHARE_OF_CACHED * (enough - compiled)) * costs[case.name]
 
 
-def round_seconds(case: PlannedCase, measured: Sequence[MeasuredSide]) -> float | None:
-    """Return the seconds of a case's first round on all sides together.
-
-    The preparation of the case is not included, because later rounds do not repeat it. Return None
-    if a record is missing or has no duration.
-    """
-    records = [side.store.read(case, 0) for side in measured]
-    seconds = [None if record is None else record.wall_seconds for record in records]
-    return None if None in seconds else sum(one or 0.0 for one in seconds)
-
-
 def has_changed(case: PlannedCase, measured: Sequence[MeasuredSide]) -> bool:
     """Return whether the programs of a case differ between the sides, or are not all known."""
     records = [side.store.read(case, 0) for side in measured]
@@ -125,36 +112,31 @@ def has_changed(case: PlannedCase, measured: Sequence[MeasuredSide]) -> bool:
     return len(known) > 1 or None in known
 
 
-def affordable(needed: Mapping[str, float], left_seconds: float) -> list[str]:
+def affordable(
+    needed: Mapping[str, float], left_seconds: float, kind: str, *, start_seconds: float = 0.0
+) -> list[str]:
     """Return the names of cases or operations that can be measured in the time left.
 
-    `needed` has the seconds by name. Names are chosen in the order of `needed`. The first name is
-    always chosen.
+    `needed` has the seconds by name, in addition to `start_seconds` for all of them. Names are
+    chosen in the order of `needed`. The first name is always chosen. If a name is left out, the
+    message calls each case or operation a `kind`.
     """
     kept: list[str] = []
+    left = max(left_seconds, 0.0)
+    spare = left - start_seconds
     for name, seconds in needed.items():
-        if not kept or seconds <= max(left_seconds, 0.0):
+        if not kept or seconds <= max(spare, 0.0):
             kept.append(name)
-            left_seconds -= seconds
+            spare -= seconds
+    if rest := [name for name in needed if name not in kept]:
+        total = start_seconds + sum(needed.values())
+        print(
+            f"{ENOUGH_ROUNDS} rounds of every {kind} take about {total:.0f} s more, but {left:.0f} "
+            f"s are left. The times of {', '.join(rest)} will not be judged; increase --budget by "
+            f"{2 * (total - left):.0f} s to judge these times too",
+            flush=True,
+        )
     return kept
-
-
-def say_not_judged(
-    kind: str, needed_seconds: float, left_seconds: float, rest: str, advice: str
-) -> None:
-    """Print that the time left is too short to judge the times of some cases or operations.
-
-    `kind` is a noun such as "operation with a changed program". All cases or operations of this
-    kind together need `needed_seconds`, but `left_seconds` are left. `rest` has the names of the
-    cases or operations that are not judged. `advice` is an instruction such as "increase --budget
-    by 40 s".
-    """
-    print(
-        f"{ENOUGH_ROUNDS} rounds of every {kind} take about {needed_seconds:.0f} s more, but "
-        f"{max(left_seconds, 0):.0f} s are left. "
-        f"The times of {rest} will not be judged; {advice} to judge these times too",
-        flush=True,
-    )
 
 
 def round_order(cases: Sequence[PlannedCase]) -> list[int]:

@@ -19,9 +19,8 @@ from vcjax.problems import magnetic_field_gradient
 
 
 def _evaluation(
-    evaluate: Callable[..., Any], casing: Any, error: Callable[[Any], float], **options: Any
+    evaluate: Callable[..., Any], casing: Any, error: Callable[[Any], float]
 ) -> Program:
-    function = functools.partial(evaluate, **options) if options else evaluate
     arguments = (casing, inputs.total())
     is_gradient = isinstance(casing, vcjax.GradientCasing)
     floor = inputs.ROUNDING_OF_GRADIENTS if is_gradient else inputs.ROUNDING
@@ -29,7 +28,7 @@ def _evaluation(
     def check(answer, run):
         return {"error_relative": error(answer), **linearity(run, *arguments, floor=floor)}
 
-    return Program(function, arguments, check)
+    return Program(evaluate, arguments, check)
 
 
 @operation("vcjax.external_field")
@@ -47,8 +46,8 @@ def internal_field() -> Program:
 @operation("vcjax.external_field")
 def field_in_single_precision() -> Program:
     """Return the program that evaluates the external field, with the far field in float32."""
-    error = PROBLEM().external_error
-    return _evaluation(vcjax.external_field, inputs.casing(), error, far_dtype="float32")
+    evaluate = functools.partial(vcjax.external_field, far_dtype="float32")
+    return _evaluation(evaluate, inputs.casing(), PROBLEM().external_error)
 
 
 @operation("vcjax.prepare", "vcjax.external_field")

@@ -24,7 +24,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +75,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         # At the timeout, faulthandler ends this process, even during a compile. The parent process
         # then starts a new worker.
         faulthandler.dump_traceback_later(TIMEOUT_SECONDS, exit=True)
-        with _reported_if_slow(case.name), contextlib.redirect_stdout(sys.stderr):
+        text = (
+            f"{case.name}: still running after {SLOW_SECONDS:.0f} s; an operation that takes "
+            f"{TIMEOUT_SECONDS:.0f} s is stopped and counts as failed"
+        )
+        slow = threading.Timer(SLOW_SECONDS, print, [text], {"file": sys.stdout, "flush": True})
+        slow.daemon = True  # an interrupted process does not wait for the message
+        slow.start()
+        with contextlib.redirect_stdout(sys.stderr):
             record, detail = measured(one, is_timed=options.round > 0)
+        slow.cancel()
         faulthandler.cancel_dump_traceback_later()
         # Write the details first, because a record without details would not be compared.
         if detail is not None:
@@ -86,21 +94,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not options.round:
             print(f"{case.name}: {record.status}, {spent:.1f} s of processor time", flush=True)
     return 0
-
-
-@contextlib.contextmanager
-def _reported_if_slow(name: str) -> Iterator[None]:
-    text = (
-        f"{name}: still running after {SLOW_SECONDS:.0f} s; an operation that takes "
-        f"{TIMEOUT_SECONDS:.0f} s is stopped and counts as failed"
-    )
-    timer = threading.Timer(SLOW_SECONDS, print, [text], {"file": sys.stdout, "flush": True})
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 def measured(

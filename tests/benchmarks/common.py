@@ -44,8 +44,10 @@ def write_record(store, case, number=0, status: Status = "ok", **fields):
 class Worker:
     """Stand in for `jaxmeter.run_case`: collect the calls, and fail or be interrupted on request.
 
-    `calls` has the result of `see` for each case.
+    `calls` has the result of `see` for each case. Each record has the same `wall_seconds`.
     """
+
+    wall_seconds = None
 
     def __init__(self, *, see=lambda case: case.name, status: Status = "ok", interrupt_at=None):
         self.calls, self.see, self.interrupt_at = [], see, interrupt_at
@@ -61,6 +63,7 @@ class Worker:
             status=status,
             target=case.target,
             params=case.params,
+            wall_seconds=self.wall_seconds,
             failure=None if status == "ok" else TOO_SLOW,
         )
 

@@ -79,7 +79,9 @@ def test_the_cheapest_operations_are_timed_and_the_others_named_before_measuring
     enough = 3 * (2 * changed.START_SECONDS + 4 * (changed.CALLS_SECONDS + 0.8))
     kept = affordable_sides(sides, enough + 1)
     assert {one.names for one in kept} == {("self_test", "prepare")}
-    assert "The times of operations field_at will not be judged" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "3 rounds of every operation with a changed program" in out
+    assert "The times of field_at will not be judged; increase --budget" in out
     assert {one.names for one in affordable_sides(sides, -5.0)} == {("self_test",)}
     assert affordable_sides(sides, 1e9)[0].names == ("self_test", "prepare", "field_at")
 

@@ -29,7 +29,7 @@ def measure(worker, tmp_path, monkeypatch):
         with sides(
             COMMITS, tmp_path / "out", regressions=injected or [pair.NOT_INJECTED], run_case=worker
         ) as both:
-            costs = rounds.measure_first_round(CASES, both, clock)
+            costs = rounds.measure_first_round(CASES, both)
             rounds.measure_interleaved(CASES, both, costs, budget_seconds=budget, clock=clock)
         return worker.calls
 
@@ -85,11 +85,15 @@ def test_the_first_case_and_cases_with_time_for_three_rounds_are_kept():
         case = planned("suite/a", 12, builds=builds)
         assert rounds.seconds_to_test(case, {case.name: 10.0}) == seconds
     needed = dict.fromkeys("abc", 20.0)
-    assert [len(rounds.affordable(needed, left)) for left in (-5, 0, 39, 40, 60)] == [1, 1, 1, 2, 3]
-    assert len(rounds.affordable(dict.fromkeys("abc", 0.0), -5)) == 3
+    counts = [len(rounds.affordable(needed, left, "case")) for left in (-5, 0, 39, 40, 60)]
+    assert counts == [1, 1, 1, 2, 3]
+    assert len(rounds.affordable(dict.fromkeys("abc", 0.0), -5, "case")) == 3
 
 
-def test_a_budget_that_is_too_small_is_reported_with_the_needed_time(measure, capsys, monkeypatch):
+def test_a_budget_that_is_too_small_is_reported_with_the_needed_time(
+    measure, worker, capsys, monkeypatch
+):
+    worker.wall_seconds = 5.0
     monkeypatch.setitem(globals(), "CASES", [planned("suite/a", 3), planned("suite/b", 3)])
     ticks = itertools.count(step=10)
     calls = measure(budget=20, clock=lambda: float(next(ticks)))
@@ -119,16 +123,15 @@ def test_cases_with_changed_programs_come_first(tmp_path):
 def test_the_seconds_of_a_round_are_the_sum_over_both_sides(tmp_path):
     case = planned("suite/a", 3)
     both = [side_in(tmp_path, name) for name in "bh"]
-    write_record(both[0].store, case, wall_seconds=2.0)
-    assert rounds.round_seconds(case, both) is None
-    write_record(both[1].store, case, wall_seconds=3.0)
-    assert rounds.round_seconds(case, both) == 5.0
+    for side, seconds in zip(both, (2.0, 3.0), strict=True):
+        write_record(side.store, case, wall_seconds=seconds)
+    assert rounds.measure_first_round([case], both) == {"suite/a": 5.0}
 
 
 def test_a_busy_machine_gets_one_round_and_its_load_is_named(worker, tmp_path, capsys):
     both = [side_in(tmp_path, name, worker) for name in ("base", "head")]
     worker.measure = lambda case, number: Record(case.name, "ok", target=case.target)
-    costs = rounds.measure_first_round(CASES, both, lambda: 0.0)
+    costs = rounds.measure_first_round(CASES, both)
     rounds.measure_interleaved(
         CASES, both, costs, budget_seconds=1e9, max_load=4.0, load=lambda: 7.8
     )
