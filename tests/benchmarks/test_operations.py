@@ -334,6 +334,16 @@ def test_an_answer_that_is_not_finite_is_never_reported_as_rounding(bad):
     assert np.isnan(program.check(answer, program.function)["slope_error_relative"])
 
 
+def test_a_batch_with_one_wrong_field_has_a_large_error():
+    program = OPERATIONS["fields_of_a_batch"].make()
+    assert isinstance(program, table.Program)
+    problem = inputs.PROBLEM()
+    right = jnp.stack([problem.B_ext * scale for scale in (1.0, 2.0, 3.0)])
+    for answer, is_right in ((right, True), (right.at[2].set(right[0]), False)):
+        errors = program.check(answer, lambda casing, B: B)
+        assert (errors["error_relative"] < 1e-9) == is_right
+
+
 def test_equations_of_low_precision_are_counted_in_every_nested_jaxpr():
     def half(x):
         step = jax.jit(lambda carry, y: (carry + y.astype(jnp.float32).sum(), y))
