@@ -194,12 +194,12 @@ def measure_plan(
     Every case gets its first round. Later rounds start only within `budget_seconds`, so a slow
     machine measures fewer processes for each case. If `resume` is true, records in the store with
     the status "ok" are kept. `workers` may be shared between plans, so that the preparation of a
-    case (see `PlannedCase`) runs once. `run_case` is used only if `workers` is None. If the process
-    that started the run has ended, a SystemExit stops the run, because the run would disturb the
-    times of the next run.
+    case (see `PlannedCase`) runs once. `run_case` is used only if `workers` is None. In this case
+    asv has started the run. If asv has ended, a SystemExit stops the run, because the run would
+    disturb the times of the next run.
     """
     started = clock()
-    parent = os.getppid()
+    parent = os.getppid() if workers is None else None
     progress = progress or Progress(sum(case.rounds for case in cases))
     records: dict[str, list[jaxmeter.Record]] = {case.name: [] for case in cases if case.rounds}
     left_out = 0
@@ -213,7 +213,7 @@ def measure_plan(
                 if over and round_index > 0:
                     left_out += 1
                     continue
-                if os.getppid() != parent:
+                if parent not in (None, os.getppid()):
                     raise SystemExit(
                         f"stopped, because the process that started this run ({parent}) has ended; "
                         "run the same command again to resume"

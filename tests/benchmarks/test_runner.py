@@ -65,6 +65,19 @@ def test_a_failed_case_is_measured_again_by_the_next_run(measure, capsys):
     assert len(again.calls) == 4
 
 
+def test_a_run_of_asv_stops_after_the_end_of_asv_and_any_other_run_goes_on(
+    measure, store, tmp_path, monkeypatch
+):
+    parents = itertools.count()
+    monkeypatch.setattr("os.getppid", lambda: next(parents))
+    worker = Worker()
+    with pytest.raises(SystemExit, match=r"started this run \(0\) has ended"):
+        measure(worker)
+    assert worker.calls == []
+    measure(worker, workers=Workers(store, tmp_path / "work", worker))
+    assert len(worker.calls) == 4
+
+
 def test_beyond_the_budget_only_first_rounds_start(measure):
     seconds = itertools.count(0.0, 100.0)
     worker = Worker()
