@@ -36,7 +36,6 @@ class CasingVariants(common.CaseSuite):
         return self.measured()
 
     def case(self, grid: str, variant: str, digits: int) -> PlannedCase:
-        """Return the planned case for a variant and a number of digits."""
         # The variant "simplified" has the same program as the variant "argument". Therefore the
         # quick grid has the variant "simplified" only at three and six digits.
         is_known = variant == "simplified" and digits > 6

@@ -39,7 +39,6 @@ class AgainstReference(common.CaseSuite):
         return self.measured()
 
     def case(self, grid: str, digits: int) -> PlannedCase:
-        """Return the planned case that measures both packages at a number of digits."""
         return PlannedCase(
             name=f"{self.suite}/w7x-d{digits}",
             target=self.target,

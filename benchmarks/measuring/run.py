@@ -122,9 +122,12 @@ def measure_range(grid: str, commits: str) -> int:
                 f"'{' '.join(ASV)} machine --yes' failed with exit status {described.returncode}; "
                 "run this command to see the reason"
             )
+        # asv would start a process for each metric of a suite without cases on the grid.
+        names = "|".join(suite.__name__ for suite in SUITES if suite().plan(grid))
+        options = "--bench", rf"\b({names})\.", "--show-stderr", "--record-samples"
         # asv inherits the lock, so that the lock is held until asv has ended.
         with subprocess.Popen(
-            asv_command(grid, commits),
+            [*ASV, "run", *options, commits],
             cwd=ROOT,
             env={**os.environ, GRID_VARIABLE: grid, RESUME_VARIABLE: "1"},
             stdin=subprocess.DEVNULL,
@@ -142,16 +145,6 @@ def measure_range(grid: str, commits: str) -> int:
 def planned_cases(grid: str) -> dict[str, PlannedCase]:
     """Return the cases of all suites on a grid, by name."""
     return {case.name: case for suite in SUITES for case in suite().plan(grid)}
-
-
-def asv_command(grid: str, commits: str) -> list[str]:
-    """Return the ``asv run`` command for the suites with cases on a grid.
-
-    Other suites are left out, because asv would start a process for each metric of such a suite.
-    """
-    names = "|".join(suite.__name__ for suite in SUITES if suite().plan(grid))
-    bench = rf"\b({names})\."
-    return [*ASV, "run", "--bench", bench, "--show-stderr", "--record-samples", commits]
 
 
 def repair_asv_folder(folder: Path) -> None:

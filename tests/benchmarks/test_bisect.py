@@ -93,39 +93,43 @@ def test_a_wrong_answer_is_a_value_and_a_missing_function_has_no_value():
         assert bisect.value_in(failed, "temp_bytes") == value
 
 
+CASE = planned("suite/a")
+
+
+@pytest.fixture
+def worker(tmp_path, monkeypatch):
+    """Return the worker of a bisection of `CASE`, with a store and code in a temporary folder."""
+    worker = Worker()
+    monkeypatch.setattr(bisect, "STORE", tmp_path / "store")
+    monkeypatch.setattr(bisect, "ROOT", tmp_path)
+    monkeypatch.setattr(bisect, "unpacked_package", unpacked)
+    monkeypatch.setattr(bisect, "planned_cases", lambda grid: {CASE.name: CASE})
+    monkeypatch.setattr(bisect.jaxmeter, "run_case", worker)
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "code.py").write_text("1")
+    return worker
+
+
 @pytest.mark.parametrize(
     ("kind", "is_repeated"), [(None, False), ("WrongAnswer", False), ("Timeout", True)]
 )
 def test_a_kept_record_is_measured_again_only_if_it_failed_and_has_no_value(
-    kind, is_repeated, tmp_path, monkeypatch
+    kind, is_repeated, worker, tmp_path, monkeypatch
 ):
-    case, worker = planned("suite/a"), Worker()
-    monkeypatch.setattr(bisect, "STORE", tmp_path)
-    monkeypatch.setattr(bisect, "unpacked_package", unpacked)
-    monkeypatch.setattr(bisect, "planned_cases", lambda grid: {case.name: case})
-    monkeypatch.setattr(bisect.jaxmeter, "run_case", worker)
     monkeypatch.setattr(bisect, "code_digest", lambda *folders: "digest")
-    store = RecordStore(tmp_path / "digest")
     failure = None if kind is None else Failure("run", kind, "")
-    write_record(store, case, status="failed" if failure else "ok", failure=failure)
-    found = bisect.measured("c", case.name)
+    store = RecordStore(tmp_path / "store" / "digest")
+    write_record(store, CASE, status="failed" if failure else "ok", failure=failure)
+    found = bisect.measured("c", CASE.name)
     assert len(worker.calls) == is_repeated
     assert found.status == ("failed" if kind == "WrongAnswer" else "ok")
 
 
-def test_a_kept_record_is_used_only_for_the_same_code_and_the_same_settings(tmp_path, monkeypatch):
-    case, worker = planned("suite/a"), Worker()
-    monkeypatch.setattr(bisect, "STORE", tmp_path / "store")
-    monkeypatch.setattr(bisect, "ROOT", tmp_path)
-    monkeypatch.setattr(bisect, "unpacked_package", unpacked)
-    monkeypatch.setattr(bisect, "planned_cases", lambda grid: {case.name: case})
-    monkeypatch.setattr(bisect.jaxmeter, "run_case", worker)
-    (tmp_path / "benchmarks").mkdir()
-    code = tmp_path / "benchmarks" / "code.py"
-    code.write_text("1")
-
+def test_a_kept_record_is_used_only_for_the_same_code_and_the_same_settings(
+    worker, tmp_path, monkeypatch
+):
     def measurements_count(commit):
-        bisect.measured(commit, case.name)
+        bisect.measured(commit, CASE.name)
         return len(worker.calls)
 
     assert [measurements_count("c"), measurements_count("c"), measurements_count("d")] == [1, 1, 2]
@@ -133,7 +137,7 @@ def test_a_kept_record_is_used_only_for_the_same_code_and_the_same_settings(tmp_
     assert measurements_count("c") == 3
     monkeypatch.delenv("VCJAX_CHUNK_B")
     assert measurements_count("c") == 3
-    code.write_text("2")
+    (tmp_path / "benchmarks" / "code.py").write_text("2")
     assert measurements_count("c") == 4
 
 

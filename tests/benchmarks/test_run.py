@@ -46,15 +46,6 @@ def test_the_package_of_the_commit_is_measured_into_its_own_store(checkout, work
     assert out.splitlines()[-1] == "memory_sweep/gradient-cauto-tauto: timeout: too slow"
 
 
-def test_a_second_run_measures_only_failed_cases(checkout, worker):
-    run.measure_head("small", worker)
-    worker.calls.clear()
-    run.measure_head("small", worker)
-    assert {name for _, name in worker.calls if "preparation" not in name} == {
-        "memory_sweep/gradient-cauto-tauto"
-    }
-
-
 def test_a_range_without_commits_or_with_an_unknown_name_is_refused(capsys):
     if not (ROOT / ".git").exists():
         pytest.skip("not a git clone")
