@@ -78,9 +78,5 @@ class CoronagraphVariants(common.CaseSuite):
         return self.measured()
 
     def case(self, grid: str, variant: str, size: int) -> PlannedCase:
-        """Return the planned case for a variant and a size.
-
-        The case is measured only on the full grid, and only at the two smallest sizes.
-        """
         rounds = ROUNDS if grid == "full" and size <= 128 else 0
         return frame_case(variant, size, rounds=rounds)

@@ -97,8 +97,21 @@ def measure_pair(options: argparse.Namespace) -> None:
     pair += "".join(f"+{Path(name).stem}" for name in options.inject or ())
     out = options.out or ROOT / "results" / "pairs" / pair
     regressions = options.inject or [NOT_INJECTED]
+    cases = chosen_cases(options.cases, options.rounds)
     with run_lock(), sides(commits, out, regressions=regressions) as measured:
-        measure(measured, options)
+        started = time.monotonic()
+        changed = measure_exact(measured, chosen_operations(options.cases))
+        measure_times(
+            cases,
+            measured,
+            changed,
+            rounds=options.rounds,
+            seconds=options.budget - (time.monotonic() - started),
+            max_load=options.max_load * (os.cpu_count() or 1),
+        )
+        if not options.no_programs:
+            for head in measured[1:]:
+                write_diffs(cases, (measured[0], head), head.pair)
     print(out)
 
 
@@ -131,25 +144,6 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
             "different names"
         )
     return options
-
-
-def measure(measured: Sequence[MeasuredSide], options: argparse.Namespace) -> None:
-    """Measure exact metrics and times on all sides, and write how programs differ."""
-    started = time.monotonic()
-    base, *heads = measured
-    cases = chosen_cases(options.cases, options.rounds)
-    changed = measure_exact(measured, chosen_operations(options.cases))
-    measure_times(
-        cases,
-        measured,
-        changed,
-        rounds=options.rounds,
-        seconds=options.budget - (time.monotonic() - started),
-        max_load=options.max_load * (os.cpu_count() or 1),
-    )
-    if not options.no_programs:
-        for head in heads:
-            write_diffs(cases, (base, head), head.pair)
 
 
 def chosen_cases(patterns: Sequence[str] | None, rounds: int) -> list[PlannedCase]:

@@ -91,7 +91,8 @@ def violation(found: Any, expected: Any, floor: float = ROUNDING) -> float:
 def determined(external: jax.Array, internal: jax.Array, inside: jax.Array) -> jax.Array:
     """Return the external field at points inside the surface, and the internal field outside.
 
-    The other field is NaN. The arguments are attributes of `vcjax.OffSurface`.
+    The other field is NaN, and must not be differentiated. The arguments are attributes of
+    `vcjax.OffSurface`.
     """
     return jnp.where(inside.reshape(-1, *[1] * (external.ndim - 1)), external, internal)
 

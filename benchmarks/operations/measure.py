@@ -114,20 +114,18 @@ def _work(
                     del running[part]
                 if process.returncode:
                     errors.seek(0)
-                    text = errors.read().decode(errors="replace")
-                    _record_death(side.store, notes[part], round_index, process.returncode, text)
+                    text = errors.read().decode(errors="replace")[-2000:]
+                    why = f"exit status {process.returncode}: {text}"
+                    _record_death(side.store, notes[part], round_index, why)
                     running[part] = start(part)
 
 
-def _record_death(
-    store: RecordStore, note: Path, round_index: int, exit_status: int, errors: str
-) -> None:
+def _record_death(store: RecordStore, note: Path, round_index: int, why: str) -> None:
     """Record that the operation in progress failed; raise an error if no operation had begun.
 
     The worker writes the name of each operation that it begins into the file `note`. If the
     operation in progress already has a record, no new record is written.
     """
-    why = f"exit status {exit_status}: {errors[-2000:]}"
     try:
         found = json.loads(note.read_text())
     except (OSError, ValueError):
