@@ -15,13 +15,16 @@ RESUME_VARIABLE = "VCJAX_BENCH_RESUME"
 """If this variable is 1, suites keep successful records; otherwise they measure all cases again."""
 SCRATCH_VARIABLE = "VCJAX_BENCH_SCRATCH"
 
+TILED = ("B", "BOFF", "GRADB")  # operators of vcjax with variables for their tile sizes
 # These variables override settings of the caller that would change a measurement. Many digits need
-# 64-bit floats. A persistent cache would hide compile times. Flags of XLA would change programs.
+# 64-bit floats. A persistent cache would hide compile times. Flags of XLA, and other tile sizes of
+# vcjax, would change programs.
 WORKER_ENVIRONMENT = {
     "JAX_ENABLE_X64": "1",
     "JAX_ENABLE_COMPILATION_CACHE": "false",
     "JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS": "0",
     "XLA_FLAGS": "",
+    **{f"VCJAX_CHUNK_{name}{side}": "" for name in TILED for side in ("", "_SRC", "_TRG")},
 }
 
 Scalar = str | int | float | bool | None

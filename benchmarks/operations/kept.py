@@ -25,7 +25,7 @@ from benchmarks.operations.table import SUITE
 
 MAX_FOLDERS = 20
 """Maximum number of folders with kept metrics; the oldest folders are removed."""
-_OPTIONS = ("CUDA_", "JAX_", "OMP_", "VCJAX_CHUNK_", "XLA_")
+_OPTIONS = ("CUDA_", "JAX_", "OMP_", "XLA_")
 """Environment variables with these prefixes may change programs or answers."""
 _PASSING = ("started_utc", "load_1min_before", "load_1min_after")
 """Fields of an environment that differ from run to run."""

@@ -133,9 +133,9 @@ def test_a_kept_record_is_used_only_for_the_same_code_and_the_same_settings(
         return len(worker.calls)
 
     assert [measurements_count("c"), measurements_count("c"), measurements_count("d")] == [1, 1, 2]
-    monkeypatch.setenv("VCJAX_CHUNK_B", "64,64")
+    monkeypatch.setenv("XLA_SETTING", "64")
     assert measurements_count("c") == 3
-    monkeypatch.delenv("VCJAX_CHUNK_B")
+    monkeypatch.delenv("XLA_SETTING")
     assert measurements_count("c") == 3
     (tmp_path / "benchmarks" / "code.py").write_text("2")
     assert measurements_count("c") == 4

@@ -2,9 +2,11 @@
 
 import pytest
 
+import vcjax
 from benchmarks.measuring.plan import (
     GRID_VARIABLE,
     SMALL_ROUNDS,
+    WORKER_ENVIRONMENT,
     grid_from_environment,
     interleaved,
 )
@@ -30,6 +32,12 @@ def test_the_quick_grid_is_the_default_and_an_unknown_grid_is_refused(monkeypatc
     monkeypatch.setenv(GRID_VARIABLE, "half")
     with pytest.raises(ValueError, match="VCJAX_BENCH_GRID='half'.*quick.*full"):
         grid_from_environment()
+
+
+def test_workers_choose_tile_sizes_whatever_the_environment_of_the_caller_says():
+    for name in vcjax.config().chunks:
+        for variable in (name, name.rpartition("_")[0]):  # of one size, and of both sizes
+            assert WORKER_ENVIRONMENT[variable] == ""
 
 
 def test_the_small_grid_is_part_of_the_quick_grid():
