@@ -35,12 +35,8 @@ def test_a_second_run_is_refused_and_the_message_names_the_measuring_process(tmp
 
 def test_a_file_in_place_of_a_folder_is_named_without_a_traceback(tmp_path, capsys):
     (tmp_path / "results").touch()
-
-    def work():
-        with run_lock(tmp_path / "results" / "run.lock"):
-            pass
-
-    assert exit_code("command", work) == 2
+    lock = run_lock(tmp_path / "results" / "run.lock")
+    assert exit_code("command", lock.__enter__) == 2
     assert f"command: [Errno 17] File exists: '{tmp_path}/results'" in capsys.readouterr().err
 
 
