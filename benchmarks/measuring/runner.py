@@ -8,6 +8,7 @@ import importlib.util
 import os
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -152,10 +153,15 @@ def _empty(case: PlannedCase, status: Any, failure: jaxmeter.Failure | None) -> 
 
 
 class Progress:
-    """A counter of the `total` rounds of a plan. It prints each round, and collects failures."""
+    """A counter of the `total` rounds of a plan. It writes a line for each round, and collects the
+    failures.
 
-    def __init__(self, total: int) -> None:
-        self.total, self.done = total, 0
+    `write` is called with each line; by default the line is printed.
+    """
+
+    def __init__(self, total: int, write: Callable[[str], None] | None = None) -> None:
+        self.total, self.write = total, write or partial(print, flush=True)
+        self.done = 0
         self.failures: list[str] = []
         """One line for each failed round."""
 
@@ -165,17 +171,14 @@ class Progress:
         note = f": {message}" if message else ""
         if status not in ("ok", "kept", "skipped"):
             self.failures.append(f"{case}: {status}{note}")
-        self._print(f"{case}, process {round_index + 1}: {status}{note}")
+        self.write(f"[{self.done}/{self.total}] {case}, process {round_index + 1}: {status}{note}")
 
     def end_plan(self, left_out: int, seconds: float) -> None:
         """Report the end of a plan, with the number of rounds that its time budget left out."""
         self.done += left_out
         note = f"; {left_out} rounds left out to stay within the time budget" if left_out else ""
         note += f"; {len(self.failures)} failed" if self.failures else ""
-        self._print(f"measured in {seconds:.0f} s{note}")
-
-    def _print(self, text: str) -> None:
-        print(f"[{self.done}/{self.total}] {text}", flush=True)
+        self.write(f"[{self.done}/{self.total}] measured in {seconds:.0f} s{note}")
 
 
 def measure_plan(
@@ -195,8 +198,8 @@ def measure_plan(
     machine measures fewer processes for each case. If `resume` is true, records in the store with
     the status "ok" are kept. `workers` may be shared between plans, so that the preparation of a
     case (see `PlannedCase`) runs once. `run_case` is used only if `workers` is None. In this case
-    asv has started the run. If asv has ended, a SystemExit stops the run, because the run would
-    disturb the times of the next run.
+    the caller holds no lock. If the process that started the run, such as asv, has ended, a
+    SystemExit therefore stops the run, which would disturb the times of the next run.
     """
     started = clock()
     parent = os.getppid() if workers is None else None

@@ -26,14 +26,12 @@ def measure(store):
     return lambda worker, **options: measure_plan(CASES, store, run_case=worker, **options)
 
 
-def test_every_round_is_measured_once_and_again_by_a_run_that_does_not_resume(measure, capsys):
-    worker = Worker()
+def test_every_round_is_measured_once_and_again_by_a_run_that_does_not_resume(measure):
+    worker, lines = Worker(), []
     records = measure(worker)
     assert worker.calls == ["suite/a", "suite/b", "suite/b", "suite/a"]
     assert [record.status for record in records["suite/a"]] == ["ok", "ok"]
-    capsys.readouterr()
-    measure(worker)
-    lines = capsys.readouterr().out.splitlines()
+    measure(worker, progress=Progress(4, lines.append))
     assert [line.endswith("kept") for line in lines] == [*[True] * 4, False]
     assert len(worker.calls) == 4
     measure(worker, resume=False)
@@ -65,7 +63,7 @@ def test_a_failed_case_is_measured_again_by_the_next_run(measure, capsys):
     assert len(again.calls) == 4
 
 
-def test_a_run_of_asv_stops_after_the_end_of_asv_and_any_other_run_goes_on(
+def test_a_run_without_workers_stops_after_the_end_of_asv_and_any_other_run_goes_on(
     measure, store, tmp_path, monkeypatch
 ):
     parents = itertools.count()
