@@ -10,7 +10,6 @@ from benchmarks.measuring.plan import PlannedCase
 # magnitude.
 QUICK_ROUNDS = {3: 1, 6: 6, 9: 1, 12: 1}
 FULL_ROUNDS = 8
-QUICK_REPEAT, FULL_REPEAT = 5, 10
 
 
 class CasingVariants(common.CaseSuite):
@@ -45,7 +44,7 @@ class CasingVariants(common.CaseSuite):
             target="benchmarks.cases.field:external_field",
             params={**common.W7X, "variant": variant, "digits": digits},
             rounds=quick_rounds if grid == "quick" else FULL_ROUNDS,
-            repeat=QUICK_REPEAT if grid == "quick" else FULL_REPEAT,
+            repeat=5 if grid == "quick" else 10,
             preparation=common.casing_preparation(digits),
             env=common.SIMPLIFIED_ENVIRONMENT if variant == "simplified" else {},
         )

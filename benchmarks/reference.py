@@ -8,8 +8,6 @@ from __future__ import annotations
 from benchmarks import common
 from benchmarks.measuring.plan import PlannedCase
 
-FULL_ROUNDS = 6
-
 
 class AgainstReference(common.CaseSuite):
     """Set-up time, evaluation time and error of the external field in both packages.
@@ -43,7 +41,7 @@ class AgainstReference(common.CaseSuite):
             name=f"{self.suite}/w7x-d{digits}",
             target=self.target,
             params={**common.W7X, "digits": digits},
-            rounds=self.quick_rounds[digits] if grid == "quick" else FULL_ROUNDS,
+            rounds=self.quick_rounds[digits] if grid == "quick" else 6,
             repeat=3 if grid == "quick" else 5,
             # At 12 digits an evaluation of the C++ package takes ten seconds or more.
             timeout_seconds=600.0,

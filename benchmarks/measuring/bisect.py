@@ -95,9 +95,8 @@ def commits_between(base: str, head: str) -> list[str]:
     parent = commit_named(f"{later[0]}^")
     if parent != names[0]:
         raise CheckoutError(
-            f"BASE ({base}) is on another branch than HEAD ({head}), so the commits between them "
-            f"do not contain every change; give BASE={parent[:10]}, or an earlier commit of HEAD's "
-            "branch"
+            f"BASE ({base}) is on another branch than HEAD ({head}); give BASE={parent[:10]}, or "
+            "an earlier commit of HEAD's branch"
         )
     return [names[0], *later]
 

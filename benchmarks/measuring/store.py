@@ -19,8 +19,7 @@ def store_root() -> Path:
 
     The default folder is next to asv.conf.json.
     """
-    named = os.environ.get(STORE_VARIABLE)
-    if named:
+    if named := os.environ.get(STORE_VARIABLE):
         return Path(named)
     checkout = os.environ.get("ASV_CONF_DIR") or Path(__file__).resolve().parents[2]
     return Path(checkout) / "results" / "records"
