@@ -52,8 +52,7 @@ def affordable_sides(sides: Sequence[TimedSide], seconds: float) -> list[TimedSi
     costs = _costs(sides)
     needed = {name: ENOUGH_ROUNDS * costs[name] for name in sorted(costs, key=costs.__getitem__)}
     starts = ENOUGH_ROUNDS * START_SECONDS * len(sides)
-    kind = "operation with a changed program"
-    kept = affordable(needed, seconds, kind, start_seconds=starts)
+    kept = affordable(needed, seconds, "operation with a changed program", start_seconds=starts)
     return [one._replace(names=tuple(n for n in kept if n in one.names)) for one in sides]
 
 
