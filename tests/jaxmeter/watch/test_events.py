@@ -1,12 +1,18 @@
-"""The events of processes are combined into a run, even if some events are missing."""
+"""The events of processes are combined into a run, even if some events are missing. The slowest
+functions are profiled."""
 
 import json
 
+import jax
+import jax.numpy as jnp
 import pytest
 
-from jaxmeter import table
+from jaxmeter import CompileProfile, table
+from jaxmeter._measure.counts import listening
+from jaxmeter._retrace.watch import Watch
 from jaxmeter._watch.doctor import _reason
 from jaxmeter._watch.read import read_run
+from jaxmeter._watch.recorder import Slowest
 
 START = {
     "event": "start",
@@ -114,3 +120,48 @@ def test_a_process_whose_events_cannot_be_read_is_reported(tmp_path):
     process = run.processes[1]
     assert (process.pid, process.start_seconds) == (7, 10)
     assert "the events of a process cannot be read" in table(run)
+
+
+def test_the_time_of_profiles_is_left_out_once_for_processes_that_profile_at_the_same_time(
+    tmp_path,
+):
+    for pid, ended in ((5, 104.0), (6, 105.0), (7, 110.0)):
+        done = {"event": "profiled", "time": ended, "seconds": 3.0}
+        text = "".join(json.dumps(one) + "\n" for one in ({**START, "pid": pid}, done))
+        (tmp_path / f"{pid}-1.jsonl").write_text(text)
+    assert read_run(tmp_path, ["python"], 0, 100.0, 120.0).seconds == 20 - 4 - 3
+
+
+class Offering(Watch):
+    """A watch that offers each compile to `slowest`. Traces of ``slow`` take 9 s; all other stages
+    take 1 s."""
+
+    def __init__(self, slowest):
+        super().__init__()
+        self.slowest = slowest
+
+    def on_event(self, stage, fun_name, seconds, *, is_hit):
+        seconds = 9.0 if (stage, fun_name) == ("trace", "slow") else 1.0
+        super().on_event(stage, fun_name, seconds, is_hit=is_hit)
+
+    def on_seen(self, seen):
+        if seen.stage == "compile":
+            self.slowest.offer(seen)
+
+
+def test_the_slowest_function_is_profiled_with_the_placement_and_weak_types_of_its_arguments():
+    @jax.jit
+    def slow(factor, x, y):
+        return factor * x + y
+
+    half = jnp.ones(3, jnp.bfloat16)
+    placed = jax.device_put(half, jax.devices()[0])
+    slowest, written = Slowest(1), []
+    with listening(Offering(slowest)):
+        slow(jnp.asarray(2.0), half, placed)
+        jax.jit(lambda x: 2 * x)(half)
+    ((*_, case),) = slowest._kept.values()
+    assert [one.sharding for one in case.args] == [None, None, placed.sharding]
+    assert jax.eval_shape(slow, *case.args).dtype == jnp.bfloat16
+    slowest.profile(lambda kind, **fields: written.append(fields))
+    assert CompileProfile.from_json(written[0]["profile"]).name == "slow"

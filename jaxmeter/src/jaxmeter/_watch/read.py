@@ -53,7 +53,7 @@ def read_run(
     processes: list[RunProcess] = []
     compiles: list[RunCompile] = []
     profiles: list[CompileProfile] = []
-    profiled = 0.0
+    profiling: list[tuple[float, float]] = []  # the interval in which each process profiles
     histories = sorted(_histories(folder), key=lambda events: events[0]["time"])
     for number, events in enumerate(histories, 1):
         processes.append(_process(number, events, began))
@@ -62,18 +62,20 @@ def read_run(
             if event["event"] == "profile":
                 profiles.append(CompileProfile.from_json(event["profile"]))
             elif event["event"] == "profiled":
-                profiled = max(profiled, event["seconds"])  # processes may profile simultaneously
+                profiling.append((event["time"] - event["seconds"], event["time"]))
     compiles.sort(key=lambda one: one.intervals[-1].end_seconds)
     return WatchedRun(
         command=tuple(command),
         exit_code=exit_code,
         started_utc=datetime.fromtimestamp(began, UTC).isoformat(timespec="seconds"),
-        seconds=ended - began - profiled,
+        seconds=ended - began - _covered_seconds(profiling),
         processes=tuple(processes),
         compiles=tuple(compiles),
         savings=_savings(compiles),
         profiles=tuple(profiles),
-        busy_seconds=_busy_seconds(compiles),
+        busy_seconds=_covered_seconds(
+            (part.start_seconds, part.end_seconds) for one in compiles for part in one.intervals
+        ),
     )
 
 
@@ -217,11 +219,13 @@ def _own_seconds(drafts: list[Draft]) -> list[float]:
     return own
 
 
-def _busy_seconds(compiles: list[RunCompile]) -> float:
-    parts = [part for one in compiles for part in one.intervals]
-    parts.sort(key=lambda part: part.start_seconds)
-    pieces = innermost([p.start_seconds for p in parts], [p.end_seconds for p in parts])
-    return sum(end - start for _, start, end in pieces)
+def _covered_seconds(intervals: Iterable[tuple[float, float]]) -> float:
+    """Return the seconds that are in at least one interval."""
+    total, until = 0.0, float("-inf")
+    for start, end in sorted(intervals):
+        total += max(0.0, end - max(start, until))
+        until = max(until, end)
+    return total
 
 
 def _line_of(stack: list[Any]) -> str:

@@ -136,7 +136,8 @@ class Recorder(Watch):
 
 
 class Slowest:
-    """The functions that took longest to compile, without the values of their array arguments."""
+    """The functions that took longest to trace, lower and compile. For each function, the arguments
+    of its slowest compile are kept, without the values of arrays."""
 
     def __init__(self, count: int) -> None:
         # The profiler is slow to import. It is imported now, because some modules cannot be
@@ -145,10 +146,12 @@ class Slowest:
 
         self._compile_profile = compile_profile
         self._count = count
-        self._kept: dict[tuple[str, str], tuple[float, Case]] = {}
+        self._kept: dict[tuple[str, str], tuple[float, float, Case]] = {}
+        """The seconds of all stages of a function so far, the seconds of its slowest compile, and
+        the case of this compile."""
 
     def offer(self, seen: Seen) -> None:
-        """Keep a function if its compile is among the slowest so far.
+        """Keep a function if it is among the slowest so far.
 
         JAX's own functions and calls with unknown arguments are ignored.
         """
@@ -156,13 +159,14 @@ class Slowest:
         if call is None or call.signature is None or seen.explanation.kind == "JAX's own":
             return
         key = seen.group.name, seen.group.defined
-        if key in self._kept and seen.seconds <= self._kept[key][0]:
-            return
-        args, kwargs = jax.tree.map(_without_values, (call.args, dict(call.kwargs)))
-        numbers, names = call.static
-        options = {"static_argnums": tuple(numbers), "static_argnames": tuple(names)}
-        options = {name: value for name, value in options.items() if value}
-        self._kept[key] = seen.seconds, Case(call.fn, args, kwargs, jit_options=options)
+        _, slowest, case = self._kept.get(key, (0.0, 0.0, None))
+        if case is None or seen.seconds > slowest:
+            args, kwargs = jax.tree.map(_without_values, (call.args, dict(call.kwargs)))
+            numbers, names = call.static
+            options = {"static_argnums": tuple(numbers), "static_argnames": tuple(names)}
+            options = {name: value for name, value in options.items() if value}
+            slowest, case = seen.seconds, Case(call.fn, args, kwargs, jit_options=options)
+        self._kept[key] = seen.group.trace_seconds + seen.group.compile_seconds, slowest, case
         if len(self._kept) > self._count:
             del self._kept[min(self._kept, key=lambda key: self._kept[key][0])]
 
@@ -174,7 +178,7 @@ class Slowest:
     def profile(self, write: Callable[..., None]) -> None:
         """Profile the compile of each function that was kept, and write the profiles as events."""
         began = time.perf_counter()
-        for (name, _), (_, case) in sorted(self._kept.items(), key=lambda item: -item[1][0]):
+        for (name, _), (*_, case) in sorted(self._kept.items(), key=lambda item: -item[1][0]):
             try:
                 write("profile", profile=self._compile_profile(case).to_json())
             except Exception as error:
@@ -184,9 +188,15 @@ class Slowest:
 
 
 def _without_values(leaf: Any) -> Any:
-    if isinstance(leaf, (jax.Array, np.ndarray)):
-        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype)
-    return leaf
+    """Return an argument with which JAX compiles the same program; keep no array alive."""
+    if isinstance(leaf, jax.Array):
+        return jax.ShapeDtypeStruct(
+            leaf.shape,
+            leaf.dtype,
+            sharding=leaf.sharding if leaf.committed else None,
+            weak_type=jax.typeof(leaf).weak_type,
+        )
+    return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if isinstance(leaf, np.ndarray) else leaf
 
 
 def _captured(call: Call | None, jaxpr: Any, values: dict[Hashable, Any]) -> list[dict[str, Any]]:
