@@ -75,9 +75,10 @@ def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str 
     ``tree`` is the syntax tree of the cell, and ``names`` contains the variables of the notebook.
     The module sets JAX's option for 64-bit numbers as in the notebook. A function or class of the
     notebook is written only if its source is a ``def`` or ``class`` statement with the name that
-    the cell uses. For example, ``fast = jax.jit(step)`` is left out. Any other value is left out if
-    it cannot be pickled, or if its pickle needs a class or function of the notebook. The module
-    raises a NameError if it uses a name that was left out.
+    the cell uses, and with a decorator for each function that wraps it. For example, ``fast =
+    jax.jit(step)`` and ``step = jax.jit(step)`` are left out. Any other value is left out if it
+    cannot be pickled, or if its pickle needs a class or function of the notebook. The module raises
+    a NameError if it uses a name that was left out.
     """
     sources: list[str] = []
     values: dict[str, Any] = {}
@@ -94,8 +95,8 @@ def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str 
                 sources.append(f"import {found.__name__} as {name}")
             elif getattr(found, "__module__", None) == "__main__":
                 with contextlib.suppress(OSError, TypeError, SyntaxError):  # no whole source
-                    definition = ast.parse(inspect.getsource(found))
-                    if getattr(definition.body[0], "name", None) == name:
+                    (definition,) = ast.parse(inspect.getsource(found)).body
+                    if _defines(definition, name, found):
                         collect(definition)
                         sources.append(ast.unparse(definition))
             else:
@@ -112,6 +113,16 @@ def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str 
     file.write_text(
         _VALUES.format(options=options, file=str(pickled), sources="\n".join(sources)) + text
     )
+
+
+def _defines(statement: ast.stmt, name: str, value: Any) -> bool:
+    """Return whether a statement makes a value with this name, including all its wrappers."""
+    if not isinstance(statement, (ast.FunctionDef, ast.ClassDef)) or statement.name != name:
+        return False
+    wrappers_count = 0
+    while (value := getattr(value, "__wrapped__", None)) is not None:
+        wrappers_count += 1
+    return wrappers_count <= len(statement.decorator_list)
 
 
 def _watch(shell: Any, source: str) -> jaxmeter.Watched:

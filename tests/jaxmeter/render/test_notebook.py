@@ -1,5 +1,7 @@
 """A notebook shows results as tables, and its cells are audited, measured and watched."""
 
+import ast
+import runpy
 import sys
 import types
 from typing import Any
@@ -7,6 +9,7 @@ from typing import Any
 import pytest
 
 from jaxmeter import JaxmeterError
+from jaxmeter._notebook import write_module
 from jaxmeter._render.units import place_text
 
 nbclient: Any = pytest.importorskip("nbclient", reason="needs nbclient: pip install -e .[test]")
@@ -100,6 +103,17 @@ def test_a_cell_that_cannot_be_used_is_an_error_with_advice(outputs):
 def test_a_cell_that_fails_in_the_other_process_is_shown_as_a_failed_record(outputs):
     html, _ = shown(outputs[7])
     assert "AttributeError in setup" in html and "no attribute &#x27;missing&#x27;" in html
+
+
+def test_a_process_gets_no_function_without_its_wrapper(tmp_path):
+    file, module = tmp_path / "cells.py", tmp_path / "module.py"
+    functions = ("def gradient(x): return x", "@jax.jit", "def jitted(x): return x")
+    file.write_text("\n".join(("import jax", *functions, "gradient = jax.grad(gradient)")))
+    names = runpy.run_path(str(file), run_name="__main__")
+    write_module(module, ast.parse("gradient(1.0), jitted(1.0)"), names)
+    found = runpy.run_path(str(module))
+    assert found["jitted"](3) == 3 and hasattr(found["jitted"], "lower")
+    assert "gradient" not in found
 
 
 def test_a_line_of_a_cell_is_shown_with_the_number_of_the_cell(monkeypatch):
