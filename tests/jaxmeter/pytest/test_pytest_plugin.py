@@ -227,6 +227,16 @@ def test_of_its_own(jaxmeter):
     )
 
 
+def test_a_mark_with_a_limit_without_a_keyword_is_an_error(run):
+    result = run("""
+@pytest.mark.jaxmeter_budget({"traces": 0})
+def test_it(jaxmeter):
+    jaxmeter(scale, x)
+""")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*got {'traces': 0}; give each limit by keyword, *"])
+
+
 def test_a_quantity_that_needs_arrays_fails_in_one_line_for_shapes(run):
     result = run(
         """
