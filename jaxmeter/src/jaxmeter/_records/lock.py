@@ -8,6 +8,7 @@ a change gives a small diff.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,8 @@ _HEADING = "# Exact quantities of functions and tests, written by jaxmeter lock.
 _SETTINGS = {
     "jax_enable_x64": False,
     "jax_default_matmul_precision": None,
+    "jax_default_prng_impl": "threefry2x32",
+    "jax_threefry_partitionable": True,
     "jax_use_simplified_jaxpr_constants": False,
     "jax_debug_nans": False,
 }
@@ -117,17 +120,13 @@ def _quoted(text: str) -> str:
 def section_name() -> str:
     """Return the name of the section for this process: the version and backend of JAX, the options
     of `_SETTINGS` that differ from their defaults, and XLA_FLAGS if they are set."""
-    from jaxmeter._measure.environment import host_environment, jax_environment
+    import jax
 
-    found = jax_environment()
-    named = [
-        f"{name}={found['jax_options'][name]}"
-        for name, default in _SETTINGS.items()
-        if found["jax_options"].get(name, default) != default
-    ]
-    if flags := " ".join(host_environment().xla_flags.split()):
+    options = {name: getattr(jax.config, name, default) for name, default in _SETTINGS.items()}
+    named = [f"{name}={value}" for name, value in options.items() if value != _SETTINGS[name]]
+    if flags := " ".join(os.environ.get("XLA_FLAGS", "").split()):
         named.append(f"XLA_FLAGS={flags}")
-    return ", ".join((f"jax {found['jax']}", found["backend"], *named))
+    return ", ".join((f"jax {jax.__version__}", jax.default_backend(), *named))
 
 
 def read_lock(file: Path) -> dict[str, Section]:
