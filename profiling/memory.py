@@ -20,6 +20,7 @@ import hashlib
 import itertools
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -34,6 +35,19 @@ SHOWN = {
         *("device_peak_bytes", "reserved_bytes", "is_front"),
     )
 }
+
+_DIGEST = """
+import hashlib, os, sys
+target, *sys.path = sys.argv[1:]
+import jaxmeter
+jaxmeter.resolve(target)
+files = {getattr(module, "__file__", None) or "" for module in sys.modules.values()}
+digest = hashlib.sha256()
+for file in sorted(filter(os.path.isfile, files)):
+    with open(file, "rb") as stream:
+        digest.update(stream.read())
+sys.stdout.write(digest.hexdigest())
+"""
 
 
 def observed(*, function: str, given: str) -> Case:
@@ -128,15 +142,32 @@ def label(point: dict[str, Any], points: Sequence[dict[str, Any]]) -> str:
     return " ".join(f"{name}={texts[0][name]}" for name in names)
 
 
+def code_digest(target: str) -> str:
+    """Return a digest of the files of all modules that are imported with the function `target`.
+
+    A new process imports the modules. If that fails, the digest has no meaning. The measurement
+    then fails too, and its record is not kept.
+    """
+    from benchmarks.measuring.plan import WORKER_ENVIRONMENT
+
+    done = subprocess.run(
+        [sys.executable, "-c", _DIGEST, target, *sys.path],
+        env=os.environ | WORKER_ENVIRONMENT,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout[-64:]
+
+
 def measured(
     points: Mapping[str, Any], store: Path, options: argparse.Namespace
 ) -> list[list[Record]]:
     """Measure choices in worker processes, and return the records of each choice.
 
     `points` maps the label of each choice to its parameters. Rounds of the choices are interleaved.
-    A round with an ``ok`` record in the store is measured again only if vcjax, JAX, the machine,
-    the file of the function, the parameters or ``--repeat`` have changed. Changes of modules that
-    the file imports are not noticed.
+    A round with an ``ok`` record in the store is measured again only if vcjax, JAX, the machine, a
+    module that is imported with the function, the parameters or ``--repeat`` have changed. Changes
+    of data, and of modules that are imported only when the function is called, are not noticed.
     """
     from benchmarks.measuring.checkout import code_version
     from benchmarks.measuring.plan import PlannedCase
@@ -148,12 +179,11 @@ def measured(
         path = (*case.path, str(scripting.HERE), os.getcwd())
         return run_case(dataclasses.replace(case, path=path))
 
-    file = Path(options.target.rpartition(":")[0])
-    source = file.read_text(errors="replace") if file.is_file() else ""
+    code = code_digest(options.target)
     cases = []
     for name, point in points.items():
         params = {"function": options.target, "given": json.dumps(point)}
-        decides = json.dumps([params, options.repeat, source], sort_keys=True)
+        decides = json.dumps([params, options.repeat, code], sort_keys=True)
         digest = hashlib.sha256(decides.encode()).hexdigest()[:8]
         case = PlannedCase(
             name=f"{scripting.plain(name)[:80]}-{digest}".lstrip("-"),

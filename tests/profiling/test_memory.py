@@ -58,7 +58,8 @@ def cases(memory, monkeypatch):
     return of
 
 
-def test_each_option_that_changes_a_record_changes_its_folder(cases, monkeypatch, tmp_path):
+def test_each_option_that_changes_a_record_changes_its_folder(memory, cases, monkeypatch, tmp_path):
+    monkeypatch.setattr(memory, "code_digest", lambda target: "this")
     monkeypatch.chdir(tmp_path)
     (usual,) = cases("profiled:scoped")
     assert usual and [usual] == cases("profiled:scoped", "--rounds", "3")
@@ -72,11 +73,15 @@ def test_each_option_that_changes_a_record_changes_its_folder(cases, monkeypatch
     assert all(0 < len(name) < 100 for name in others)
 
 
-def test_a_function_is_measured_again_after_a_change_of_its_file(cases, tmp_path, monkeypatch):
+@pytest.mark.parametrize("target", ["mine.py:f", "mine:f"])
+def test_a_function_is_measured_again_after_a_change_of_a_module_that_it_imports(
+    memory, tmp_path, monkeypatch, target
+):
+    monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
-    file = tmp_path / "mine.py"
-    file.write_text("def f(x):\n    return x\n")
-    first = cases("mine.py:f")
-    assert cases("mine.py:f") == first
-    file.write_text("def f(x):\n    return x + 1\n")
-    assert cases("mine.py:f") != first
+    (tmp_path / "mine.py").write_text("import other\nprint('imported')\ndef f(x):\n    return x\n")
+    (tmp_path / "other.py").write_text("K = 1\n")
+    first = memory.code_digest(target)
+    assert memory.code_digest(target) == first and len(first) == 64
+    (tmp_path / "other.py").write_text("K = 2\n")
+    assert memory.code_digest(target) != first
