@@ -92,6 +92,22 @@ def test_a_kernel_of_a_program_without_hlo_gets_no_scope_of_another_program(tmp_
     assert (kernel["program"], kernel["scope"]) == ("jit_g", "own")
 
 
+def test_identifiers_of_more_than_53_bits_join_kernels_with_operations(tmp_path):
+    process = 1 << 56 | rows.PROCESS
+    thread = process | 7
+    found = {
+        **FULL,
+        "NVTX_EVENTS": [
+            rows.text_range(100, 200, text_id=3, thread=thread),
+            FULL["NVTX_EVENTS"][-1],  # without a thread
+        ],
+        "CUPTI_ACTIVITY_KIND_RUNTIME": [rows.call(120, 11, thread=thread)],
+        "CUPTI_ACTIVITY_KIND_KERNEL": [rows.kernel(5000, 6000, 11) | {"globalPid": process}],
+    }
+    (kernel,) = read(rows.write(tmp_path / "a.sqlite", found))["kernels"].to_dict("records")
+    assert kernel["op"] == "fusion.1"
+
+
 def test_ranges_and_copies_are_summed(tmp_path):
     tables = read(rows.write(tmp_path / "a.sqlite", FULL))
     nvtx = {row["text"]: row for row in tables["nsys_nvtx"].to_dict("records")}

@@ -233,7 +233,8 @@ def _frame(base: sqlite3.Connection, table: str, names: list[str]) -> pd.DataFra
                 f"column {name!r} of table {table!r} has the value {wrong[position]!r:.80}, which "
                 "is not a whole number"
             )
-    return pd.DataFrame.from_records(rows, columns=columns)
+    # Use objects, because pandas turns integers into floats if a number is missing.
+    return pd.DataFrame(rows, columns=pd.Index(columns), dtype=object)
 
 
 def _pairs(base: sqlite3.Connection, key: str, table: str) -> dict:

@@ -94,11 +94,11 @@ def _ranges(capture: NsysCapture) -> pd.DataFrame:
             "text": _text(capture, row),
             "range_kind": _RANGE_KINDS[row["eventType"]],
             "thread": _number(row.get("globalTid")),
-            "start": int(row["start"]),
-            "end": int(row["end"]),
+            "start": row["start"],
+            "end": row["end"],
         }
         for row in capture.nvtx.to_dict("records")
-        if row["eventType"] in _RANGE_KINDS and _optional(row.get("end")) is not None
+        if row["eventType"] in _RANGE_KINDS and row.get("end") is not None
     ]
     return pd.DataFrame(rows, columns=["text", "range_kind", "thread", "start", "end"])
 
@@ -108,12 +108,8 @@ def _text(capture: NsysCapture, row: Mapping[Any, Any]) -> str:
     return text if isinstance(text, str) else capture.strings.get(_number(row.get("textId")), "")
 
 
-def _optional(value: Any) -> int | None:
-    return None if pd.isna(value) else int(value)
-
-
-def _number(value: Any) -> int:
-    return -1 if pd.isna(value) else int(value)
+def _number(value: int | None) -> int:
+    return -1 if value is None else value
 
 
 def _notes(pattern: re.Pattern[str], text: str) -> dict[str, str]:
@@ -167,7 +163,7 @@ def _launches(capture: NsysCapture, ranges: pd.DataFrame, known: Known) -> list[
         for row in table.to_dict("records"):
             thread = _number(row.get("globalTid"))
             key = _process(thread), _number(row.get("correlationId"))
-            calls[key] = thread, int(row["start"])
+            calls[key] = thread, row["start"]
     rows = []
     for kernel in capture.kernels.to_dict("records"):
         process = _process(_number(kernel.get("globalPid")))
@@ -189,19 +185,19 @@ def _launch(
     module = next((notes for text in around if (notes := _notes(_MODULE, text))), {})
     program = module.get("hlo_module", thunk.get("hlo_module", ""))
     name = kernel.get("demangledName")
-    name = kernel.get("shortName") if name is None or pd.isna(name) else name
-    shared = [_optional(kernel.get(f"{kind}SharedMemory")) for kind in ("static", "dynamic")]
+    name = kernel.get("shortName") if name is None else name
+    shared: list[Any] = [kernel.get(f"{kind}SharedMemory") for kind in ("static", "dynamic")]
     return {
         "kernel": capture.strings.get(_number(name), str(name)),
         "op": thunk.get("hlo_op", ""),
         "program": program,
         "scope": _scope(thunk, program, known),
         "device": str(_number(kernel.get("deviceId"))),
-        "seconds": (int(kernel["end"]) - int(kernel["start"])) * 1e-9,
+        "seconds": (kernel["end"] - kernel["start"]) * 1e-9,
         "grid": _shape(kernel, "grid"),
         "block": _shape(kernel, "block"),
-        "registers_count": _optional(kernel.get("registersPerThread")),
-        "shared_bytes": None if None in shared else sum(n or 0 for n in shared),
+        "registers_count": kernel.get("registersPerThread"),
+        "shared_bytes": None if None in shared else sum(shared),
     }
 
 
@@ -214,7 +210,7 @@ def _scope(thunk: Mapping[str, str], program: str, known: Known) -> str:
 
 
 def _shape(kernel: Mapping[Any, Any], what: str) -> str:
-    sizes = [_optional(kernel.get(f"{what}{axis}")) for axis in "XYZ"]
+    sizes = [kernel.get(f"{what}{axis}") for axis in "XYZ"]
     return "" if None in sizes else ",".join(map(str, sizes))
 
 
@@ -223,8 +219,8 @@ def _memcpy(capture: NsysCapture) -> pd.DataFrame:
     for row in capture.memcpy.to_dict("records"):
         number = _number(row.get("copyKind"))
         kind = _COPIES[number] if 0 <= number < len(_COPIES) else f"kind {row.get('copyKind')}"
-        seconds = (int(row["end"]) - int(row["start"])) * 1e-9
-        rows.append((kind, str(_number(row.get("deviceId"))), int(row["bytes"]), seconds))
+        seconds = (row["end"] - row["start"]) * 1e-9
+        rows.append((kind, str(_number(row.get("deviceId"))), row["bytes"], seconds))
     # The bytes are Python integers, because their sum may need more than 64 bits.
     copies = pd.DataFrame(rows, columns=["copy_kind", "device", "bytes", "seconds"], dtype=object)
     sums = copies.groupby(["copy_kind", "device"], sort=False).agg(
