@@ -328,3 +328,9 @@ def test_a_module_that_calls_sys_exit_is_an_error(write_module, capsys):
     name = write_module("import sys\nsys.exit(0)\n")
     assert main(["audit", f"{name}:step", "--no-args"]) == 3
     assert "sys.exit(0)" in capsys.readouterr().err
+
+
+def test_an_interrupt_is_reported_in_one_line(write_module, capsys):
+    name = write_module("raise KeyboardInterrupt\n")
+    assert main(["audit", f"{name}:step", "--no-args"]) == 130
+    assert capsys.readouterr().err == "audit: interrupted\n"

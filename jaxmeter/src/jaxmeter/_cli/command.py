@@ -104,6 +104,9 @@ def run_command(command: str, argv: Sequence[str]) -> int:
             file=sys.stderr,
         )
         return 3
+    except KeyboardInterrupt:
+        print(f"{name}: interrupted", file=sys.stderr)
+        return 130
     except Exception as error:
         _print_error(name, options, error)
         return 3
