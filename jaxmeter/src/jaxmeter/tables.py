@@ -3,8 +3,8 @@
 This module needs pandas and pyarrow, which ``pip install jaxmeter[tables]`` adds; the rest of
 jaxmeter works without them. Functions with a name that ends in ``_tables`` return a dictionary from
 names to pandas frames. `memory_table` and `diff_dumps` return a frame. `SCHEMAS` describes every
-column, except the columns of xprof's own tables. `schema` registers the schema of another table.
-``python -m jaxmeter.tables`` prints the descriptions in Markdown.
+column, except the columns of xprof's own tables. ``python -m jaxmeter.tables`` prints the
+descriptions in Markdown.
 """
 
 from jaxmeter._program.hlo import hlo_file as hlo_file
@@ -32,7 +32,6 @@ from jaxmeter._tables.schemas import Schema as Schema
 from jaxmeter._tables.schemas import documentation as documentation
 from jaxmeter._tables.schemas import frame as frame
 from jaxmeter._tables.schemas import save as save
-from jaxmeter._tables.schemas import schema as schema
 from jaxmeter._tables.trace_tables import trace_tables as trace_tables
 from jaxmeter._tables.xprof import xprof_tables as xprof_tables
 from jaxmeter._trace.trace import Trace as Trace

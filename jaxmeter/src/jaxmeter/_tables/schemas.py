@@ -46,30 +46,9 @@ SCHEMAS: dict[str, Schema] = {}
 """The schemas of all tables, by the name of the table."""
 
 
-def schema(name: str, title: str, /, **columns: str) -> None:
-    """Register the schema of a table, so that `frame` can make the table.
-
-    Parameters
-    ----------
-    name, title : str
-        The name of the table, and the meaning of its rows.
-    **columns : str
-        The meaning of each column. The name of a column decides its type. The values are booleans
-        if the name begins with ``is_``, and numbers if the name ends in a unit such as ``_seconds``
-        or ``_count``. Otherwise the values are text.
-
-    Raises
-    ------
-    ValueError
-        If a table of that name is registered already.
-    """
-    if name in SCHEMAS:
-        raise ValueError(f"schema: got name={name!r} twice; give each table its own name")
-    typed = {column: (_kind(column), meaning) for column, meaning in columns.items()}
-    SCHEMAS[name] = Schema(title, typed)
-
-
 def _kind(column: str) -> str:
+    """Return the type of a column, which its name decides: booleans if the name begins with
+    ``is_``, numbers if it ends in a unit such as ``_seconds`` or ``_count``, otherwise text."""
     if column.startswith("is_"):
         return _TRUTH
     ending = column.rpartition("_")[2]
@@ -79,17 +58,15 @@ def _kind(column: str) -> str:
 
 
 def documentation() -> str:
-    """Return the Markdown text that describes jaxmeter's tables.
-
-    The schemas of these tables are made from this text. Tables that other code registers with
-    `schema` are not included.
-    """
+    """Return the Markdown text that describes all tables. The schemas are made from this text."""
     return Path(__file__).with_name("tables.md").read_text(encoding="utf-8")
 
 
 for _section in documentation().split("\n## ")[1:]:
     _name, _title, _columns = _section.split("\n\n")[:3]
-    schema(_name, _title, **dict(_COLUMN.findall(_columns)))
+    SCHEMAS[_name] = Schema(
+        _title, {column: (_kind(column), meaning) for column, meaning in _COLUMN.findall(_columns)}
+    )
 
 
 @checking_types

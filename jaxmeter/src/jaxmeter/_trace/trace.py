@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 import warnings
@@ -111,14 +112,14 @@ def runner(case: Case) -> Callable[[], Any]:
     """
     case = prepared(with_arrays(case))
     run, _ = jitted(case)
-    arguments = None
+
+    @functools.cache
+    def arguments() -> Any:  # the first run uses this trace and this lowering
+        lowered = run.trace(*case.args, **case.kwargs).lower()
+        return fresh_arguments(lowered, case.args, dict(case.kwargs))
 
     def run_once() -> Any:
-        nonlocal arguments
-        if arguments is None:  # the call below uses this trace and this lowering
-            lowered = run.trace(*case.args, **case.kwargs).lower()
-            arguments = fresh_arguments(lowered, case.args, dict(case.kwargs))
-        args, kwargs = arguments()
+        args, kwargs = arguments()()
         return jax.block_until_ready(run(*args, **kwargs))
 
     return run_once
