@@ -189,14 +189,11 @@ class Slowest:
 
 def _without_values(leaf: Any) -> Any:
     """Return an argument with which JAX compiles the same program; keep no array alive."""
-    if isinstance(leaf, jax.Array):
-        return jax.ShapeDtypeStruct(
-            leaf.shape,
-            leaf.dtype,
-            sharding=leaf.sharding if leaf.committed else None,
-            weak_type=jax.typeof(leaf).weak_type,
-        )
-    return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if isinstance(leaf, np.ndarray) else leaf
+    if not isinstance(leaf, (jax.Array, np.ndarray)):
+        return leaf
+    sharding = leaf.sharding if isinstance(leaf, jax.Array) and leaf.committed else None
+    weak_type = jax.typeof(leaf).weak_type
+    return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding, weak_type=weak_type)
 
 
 def _captured(call: Call | None, jaxpr: Any, values: dict[Hashable, Any]) -> list[dict[str, Any]]:
