@@ -37,16 +37,13 @@ SHOWN = {
 }
 
 _DIGEST = """
-import hashlib, os, sys
+import hashlib, pathlib, sys
 target, *sys.path = sys.argv[1:]
 import jaxmeter
 jaxmeter.resolve(target)
 files = {getattr(module, "__file__", None) or "" for module in sys.modules.values()}
-digest = hashlib.sha256()
-for file in sorted(filter(os.path.isfile, files)):
-    with open(file, "rb") as stream:
-        digest.update(stream.read())
-sys.stdout.write(digest.hexdigest())
+codes = [pathlib.Path(file).read_bytes() for file in sorted(files) if file.endswith(".py")]
+sys.stdout.write(hashlib.sha256(b"".join(codes)).hexdigest())
 """
 
 
@@ -150,12 +147,9 @@ def code_digest(target: str) -> str:
     """
     from benchmarks.measuring.plan import WORKER_ENVIRONMENT
 
-    done = subprocess.run(
-        [sys.executable, "-c", _DIGEST, target, *sys.path],
-        env=os.environ | WORKER_ENVIRONMENT,
-        capture_output=True,
-        text=True,
-    )
+    command = [sys.executable, "-c", _DIGEST, target, *sys.path]
+    environment = os.environ | WORKER_ENVIRONMENT
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
     return done.stdout[-64:]
 
 
