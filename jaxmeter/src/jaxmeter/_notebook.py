@@ -15,6 +15,7 @@ from typing import Any
 
 import jaxmeter
 from jaxmeter._measure.case import Case
+from jaxmeter._records.lock import SETTINGS
 from jaxmeter.errors import JaxmeterError
 
 _CASE = "_jaxmeter_case"
@@ -73,9 +74,9 @@ def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str 
     """Write the module ``file``: the definitions of the names that a cell uses, and then ``text``.
 
     ``tree`` is the syntax tree of the cell, and ``names`` contains the variables of the notebook.
-    The module sets JAX's option for 64-bit numbers as in the notebook. A function or class of the
-    notebook is written only if its source is a ``def`` or ``class`` statement with the name that
-    the cell uses, and with a decorator for each function that wraps it. For example, ``fast =
+    The module sets the options of JAX that change programs as in the notebook. A function or class
+    of the notebook is written only if its source is a ``def`` or ``class`` statement with the name
+    that the cell uses, and with a decorator for each function that wraps it. For example, ``fast =
     jax.jit(step)`` and ``step = jax.jit(step)`` are left out. Any other value is left out if it
     cannot be pickled, or if its pickle needs a class or function of the notebook. The module raises
     a NameError if it uses a name that was left out.
@@ -105,9 +106,8 @@ def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str 
                         values[name] = found
 
     collect(tree)
-    jax = sys.modules.get("jax")
-    # Set the option before loading the values, because some values may be 64-bit arrays.
-    options = "" if jax is None else _X64.format(is_on=jax.config.jax_enable_x64)
+    config = getattr(sys.modules.get("jax"), "config", None)
+    options = {name: getattr(config, name) for name in SETTINGS if hasattr(config, name)}
     pickled = file.with_suffix(".pickle")
     pickled.write_bytes(pickle.dumps(values))
     file.write_text(
@@ -135,11 +135,13 @@ def _watch(shell: Any, source: str) -> jaxmeter.Watched:
     return watched.report
 
 
-_X64 = "import jax as _jax\n_jax.config.update('jax_enable_x64', {is_on})"
+# The options are set before the values are loaded, because some values may be 64-bit arrays.
 _VALUES = """
 import pickle
-{options}
+import jax as _jax
 
+for _name, _value in {options}.items():
+    _jax.config.update(_name, _value)
 with open({file!r}, "rb") as stream:
     globals().update(pickle.load(stream))
 {sources}

@@ -202,12 +202,13 @@ def test_the_command_without_a_section_or_functions_is_bad_usage(write_module, t
 
 def test_the_section_names_the_settings_that_change_programs(monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", " --xla_a=1  --xla_b=2 ")
-    with jax.default_prng_impl("rbg"), jax.threefry_partitionable(False):
+    with jax.default_prng_impl("rbg"), jax.threefry_partitionable(False), jax.disable_jit():
         parts = section_name().split(", ")
     assert parts[0].startswith("jax 0.")
     assert parts[1:] == [
         jax.default_backend(),
         "jax_enable_x64=True",
+        "jax_disable_jit=True",
         "jax_default_prng_impl=rbg",
         "jax_threefry_partitionable=False",
         "XLA_FLAGS=--xla_a=1 --xla_b=2",

@@ -23,6 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_default_matmul_precision", "highest")
 weights = jnp.asarray(np.random.default_rng(0).normal(size=(50, 50)))
 x = jnp.ones(50)
 def step(x):
@@ -77,7 +78,9 @@ def test_a_cell_that_ends_with_an_expression_is_audited_without_arguments(output
 def test_a_cell_is_measured_in_a_process_that_gets_the_values_named_in_the_cell(outputs):
     html, plain = shown(outputs[3])
     assert "status='ok'" in plain and "failure=None" in plain
-    assert "captured_bytes=20000" in plain  # float64: the process gets the option of the notebook
+    # The process gets the options of the notebook. The array is in float64.
+    assert "captured_bytes=20000" in plain
+    assert "'jax_default_matmul_precision': 'highest'" in plain
     assert "steady-state run" in html
 
 

@@ -39,8 +39,9 @@ Quantities = Mapping[str, int]
 Section = dict[str, dict[str, int]]
 _Quantity = Annotated[int, Meta(ge=0)]
 _HEADING = "# Exact quantities of functions and tests, written by jaxmeter lock."
-_SETTINGS = {
+SETTINGS = {
     "jax_enable_x64": False,
+    "jax_disable_jit": False,
     "jax_default_matmul_precision": None,
     "jax_default_prng_impl": "threefry2x32",
     "jax_threefry_partitionable": True,
@@ -119,11 +120,11 @@ def _quoted(text: str) -> str:
 
 def section_name() -> str:
     """Return the name of the section for this process: the version and backend of JAX, the options
-    of `_SETTINGS` that differ from their defaults, and XLA_FLAGS if they are set."""
+    of `SETTINGS` that differ from their defaults, and XLA_FLAGS if they are set."""
     import jax
 
-    options = {name: getattr(jax.config, name, default) for name, default in _SETTINGS.items()}
-    named = [f"{name}={value}" for name, value in options.items() if value != _SETTINGS[name]]
+    options = {name: getattr(jax.config, name, default) for name, default in SETTINGS.items()}
+    named = [f"{name}={value}" for name, value in options.items() if value != SETTINGS[name]]
     if flags := " ".join(os.environ.get("XLA_FLAGS", "").split()):
         named.append(f"XLA_FLAGS={flags}")
     return ", ".join((f"jax {jax.__version__}", jax.default_backend(), *named))
