@@ -2,6 +2,7 @@
 functions are profiled."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +11,8 @@ import pytest
 from jaxmeter import CompileProfile, table
 from jaxmeter._measure.counts import listening
 from jaxmeter._retrace.watch import Watch
+from jaxmeter._watch import cache_events
+from jaxmeter._watch.cache_events import CacheEvents
 from jaxmeter._watch.doctor import _reason
 from jaxmeter._watch.read import read_run
 from jaxmeter._watch.recorder import Slowest
@@ -165,3 +168,13 @@ def test_the_slowest_function_is_profiled_with_the_placement_and_weak_types_of_i
     assert jax.eval_shape(slow, *case.args).dtype == jnp.bfloat16
     slowest.profile(lambda kind, **fields: written.append(fields))
     assert CompileProfile.from_json(written[0]["profile"]).name == "slow"
+
+
+def test_a_cache_hit_counts_only_for_a_compile_of_its_thread(monkeypatch):
+    monkeypatch.setattr(cache_events, "_LOGGERS", ())
+    events = CacheEvents()
+    jax.monitoring.record_event(cache_events._HIT)
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(events.taken).result()["outcome"] == "off"
+    assert events.taken()["outcome"] == "hit"
+    assert events.taken()["outcome"] == "off"

@@ -23,6 +23,7 @@ _PART = re.compile(r"get_cache_key hash of serialized (.*): ([0-9a-f]+)$")
 _REASON = re.compile(r"Not writing persistent cache entry .*?(?:because|since) (.*)", re.DOTALL)
 _TOO_LATE = "the cache was off at the first compile, and JAX checks this only once"
 _NO_REASON = "JAX does not report the reason"
+_HIT = "/jax/compilation_cache/cache_hits"
 _REQUEST = "/jax/compilation_cache/compile_requests_use_cache"
 
 
@@ -41,15 +42,15 @@ class CacheEvents:
             if logger.level == logging.NOTSET:
                 logger.setLevel(logging.DEBUG)
 
-    def taken(self, *, is_hit: bool) -> dict[str, Any]:
+    def taken(self) -> dict[str, Any]:
         """Return how the cache handled the compile that just ended; delete the compile's events."""
         found = dict(vars(self._local))  # the events of this thread
         vars(self._local).clear()
-        if is_hit:
+        if _HIT in found:
             outcome, reason = "hit", ""
         elif why_off := _why_off():
             outcome, reason = "off", why_off
-        elif "requested" not in found:
+        elif _REQUEST not in found:
             outcome, reason = "off", _TOO_LATE
         elif "written" in found:
             outcome, reason = "written", ""
@@ -59,8 +60,7 @@ class CacheEvents:
         return {"outcome": outcome, "reason": reason, **kept}
 
     def _on_event(self, event: str, **_: Any) -> None:
-        if event == _REQUEST:
-            self._local.requested = True
+        vars(self._local)[event] = True
 
     def _on_message(self, text: str) -> None:
         if part := _PART.match(text):

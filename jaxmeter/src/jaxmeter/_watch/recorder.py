@@ -73,7 +73,7 @@ class Recorder(Watch):
         if seen.stage == "lower":
             details = self._program(seen)
         elif seen.stage == "compile":
-            details = {"cache": self.cache.taken(is_hit=seen.is_hit)}
+            details = {"cache": self.cache.taken()}
             if self.slowest is not None:
                 self.slowest.offer(seen)
         self.write(
