@@ -86,6 +86,18 @@ def test_a_trace_without_a_compile_is_not_counted_and_overlapping_threads_are_no
     assert "the times of all compiles add up to 10 s" in table(run)
 
 
+def test_threads_that_compile_at_the_same_time_do_not_save_the_sum_of_their_times(tmp_path):
+    option = [["option", "jax_a", "1", "2"]]
+    run = read(
+        tmp_path,
+        START,
+        {"event": "jax", "time": 100.0, "version": "1"},
+        *(event("trace", "f", 101, 105, thread=n, why="again", causes=option) for n in (1, 2)),
+    )
+    assert (run.avoidable_seconds, run.busy_seconds) == (8, 4)
+    assert "up to 4 s could be saved" in table(run)
+
+
 def test_the_reason_of_a_cache_miss_is_an_unwritten_program_a_changed_key_or_not_known(tmp_path):
     def compiled(outcome, reason="", parts=None):
         cache = {"outcome": outcome, "reason": reason, "parts": parts or {}}

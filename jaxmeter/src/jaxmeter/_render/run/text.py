@@ -40,9 +40,9 @@ def headline(run: WatchedRun) -> str:
     if run.cache_hits_count:
         text += f", {run.cache_hits_count} read from the persistent cache"
     if run.avoidable_seconds:
-        text += (
-            f"; {seconds_text(run.avoidable_seconds)} could be saved if nothing was compiled again"
-        )
+        # Threads that compile at the same time cannot save the sum of their times.
+        most = seconds_text(min(run.avoidable_seconds, run.busy_seconds))
+        text += f"; up to {most} could be saved if nothing was compiled again"
     return text
 
 
