@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import pytest
 
 from jaxmeter import CompileProfile, table
-from jaxmeter._measure.counts import listening
-from jaxmeter._retrace.watch import Watch
+from jaxmeter._retrace.groups import Call, Explanation, Group
+from jaxmeter._retrace.signatures import signature
+from jaxmeter._retrace.watch import Seen
 from jaxmeter._watch import cache_events
 from jaxmeter._watch.cache_events import CacheEvents
 from jaxmeter._watch.doctor import _reason
@@ -147,34 +148,23 @@ def test_the_time_of_profiles_is_left_out_once_for_processes_that_profile_at_the
     assert read_run(tmp_path, ["python"], 0, 100.0, 120.0).seconds == 20 - 4 - 3
 
 
-class Offering(Watch):
-    """A watch that offers each compile to `slowest`. Traces of ``slow`` take 9 s; all other stages
-    take 1 s."""
-
-    def __init__(self, slowest):
-        super().__init__()
-        self.slowest = slowest
-
-    def on_event(self, stage, fun_name, seconds, *, is_hit):
-        seconds = 9.0 if (stage, fun_name) == ("trace", "slow") else 1.0
-        super().on_event(stage, fun_name, seconds, is_hit=is_hit)
-
-    def on_seen(self, seen):
-        if seen.stage == "compile":
-            self.slowest.offer(seen)
-
-
 def test_the_slowest_function_is_profiled_with_the_placement_and_weak_types_of_its_arguments():
-    @jax.jit
     def slow(factor, x, y):
         return factor * x + y
+
+    def quick(x):
+        return 2 * x
 
     half = jnp.ones(3, jnp.bfloat16)
     placed = jax.device_put(half, jax.devices()[0])
     slowest, written = Slowest(1), []
-    with listening(Offering(slowest)):
-        slow(jnp.asarray(2.0), half, placed)
-        jax.jit(lambda x: 2 * x)(half)
+    for fn, trace_seconds, args in (
+        (slow, 9.0, (jnp.asarray(2.0), half, placed)),
+        (quick, 1.0, [half]),
+    ):
+        group = Group(fn.__name__, fn.__code__, trace_seconds=trace_seconds)
+        call = Call(fn, signature(fn, args, {}), tuple(args))
+        slowest.offer(Seen("compile", group, 1.0, [], call, Explanation("first"), False))
     ((*_, case),) = slowest._kept.values()
     assert [one.sharding for one in case.args] == [None, None, placed.sharding]
     assert jax.eval_shape(slow, *case.args).dtype == jnp.bfloat16
