@@ -23,6 +23,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -215,10 +216,7 @@ def work(argv: Sequence[str] | None) -> bool:
     return not failed
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the script with command-line arguments, and return its exit code."""
-    return scripting.run("memory", lambda: work(argv))
-
+main = partial(scripting.run, "memory", work)
 
 if __name__ == "__main__":
     sys.exit(main())

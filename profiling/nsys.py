@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import scripting
@@ -126,10 +127,7 @@ def kernels_of_trace(options: argparse.Namespace, folder: Path) -> bool:
     return len(tables["kernels"]) > 0
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the script with command-line arguments, and return its exit code."""
-    return scripting.run("nsys", lambda: work(argv))
-
+main = partial(scripting.run, "nsys", work)
 
 if __name__ == "__main__":
     sys.exit(main())

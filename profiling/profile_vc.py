@@ -287,10 +287,7 @@ def work(argv: Sequence[str] | None) -> bool:
     return True
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the script with command-line arguments, and return its exit code."""
-    return scripting.run("profile_vc", lambda: work(argv))
-
+main = partial(scripting.run, "profile_vc", work)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -77,17 +77,19 @@ def count(text: str, *, least: int = 1) -> int:
     return int(text)
 
 
-def run(name: str, work: Callable[[], bool]) -> int:
-    """Run the work of a script, with the current folder on the import path; return the exit code.
+def run(
+    name: str, work: Callable[[Sequence[str] | None], bool], argv: Sequence[str] | None = None
+) -> int:
+    """Run the work of a script with command-line arguments, and return the exit code.
 
-    Errors are printed, not raised. ``work`` returns False if results are missing; the exit code is
-    then 1.
+    The current folder is on the import path. Errors are printed, not raised. ``work`` returns False
+    if results are missing; the exit code is then 1.
     """
     # Find modules in the current folder, as the command jaxmeter does.
     folders = [] if Path.cwd() == HERE else [os.getcwd()]
     sys.path[:0] = folders
     try:
-        good = work()
+        good = work(argv)
         sys.stdout.flush()
     except JaxmeterError as error:
         say(f"{name}: {str(error).removeprefix(f'{name}: ')}")

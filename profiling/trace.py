@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -116,10 +117,7 @@ def command_buffers_note(ops: pd.DataFrame) -> str:
     )
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the script with command-line arguments, and return its exit code."""
-    return scripting.run("trace", lambda: work(argv))
-
+main = partial(scripting.run, "trace", work)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -18,6 +18,7 @@ import argparse
 import copy
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import scripting
@@ -110,10 +111,7 @@ def other_tables(options: argparse.Namespace, place: Path | None, folder: Path):
     return tables_of(changed, None, folder.with_name(f"{folder.name}-than"))
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the script with command-line arguments, and return its exit code."""
-    return scripting.run("xla_dump", lambda: work(argv))
-
+main = partial(scripting.run, "xla_dump", work)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -47,6 +47,6 @@ def test_an_interrupt_is_reported_in_one_line(trace, monkeypatch, capsys):
     def interrupted(argv):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(trace, "work", interrupted)
+    monkeypatch.setattr(trace, "parse", interrupted)
     assert trace.main([]) == 130
     assert capsys.readouterr().err == "trace: interrupted\n"

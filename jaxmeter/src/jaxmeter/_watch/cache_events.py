@@ -8,10 +8,12 @@ own settings would not print.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -38,7 +40,7 @@ class CacheEvents:
         names = (*_LOGGERS, _KEY_LOGGER) if os.environ.get("JAXMETER_WATCH_KEYS") else _LOGGERS
         for name in names:
             logger = logging.getLogger(name)
-            logger.addFilter(_Reader(logger, self._on_message))
+            logger.addFilter(_reader(logger, self._on_message))
             if logger.level == logging.NOTSET:
                 logger.setLevel(logging.DEBUG)
 
@@ -73,24 +75,18 @@ class CacheEvents:
             self._local.written = True
 
 
-class _Reader(logging.Filter):
-    """A filter that reads each message. If the logger has no handlers of its own, the filter drops
-    messages below the program's own log level."""
+def _reader(logger: logging.Logger, read: Callable[[str], None]) -> Callable[..., bool]:
+    """Return a filter that reads each message. If the logger has no handlers of its own, the filter
+    drops messages below the program's own log level."""
+    own_level = logger.level
 
-    def __init__(self, logger: logging.Logger, read: Any) -> None:
-        super().__init__()
-        self._logger, self._read = logger, read
-        self._own_level = logger.level
+    def passes(record: logging.LogRecord) -> bool:
+        with contextlib.suppress(Exception):  # a message of unknown form must not stop the program
+            read(record.getMessage())
+        inherited = logging.WARNING if logger.parent is None else logger.parent.getEffectiveLevel()
+        return bool(logger.handlers) or record.levelno >= (own_level or inherited)
 
-    def filter(self, record: logging.LogRecord) -> bool:
-        try:
-            self._read(record.getMessage())
-        except Exception:  # a message of unknown form must not stop the program
-            pass
-        parent = self._logger.parent
-        inherited = logging.WARNING if parent is None else parent.getEffectiveLevel()
-        level = self._own_level or inherited
-        return bool(self._logger.handlers) or record.levelno >= level
+    return passes
 
 
 def _why_off() -> str:

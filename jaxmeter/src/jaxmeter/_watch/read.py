@@ -281,6 +281,6 @@ def _kind(one: RunCompile) -> tuple[str, ...]:
 
 
 def _saving(kind: Any, what: str, group: list[RunCompile], suggestion: str) -> Saving:
-    compiled = [one for one in group if one.cache]  # compiled, or a cache hit
     seconds = sum(one.own_seconds for one in group)
-    return Saving(kind, what, seconds, len(compiled), suggestion)
+    count = sum(bool(one.cache) for one in group)  # without traces that led to no compile
+    return Saving(kind, what, seconds, count, suggestion)
