@@ -154,9 +154,9 @@ def _threads(trace: Trace) -> pd.DataFrame:
             "events_count": len(line.starts),
             "op_events_count": int((line.ops >= 0).sum()),
             "busy_seconds": union(line.starts, line.durations),
-            "op_busy_seconds": line.op_busy,
-            "op_self_seconds": float(line.op_self.sum()),
-            "op_occupancy": line.op_busy / span,
+            "op_busy_seconds": (op_seconds := float(line.op_self.sum())),
+            "op_self_seconds": op_seconds,
+            "op_occupancy": op_seconds / span,
         }
         for line in trace.lines
     ]

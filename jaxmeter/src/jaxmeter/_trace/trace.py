@@ -22,7 +22,7 @@ from jaxmeter._measure.phases import fresh_arguments
 from jaxmeter._measure.staging import jitted, prepared
 from jaxmeter._records.argument_types import checking_types
 from jaxmeter._records.files import file_errors
-from jaxmeter._trace.intervals import self_times, union
+from jaxmeter._trace.intervals import self_times
 from jaxmeter._trace.xspace import check_whole
 from jaxmeter.errors import JaxmeterError
 
@@ -50,8 +50,7 @@ class Line:
     notes : details of events, such as the keywords of an annotation or the grid of a kernel, by the
         position of the event.
     op_self : (n,) self time of each operation, without the operations inside it, seconds; 0 for
-        other events.
-    op_busy : time during which at least one operation runs, seconds.
+        other events. The sum is the time during which at least one operation runs.
     """
 
     plane: str
@@ -62,7 +61,6 @@ class Line:
     ops: np.ndarray
     notes: dict[int, dict[str, Any]]
     op_self: np.ndarray
-    op_busy: float
 
     @property
     def is_device(self) -> bool:
@@ -292,5 +290,4 @@ def _read(plane: str, line: Any, names: dict, ops: dict) -> tuple[Line, int]:
     chosen = np.flatnonzero(event_ops >= 0)
     op_self = np.zeros(len(begin))
     op_self[chosen] = self_times(begin[chosen], length[chosen])
-    busy = union(begin[chosen], length[chosen])
-    return Line(plane, line.name, event_names, begin, length, event_ops, notes, op_self, busy), seen
+    return Line(plane, line.name, event_names, begin, length, event_ops, notes, op_self), seen
