@@ -151,9 +151,8 @@ def parse_arguments(
     for text in texts:
         named = _NAMED.fullmatch(text)
         if named is not None:
-            is_static = named["name"] in static
-            value = _parse_value(option, text, named["value"], is_text=is_static)
-            kwargs[named["name"]] = value
+            name = named["name"]
+            kwargs[name] = _parse_value(option, text, named["value"], is_text=name in static)
         elif kwargs:
             raise JaxmeterError(
                 f"{option}: got {text!r} after a named argument; give positional arguments first"

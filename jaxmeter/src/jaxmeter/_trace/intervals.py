@@ -5,7 +5,7 @@ Importing this module does not import NumPy, because ``jaxmeter watch`` does not
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -58,12 +58,10 @@ def self_times(starts: np.ndarray, durations: np.ndarray) -> np.ndarray:
     return result
 
 
-def union(starts: np.ndarray, durations: np.ndarray) -> float:
-    """Return the length of the union of intervals, in the unit of the (n,) starts and durations."""
-    import numpy as np
-
-    order = np.argsort(starts, kind="stable")
-    begin = starts[order]
-    end = np.maximum.accumulate((starts + durations)[order])
-    before = np.concatenate([[-np.inf], end[:-1]])
-    return float(np.maximum(end - np.maximum(begin, before), 0.0).sum())
+def union(intervals: Iterable[tuple[float, float]]) -> float:
+    """Return the length of the union of intervals; each is a pair of its start and its end."""
+    length, until = 0.0, float("-inf")
+    for start, end in sorted(intervals):
+        length += max(0.0, end - max(start, until))
+        until = max(until, end)
+    return length

@@ -66,8 +66,7 @@ def _programs(first: WatchedRun, second: WatchedRun) -> tuple[CachedProgram, ...
     found = []
     for id in dict.fromkeys((*before, *now)):
         old, new = before.get(id), now.get(id)
-        one = new or old
-        assert one is not None
+        one = now.get(id) or before[id]
         is_hit = new is not None and new.cache == "hit"
         found.append(
             CachedProgram(

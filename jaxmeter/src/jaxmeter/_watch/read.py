@@ -26,7 +26,7 @@ from jaxmeter._records.run import (
     WatchedRun,
 )
 from jaxmeter._render.units import place_text
-from jaxmeter._trace.intervals import innermost
+from jaxmeter._trace.intervals import innermost, union
 from jaxmeter.errors import FileError
 
 Event = dict[str, Any]
@@ -68,12 +68,12 @@ def read_run(
         command=tuple(command),
         exit_code=exit_code,
         started_utc=datetime.fromtimestamp(began, UTC).isoformat(timespec="seconds"),
-        seconds=ended - began - _covered_seconds(profiling),
+        seconds=ended - began - union(profiling),
         processes=tuple(processes),
         compiles=tuple(compiles),
         savings=_savings(compiles),
         profiles=tuple(profiles),
-        busy_seconds=_covered_seconds(
+        busy_seconds=union(
             (part.start_seconds, part.end_seconds) for one in compiles for part in one.intervals
         ),
     )
@@ -217,15 +217,6 @@ def _own_seconds(drafts: list[Draft]) -> list[float]:
         for at, start, end in innermost(starts, ends):
             own[numbers[at]] += end - start
     return own
-
-
-def _covered_seconds(intervals: Iterable[tuple[float, float]]) -> float:
-    """Return the seconds that are in at least one interval."""
-    total, until = 0.0, float("-inf")
-    for start, end in sorted(intervals):
-        total += max(0.0, end - max(start, until))
-        until = max(until, end)
-    return total
 
 
 def _line_of(stack: list[Any]) -> str:
