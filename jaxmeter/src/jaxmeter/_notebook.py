@@ -19,7 +19,6 @@ from jaxmeter._records.lock import SETTINGS
 from jaxmeter.errors import JaxmeterError
 
 _CASE = "_jaxmeter_case"
-_TARGET = "jaxmeter_notebook_cell"
 
 
 def register(shell: Any) -> None:
@@ -61,7 +60,7 @@ def _measure(shell: Any, source: str) -> jaxmeter.Record:
         text = _MODULE.format(
             case=_CASE, body="\n".join(map(ast.unparse, body)), last=ast.unparse(last)
         )
-        file = folder / f"{_TARGET}.py"
+        file = folder / "jaxmeter_notebook_cell.py"
         write_module(file, ast.parse(source), shell.user_ns, text)
         return jaxmeter.run_case(
             jaxmeter.BenchmarkCase(

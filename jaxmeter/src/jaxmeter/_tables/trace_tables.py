@@ -153,7 +153,9 @@ def _threads(trace: Trace) -> pd.DataFrame:
             "thread": line.name,
             "events_count": len(line.starts),
             "op_events_count": int((line.ops >= 0).sum()),
-            "busy_seconds": union(np.stack([line.starts, line.starts + line.durations], 1).tolist()),
+            "busy_seconds": union(
+                np.stack([line.starts, line.starts + line.durations], 1).tolist()
+            ),
             "op_busy_seconds": (op_seconds := float(line.op_self.sum())),
             "op_self_seconds": op_seconds,
             "op_occupancy": op_seconds / span,
