@@ -48,6 +48,17 @@ def test_the_buffer_assignment_and_memory_analysis_agree_on_temporaries(dumped):
         assert temporary["bytes"].max() == total["largest_temp_bytes"] <= total["temp_bytes"]
 
 
+def test_the_largest_temporary_has_no_scope_if_its_operation_is_in_no_scope():
+    lines = (
+        "%p = f32[4]{0} parameter(0)",
+        "%a = f32[4]{0} sine(%p)",
+        "ROOT %b = f32[4]{0} cosine(%a)",
+    )
+    text = HLO.replace("{\n}", "{\n  " + "\n  ".join(lines) + "\n}")
+    dump = jt.Dump(Path("folder"), "jit_f", "", text, "", ())
+    assert jt.dump_tables(dump)["dump"]["largest_temp"].tolist() == ["f32[4] sine"]
+
+
 def test_the_diff_of_two_chunk_sizes_names_the_buffers_that_grew(dumped):
     found = jt.diff_dumps(dumped[4], dumped[16])
     grown = found.query("what == 'buffer' and change_bytes > 0").to_dict("records")

@@ -78,7 +78,8 @@ def dump_tables(dump: Dump) -> dict[str, pd.DataFrame]:
     if temporaries:
         largest = temporaries[0]
         row["largest_temp_bytes"] = largest["bytes"]
-        row["largest_temp"] = f"{largest['shape']} {largest['opcode']} of {largest['scope']}"
+        operation = f"{largest['shape']} {largest['opcode']}"
+        row["largest_temp"] = " of ".join(filter(None, (operation, largest["scope"])))
     return {"dump": frame("dump", [row]), **tables}
 
 
