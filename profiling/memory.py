@@ -91,13 +91,11 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     add("--timeout", type=float, default=300.0, help="limit for a process, seconds; default: 300")
     options = parser.parse_args(argv)
-    unused = [name for name in ("arg", "npz", "pickle", "no_args", "static") if vars(options)[name]]
-    if unused:
-        given = ", ".join(f"--{name.replace('_', '-')}" for name in unused)
-        raise JaxmeterError(
-            f"got {given}, which this script does not use; name a function that makes a Case, and "
-            "give the function's parameters with -p"
-        )
+    why = (
+        "this script does not use; name a function that makes a Case, and give the function's "
+        "parameters with -p"
+    )
+    scripting.refuse(options, scripting.ARGUMENTS, why)
     if not is_target(options.target):
         raise JaxmeterError(
             f"got target={options.target!r}; give 'package.module:function' or 'file.py:function'"

@@ -61,7 +61,7 @@ def work(argv: Sequence[str] | None) -> bool:
         for _ in range(1 + options.repeat):
             run()
         return True
-    place = scripting.existing(options.target)
+    place = scripting.existing(options)
     live = place is None
     folder = scripting.folder_for(options, "nsys", place.stem if place else options.target)
     texts = dict(map(jt.hlo_file, options.hlo))

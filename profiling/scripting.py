@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 RESULTS = Path("results/profile")
 OR_FUNCTION = f", or {jaxmeter.TARGET_HELP}"
 """End of the help text of a positional argument that may name a function."""
+ARGUMENTS = ("arg", "npz", "pickle", "no_args", "static")
+"""Options that give the arguments of a function."""
 _EXIT_CODES = (
     "exit codes: 0 done; 1 done, but the trace, capture or measurement lacks results; 2 an error "
     "that the message explains, such as bad usage; 3 the function failed; 130 interrupted"
@@ -114,9 +116,11 @@ def run(
     return 0 if good else 1
 
 
-def existing(target: str) -> Path | None:
-    """Return the file or folder that a target names; None if the target names a function."""
+def existing(options: argparse.Namespace) -> Path | None:
+    """Return the file or folder that the target names; None if the target names a function."""
+    target = options.target
     if Path(target).exists():
+        refuse(options, (*ARGUMENTS, "param"), "only a function as target uses; leave it out")
         return Path(target)
     if jaxmeter.is_target(target):
         return None
@@ -125,6 +129,13 @@ def existing(target: str) -> Path | None:
         "function; give the path of a file or folder, or 'package.module:function' or "
         "'file.py:function'"
     )
+
+
+def refuse(options: argparse.Namespace, names: Sequence[str], why: str) -> None:
+    """Raise a `JaxmeterError` if an option among `names` is given, because it would be ignored."""
+    for name in names:
+        if getattr(options, name):
+            raise JaxmeterError(f"got --{name.replace('_', '-')}, which {why}")
 
 
 def case_of(name: str, options: argparse.Namespace) -> jaxmeter.Case:

@@ -61,7 +61,7 @@ def work(argv: Sequence[str] | None) -> bool:
     Return whether the trace contains any operation.
     """
     options = parse(argv)
-    place = scripting.existing(options.target)
+    place = scripting.existing(options)
     name = place.resolve().name if place else options.target
     folder = scripting.folder_for(options, "trace", name)
     from jaxmeter import tables as jt

@@ -58,7 +58,7 @@ def work(argv: Sequence[str] | None) -> bool:
     With ``--than``, also compare the dump with another dump.
     """
     options = parse(argv)
-    place = scripting.existing(options.target)
+    place = scripting.existing(options)
     name = place.resolve().name if place else options.target
     folder = scripting.folder_for(options, "xla", name)
     from jaxmeter import tables as jt

@@ -19,6 +19,7 @@ FILE = str(Path(__file__))
         ("trace", [TARGET, "--nonsense"], 2, "--nonsense"),
         ("trace", [TARGET, "--top", "-1"], 2, "--top: got '-1'; give a whole number, 0"),
         ("trace", [TARGET, "--out", f"{FILE}/tables"], 2, "is a file; give a folder"),
+        ("trace", [".", "-p", "size=3"], 2, "got --param, which only a function as target uses"),
         ("trace", [FILE], 2, "truncated or not a trace"),
         ("xla_dump", ["nowhere/at_all"], 2, "not an existing file or folder"),
         ("xla_dump", ["."], 2, "contains no file *after_optimizations.txt"),
