@@ -17,6 +17,7 @@ If nsys is not installed, the GPU kernels of a function are read from JAX's own 
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -66,12 +67,9 @@ def work(argv: Sequence[str] | None) -> bool:
     folder = scripting.folder_for(options, "nsys", place.stem if place else options.target)
     texts = dict(map(jt.hlo_file, options.hlo))
     if place is None:
-        try:
-            place = captured(options, folder, list(sys.argv[1:] if argv is None else argv))
-        except JaxmeterError as error:
-            if str(error) != jt.INSTALL_NSYS:
-                raise
+        if options.nsys is None and shutil.which("nsys") is None:
             return kernels_of_trace(options, folder)
+        place = captured(options, folder, list(sys.argv[1:] if argv is None else argv))
         texts |= jt.hlo_of(scripting.case_of("nsys", options))
     if place.suffix == ".nsys-rep":
         place = jt.nsys_export(jt.nsys_program(options.nsys), place)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import warnings
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -253,13 +253,12 @@ def read_trace(path: Path) -> Trace:
     return Trace(path, tuple(lines), tuple(names), tuple(ops), count)
 
 
-def _lines(plane: Any) -> Iterator[Any]:
+def _lines(plane: Any) -> list[Any]:
     lines = list(plane.lines)
     if not plane.name.startswith("/device:"):
-        yield from lines
-        return
+        return lines
     streams = [line for line in lines if "Stream" in line.name]
-    yield from streams or (line for line in lines if line.name not in _DERIVED)
+    return streams or [line for line in lines if line.name not in _DERIVED]
 
 
 def _read(plane: str, line: Any, names: dict, ops: dict) -> tuple[Line, int]:

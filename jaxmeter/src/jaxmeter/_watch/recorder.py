@@ -42,7 +42,8 @@ def record(events: Any) -> None:
     if count := int(os.environ.get("JAXMETER_WATCH_PROFILES", "0")):
         recorder.slowest = Slowest(count)
         os.register_at_fork(after_in_child=recorder.slowest.forget)
-        atexit.register(recorder.profile)  # runs before JAX's own exit handler
+        # This exit handler runs before JAX's own.
+        atexit.register(recorder.slowest.profile, events.write)
     events.write("jax", version=jax.__version__)
 
 
@@ -89,12 +90,6 @@ class Recorder(Watch):
             **details,
         )
         self.spent_seconds = 0.0
-
-    def profile(self) -> None:
-        """Stop recording, and profile the slowest compiles."""
-        _until_the_end.close()
-        if self.slowest is not None:
-            self.slowest.profile(self.write)
 
     def noticing(self, clear: Callable[[], None]) -> Callable[[], None]:
         """Wrap `jax.clear_caches` so that each call is also recorded as an event."""
@@ -176,7 +171,8 @@ class Slowest:
         self._kept.clear()
 
     def profile(self, write: Callable[..., None]) -> None:
-        """Profile the compile of each function that was kept, and write the profiles as events."""
+        """Stop recording, profile each function that was kept, and write the profiles as events."""
+        _until_the_end.close()
         began = time.perf_counter()
         for (name, _), (*_, case) in sorted(self._kept.items(), key=lambda item: -item[1][0]):
             try:
