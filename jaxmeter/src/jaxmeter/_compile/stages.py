@@ -16,7 +16,6 @@ from jaxmeter._trace.intervals import innermost
 
 TASK = "TaskDispatcher::dispatch"
 _EMITTER = "FusionCompiler::Compile"
-_FOLDING = "constant_folding"
 _MODULE = re.compile(r"^__compute_module_|(?:_elemental)?_kernel_module$")
 _IN_BACKEND: dict[str, Stage] = {
     "ThunkEmitter::EmitEntryComputation": "emit",
@@ -140,7 +139,7 @@ def _key(event: Interval, owners: Mapping[int, str]) -> _Key:
         return "emit", kernel_of(event.kernel)
     if event.name == TASK:
         return "LLVM", owners.get(id(event), "")
-    if event.name == _FOLDING:
+    if event.name == "constant_folding":
         return "constant folding", event.name
     if event.name in _CODE_GENERATION:
         return _INLINE

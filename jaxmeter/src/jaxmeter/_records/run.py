@@ -11,8 +11,6 @@ from jaxmeter._records.retraces import Difference
 
 STAGES = ("trace", "lower", "compile")
 """The stages of a compile, in order."""
-CacheOutcome = Literal["hit", "written", "not written", "off", ""]
-Ending = Literal["ended", "without notice"]
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ class RunCompile:
     intervals: tuple[RunInterval, ...]
     own_seconds: float
     """The seconds of all stages, without the seconds of compiles nested inside this compile."""
-    cache: CacheOutcome
+    cache: Literal["hit", "written", "not written", "off", ""]
     """How the persistent cache handled the compile; empty if the stage ``compile`` is missing."""
     cache_reason: str
     """Why the cache was off, or why the program was not written to the cache; otherwise empty."""
@@ -149,7 +147,7 @@ class RunProcess:
     end_seconds: float
     """The end of the process, in seconds since the start of the run. If Python's exit handlers did
     not run, this is the time of the last recorded event of the process."""
-    ending: Ending
+    ending: Literal["ended", "without notice"]
     """``without notice``: Python's exit handlers did not run. For example, the process was killed,
     called ``os._exit`` or is still running."""
     recorder_seconds: float

@@ -21,8 +21,6 @@ _TOOLS = (
     *("overview_page", "input_pipeline_analyzer", "framework_op_stats", "hlo_stats"),
     *("op_profile", "kernel_stats", "memory_profile", "roofline_model", "memory_viewer"),
 )
-
-
 Convert = Callable[[list[str], str, dict[str, Any]], Any]
 
 
@@ -67,8 +65,7 @@ def xprof_tables(
                 label = f"{program} {number}" if program and number else program or number
                 name = re.sub(r"\W+", "_", f"xprof_{tool}_{label}").strip("_")
                 tables[name] = table
-                filled = {"table": name, "status": "filled", "rows_count": len(table)}
-                rows.append({**row, **filled})
+                rows.append(row | {"table": name, "status": "filled", "rows_count": len(table)})
             if not found:
                 rows.append({**row, "status": "empty", "rows_count": 0})
     return {"xprof_tools": frame("xprof_tools", rows), **tables}

@@ -24,7 +24,6 @@ _KEY = re.compile(r"with key '?([^' ]+)'?")
 _PART = re.compile(r"get_cache_key hash of serialized (.*): ([0-9a-f]+)$")
 _REASON = re.compile(r"Not writing persistent cache entry .*?(?:because|since) (.*)", re.DOTALL)
 _TOO_LATE = "the cache was off at the first compile, and JAX checks this only once"
-_NO_REASON = "JAX does not report the reason"
 _HIT = "/jax/compilation_cache/cache_hits"
 _REQUEST = "/jax/compilation_cache/compile_requests_use_cache"
 
@@ -57,7 +56,7 @@ class CacheEvents:
         elif "written" in found:
             outcome, reason = "written", ""
         else:
-            outcome, reason = "not written", found.get("reason", _NO_REASON)
+            outcome, reason = "not written", found.get("reason", "JAX does not report the reason")
         kept = {name: found[name] for name in ("key", "parts") if name in found}
         return {"outcome": outcome, "reason": reason, **kept}
 
