@@ -159,24 +159,29 @@ def measured(
 
     `points` maps the label of each choice to its parameters. Rounds of the choices are interleaved.
     A round with an ``ok`` record in the store is measured again only if vcjax, JAX, the machine, a
-    module that is imported with the function, the parameters or ``--repeat`` have changed. Changes
-    of data, and of modules that are imported only when the function is called, are not noticed.
+    module that is imported with the function, the parameters, ``--repeat`` or the environment
+    variables of JAX and XLA have changed. Changes of data, and of modules that are imported only
+    when the function is called, are not noticed.
     """
     from benchmarks.measuring.checkout import code_version
     from benchmarks.measuring.plan import PlannedCase
     from benchmarks.measuring.runner import Progress, measure_plan
     from benchmarks.measuring.store import RecordStore
 
+    # The settings of this process take precedence over the settings of the benchmarks' workers.
+    settings = {name: os.environ[name] for name in os.environ if name.startswith(("JAX_", "XLA_"))}
+
     def run_here(case: Any) -> Record:
         scripting.say(f"memory: measuring {case.name}")
         path = (*case.path, str(scripting.HERE), os.getcwd())
-        return run_case(dataclasses.replace(case, path=path))
+        env = {**case.env, **settings, "JAX_ENABLE_COMPILATION_CACHE": "false"}
+        return run_case(dataclasses.replace(case, path=path, env=env))
 
     code = code_digest(options.target)
     cases = []
     for name, point in points.items():
         params = {"function": options.target, "given": json.dumps(point)}
-        decides = json.dumps([params, options.repeat, code], sort_keys=True)
+        decides = json.dumps([params, options.repeat, code, settings], sort_keys=True)
         digest = hashlib.sha256(decides.encode()).hexdigest()[:8]
         case = PlannedCase(
             name=f"{scripting.plain(name)[:80]}-{digest}".lstrip("-"),

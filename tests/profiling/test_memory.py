@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.measuring import checkout
-from jaxmeter import JaxmeterError
+from jaxmeter import JaxmeterError, Record
 
 
 @pytest.fixture(autouse=True)
@@ -69,8 +69,26 @@ def test_each_option_that_changes_a_record_changes_its_folder(memory, cases, mon
         *cases("profiled:scoped", "--vary", "x=-1,1,1.0,true"),
         *cases("profiled:scoped", "-p", f"x={'long' * 100}"),
     ]
-    assert len({usual, *others}) == 1 + 7
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
+    others += cases("profiled:scoped")
+    assert len({usual, *others}) == 1 + 8
     assert all(0 < len(name) < 100 for name in others)
+
+
+def test_a_worker_gets_the_settings_of_the_caller(memory, monkeypatch, tmp_path):
+    workers = []
+
+    def run_case(case):
+        workers.append(case.env)
+        return Record(case.name, "failed")
+
+    monkeypatch.setattr(memory, "code_digest", lambda target: "this")
+    monkeypatch.setattr(memory, "run_case", run_case)
+    monkeypatch.setenv("JAX_ENABLE_X64", "0")
+    monkeypatch.setenv("JAX_ENABLE_COMPILATION_CACHE", "true")
+    assert memory.main(["profiled:scoped", "--out", str(tmp_path)]) == 1
+    (env,) = workers
+    assert (env["JAX_ENABLE_X64"], env["JAX_ENABLE_COMPILATION_CACHE"]) == ("0", "false")
 
 
 @pytest.mark.parametrize("target", ["mine.py:f", "mine:f"])

@@ -64,9 +64,8 @@ def _compile_seconds(run: WatchedRun) -> float:
 def _programs(first: WatchedRun, second: WatchedRun) -> tuple[CachedProgram, ...]:
     before, now = ({one.id: one for one in run.compiles if one.cache} for run in (first, second))
     found = []
-    for id in dict.fromkeys((*before, *now)):
+    for id, one in (before | now).items():
         old, new = before.get(id), now.get(id)
-        one = now.get(id) or before[id]
         is_hit = new is not None and new.cache == "hit"
         found.append(
             CachedProgram(
