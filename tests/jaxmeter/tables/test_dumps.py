@@ -59,6 +59,15 @@ def test_the_largest_temporary_has_no_scope_if_its_operation_is_in_no_scope():
     assert jt.dump_tables(dump)["dump"]["largest_temp"].tolist() == ["f32[4] sine"]
 
 
+@pytest.mark.cpu
+def test_a_program_in_the_persistent_cache_is_dumped_completely(persistent_cache, tmp_path):
+    program = lowered(4)
+    program.compile()
+    assert list(persistent_cache.iterdir())
+    dump = jt.dump_program(program, tmp_path / "dump")
+    assert dump.before and dump.assignment
+
+
 def test_the_diff_of_two_chunk_sizes_names_the_buffers_that_grew(dumped):
     found = jt.diff_dumps(dumped[4], dumped[16])
     grown = found.query("what == 'buffer' and change_bytes > 0").to_dict("records")

@@ -14,6 +14,7 @@ import pandas as pd
 
 from jaxmeter._measure.accounting import compiler_account
 from jaxmeter._measure.case import Case
+from jaxmeter._measure.phases import no_persistent_cache
 from jaxmeter._measure.staging import staged
 from jaxmeter._program.hlo import module_name
 from jaxmeter._records.argument_types import checking_types
@@ -61,6 +62,8 @@ def dump_program(
 ) -> Dump:
     """Compile a program, make XLA dump it to a folder, and return the dump.
 
+    The persistent cache is not used.
+
     Parameters
     ----------
     program : Case or jax.stages.Lowered
@@ -89,7 +92,8 @@ def dump_program(
     options: dict[str, str | bool] = {"xla_dump_to": str(folder.resolve())}
     if by_pass:
         options["xla_dump_hlo_pass_re"] = ".*"
-    compiled = program.compile(compiler_options=options)
+    with no_persistent_cache():  # for a program from the cache, XLA dumps only some of the files
+        compiled = program.compile(compiler_options=options)
     temp_bytes = compiler_account(compiled)["temp_bytes"]
     return dataclasses.replace(read_dump(folder), analysed_temp_bytes=temp_bytes)
 
