@@ -85,10 +85,17 @@ def work(argv: Sequence[str] | None) -> bool:
             scripting.say(str(error))
     scripting.save({**tables, **xprof}, folder, live=place is None, source=str(path))
     (total,) = tables["trace"].to_dict("records")
+    unknown = total["programs_count"] - total["programs_with_hlo_count"]
     scripting.show(tables, SHOWN, options.top)
     print(f"\n{total['events_count']} events, {total['op_events_count']} of them operations")
     if total["op_events_count"]:
         print(f"{total['scoped_fraction']:.1%} of the operations' self time is in named scopes")
+        if unknown:
+            print(
+                f"the scopes of {unknown} of {total['programs_count']} programs are not known, "
+                "because the trace lacks the HLO of these programs, for example because they came "
+                "from the persistent cache; give --hlo, or trace without the cache"
+            )
         if note := command_buffers_note(tables["trace_ops"]):
             print(note)
     else:
@@ -96,7 +103,7 @@ def work(argv: Sequence[str] | None) -> bool:
     if xprof:
         empty = xprof["xprof_tools"].query("status == 'empty'")["tool"]
         print(f"xprof's own tables without data here: {', '.join(empty) or 'none'}")
-    if total["op_events_count"]:
+    if total["op_events_count"] and (total["scoped_fraction"] or not unknown):
         steps = list(tables["trace_steps"]["duration_seconds"])
         print(scripting.conclusion(tables["trace_scopes"], "self_seconds", steps))
     return bool(total["op_events_count"])

@@ -50,6 +50,17 @@ def test_reading_the_trace_again_gives_the_same_operations(trace, traced, tmp_pa
     pd.testing.assert_frame_equal(first, again)
 
 
+@pytest.mark.cpu
+def test_without_hlo_the_scopes_are_not_known_and_none_is_advised(
+    trace, traced, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr("jaxmeter._tables.trace_tables.programs", lambda path, wanted: {})
+    assert trace.main([str(traced[0]), "--out", str(tmp_path), "--no-xprof"]) == 0
+    printed = capsys.readouterr().out
+    assert "the scopes of 1 of 1 programs are not known" in printed
+    assert "add jax.named_scope" not in printed
+
+
 def test_a_trace_with_command_buffers_says_how_to_name_their_kernels(trace):
     # The names and the shares are from a trace of an NVIDIA H200.
     names = ["command_buffer_35", "command_buffer_49", "loop_add_fusion.2"]

@@ -10,6 +10,7 @@ import pytest
 from jaxmeter import Case, JaxmeterError
 from jaxmeter import tables as jt
 from jaxmeter._trace.intervals import self_times, union
+from tests.jaxmeter.tables.conftest import W, layered
 
 OP = {"hlo_op": "dot.1", "hlo_module": "jit_f", "program_id": "7"}
 
@@ -128,6 +129,15 @@ def test_a_file_without_planes_is_refused(tmp_path):
     path.write_bytes(b"\x22\x04host")  # a space that has only the name of a host (field 4)
     with pytest.raises(JaxmeterError, match="no planes of events; trace again"):
         jt.read_trace(path)
+
+
+@pytest.mark.cpu
+def test_a_program_in_the_persistent_cache_is_traced_with_its_scopes(persistent_cache, tmp_path):
+    jax.jit(layered)(W, W)
+    assert list(persistent_cache.iterdir())
+    jax.clear_caches()
+    path = jt.capture(Case(layered, (W, W)), tmp_path / "traces", repeat=1)
+    assert "outer/inner" in set(jt.trace_tables(jt.read_trace(path))["trace_ops"]["scope"])
 
 
 def test_a_case_with_shapes_for_arguments_can_be_traced(tmp_path):

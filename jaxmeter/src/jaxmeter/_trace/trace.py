@@ -18,7 +18,7 @@ from jax.profiler import ProfileData
 
 from jaxmeter._cli.arguments import with_arrays
 from jaxmeter._measure.case import Case, name_of
-from jaxmeter._measure.phases import fresh_arguments
+from jaxmeter._measure.phases import fresh_arguments, no_persistent_cache
 from jaxmeter._measure.staging import jitted, prepared
 from jaxmeter._records.argument_types import checking_types
 from jaxmeter._records.files import file_errors
@@ -124,11 +124,12 @@ def runner(case: Case) -> Callable[[], Any]:
 
 
 @checking_types
+@no_persistent_cache()  # the trace of a program from the cache lacks the program's HLO
 def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) -> Path:
     """Trace runs of a case, and write the trace into a folder that TensorBoard can open.
 
     Each run is marked as a step. If the function donates arguments, each step includes copies of
-    the arrays.
+    the arrays. The persistent cache is not used.
 
     Parameters
     ----------
