@@ -141,8 +141,7 @@ def label(point: dict[str, Any], points: Sequence[dict[str, Any]]) -> str:
 def code_digest(target: str) -> str:
     """Return a digest of the files of all modules that are imported with the function `target`.
 
-    A new process imports the modules. If that fails, the digest has no meaning. The measurement
-    then fails too, and its record is not kept.
+    If they cannot be imported, the digest has no meaning. The measurement then fails too.
     """
     from benchmarks.measuring.plan import WORKER_ENVIRONMENT
 

@@ -92,9 +92,9 @@ def work(argv: Sequence[str] | None) -> bool:
         print(f"{total['scoped_fraction']:.1%} of the operations' self time is in named scopes")
         if unknown:
             print(
-                f"the scopes of {unknown} of {total['programs_count']} programs are not known, "
-                "because the trace lacks the HLO of these programs, for example because they came "
-                "from the persistent cache; give --hlo, or trace without the cache"
+                f"the scopes of {unknown} of {total['programs_count']} programs are not known: the "
+                "trace lacks their HLO, for example because they came from the persistent cache; "
+                "give --hlo, or trace without the cache"
             )
         if note := command_buffers_note(tables["trace_ops"]):
             print(note)

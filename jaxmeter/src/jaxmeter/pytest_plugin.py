@@ -169,10 +169,8 @@ def jaxmeter(request: pytest.FixtureRequest) -> Callable[..., Metered]:
     # The mark of the test itself comes last, so it overrides the marks of the class and the module.
     for mark in reversed(list(request.node.iter_markers(_MARK))):
         if mark.args:
-            raise JaxmeterError(
-                f"@pytest.mark.{_MARK}: got {mark.args[0]!r:.80}; give each limit by keyword, such "
-                "as captured_bytes=1_000_000"
-            )
+            got = f"@pytest.mark.{_MARK}: got {mark.args[0]!r:.80}"
+            raise JaxmeterError(f"{got}; give each limit by keyword, such as traces=1")
         budget |= checked_budget(f"@pytest.mark.{_MARK}", mark.kwargs, Limit | None)
 
     measured: list[Metered] = []

@@ -60,9 +60,7 @@ class Dump:
 def dump_program(
     program: Case | jax.stages.Lowered, folder: Path, *, by_pass: bool = False
 ) -> Dump:
-    """Compile a program, make XLA dump it to a folder, and return the dump.
-
-    The persistent cache is not used.
+    """Compile a program without the persistent cache, and return XLA's dump of it in a folder.
 
     Parameters
     ----------

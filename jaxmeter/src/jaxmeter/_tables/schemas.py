@@ -27,19 +27,12 @@ _COLUMN = re.compile(r"^\| `(\w+)` \| [a-z ]+ \| (.*) \|$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of a table.
-
-    Parameters
-    ----------
-    title : str
-        The meaning of the rows.
-    columns : mapping
-        A mapping from the name of each column to a pair: the name of the pandas type, and the
-        meaning with the unit. Any column may have missing values.
-    """
+    """The columns of a table. Any column may have missing values."""
 
     title: str
+    """The meaning of the rows."""
     columns: Mapping[str, tuple[str, str]]
+    """The name of the pandas type of each column, and the meaning of the column with its unit."""
 
 
 SCHEMAS: dict[str, Schema] = {}

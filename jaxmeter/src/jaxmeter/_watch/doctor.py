@@ -28,9 +28,11 @@ def diagnose_cache(command: Sequence[str], folder: Path) -> CacheDiagnosis:
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
         "JAXMETER_WATCH_KEYS": "1",  # keep a hash of each part of a cache key
     }
-    first = _watched(command, folder / "first", variables)
+    first = watch_program(command, folder / "first", variables=variables, call="cache")
     sizes = [file.stat().st_size for file in cache.glob("*-cache")]
-    second = None if first.exit_code else _watched(command, folder / "second", variables)
+    second = None
+    if not first.exit_code:
+        second = watch_program(command, folder / "second", variables=variables, call="cache")
     return CacheDiagnosis(
         command=first.command,
         exit_code=first.exit_code if second is None else second.exit_code,
@@ -44,11 +46,6 @@ def diagnose_cache(command: Sequence[str], folder: Path) -> CacheDiagnosis:
         is_set=bool(os.environ.get(_FOLDER_OPTION)),
         sets_options=any(_shows_other_options(one, len(sizes)) for one in first.compiles),
     )
-
-
-def _watched(command: Sequence[str], folder: Path, variables: dict[str, str]) -> WatchedRun:
-    folder.mkdir()
-    return watch_program(command, folder, variables=variables, call="cache")
 
 
 def _shows_other_options(one: RunCompile, stored_count: int) -> bool:

@@ -34,8 +34,8 @@ def watch_program(
     """Run a program to its end, and return the record of its compiles.
 
     ``-m module`` and ``script.py`` are run by this Python. An executable script with a shebang
-    line, such as ``./script.py``, is run directly. The events are written to ``folder``, which must
-    be empty. ``variables`` are added to the environment of the program. Error messages name
+    line, such as ``./script.py``, is run directly. The events are written to ``folder``, an empty
+    or new folder. ``variables`` are added to the environment of the program. Error messages name
     ``call``, a command of jaxmeter.
     """
     argv = _argv(command, call)
@@ -48,6 +48,7 @@ def watch_program(
             filter(None, (str(_START), os.environ.get("PYTHONPATH", "")))
         ),
     }
+    folder.mkdir(exist_ok=True)
     began = time.time()
     try:
         process = subprocess.Popen(argv, env=environment)

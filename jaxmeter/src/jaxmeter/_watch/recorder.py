@@ -131,8 +131,7 @@ class Recorder(Watch):
 
 
 class Slowest:
-    """The functions that took longest to trace, lower and compile. For each function, the arguments
-    of its slowest compile are kept, without the values of arrays."""
+    """The functions that took longest to trace, lower and compile, without the values of arrays."""
 
     def __init__(self, count: int) -> None:
         # The profiler is slow to import. It is imported now, because some modules cannot be
