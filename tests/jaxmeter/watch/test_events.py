@@ -160,10 +160,10 @@ def test_the_slowest_function_is_profiled_with_the_placement_and_weak_types_of_i
     slowest, written = Slowest(1), []
     for fn, trace_seconds, args in (
         (slow, 9.0, (jnp.asarray(2.0), half, placed)),
-        (quick, 1.0, [half]),
+        (quick, 1.0, (half,)),
     ):
         group = Group(fn.__name__, fn.__code__, trace_seconds=trace_seconds)
-        call = Call(fn, signature(fn, args, {}), tuple(args))
+        call = Call(fn, signature(fn, args, {}), args)
         slowest.offer(Seen("compile", group, 1.0, [], call, Explanation("first"), False))
     ((*_, case),) = slowest._kept.values()
     assert [one.sharding for one in case.args] == [None, None, placed.sharding]
