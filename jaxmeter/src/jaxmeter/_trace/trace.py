@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import subprocess
 import sys
 import warnings
@@ -210,7 +211,8 @@ def _times(folder: Path) -> dict[Path, int]:
 def _check_in_another_process(path: Path) -> None:
     """Read a file in another process; raise an error if that process fails or is aborted."""
     code = "import sys; from jax.profiler import ProfileData; ProfileData.from_file(sys.argv[1])"
-    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True)
+    env = os.environ | {"JAXMETER_WATCH_FOLDER": ""}  # the process is not part of a watched program
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, env=env)
     if done.returncode:
         raise JaxmeterError(f"trace: got {str(path)!r}, which JAX cannot read; trace again")
 
