@@ -21,8 +21,6 @@ from jaxmeter._records.run import WatchedRun
 from jaxmeter._watch.read import read_run
 from jaxmeter.errors import JaxmeterError
 
-_START = Path(__file__).parent / "start"
-
 
 def watch_program(
     command: Sequence[str],
@@ -39,14 +37,13 @@ def watch_program(
     ``call``, a command of jaxmeter.
     """
     argv = _argv(command, call)
+    paths = str(Path(__file__).parent / "start"), os.environ.get("PYTHONPATH")
     environment = {
         **os.environ,
         **variables,
         "JAXMETER_WATCH_FOLDER": str(folder.resolve()),
         "JAXMETER_WATCH_SOURCE": str(Path(jaxmeter.__file__).parents[1]),
-        "PYTHONPATH": os.pathsep.join(
-            filter(None, (str(_START), os.environ.get("PYTHONPATH", "")))
-        ),
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
     }
     folder.mkdir(exist_ok=True)
     began = time.time()
