@@ -253,6 +253,27 @@ def test_an_array_that_is_not_found_may_have_been_made_before_the_call():
     assert "if <lambda> makes the array while it is traced" in audited.suggestions[0]
 
 
+@pytest.mark.parametrize(
+    "held",
+    [["a", "b", "c"], np.zeros(3, "f8,i4"), [3 + 1j, 4.0, 5.0], [3.5, 4.5, 5.5]],
+    ids=["strings", "records", "complex", "fractions"],
+)
+def test_an_array_is_not_equal_to_a_held_array_that_loses_values_in_a_conversion(held):
+    held = np.asarray(held)
+    dtype = int if held.dtype == float else float
+    audited = jaxmeter.audit(
+        lambda x: (len(held), x[0].astype(dtype) * jnp.array([3, 4, 5], dtype)), X
+    )
+    assert [(array.path, array.match) for array in audited.arrays] == [("", "unknown")]
+
+
+def test_a_view_of_one_column_is_not_a_view_of_the_other_column():
+    table = np.random.default_rng(0).normal(size=(9, 2))
+    first, second = table.T
+    audited = jaxmeter.audit(lambda x: (len(first), second[1:] * x[0])[1], X)
+    assert [(array.path, array.match) for array in audited.arrays] == [("second", "view")]
+
+
 def test_large_constants_of_an_exported_program_are_shown_and_not_counted_as_a_captured_array():
     host = np.random.default_rng(0).normal(size=(400, 400))  # 1.28 MB
     inside, outside, unused = (jnp.asarray(host + n) for n in range(3))

@@ -31,6 +31,7 @@ from jaxmeter._records.plain_data import checked
 from jaxmeter._render.units import bytes_text, seconds_text
 
 _NOT_HELD = Holder(None, "", UNKNOWN)
+_OVERLAP_STEPS_COUNT = 10_000
 _FILTER_JIT = "equinox.filter_jit in place of jax.jit"
 _PASS_IT = "give {name} an argument {root} and pass {root} in the call"
 _SUGGESTIONS: dict[Kind, str] = {
@@ -181,7 +182,9 @@ def _likeness(array: Any, holders: Iterable[Holder]) -> tuple[Holder, Match] | N
         return None
     for holder in holders:
         if isinstance(value, np.ndarray) and isinstance(holder.value, np.ndarray):
-            if np.may_share_memory(value, holder.value):
+            # Columns of a table interleave in memory without sharing any. Above the limit of the
+            # search, overlapping ranges of memory count as shared.
+            if np.may_share_memory(value, holder.value, max_work=_OVERLAP_STEPS_COUNT):
                 return holder, "view"
     value = np.asarray(value)
     for holder in holders:
@@ -191,7 +194,11 @@ def _likeness(array: Any, holders: Iterable[Holder]) -> tuple[Holder, Match] | N
 
 
 def _equal(held: Any, value: np.ndarray) -> bool:
-    if jax.numpy.issubdtype(held.dtype, jax.dtypes.extended) or held.dtype == object:
+    if jax.numpy.issubdtype(held.dtype, jax.dtypes.extended):
+        return False
+    # A captured array may be a held array after a conversion, such as from float64 to float32, but
+    # not from complex to real numbers, which loses a part of the values.
+    if not np.can_cast(held.dtype, value.dtype, "same_kind"):
         return False
     if isinstance(held, jax.Array) and (held.is_deleted() or not held.is_fully_addressable):
         return False
