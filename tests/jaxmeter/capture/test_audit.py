@@ -291,5 +291,15 @@ def test_large_constants_of_an_exported_program_are_shown_and_not_counted_as_a_c
         counts = {array.path: array.embedded_count for array in audited.arrays}
         assert counts == {"outside": 1, "unused": int(used)}
         assert (audited.other_bytes, audited.verdict) == (1_280_000, "fine")
-    (array,) = jaxmeter.audit(lambda x: (unused @ x, exported.call(x))[1], x).arrays
-    assert (array.path, array.embedded_count) == ("unused", 0)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "bfloat16", "complex64", "int4"])
+def test_a_large_constant_of_an_exported_program_is_not_an_unused_array_of_the_same_type(dtype):
+    host = np.random.default_rng(0).integers(-3, 3, (1050 // jnp.dtype(dtype).itemsize, 1000))
+    inside, other = (jnp.asarray(host + n).astype(dtype) for n in range(2))
+    exported = jax.export.export(jax.jit(lambda i: inside[i]))(0)
+    for used in (True, False):
+        step = lambda i: (exported.call(i), other[i])[: 1 + used]  # noqa: B023, E731
+        audited = jaxmeter.audit(step, 0)
+        assert [(array.path, array.embedded_count) for array in audited.arrays] == [("other", used)]
+        assert audited.other_bytes == inside.nbytes

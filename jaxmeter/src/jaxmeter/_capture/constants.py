@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import io
 import math
 import re
 from collections import defaultdict
@@ -29,11 +30,10 @@ from jaxmeter._records.record import ConstantArray, Constants
 _PLAIN = re.compile(r"x(f16|f32|f64|i1|u?i(8|16|32|64))>$")
 """Matches the end of an MLIR type if constants of the type are hashed as bytes. All other constants
 are hashed as printed text, which takes ten times as long."""
-# Captured arrays are matched with embedded constants by their values. Exception: if constants of
-# a type are hashed as text, and the program has a single captured array and a single embedded
-# constant of the type, the constant counts as the array if it has more bytes than this limit.
-# To compare values would then take several times as long as the rest of an audit.
 _PRINTED_BYTES = 1_000_000
+"""If a program has a single captured array and a single constant of a type that is hashed as text,
+a constant above this size is searched for the bytes of the array instead. In a smaller constant,
+the bytes could be found by chance."""
 
 
 def count_constants(closed_jaxpr: Any, lowered: jax.stages.Lowered | None = None) -> Constants:
@@ -164,6 +164,12 @@ class EmbeddedConstant:
         """Return the elements as bytes. The type must match `_PLAIN`."""
         return _raw(np.asarray(self.operation.attributes["value"]))
 
+    def bytecode(self) -> bytes:
+        """Return the operation in MLIR's binary format. It contains the elements as bytes."""
+        stream = io.BytesIO()
+        self.operation.write_bytecode(stream)
+        return stream.getvalue()
+
     def digest(self) -> bytes:
         """Return a hash that is equal for equal constants of the same type."""
         if _PLAIN.search(self.type):
@@ -236,7 +242,7 @@ def embedded_counts(
             else:
                 digests |= {key: hashlib.sha256(raw[key].data).digest() for key in keys}
         elif len(keys) == len(found[kind]) == 1 and found[kind][0].bytes > _PRINTED_BYTES:
-            counts[keys[0]] = 1
+            counts[keys[0]] = int(_raw(values[keys[0]]).tobytes() in found[kind][0].bytecode())
         elif found[kind]:
             compared += keys
     digests |= dict(zip(compared, _jax_digests([values[key] for key in compared]), strict=True))
