@@ -109,7 +109,14 @@ class PassesNumbers:
         return self.jitted(*args, **kwargs)
 
 
-@pytest.mark.parametrize("jit", [jax.jit, PassesNumbers])
+class ConvertsNumbers(PassesNumbers):
+    """A function jitted by a library that converts Python numbers to arrays."""
+
+    def __call__(self, x, n):
+        return self.jitted(x, jnp.asarray(n, x.dtype))
+
+
+@pytest.mark.parametrize("jit", [jax.jit, PassesNumbers, ConvertsNumbers])
 def test_a_number_that_is_not_static_does_not_hide_the_cause(jit):
     jitted = jit(lambda x, n: x * n)
 
@@ -158,6 +165,20 @@ def test_a_program_compiled_ahead_of_time_belongs_to_its_function():
     seen = own(watched)["<lambda>"]
     assert seen.compiles_count >= 1 and seen.causes == ()
     assert len(own(watched)) == 1
+
+
+def test_an_object_with_attributes_that_raise_errors_can_call_a_jitted_function():
+    class Odd:
+        def __getattr__(self, name):
+            raise KeyError(name)
+
+        def __call__(self, x):
+            return jit_lambda()(x)
+
+    with jaxmeter.watch() as watched:
+        for _ in range(2):
+            Odd()(X)
+    assert texts(own(watched)["<lambda>"]) == ["a lambda of the same code, made again"]
 
 
 def test_traces_under_vmap_and_grad_have_no_cause():

@@ -9,14 +9,11 @@ from typing import Any
 import jax
 
 from jaxmeter._measure.jits import KnownJit
-from jaxmeter._measure.staging import split
+from jaxmeter._measure.staging import Static, Whole, split
 from jaxmeter._retrace.signatures import Signature, is_number, signature
 
-Static = tuple[set[int], set[str]]
-"""The positions and the names of the static arguments."""
 
-
-def static_arguments(information: Any) -> Static:
+def static_arguments(information: Any) -> tuple[set[int], set[str]]:
     """Return the positions and the names of the static arguments of a jitted function, from its
     attribute ``_jit_info``; both sets are empty if `information` is None."""
     return (
@@ -25,11 +22,16 @@ def static_arguments(information: Any) -> Static:
     )
 
 
-def has_static_numbers(args: tuple[Any, ...], kwargs: Mapping[str, Any], static: Static) -> bool:
-    """Return whether a library that makes this call of `jax.jit` makes the Python numbers of its
-    users static. If so, the arguments contain no number, except for the static arguments."""
-    passed = split(args, kwargs, static)[1]
-    return not any(map(is_number, jax.tree.leaves(passed)))
+def has_static_numbers(
+    given: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], static: Static
+) -> bool:
+    """Return whether a library makes the Python numbers of its users static. ``given`` are the
+    arguments that a user gave to the library. ``args`` and ``kwargs`` are the arguments that the
+    library passes to `jax.jit`."""
+    fixed, _ = split(args, kwargs, static)
+    values = [leaf.value for leaf in fixed.values() if isinstance(leaf, Whole)]
+    held = set(map(id, jax.tree.leaves(values)))
+    return all(id(leaf) in held for leaf in jax.tree.leaves(given) if is_number(leaf))
 
 
 def call_signature(
@@ -40,8 +42,8 @@ def call_signature(
     if isinstance(jitted, KnownJit) and jitted.attribute:
         inner = static_arguments(getattr(jitted.jit, "_jit_info", None))
 
-        def use(*args: Any, **kwargs: Any) -> bool:
-            return has_static_numbers(args, kwargs, inner)
+        def use(*passed: Any, **named: Any) -> bool:
+            return has_static_numbers((args, kwargs), passed, named, inner)
 
         with contextlib.suppress(Exception):  # the call itself raises this exception again
             static_numbers = jitted.leave_with(use, args, kwargs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import sys
 import types
 from collections.abc import Hashable, Iterator
@@ -135,7 +136,7 @@ def _call(frames: list[types.FrameType]) -> Call | None:
         static, static_numbers = static_arguments(information), False
         library = _library_call(fn, frames[number + 1 :][:_LIBRARY_FRAMES_COUNT])
         if library is not None:
-            static_numbers = has_static_numbers(args, kwargs, static)
+            static_numbers = has_static_numbers(library[1:], args, kwargs, static)
             fn, args, kwargs = library
             static = set(), set()
         leaves = jax.tree.leaves((args, kwargs))
@@ -152,14 +153,21 @@ def _library_call(
     """Return the object that wraps ``jax.jit(fn)`` in a library such as equinox, and the positional
     and keyword arguments of the object's call; None if no such call is on the stack."""
     for frame in frames:
-        if frame.f_code.co_name != "__call__":
-            continue
-        names = frame.f_locals
-        owner = names.get("self")
-        attribute = attribute_of_jit(owner)
-        if attribute and getattr(getattr(owner, attribute), "__wrapped__", None) is fn:
-            return owner, names["args"], names["kwargs"]
+        owner = frame.f_locals.get("self") if frame.f_code.co_name == "__call__" else None
+        # An object may compute its attributes, and this may raise any exception.
+        with contextlib.suppress(Exception):
+            attribute = attribute_of_jit(owner)
+            if attribute and getattr(getattr(owner, attribute), "__wrapped__", None) is fn:
+                return owner, *_arguments(frame)
     return None
+
+
+def _arguments(frame: types.FrameType) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the positional and keyword arguments of a method, without ``self``."""
+    names, rest, named, values = inspect.getargvalues(frame)
+    count = frame.f_code.co_argcount
+    args = (*(values[name] for name in names[1:count]), *values.get(rest or "", ()))
+    return args, {name: values[name] for name in names[count:]} | values.get(named or "", {})
 
 
 def _line(frames: list[types.FrameType]) -> Place:
