@@ -1,6 +1,7 @@
 """Each retrace has its cause, and a call without a trace has none."""
 
 import dataclasses
+import functools
 from pathlib import Path
 
 import jax
@@ -147,6 +148,49 @@ def test_a_jitted_function_is_made_again_only_if_its_code_is_the_same(before, no
     calls = [(X, before), (X, now)]
     report = jaxmeter.retraces(lambda x, apply: apply(x), calls, static_argnums=1)
     assert [cause.kind for cause in report.calls[1].causes] == [kind]
+
+
+def scaled_by(factor):
+    def again(x, depth=0):  # the function holds itself
+        return again(x, depth + 1) if depth < 2 else x * factor
+
+    return again
+
+
+class ScaledBy:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __call__(self, x, bias=0.0):
+        return x * self.factor + bias
+
+
+@pytest.mark.parametrize(
+    ("make", "path"),
+    [
+        (scaled_by, "factor in apply"),
+        (lambda factor: jax.jit(scaled_by(factor)), "factor in apply"),
+        (lambda factor: functools.partial(scaled_by(factor), depth=2), "factor in apply.func"),
+        (lambda factor: lambda x, n=factor: x * n, "n in apply"),
+        (lambda factor: ScaledBy(factor).__call__, "apply.__self__.factor"),
+        (ScaledBy, "apply.factor"),
+    ],
+    ids=["closure", "jitted", "partial", "default", "method", "object"],
+)
+def test_an_object_made_again_with_another_value_is_a_changed_value(make, path):
+    calls = [(X, make(factor)) for factor in (1.0, 2.0, 2.0)]
+    report = jaxmeter.retraces(lambda x, apply: apply(x), calls, static_argnums=1)
+    changed, again = further(report)
+    assert changed == f"static value of {path}: 1.0 -> 2.0"
+    assert again.startswith("apply: ") and again.endswith(", made again")
+
+
+def test_another_array_in_a_static_function_is_a_changed_value():
+    calls = [(X, scaled_by(factor)) for factor in (X, X, X + 1)]
+    report = jaxmeter.retraces(lambda x, apply: apply(x), calls, static_argnums=1)
+    again, changed = further(report)
+    assert again.endswith(", made again")
+    assert changed == "static value of factor in apply: float64[3] -> another float64[3]"
 
 
 def test_values_that_cannot_be_compared_are_different():

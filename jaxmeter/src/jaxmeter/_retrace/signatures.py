@@ -15,13 +15,16 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import jax
 import jax.core
+import numpy as np
 
-from jaxmeter._capture.functions import parameters, positional_names, unwrapped
+from jaxmeter._capture.functions import cells, defaults, parameters, positional_names, unwrapped
+from jaxmeter._measure.case import is_partial
 from jaxmeter._records.retraces import Difference
 from jaxmeter._render.units import type_text
 
@@ -185,7 +188,7 @@ def _parts(name: str, old: Argument, new: Argument) -> Iterator[Difference]:
         if isinstance(before, Leaf) and isinstance(now, Leaf):
             yield from _leaves(path, before, now)
         elif isinstance(before, Static) and isinstance(now, Static):
-            yield from _statics(path, before.value, now.value)
+            yield from _statics(path, before.value, now.value, set())
         else:
             same_tree = True  # the next line reports the difference between the trees
             yield Difference("structure", path, _part_text(before), _part_text(now))
@@ -211,9 +214,12 @@ def _leaves(path: str, before: Leaf, now: Leaf) -> Iterator[Difference]:
         yield Difference("placement", path, old, new)
 
 
-def _statics(path: str, before: Any, now: Any) -> Iterator[Difference]:
-    if _same(before, now):
+def _statics(path: str, before: Any, now: Any, seen: set[tuple[int, int]]) -> Iterator[Difference]:
+    """Yield the differences between two static values. ``seen`` contains the ids of the pairs of
+    objects that were searched before, because objects may hold each other."""
+    if _same(before, now) or (id(before), id(now)) in seen:
         return
+    seen.add((id(before), id(now)))
     while isinstance(now, (tuple, list)) and type(before) is type(now) and len(before) == len(now):
         # If only one item changed, name that item: equinox passes many values at once.
         changed = [index for index in range(len(now)) if not _same(before[index], now[index])]
@@ -222,10 +228,19 @@ def _statics(path: str, before: Any, now: Any) -> Iterator[Difference]:
         (index,) = changed
         path, before, now = f"{path}[{index}]", before[index], now[index]
     texts = _value_text(before), _value_text(now)
-    if _made_again(before, now, texts):
-        yield Difference("new object", path, *map(_cut, texts))
-    else:
+    if _is_array(now) and texts[0] == texts[1]:
+        texts = texts[0], f"another {texts[1]}"
+    if not _made_again(before, now, texts):
         yield Difference("static value", path, *_contrast(*texts))
+        return
+    old, new = _held(path, before), _held(path, now)
+    inside = [
+        difference
+        for name in dict.fromkeys((*old, *new))
+        for difference in _statics(name, old.get(name), new.get(name), seen)
+        if difference.kind != "new object"
+    ]
+    yield from inside or [Difference("new object", path, *map(_cut, texts))]
 
 
 def _same(before: Any, now: Any) -> bool:
@@ -234,20 +249,36 @@ def _same(before: Any, now: Any) -> bool:
     if before is now:
         return True
     try:
-        return type(before) is type(now) and bool(before == now)
+        # JAX would compile a program to compare two arrays.
+        return type(before) is type(now) and not _is_array(now) and bool(before == now)
     except Exception:
         return False  # values that cannot be compared count as different
 
 
 def _made_again(before: Any, now: Any, texts: tuple[str, str]) -> bool:
-    """Return whether two unequal objects are probably the same thing created twice: two functions
-    with the same code, or two objects of a class that does not define ``__eq__``. Apart from
-    addresses, their texts are the same."""
+    """Return whether two unequal objects are probably the same thing created twice, unless they
+    hold different values: two functions with the same code, or two objects of a class that does not
+    define ``__eq__``. Apart from addresses, their texts are the same."""
     if type(before) is not type(now) or _code(before) is not _code(now):
         return False
     # Objects that are compared by identity are unequal even if their content is the same.
     by_identity = _code(now) is not None or type(now).__eq__ is object.__eq__
     return by_identity and len({re.sub(" at 0x[0-9a-fA-F]+", "", text) for text in texts}) == 1
+
+
+def _held(path: str, value: Any) -> dict[str, Any]:
+    """Return the values that an object holds, by their paths: the variables of a function, or the
+    attributes of any other object."""
+    if is_partial(value):
+        return {f"{path}.{name}": getattr(value, name) for name in ("func", "args", "keywords")}
+    if isinstance(value, types.MethodType):
+        return {f"{path}.__self__": value.__self__}
+    if isinstance(value, types.FunctionType):
+        variables = (*cells(value), *defaults(value))
+        return {f"{name} in {path}": held for name, held in variables}
+    if (wrapped := getattr(value, "__wrapped__", None)) is not None:  # a jitted function
+        return {path: wrapped}
+    return {f"{path}.{name}": held for name, held in getattr(value, "__dict__", {}).items()}
 
 
 def _code(value: Any) -> Any:
@@ -269,10 +300,16 @@ def _part_text(part: Leaf | Static | None) -> str:
     return type_text(part) if part.number is None else _cut(_text(part.number))
 
 
+def _is_array(value: Any) -> bool:
+    return isinstance(value, (jax.Array, np.ndarray))
+
+
 def _value_text(value: Any) -> str:
     code = getattr(value, "__code__", None)
     if code is not None:
         return f"{value.__name__} of {code.co_filename}:{code.co_firstlineno}"
+    if _is_array(value):
+        return type_text(value)
     if type(value).__repr__ is object.__repr__:
         return f"a {type(value).__name__}"
     return _text(value)
