@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -206,6 +207,16 @@ class Weights:
     def loss(self, x):
         return (self.w @ x).sum()
 
+    def power(self, x, n, *, scale=2.0):
+        return math.prod(n * [self.w @ x]) * scale
+
+    @functools.partial(jax.jit, static_argnums=(0, 2))
+    def jitted_power(self, x, n, scale=2.0):
+        return self.power(x, n, scale=scale)
+
+    def shifted(self, x):
+        return x + self.w[0]
+
     unnamed = lambda self, x: self.w @ x  # noqa: E731
 
     def __call__(self, x):
@@ -236,6 +247,34 @@ def test_the_example_for_a_transformed_method_or_object_runs_and_gives_its_answe
     new = eval(example[1], {"jax": jax, "wrap": wrap})
     jax.tree.map(np.testing.assert_allclose, new(self, *args), fn(*args))
     assert jaxmeter.audit(new, self, *args).embedded_bytes == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "options"),
+    [((X, 3), {"scale": 4.0}, {"static_argnums": 1}), ((X,), {"n": 3}, {"static_argnames": "n"})],
+)
+@pytest.mark.parametrize("how", ["Case", "jit", "jitted method"])
+def test_the_example_for_a_method_keeps_its_keyword_and_static_arguments(
+    how, args, kwargs, options
+):
+    self = Weights(jnp.asarray(held_situations.HOST))
+    jitted = self.jitted_power if how == "jitted method" else jax.jit(self.power, **options)
+    case = jaxmeter.Case(jitted, args, kwargs)
+    if how == "Case":
+        case = dataclasses.replace(case, fn=self.power, jit_options=options)
+    (advice,) = jaxmeter.audit(case, threshold_bytes=100).suggestions
+    example = re.search(r"such as (jax\.jit\(.*\)), and make", advice)
+    assert example
+    new = eval(example[1], {"jax": jax})
+    np.testing.assert_array_equal(new(self, *args, **kwargs), jitted(*args, **kwargs))
+    assert jaxmeter.audit(new, self, *args, **kwargs).embedded_bytes == 0
+
+
+def test_the_example_for_a_method_donates_the_arguments_that_were_donated():
+    self = Weights(jnp.asarray(held_situations.HOST))
+    fn = jax.jit(self.shifted, donate_argnums=0)
+    (advice,) = jaxmeter.audit(fn, X, threshold_bytes=100).suggestions
+    assert "jax.jit(lambda self, *args: self.shifted(*args), donate_argnums=(1,))" in advice
 
 
 def test_the_suggestion_for_a_method_without_an_attribute_of_its_name_has_no_example():

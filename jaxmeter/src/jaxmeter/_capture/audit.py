@@ -25,6 +25,7 @@ from jaxmeter._capture.holders import UNKNOWN, Holder, Kind, Root, held_arrays
 from jaxmeter._capture.uses import uses_of
 from jaxmeter._measure.case import Case, case_of, name_of
 from jaxmeter._measure.failures import beginning_in_users_code, is_for_filter_jit
+from jaxmeter._measure.jits import jit_of
 from jaxmeter._measure.staging import staged
 from jaxmeter._records.audit import DEFAULT_THRESHOLD_BYTES, Audit, AuditedArray, Calibration, Match
 from jaxmeter._records.plain_data import checked
@@ -125,7 +126,7 @@ def audit(
                 embedded_count=counts[key],
                 hidden_count=hidden_counts[key],
                 verdict="large" if large else "fine",
-                suggestion=_suggestion(holder.root, case.fn, size, known) if large else "",
+                suggestion=_suggestion(holder.root, case, size, known) if large else "",
             )
         )
     audited.sort(key=lambda array: (-array.bytes * max(array.embedded_count, 1), array.path))
@@ -206,34 +207,52 @@ def _equal(held: Any, value: np.ndarray) -> bool:
         return np.asarray(held).astype(value.dtype).tobytes() == value.tobytes()
 
 
-def _suggestion(root: Root, fn: Callable[..., Any], size: int, known: Calibration | None) -> str:
-    name = name_of(fn)
+def _suggestion(root: Root, case: Case, size: int, known: Calibration | None) -> str:
+    name = name_of(case.fn)
     embedded = f"{bytes_text(size)} are embedded in the program"
     if known is not None:
         embedded += f" and take about {seconds_text(known.seconds(size), 2)} of every compile"
     text = _SUGGESTIONS[root.kind]
     if is_for_filter_jit(root.value):
         text = f"{text}, and use {_FILTER_JIT}"
-        if root.kind == "self" and _is_called_directly(root, fn):
+        if root.kind == "self" and _is_called_directly(root, case.fn):
             text = f"use {_FILTER_JIT}: filter_jit passes the arrays of self as arguments"
-    example = _example(root, fn) if root.kind == "self" else ""
+    example = _example(root, case) if root.kind == "self" else ""
     return f"{text.format(name=name, root=root.name, example=example)}: {embedded}"
 
 
-def _example(root: Root, fn: Callable[..., Any]) -> str:
+def _example(root: Root, case: Case) -> str:
     """Return the part of a suggestion that shows a function with self as an argument; empty if the
     name of the method is not known.
 
     The example transforms the method inside the new function, because transformations of the new
     function would need other options, such as argnums.
     """
-    example = ", such as jax.jit(lambda self, *args: {}(*args))".format
     if not root.call:
         return ""
-    if _is_called_directly(root, fn):
-        return example(root.call)
-    wrapped = example(f"wrap({root.call})")
-    return f"{wrapped}, where wrap applies the same transformations and partials"
+    is_direct = _is_called_directly(root, case.fn)
+    called = root.call if is_direct else f"wrap({root.call})"
+    where = "" if is_direct else ", where wrap applies the same transformations and partials"
+    given = "*args, **kwargs" if case.kwargs else "*args"
+    options = "" if is_for_filter_jit(root.value) else _options(case)
+    return f", such as jax.jit(lambda self, {given}: {called}({given}){options}){where}"
+
+
+def _options(case: Case) -> str:
+    """Return the static and donated arguments of a call as options for the jit of a function that
+    takes self as an additional first argument."""
+    known = None if case.jit_options else jit_of(case.fn)
+    information = getattr(known or jax.jit(case.fn, **case.jit_options), "_jit_info", None)
+    count = len(case.args)
+    shown = ""
+    for kind in ("static", "donate"):
+        numbers = getattr(information, f"{kind}_argnums", None) or ()
+        names = getattr(information, f"{kind}_argnames", None) or ()
+        if positions := tuple(n % count + 1 for n in numbers if -count <= n < count):
+            shown += f", {kind}_argnums={positions}"
+        if given := tuple(name for name in names if name in case.kwargs):
+            shown += f", {kind}_argnames={given}"
+    return shown
 
 
 def _is_called_directly(root: Root, fn: Callable[..., Any]) -> bool:
