@@ -32,7 +32,6 @@ from jaxmeter._records.plain_data import checked
 from jaxmeter._render.units import bytes_text, seconds_text
 
 _NOT_HELD = Holder(None, "", UNKNOWN)
-_OVERLAP_STEPS_COUNT = 10_000
 _FILTER_JIT = "equinox.filter_jit in place of jax.jit"
 _PASS_IT = "give {name} an argument {root} and pass {root} in the call"
 _SUGGESTIONS: dict[Kind, str] = {
@@ -183,9 +182,8 @@ def _likeness(array: Any, holders: Iterable[Holder]) -> tuple[Holder, Match] | N
         return None
     for holder in holders:
         if isinstance(value, np.ndarray) and isinstance(holder.value, np.ndarray):
-            # Columns of a table interleave in memory without sharing any. Above the limit of the
-            # search, overlapping ranges of memory count as shared.
-            if np.may_share_memory(value, holder.value, max_work=_OVERLAP_STEPS_COUNT):
+            # np.may_share_memory is also true for two columns of a table, which share no memory.
+            if np.shares_memory(value, holder.value):
                 return holder, "view"
     value = np.asarray(value)
     for holder in holders:
