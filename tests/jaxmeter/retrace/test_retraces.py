@@ -17,6 +17,7 @@ from tests.jaxmeter.retrace.retrace_situations import (
     SITUATIONS,
     Layer,
     X,
+    Y,
     applied,
     scaled,
 )
@@ -78,6 +79,23 @@ def test_a_nested_function_of_the_same_name_does_not_count():
 
     report = jaxmeter.retraces(step, [(X,), (X,)])
     assert (report.traces_count, report.compiles_count) == (1, 1)
+
+
+def test_a_function_that_a_library_applies_to_the_result_does_not_count():
+    def doubled(x):
+        return 2.0 * x
+
+    class Library:
+        def __init__(self, fn):
+            self.__wrapped__, self.jitted = fn, jax.jit(fn)
+            self.lower, self.clear_cache = self.jitted.lower, self.jitted.clear_cache
+
+        def __call__(self, x, then=None):
+            result = self.jitted(x)
+            return result if then is None else then(result)
+
+    report = jaxmeter.retraces(Library(lambda x: x * 0.5), [(X,), (X, jax.jit(doubled)), (Y,)])
+    assert further(report) == (None, "shape of x: (3,) -> (4,)")
 
 
 def test_programs_from_the_persistent_cache_are_counted_separately(persistent_cache):

@@ -98,7 +98,7 @@ def call_arguments(command: str, given: Any, number: int) -> Call:
 def _traced_calls(case: Case, calls: Iterable[Any], clock: Clock) -> Iterator[TracedCall]:
     """Call a case with the arguments of each of `calls`. Yield the traces, compiles and causes of
     each call."""
-    fn, traced_name = case.fn, name_of(case.fn)
+    fn, name, traced_name = case.fn, name_of(case.fn), ""
     jitted, counter = fresh(case)
     earlier: list[Signature] = []
     for number, given in enumerate(calls):
@@ -112,9 +112,11 @@ def _traced_calls(case: Case, calls: Iterable[Any], clock: Clock) -> Iterator[Tr
             except Exception as error:
                 where = f" in call {number}"
                 raise_from_call("retraces", fn, args, kwargs, error, where=where)
-        if events.traced and traced_name not in events.traced:
-            traced_name = events.traced[-1]  # a library may give its function another name
-        counted = counts(events, traced_name, counter)
+        if events.traced and not traced_name:
+            # A library may give its function another name. A later call may trace only functions
+            # that the library applies to the result.
+            traced_name = name if name in events.traced else events.traced[-1]
+        counted = counts(events, traced_name or name, counter)
         call = TracedCall(
             number=number,
             executions_count=counted.python_executions_count,
