@@ -16,7 +16,7 @@ import jaxmeter
 from jaxmeter import Case, JaxmeterError, Record, RetraceError
 from jaxmeter._measure.counts import Events, listening
 from jaxmeter._measure.meter import Run
-from jaxmeter._measure.phases import fresh_arguments
+from jaxmeter._measure.phases import fresh_arguments, no_persistent_cache
 from jaxmeter._measure.progress import Progress
 
 X = jnp.arange(8.0)
@@ -34,6 +34,26 @@ def test_each_phase_gets_its_own_seconds():
     record = jaxmeter.measure(lambda x: 2.0 * x, X, repeat=3, clock=clock)
     assert record.phases == jaxmeter.Phases(1.0, 2.0, 4.0, 8.0)
     assert record.samples_seconds == (16.0, 32.0, 64.0)
+
+
+def test_recompiles_do_not_read_the_persistent_cache(persistent_cache):
+    with listening(Events()) as events:
+        record = jaxmeter.measure(lambda x: 2.5 * x, X, repeat=1, compiles=3)
+    assert (record.status, len(record.recompiles), events.cache_hits) == ("ok", 2, [])
+    assert list(persistent_cache.glob("*-cache"))  # the first compile wrote its program
+
+
+def test_a_block_without_the_persistent_cache_does_not_end_its_use(persistent_cache):
+    def compile_again():
+        jax.clear_caches()
+        with listening(Events()) as events:
+            jax.jit(lambda x: 3.5 * x).lower(X).compile()
+        return len(events.compiled), len(events.cache_hits)
+
+    for second in ((1, 0), (0, 1)):  # the first compile with the cache writes the program
+        with no_persistent_cache():
+            assert compile_again() == (1, 0)
+        assert compile_again() == second
 
 
 def test_recompiles_come_last_and_change_neither_phases_nor_counts():

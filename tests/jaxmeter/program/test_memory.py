@@ -83,6 +83,14 @@ def test_without_a_buffer_assignment_buffers_are_the_results_of_instructions(mon
     assert "the compiler reports no buffers" in jaxmeter.table(use)
 
 
+def test_a_program_in_the_persistent_cache_has_its_buffers(use, persistent_cache):
+    jax.jit(step).lower(W, W).compile()
+    for _ in range(2):
+        jax.clear_caches()
+        again = jaxmeter.memory(step, W, W, run=False)
+        assert (again.source, again.buffers) == ("assignment", use.buffers)
+
+
 ASSIGNMENT = """BufferAssignment:
 allocation 0: size 24, page 0, parameter 0, shape |f64[3]| at ShapeIndex {}:
  value: <7 x.1 @0> (size=24,offset=0): f64[3]{0}
@@ -194,6 +202,12 @@ def test_a_choice_is_on_the_front_if_no_other_choice_beats_it_in_time_and_memory
     assert lines[2].split() == ["yes", "n=4", "1", "s", "1000", "B"]
     assert [line.strip() for line in lines[-2:]] == ["n=5", "MemoryError: too large"]
     assert "| yes | `n=4` | 1 s | 1000 B |" in jaxmeter.markdown(tradeoff)
+
+
+def test_a_choice_that_is_a_number_of_numpy_stays_a_number(monkeypatch):
+    monkeypatch.setattr(memory, "measure", measured({2: (1.0, 10)}))
+    (point,) = jaxmeter.tradeoff(lambda n: Case(abs, (n,)), [{"n": np.int64(2)}]).points
+    assert point.params == {"n": 2} and type(point.params["n"]) is int
 
 
 def test_a_larger_batch_has_more_temporaries_and_the_choice_with_the_least_is_on_the_front():

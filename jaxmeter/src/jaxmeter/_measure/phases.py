@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import jax
+from jax.experimental.compilation_cache import compilation_cache
 
 from jaxmeter._measure.case import Call, Case
 from jaxmeter._records.record import Phases
@@ -29,11 +30,11 @@ def timed(clock: Clock, call: Callable[[], T]) -> tuple[T, float]:
 
 
 def timed_recompile(clock: Clock, jitted: Any, case: Case) -> Phases:
-    """Clear the caches of JAX, then trace, lower and compile a case again; return the time of each
-    phase."""
+    """Clear the caches of JAX, then trace, lower and compile a case again, without the persistent
+    cache; return the time of each phase."""
     jax.clear_caches()
     gc.collect()
-    with no_garbage_collection():
+    with no_garbage_collection(), no_persistent_cache():
         traced, trace_seconds = timed(clock, lambda: jitted.trace(*case.args, **case.kwargs))
         lowered, lower_seconds = timed(clock, traced.lower)
         _, compile_seconds = timed(clock, lowered.compile)
@@ -89,12 +90,17 @@ def _copied(argument: Any) -> Any:
 def no_persistent_cache() -> Iterator[None]:
     """Turn off JAX's persistent compilation cache within a ``with`` block."""
     option = "jax_enable_compilation_cache"
+
+    def set_option(value: bool) -> None:
+        jax.config.update(option, value)
+        compilation_cache.reset_cache()  # JAX reads the option only in its first compile
+
     was_enabled = getattr(jax.config, option)
-    jax.config.update(option, False)
+    set_option(False)
     try:
         yield
     finally:
-        jax.config.update(option, was_enabled)
+        set_option(was_enabled)
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from typing import Literal
 
 import jax
 
+from jaxmeter._measure.phases import no_persistent_cache
 from jaxmeter._program.hlo import Instruction, instructions
 from jaxmeter._records.files import TEXT_BYTES, read_file, temporary_folder
 from jaxmeter._records.memory import Buffer
@@ -31,8 +32,12 @@ Source = Literal["assignment", "instructions"]
 def compiled_with_buffers(
     lowered: jax.stages.Lowered,
 ) -> tuple[jax.stages.Compiled, tuple[Buffer, ...], Source]:
-    """Compile a program; return the compiled program and the results of `buffers_in`."""
-    with temporary_folder() as folder:
+    """Compile a program; return the compiled program and the results of `buffers_in`.
+
+    The persistent cache is not used, because XLA writes no buffer assignment for a program from the
+    cache.
+    """
+    with temporary_folder() as folder, no_persistent_cache():
         try:
             compiled = lowered.compile(compiler_options={"xla_dump_to": str(folder)})
         except jax.errors.JaxRuntimeError:  # a backend without this option
