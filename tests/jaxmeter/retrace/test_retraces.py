@@ -219,7 +219,7 @@ def test_values_that_cannot_be_compared_are_different():
         def __hash__(self):
             return 3
 
-    before, now = (signature(abs, (Odd(),), {}, ({0}, set())) for _ in range(2))
+    before, now = (signature(abs, (Odd(),), {}, ((0,), ())) for _ in range(2))
     _, (difference,) = causes(now, [before])
     assert (difference.kind, difference.argument) == ("static value", "x")
 

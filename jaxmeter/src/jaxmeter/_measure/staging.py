@@ -98,7 +98,7 @@ def fresh(case: Case) -> tuple[Any, ExecutionCounter | None]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Whole:
-    """A static argument, which is treated as one leaf."""
+    """A static argument, or a static leaf of an argument. It is treated as one leaf."""
 
     value: Any
 
@@ -121,7 +121,7 @@ def split(
 ) -> tuple[dict[int, Any], Call]:
     """Return the leaves that JAX cannot trace, by their positions, and the arguments with None in
     place of these leaves. Each static argument counts as one such leaf."""
-    leaves, tree = _flat(_marked(args, kwargs, static))
+    leaves, tree = _flat(marked(args, kwargs, static))
     fixed = {
         number: leaf
         for number, leaf in enumerate(leaves)
@@ -153,7 +153,7 @@ def filled(tree: Any) -> Any:
     return jax.tree.map(fill, tree)
 
 
-def _marked(args: tuple[Any, ...], kwargs: Mapping[str, Any], static: Static) -> Call:
+def marked(args: tuple[Any, ...], kwargs: Mapping[str, Any], static: Static) -> Call:
     """Return the arguments with each static argument wrapped as one leaf."""
     numbers, names = static
     numbers = {n % len(args) for n in numbers if -len(args) <= n < len(args)}

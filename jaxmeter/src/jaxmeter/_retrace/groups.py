@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from jaxmeter._capture.functions import cells, unwrapped
+from jaxmeter._measure.staging import Static
 from jaxmeter._program import places
 from jaxmeter._records.retraces import Difference, Place, WatchedFunction
 from jaxmeter._retrace.signatures import Signature, causes
@@ -27,8 +28,7 @@ class Call(NamedTuple):
     """None if the call is inside another transformation, which replaces the arguments."""
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = MappingProxyType({})
-    static: tuple[set[int], set[str]] = (set(), set())
-    """The positions and the names of the static arguments."""
+    static: Static = ((), ())
 
 
 class Explanation(NamedTuple):

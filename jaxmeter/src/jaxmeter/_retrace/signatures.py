@@ -25,6 +25,7 @@ import numpy as np
 
 from jaxmeter._capture.functions import cells, defaults, parameters, positional_names, unwrapped
 from jaxmeter._measure.case import is_partial
+from jaxmeter._measure.staging import Static, Whole, marked
 from jaxmeter._records.retraces import Difference
 from jaxmeter._render.units import type_text
 
@@ -51,12 +52,6 @@ class Leaf(NamedTuple):
     """The value of a Python number that a library makes static; otherwise None."""
 
 
-class Static(NamedTuple):
-    """The value of a static argument, or of a static part of an argument."""
-
-    value: Any
-
-
 class Argument(NamedTuple):
     """An argument of a call."""
 
@@ -64,8 +59,8 @@ class Argument(NamedTuple):
     """``by position``, ``by keyword``, or ``left out`` if a static argument keeps its default."""
     tree: Any
     """The structure of the argument's pytree; None if the argument is static."""
-    parts: dict[str, Leaf | Static]
-    """Each leaf by its path, such as ``params['w']``."""
+    parts: dict[str, Leaf | Whole]
+    """Each leaf by its path, such as ``params['w']``. A static leaf is a `Whole`."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -81,27 +76,25 @@ def signature(
     fn: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
-    static: tuple[set[int], set[str]] = (set(), set()),
+    static: Static = ((), ()),
     *,
     static_numbers: bool = False,
 ) -> Signature:
     """Return the properties of a call that decide whether JAX retraces or recompiles. `static` has
     the positions and the names of the static arguments. If `static_numbers` is true, Python numbers
     in all other arguments are static too."""
-    numbers, names = static
-    numbers = {n % len(args) if args and -len(args) <= n < 0 else n for n in numbers}
+    args, kwargs = marked(args, kwargs, static)
     arguments = {
-        name: _argument(name, value, "by position", number in numbers, static_numbers)
-        for number, (name, value) in enumerate(zip(positional_names(fn), args, strict=False))
+        name: _argument(name, value, "by position", static_numbers)
+        for name, value in zip(positional_names(fn), args, strict=False)
     }
     arguments |= {
-        name: _argument(name, value, "by keyword", name in names, static_numbers)
-        for name, value in kwargs.items()
+        name: _argument(name, value, "by keyword", static_numbers) for name, value in kwargs.items()
     }
     arguments |= {
-        one.name: _argument(one.name, one.default, "left out", is_static=True)
+        one.name: _argument(one.name, Whole(one.default), "left out")
         for one in parameters(fn)
-        if one.default is not one.empty and one.name in names and one.name not in arguments
+        if one.default is not one.empty and one.name in static[1] and one.name not in arguments
     }
     options = {name: getattr(jax.config, name, None) for name in getattr(jax.config, "values", ())}
     return Signature(arguments, options | {"mesh": str(jax.sharding.get_abstract_mesh())})
@@ -136,16 +129,14 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (bool, int, float, complex)) and not hasattr(value, "dtype")
 
 
-def _argument(
-    name: str, value: Any, form: str, is_static: bool, static_numbers: bool = False
-) -> Argument:
-    if is_static:
-        return Argument(form, None, {name: Static(value)})
+def _argument(name: str, value: Any, form: str, static_numbers: bool = False) -> Argument:
+    if isinstance(value, Whole):
+        return Argument(form, None, {name: value})
     leaves, tree = jax.tree_util.tree_flatten_with_path(value)
     # jax.jit raises an error for a leaf that is neither an array nor a number. Other jits, such as
     # equinox's, make the leaf static.
     parts = {
-        name + jax.tree_util.keystr(path): _leaf(leaf, static_numbers) or Static(leaf)
+        name + jax.tree_util.keystr(path): _leaf(leaf, static_numbers) or Whole(leaf)
         for path, leaf in leaves
     }
     return Argument(form, tree, parts)
@@ -187,7 +178,7 @@ def _parts(name: str, old: Argument, new: Argument) -> Iterator[Difference]:
         before, now = old.parts.get(path), new.parts.get(path)
         if isinstance(before, Leaf) and isinstance(now, Leaf):
             yield from _leaves(path, before, now)
-        elif isinstance(before, Static) and isinstance(now, Static):
+        elif isinstance(before, Whole) and isinstance(now, Whole):
             yield from _statics(path, before.value, now.value, set())
         else:
             same_tree = True  # the next line reports the difference between the trees
@@ -292,10 +283,10 @@ def _changed_options(now: Signature, before: Signature) -> Iterator[Difference]:
             yield Difference("option", name, _cut(_text(old)), _cut(_text(new)))
 
 
-def _part_text(part: Leaf | Static | None) -> str:
+def _part_text(part: Leaf | Whole | None) -> str:
     if part is None:
         return "nothing"
-    if isinstance(part, Static):
+    if isinstance(part, Whole):
         return f"static {_cut(_value_text(part.value))}"
     return type_text(part) if part.number is None else _cut(_text(part.number))
 

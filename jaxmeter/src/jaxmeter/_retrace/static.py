@@ -13,13 +13,13 @@ from jaxmeter._measure.staging import Static, Whole, split
 from jaxmeter._retrace.signatures import Signature, is_number, signature
 
 
-def static_arguments(information: Any) -> tuple[set[int], set[str]]:
+def static_arguments(information: Any) -> Static:
     """Return the positions and the names of the static arguments of a jitted function, from its
     attribute ``_jit_info``; both sets are empty if `information` is None."""
-    return (
-        set(getattr(information, "static_argnums", None) or ()),
-        set(getattr(information, "static_argnames", None) or ()),
+    numbers, names = (
+        getattr(information, name, None) or () for name in ("static_argnums", "static_argnames")
     )
+    return numbers, names
 
 
 def has_static_numbers(

@@ -138,7 +138,7 @@ def _call(frames: list[types.FrameType]) -> Call | None:
         if library is not None:
             static_numbers = has_static_numbers(library[1:], args, kwargs, static)
             fn, args, kwargs = library
-            static = set(), set()
+            static = (), ()
         leaves = jax.tree.leaves((args, kwargs))
         if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
             return Call(fn, None)
