@@ -145,6 +145,17 @@ def test_arrays_of_one_shape_are_counted_to_the_byte_and_separately_in_every_dty
     assert audited.embedded_bytes == 3 * 40 * item_bytes
 
 
+@pytest.mark.parametrize("dtype", ["float64", "complex64"])
+def test_numpy_arrays_with_new_axes_are_counted_and_broadcast_arrays_are_not(dtype):
+    table = np.random.default_rng(0).normal(size=(6, 5)).astype(dtype)
+    column, repeated = table[:, None], np.broadcast_to(2 * table, (3, 6, 5))
+    audited = jaxmeter.audit(lambda i: (jnp.asarray(column)[i], jnp.asarray(repeated)[i]), 0)
+    counts = {array.path: array.embedded_count for array in audited.arrays}
+    assert counts == {"column": 1, "repeated": 0}
+    assert audited.other_bytes == table.nbytes  # JAX embeds the table, and repeats it later
+    assert "not embedded: unused, or embedded as fewer elements" in jaxmeter.table(audited)
+
+
 def test_a_global_that_was_replaced_since_the_last_trace_is_read_again():
     names: dict[str, Any] = {"table": jnp.arange(3.0)}
     exec("def step(x):\n    return table * x", names)

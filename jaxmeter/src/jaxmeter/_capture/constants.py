@@ -221,11 +221,12 @@ def embedded_counts(
     the array is embedded.
 
     An array whose elements are all equal has the count 0, because it is embedded as a single
-    element. If several captured arrays have equal values, the embedded constants with these values
-    are divided among the arrays.
+    element. An array that `numpy.broadcast_to` made from a smaller array also has the count 0,
+    because only the smaller array is embedded. If several captured arrays have equal values, the
+    embedded constants with these values are divided among the arrays.
     """
     counts = dict.fromkeys(arrays, 0)
-    values = {key: plain(array) for key, array in arrays.items()}
+    values = {key: _embedded_form(plain(array)) for key, array in arrays.items()}
     alike: dict[str, list[Hashable]] = defaultdict(list)
     for key, array in values.items():
         alike[_tensor_type(array)].append(key)
@@ -254,6 +255,15 @@ def embedded_counts(
             if equal:
                 counts[min(equal, key=lambda key: counts[key])] += 1
     return counts
+
+
+def _embedded_form(array: Any) -> Any:
+    """Return an array without the axes that JAX adds only after the constant: the axes of length 1
+    and stride 0 of a numpy array, such as the second axis of ``table[:, None]``."""
+    if not isinstance(array, np.ndarray):
+        return array
+    pairs = zip(array.shape, array.strides, strict=True)
+    return array.squeeze(tuple(axis for axis, pair in enumerate(pairs) if pair == (1, 0)))
 
 
 def _raw(values: Any) -> np.ndarray:

@@ -59,8 +59,9 @@ class AuditedArray(ConstantArray):
     argument. Empty if the variable is not known."""
     uses: tuple[Use, ...]
     embedded_count: int
-    """How often the array is a constant of the program. 0 if all elements of the array are equal,
-    if no result depends on the array, or if JAX passes the array as a hidden argument."""
+    """How often the array is a constant of the program. 0 if no result depends on the array, if JAX
+    passes the array as a hidden argument, or if JAX embeds fewer elements: one element of an array
+    of equal elements, or the smaller array from which `numpy.broadcast_to` made the array."""
     hidden_count: int
     """How often JAX passes the array as a hidden argument; above 0 only if
     JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS is set."""

@@ -190,7 +190,7 @@ def _fate(array: AuditedArray) -> str:
     count = array.embedded_count
     if count:
         return "embedded " + {1: "once", 2: "twice"}.get(count, f"{count} times")
-    return "not embedded: unused, or all its elements are equal"
+    return "not embedded: unused, or embedded as fewer elements"
 
 
 def _use(use: Use) -> Text:
