@@ -62,8 +62,8 @@ def test_an_audit_shows_each_variable_with_its_lines_and_suggestions():
         "  large    optical_path.cube  float64[500, 250]  1,000,000  embedded twice",
         "      /src/model.py:41 used in propagate: return cube @ field | mask",
         "      /src/model.py:40 returned in model: def model(x):",
-        "  fine     a view of mask     float64[500, 250]         12  not embedded: unused, or embedded "
-        "as fewer elements",
+        "  fine     a view of mask     float64[500, 250]         12  not embedded: unused, or "
+        "embedded as fewer elements",
         "suggestions:",
         "  - give step an argument optical_path",
     ]

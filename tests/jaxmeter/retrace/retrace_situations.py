@@ -84,6 +84,18 @@ def applied(layer):
     return layer.weights * layer.depth
 
 
+class PassesNumbers:
+    """A function jitted by a library that passes Python numbers on to JAX, as flax nnx does."""
+
+    def __init__(self, fn):
+        self.__wrapped__ = fn
+        self.jitted: Any = jax.jit(fn)
+        self.lower, self.clear_cache = self.jitted.lower, self.jitted.clear_cache
+
+    def __call__(self, *args, **kwargs):
+        return self.jitted(*args, **kwargs)
+
+
 def made_again():
     for _ in range(3):
 

@@ -16,6 +16,7 @@ from tests.jaxmeter.retrace.retrace_situations import (
     COMPILED_ONLY,
     SITUATIONS,
     Layer,
+    PassesNumbers,
     X,
     Y,
     applied,
@@ -85,14 +86,9 @@ def test_a_function_that_a_library_applies_to_the_result_does_not_count():
     def doubled(x):
         return 2.0 * x
 
-    class Library:
-        def __init__(self, fn):
-            self.__wrapped__, self.jitted = fn, jax.jit(fn)
-            self.lower, self.clear_cache = self.jitted.lower, self.jitted.clear_cache
-
-        def __call__(self, x, then=None):
-            result = self.jitted(x)
-            return result if then is None else then(result)
+    class Library(PassesNumbers):
+        def __call__(self, x, then=abs):
+            return then(self.jitted(x))
 
     report = jaxmeter.retraces(Library(lambda x: x * 0.5), [(X,), (X, jax.jit(doubled)), (Y,)])
     assert further(report) == (None, "shape of x: (3,) -> (4,)")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 from jaxmeter._capture.audit import holders_of
 from jaxmeter._capture.constants import captured_values
@@ -82,10 +83,10 @@ def hoist(
         fn = jax.jit(case.fn, **case.jit_options) if case.jit_options else case.fn
         return _hoisted(fn, case.fn, case.args, case.kwargs)
 
-    def hoist_jit(*args: Any, **kwargs: Any) -> Any:
-        return _hoisted(known.jit, case.fn, args, kwargs)
-
-    jitted, constants = known.leave_with(hoist_jit, *filled((case.args, dict(case.kwargs))))
+    jitted, constants = known.leave_with(
+        lambda *args, **kwargs: _hoisted(known.jit, case.fn, args, kwargs),
+        *filled((case.args, dict(case.kwargs))),
+    )
 
     def hoisted(constants: dict[str, jax.Array], *args: Any, **kwargs: Any) -> Any:
         return known.call_with(functools.partial(jitted, constants), args, kwargs)
@@ -139,7 +140,8 @@ def _hoisted(
         return answer
 
     donated = [number + 1 for number in _donated_arguments(jaxpr, args)]
-    constants = {path: _device_array(hoistable[key]) for path, key in keys.items()}
+    arrays = {path: hoistable[key] for path, key in keys.items()}
+    constants = {path: jnp.asarray(getattr(array, "val", array)) for path, array in arrays.items()}
     jitted = jax.jit(_described(hoisted, name), donate_argnums=donated)
     if not fixed and not fixed_answers:
         return jitted, constants
@@ -173,10 +175,6 @@ def _named(
             path = next(text for text in paths if text not in named)
         named[path] = key
     return named
-
-
-def _device_array(array: Any) -> jax.Array:
-    return array if isinstance(array, jax.Array) else jax.numpy.asarray(array.val, array.dtype)
 
 
 def _types(avals: Iterable[Any]) -> list[Any]:
