@@ -78,8 +78,8 @@ def measure(
         the third sample.
     compiles : int
         How often to trace, lower and compile. The first compile comes before the runs. The
-        other compiles come after the runs, each after ``jax.clear_caches``, which removes every
-        program of this process.
+        other compiles come after the runs, without the persistent cache, and each after
+        ``jax.clear_caches``, which removes every program of this process.
     name : str, optional
         The name of the record; by default the name of the function.
     clock : callable

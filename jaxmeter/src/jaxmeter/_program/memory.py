@@ -40,6 +40,8 @@ _ALLOCATING = {"cuda", "gpu", "rocm"}
 def memory(fn: Case | Callable[..., Any], *args: Any, run: bool = True, **kwargs: Any) -> MemoryUse:
     """Return the largest buffers of a function, and the peak memory of the process and the device.
 
+    The function is compiled without the persistent cache.
+
     Parameters
     ----------
     fn : Case or callable
@@ -163,7 +165,7 @@ def tradeoff(
     checked("tradeoff", "max_seconds", max_seconds, Limit)
     measured: list[tuple[dict[str, Scalar], float, int | None]] = []
     failures: list[TradeoffPoint] = []
-    name = ""
+    name = name_of(make)
     for params in parameters:
         if not isinstance(params, Mapping):
             raise JaxmeterError(

@@ -31,6 +31,7 @@ from jaxmeter._render.units import type_text
 
 _TEXT_CHARACTERS = 80
 _CONTEXT_CHARACTERS = 20
+_ARRAYS = (jax.Array, np.ndarray)
 _GROUPS = {"placement": 1, "option": 2}
 """The group of each kind of difference. Kinds that are not listed are differences of arguments,
 which are group 0."""
@@ -219,7 +220,7 @@ def _statics(path: str, before: Any, now: Any, seen: set[tuple[int, int]]) -> It
         (index,) = changed
         path, before, now = f"{path}[{index}]", before[index], now[index]
     texts = _value_text(before), _value_text(now)
-    if _is_array(now) and texts[0] == texts[1]:
+    if isinstance(now, _ARRAYS) and texts[0] == texts[1]:
         texts = texts[0], f"another {texts[1]}"
     if not _made_again(before, now, texts):
         yield Difference("static value", path, *_contrast(*texts))
@@ -241,7 +242,7 @@ def _same(before: Any, now: Any) -> bool:
         return True
     try:
         # JAX would compile a program to compare two arrays.
-        return type(before) is type(now) and not _is_array(now) and bool(before == now)
+        return type(before) is type(now) and not isinstance(now, _ARRAYS) and bool(before == now)
     except Exception:
         return False  # values that cannot be compared count as different
 
@@ -291,15 +292,11 @@ def _part_text(part: Leaf | Whole | None) -> str:
     return type_text(part) if part.number is None else _cut(_text(part.number))
 
 
-def _is_array(value: Any) -> bool:
-    return isinstance(value, (jax.Array, np.ndarray))
-
-
 def _value_text(value: Any) -> str:
     code = getattr(value, "__code__", None)
     if code is not None:
         return f"{value.__name__} of {code.co_filename}:{code.co_firstlineno}"
-    if _is_array(value):
+    if isinstance(value, _ARRAYS):
         return type_text(value)
     if type(value).__repr__ is object.__repr__:
         return f"a {type(value).__name__}"
