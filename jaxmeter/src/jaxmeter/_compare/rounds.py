@@ -187,24 +187,20 @@ class MedianInterval:
     """Number of values."""
 
 
-def median_interval(
-    values: Iterable[float | None], *, coverage: float = MEDIAN_COVERAGE
-) -> MedianInterval:
+def median_interval(values: Iterable[float | None]) -> MedianInterval:
     """Return the median of values, and a symmetric order-statistic interval for the true median.
 
     The k-th smallest and the k-th largest of n independent values enclose the median of any
     continuous distribution with probability 1 - 2 P(Binomial(n, 1/2) < k). These two values are the
-    ends of the interval. k is the largest number for which this probability is at least `coverage`.
-    If there is no such k, the interval is the whole range of the values, and the coverage in the
-    result is lower than `coverage`. Source: H. A. David, H. N. Nagaraja, Order Statistics, 3rd
-    ed., 7.1.
+    ends of the interval. k is the largest number for which this probability is at least
+    `MEDIAN_COVERAGE`. If there is no such k, the interval is the whole range of the values, and the
+    coverage in the result is lower. Source: H. A. David, H. N. Nagaraja, Order Statistics, 3rd ed.,
+    7.1.
 
     Parameters
     ----------
     values : iterable of float, shape (n,)
         NaN and None are left out.
-    coverage : float
-        Probability with which the interval should contain the true median.
     """
     from scipy import special
 
@@ -217,7 +213,7 @@ def median_interval(
         return float(1.0 - 2.0 * special.bdtr(k - 1, count, 0.5))
 
     k = 1
-    while 2 * (k + 1) <= count and covered(k + 1) >= coverage:
+    while 2 * (k + 1) <= count and covered(k + 1) >= MEDIAN_COVERAGE:
         k += 1
     low, high = ordered[k - 1], ordered[-k]
     return MedianInterval(statistics.median(ordered), low, high, covered(k), count)
