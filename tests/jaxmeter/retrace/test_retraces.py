@@ -200,7 +200,7 @@ def test_an_object_made_again_with_another_value_is_a_changed_value(make, path):
 
 
 def test_another_array_in_a_static_function_is_a_changed_value():
-    calls = [(X, scaled_by(factor)) for factor in (X, X, X + 1)]
+    calls = [(X, scaled_by(factor)) for factor in (X, X + 0.0, X + 1.0)]
     report = jaxmeter.retraces(lambda x, apply: apply(x), calls, static_argnums=1)
     again, changed = further(report)
     assert again.endswith(", made again")

@@ -32,6 +32,8 @@ from jaxmeter._render.units import type_text
 _TEXT_CHARACTERS = 80
 _CONTEXT_CHARACTERS = 20
 _ARRAYS = (jax.Array, np.ndarray)
+_COMPARED_BYTES = 1_000_000
+"""Larger arrays count as different, because each call is compared with all earlier calls."""
 _GROUPS = {"placement": 1, "option": 2}
 """The group of each kind of difference. Kinds that are not listed are differences of arguments,
 which are group 0."""
@@ -236,13 +238,17 @@ def _statics(path: str, before: Any, now: Any, seen: set[tuple[int, int]]) -> It
 
 
 def _same(before: Any, now: Any) -> bool:
-    """Return whether JAX treats two static values as the same. Values of different types, such as
-    20 and 20.0, are not the same."""
+    """Return whether two static values, or two values that static objects hold, are the same.
+    Values of different types, such as 20 and 20.0, are not the same."""
     if before is now:
         return True
     try:
-        # JAX would compile a program to compare two arrays.
-        return type(before) is type(now) and not isinstance(now, _ARRAYS) and bool(before == now)
+        if type(before) is not type(now):
+            return False
+        if isinstance(now, _ARRAYS):  # JAX would compile a program for before == now
+            is_small = type_text(before) == type_text(now) and now.nbytes <= _COMPARED_BYTES
+            return is_small and np.asarray(before).tobytes() == np.asarray(now).tobytes()
+        return bool(before == now)
     except Exception:
         return False  # values that cannot be compared count as different
 

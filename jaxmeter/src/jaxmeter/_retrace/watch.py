@@ -37,9 +37,10 @@ def watch() -> Iterator[Watch]:
 
     Notes
     -----
-    The watched code runs unchanged, and its arrays are not kept. Function objects and the arguments
-    of calls are read from the stack frames of JAX's internal functions. If a version of JAX has
-    other internal functions, the arguments are unknown, but the counts are still correct.
+    The watched code runs unchanged. The arrays in its arguments are not kept, but static values
+    are. Function objects and the arguments of calls are read from the stack frames of JAX's
+    internal functions. If a version of JAX has other internal functions, the arguments are unknown,
+    but the counts are still correct.
 
     JAX 0.10 does not report traces under `jax.vmap` or `jax.grad`, so only their compiles are
     counted.
