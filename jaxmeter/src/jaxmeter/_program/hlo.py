@@ -29,6 +29,7 @@ _CALLS = re.compile(r"(?:calls=|to_apply=|body=|called_computations=\{)%?([\w.\-
 _KIND = re.compile(r"kind=(\w+)")
 _CALL_TARGET = re.compile(r'custom_call_target="([^"]+)"')
 _OP_NAME = re.compile(r'op_name="((?:[^"\\]|\\.)*)"')
+_ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
 _OUTERMOST_JIT = re.compile(r"^jit\([^()]*\)/")
 _LAYOUT = re.compile(r"\{[^{}]*\}|/\*[^*]*\*/")
 _ARRAY = re.compile(r"(?P<dtype>[a-z]\w*)\[(?P<shape>[\d,<=\s]*)\]")
@@ -124,14 +125,24 @@ def _instruction(
         calls=_first(_CALLS, attributes),
         fusion_kind=_first(_KIND, attributes) if match["opcode"] == "fusion" else "",
         call_target=_first(_CALL_TARGET, attributes),
-        op_name=_OUTERMOST_JIT.sub("", _first(_OP_NAME, metadata)).replace("\\'", "'"),
-        source=_source(metadata, tables),
+        op_name=_unescaped(_OUTERMOST_JIT.sub("", _first(_OP_NAME, metadata))),
+        source=_unescaped(_source(metadata, tables)),
     )
 
 
 def _first(pattern: re.Pattern[str], text: str) -> str:
     match = pattern.search(text)
     return "" if match is None else match[1]
+
+
+def _unescaped(text: str) -> str:
+    """Return a text without XLA's escapes: a backslash before a quotation mark, and three octal
+    digits for each byte of a character that is not ASCII."""
+    escaped = _ESCAPE.sub(
+        lambda match: bytes([int(match[1], 8) & 255]) if match[1].isdigit() else match[1],
+        text.encode(errors="replace"),
+    )
+    return escaped.decode(errors="replace")
 
 
 def _source(metadata: str, tables: Mapping[str, Mapping[int, str]]) -> str:
