@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import dataclasses
 import inspect
 import os
 import pickle
@@ -62,11 +63,19 @@ def _measure(shell: Any, source: str) -> jaxmeter.Record:
         )
         file = folder / "jaxmeter_notebook_cell.py"
         write_module(file, ast.parse(source), shell.user_ns, text)
-        return jaxmeter.run_case(
+        record = jaxmeter.run_case(
             jaxmeter.BenchmarkCase(
                 "cell", f"{file}:{_CASE}_of_cell", path=(str(folder), os.getcwd())
             )
         )
+    failure = record.failure
+    for name in shell.user_ns:
+        if failure is not None and failure.message == f"name {name!r} is not defined":
+            message = f"{failure.message} in the process of the cell; define {name} in the cell"
+            return dataclasses.replace(
+                record, failure=dataclasses.replace(failure, message=message)
+            )
+    return record
 
 
 def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str = "") -> None:

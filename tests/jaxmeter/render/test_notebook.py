@@ -41,6 +41,8 @@ print(doubled(x).shape, doubled(np.ones(3)).shape)
     "%%jaxmeter guess\nstep(x)",
     "%%jaxmeter measure\nclass Odd: pass\nOdd().missing(x)",
     "%%jaxmeter watch\njax.jit(lambda x: 3 * x)(np.ones(2))\n1 / 0",
+    "fast = jax.jit(step)",
+    "%%jaxmeter measure\nfast(x)",
 )
 
 
@@ -106,6 +108,11 @@ def test_a_cell_that_cannot_be_used_is_an_error_with_advice(outputs):
 def test_a_cell_that_fails_in_the_other_process_is_shown_as_a_failed_record(outputs):
     html, _ = shown(outputs[7])
     assert "AttributeError in setup" in html and "no attribute &#x27;missing&#x27;" in html
+
+
+def test_a_cell_that_needs_a_value_that_its_process_does_not_get_says_what_to_do(outputs):
+    html, _ = shown(outputs[10])
+    assert "NameError in setup" in html and "define fast in the cell" in html
 
 
 def test_a_process_gets_no_function_without_its_wrapper(tmp_path):
