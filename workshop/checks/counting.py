@@ -12,12 +12,20 @@ import jaxmeter
 from workshop.course import expect
 
 
-def own_counts(call: Callable[[], Any]) -> tuple[int, int]:
-    """Return the numbers of traces and compiles in a call, not counting JAX's own functions."""
+def own_counts(call: Callable[[], Any]) -> tuple[int, int, int]:
+    """Count the traces and compiles in a call without JAX's own functions, and all compiles."""
     with jaxmeter.watch() as watched:
         call()
     own = [one for one in watched.report.functions if not one.is_jax]
-    return sum(one.traces_count for one in own), sum(one.compiles_count for one in own)
+    compiles = sum(one.compiles_count for one in own)
+    return sum(one.traces_count for one in own), compiles, watched.report.compiles_count
+
+
+def expect_pair(found: Any, message: str, *, hint: int = 0) -> tuple[Any, Any]:
+    """Return the two values of a tuple or list; raise `Unsolved` for anything else."""
+    expect(isinstance(found, tuple | list) and len(found) == 2, message, hint=hint)
+    first, second = found
+    return first, second
 
 
 def expect_close(found: Any, wanted: Any, message: str, *, hint: int = 0) -> None:

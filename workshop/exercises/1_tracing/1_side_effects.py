@@ -1,7 +1,7 @@
 """Count the calls of a jitted function.
 
-`run` should return x after a number of steps, and the number of calls of `step`. At present `run`
-returns the number of traces of `step` instead. Keep `step` jitted.
+`run` should return x after a number of steps, and how many times this call of `run` called `step`.
+At present `run` returns the number of traces of `step` instead. Keep `step` jitted.
 """
 
 import jax

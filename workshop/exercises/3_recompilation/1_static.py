@@ -1,7 +1,7 @@
 """Compile one program for all numbers of rounds.
 
 `damped` multiplies x by 0.9 in each round. JAX compiles a program for each number of rounds. One
-program should be enough for all numbers.
+program should be enough for all numbers. Keep `damped` jitted.
 """
 
 import functools

@@ -1,6 +1,6 @@
 """Use one operation instead of many.
 
-`rotated` computes each component of the points on its own, and stacks the components. Three
+`rotated` computes each component of the points on its own, and stacks the components. Six
 equations should be enough.
 """
 
