@@ -2,8 +2,8 @@
 
     python -m tools.check_site results/site    # prints a line for each problem
 
-A link within the site must lead to a file. If the link names an anchor of a page, the
-page must contain that anchor. Pages must work offline, so a picture, script or style sheet from
+A link that names no server must lead to a file of the site. If the link names an anchor of a page,
+the page must contain that anchor. Pages must work offline, so a picture, script or style sheet from
 another server is an error. Links to other servers are allowed, and are not visited.
 """
 
@@ -47,9 +47,10 @@ def pages_of(site: Path) -> list[Path]:
 
 def problems(site: Path) -> Iterator[str]:
     """Yield a line for each broken link and for each file from another server."""
-    pages = {path.resolve(): Page(path) for path in pages_of(site)}
+    site = site.resolve()
+    pages = {path: Page(path) for path in pages_of(site)}
     for path, page in pages.items():
-        name = path.relative_to(site.resolve())
+        name = path.relative_to(site)
         for target in page.loaded:
             if urlsplit(target).netloc:
                 yield f"{name}: loads a file from another server: {target}"
@@ -58,7 +59,7 @@ def problems(site: Path) -> Iterator[str]:
             if parts.scheme or parts.netloc:
                 continue
             file = (path.parent / unquote(parts.path)).resolve() if parts.path else path
-            if not file.is_file():
+            if not (file.is_file() and file.is_relative_to(site)):
                 yield f"{name}: no such file: {target}"
             elif parts.fragment and file in pages and file.suffix == ".html":
                 if unquote(parts.fragment) not in pages[file].anchors:

@@ -30,6 +30,7 @@ def test_a_site_without_broken_links_passes(site, capsys):
     ("added", "named"),
     [
         ('<a href="missing.html">x</a>', "no such file: missing.html"),
+        (f'<a href="{__file__}">a file outside the site</a>', f"no such file: {__file__}"),
         ('<a href="other.html#nowhere">x</a>', "no such anchor: other.html#nowhere"),
         ('<a href="#nowhere">x</a>', "no such anchor: #nowhere"),
         ('<img src="missing.png">', "no such file: missing.png"),
