@@ -69,18 +69,18 @@ docs: env-docs ## Run the lessons, build the site in results/site, and check its
 	@$(RUN) -m sphinx -q -W --keep-going -j 2 -b html -d results/site-trees docs results/site
 	@$(RUN) -m tools.check_site results/site
 
-# Without these variables, and with -P, Python imports only packages that are installed. With them,
-# pip would not install a package that PYTHONPATH already has.
-override ALONE := env -u PYTHONPATH -u PYTHONHOME
+# With -I, Python ignores PYTHONPATH and the current folder, so that it imports only packages that are
+# installed, and pip installs all of them.
+override CLEAN := build/packages/clean/bin
 packages: env-packages ## Build both packages, check them, and try them in a clean environment
 	rm -rf build/packages
 	$(RUN) -m build --outdir build/packages/dist jaxmeter
 	$(RUN) -m build --outdir build/packages/dist .
 	$(RUN) -m twine check --strict build/packages/dist/*
 	$(RUN) -m venv build/packages/clean
-	$(ALONE) build/packages/clean/bin/python -m pip install --quiet build/packages/dist/*.whl
-	$(ALONE) build/packages/clean/bin/python -P -W error tools/trial.py
-	$(ALONE) build/packages/clean/bin/jaxmeter --help
+	$(CLEAN)/python -I -m pip install --quiet build/packages/dist/*.whl
+	$(CLEAN)/python -I -W error tools/trial.py
+	$(CLEAN)/python -I $(CLEAN)/jaxmeter --help
 
 test: style ## Run every check: ruff and import-linter, then pyright and pytest in parallel
 	@$(MAKE) --no-print-directory -j2 pyright pytest

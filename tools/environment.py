@@ -116,7 +116,8 @@ def run_pip(arguments):
     """Run ``pip install`` in the environment, with the user's settings; return its exit code."""
     # pip would compile all modules on one core; `compile_modules` compiles them on all cores.
     quiet = ["--quiet", "--disable-pip-version-check", "--no-compile"]
-    command = [PYTHON, "-m", "pip", "install", *quiet]
+    # With -I, pip does not count packages on PYTHONPATH as installed.
+    command = [PYTHON, "-I", "-m", "pip", "install", *quiet]
     # pip cannot follow the user setting PIP_USER inside an environment.
     return subprocess.call(command + arguments, cwd=ROOT, env={**os.environ, "PIP_USER": "0"})
 
@@ -198,7 +199,7 @@ def write_lock():
 
     Raise `EnvironmentProblem` if the environment contains no JAX.
     """
-    command = [PYTHON, "-m", "pip", "freeze", "--exclude-editable"]
+    command = [PYTHON, "-I", "-m", "pip", "freeze", "--exclude-editable"]
     versions = subprocess.check_output(command, text=True)
     jax = re.search(r"^jax==(.+)$", versions, re.MULTILINE)
     if jax is None:

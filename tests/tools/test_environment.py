@@ -122,6 +122,15 @@ def test_a_lock_file_is_named_by_python_and_jax(venv, monkeypatch):
         environment.write_lock()
 
 
+def test_packages_on_pythonpath_do_not_count_as_installed(tmp_path, monkeypatch):
+    information = tmp_path / "elsewhere-1.dist-info" / "METADATA"
+    information.parent.mkdir()
+    information.write_text("Metadata-Version: 2.1\nName: elsewhere\nVersion: 1\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(environment, "PYTHON", sys.executable)
+    assert environment.run_pip(["--dry-run", "--no-index", "elsewhere"]) != 0
+
+
 def test_a_failing_pip_is_reported_and_the_environment_stays_marked_unfinished(venv, monkeypatch):
     folder, _, _ = venv
     monkeypatch.setattr(environment, "run_pip", lambda arguments: 1)
