@@ -125,7 +125,7 @@ def test_a_right_answer_of_another_kind_passes(name, old, new):
             "4_constants/1_argument",
             "@jax.jit\ndef transform",
             "@lambda f: jax.jit(f, static_argnums=0)\ndef transform",
-            "arguments that are not static",
+            "two arguments that are not static",
             0,
         ),
         (

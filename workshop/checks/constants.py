@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +12,15 @@ import jax.numpy as jnp
 import jaxmeter
 from workshop.checks.counting import expect_close, own_counts
 from workshop.course import Unsolved, exercise, expect
+
+
+def _audit(call: str, function: Callable, *args: Any) -> jaxmeter.Audit:
+    """Return the audit of a function; raise `Unsolved` if it does not take the arguments."""
+    try:
+        return jaxmeter.audit(function, *args)
+    except jaxmeter.JaxmeterError:
+        message = f"{call} fails; the function should take two arguments that are not static"
+        raise Unsolved(message) from None
 
 
 @exercise(
@@ -20,13 +31,7 @@ from workshop.course import Unsolved, exercise, expect
 def argument(module: ModuleType) -> None:
     """Check that `transform` takes the matrix and captures nothing."""
     matrix, x = jnp.sin(jnp.arange(4096.0)).reshape(64, 64), jnp.linspace(0.0, 1.0, 64)
-    try:
-        audit = jaxmeter.audit(module.transform, matrix, x)
-    except jaxmeter.JaxmeterError:
-        raise Unsolved(
-            "transform(matrix, x) fails; `transform` should take the matrix and x as arguments "
-            "that are not static"
-        ) from None
+    audit = _audit("transform(matrix, x)", module.transform, matrix, x)
     expect(
         audit.captured_bytes == 0,
         f"`transform` captures {audit.captured_bytes:,} bytes: "
@@ -71,13 +76,7 @@ def folding(module: ModuleType) -> None:
     """Check that `rank` takes the prepared table, and that it neither sorts nor captures arrays."""
     table, x = jnp.sin(jnp.arange(100.0) ** 2), jnp.array([-2.0, 0.0, 0.5])
     prepared = module.prepare(table)
-    try:
-        captured = jaxmeter.audit(module.rank, prepared, x).captured_bytes
-    except jaxmeter.JaxmeterError:
-        raise Unsolved(
-            "rank(prepare(table), x) fails; `rank` should take prepared and x as arguments that "
-            "are not static"
-        ) from None
+    captured = _audit("rank(prepare(table), x)", module.rank, prepared, x).captured_bytes
     primitives = jaxmeter.inventory(module.rank, prepared, x).primitives or {}
     expect("sort" not in primitives, "the program still sorts, in every call or at compile time")
     expect(captured == 0, f"`rank` captures {captured:,} bytes, not 0", hint=1)
