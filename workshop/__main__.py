@@ -111,7 +111,7 @@ def _lesson(number: int | None) -> int:
     lesson = lessons[number - 1]
     with contextlib.chdir(LESSONS):
         # With the path of the lesson, a traceback names the lesson and the line.
-        code = compile(source_of(lesson), str(lesson), "exec")
+        code = compile(source_of(lesson), str(lesson), "exec", dont_inherit=True)
         exec(code, {"__name__": "__main__", "__file__": str(lesson)})
     return 0
 

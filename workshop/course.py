@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
+import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -117,7 +118,9 @@ def load(path: Path) -> ModuleType:
     """Run a file and return it as a new module."""
     module = ModuleType(path.stem)
     module.__file__ = str(path)
-    exec(compile(path.read_text(), str(path), "exec"), vars(module))
+    sys.modules[path.stem] = module  # dataclasses look for the names in annotations there
+    # Without `dont_inherit`, the annotations would be strings, as they are in this file.
+    exec(compile(path.read_text(), str(path), "exec", dont_inherit=True), vars(module))
     return module
 
 
