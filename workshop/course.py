@@ -66,20 +66,20 @@ class Exercise:
             )
         return text.split('"""')[1].strip()
 
-    def problem(self, folder: Path = EXERCISES) -> Exception | None:
+    def problem(self, folder: Path = EXERCISES) -> BaseException | None:
         """Check the file in a folder; return the error of the check, or None if the file passes."""
         try:
             self.check(load(self.file(folder)))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             return error
         return None
 
-    def hints_for(self, problem: Exception) -> tuple[str, ...]:
+    def hints_for(self, problem: BaseException) -> tuple[str, ...]:
         """Return all hints, starting with the hint for this problem."""
         first = getattr(problem, "hint", 0)
         return self.hints[first:] + self.hints[:first]
 
-    def new_problem(self) -> Exception | None:
+    def new_problem(self) -> BaseException | None:
         """Check the exercise; return the error of the check, or record that the exercise is solved.
 
         Return None without a check if the exercise was solved before, with the same file, the same
@@ -124,7 +124,7 @@ def load(path: Path) -> ModuleType:
     return module
 
 
-def explained(problem: Exception, path: Path) -> str:
+def explained(problem: BaseException, path: Path) -> str:
     """Return the text of a problem for a participant.
 
     For `Unsolved`, the text is the message of the check. For other errors, the text has the type,

@@ -206,6 +206,7 @@ def test_errors_of_the_participant_are_shown_with_their_line(tmp_path, monkeypat
     for answer, wanted in (
         ("1 / 0", "ZeroDivisionError in line 2: ANSWER = 1 / 0"),
         ("= 1", "SyntaxError in line 2"),
+        ("__import__('sys').exit()", "SystemExit in line 2"),
     ):
         exercise_in(tmp_path, monkeypatch, answer)
         assert command.main([]) == 0
