@@ -67,8 +67,7 @@ def lock_file(jax=None):
     """
     name = "py{}.{}-jax{}.txt".format(*sys.version_info[:2], "*" if jax is None else jax)
     found = glob.glob(os.path.join(glob.escape(LOCKS), name))
-    found.sort(key=lambda path: [int(part) for part in re.findall(r"\d+", os.path.basename(path))])
-    return found[-1] if found else None
+    return max(found, key=lambda path: [int(n) for n in re.findall(r"\d+", path)], default=None)
 
 
 def fingerprint(jax=None):
@@ -127,9 +126,9 @@ def compile_modules():
 
     Modules for other versions of Python fail to compile, which is harmless.
     """
-    command = [PYTHON, "-m", "compileall", "-qq", "-j", "0"]
-    tests = ["-x", r"site-packages.*[/\\]tests?[/\\]"]
-    subprocess.call([*command, *tests, os.path.join(VENV, "lib")], stderr=subprocess.DEVNULL)
+    tests = r"site-packages.*[/\\]tests?[/\\]"
+    command = [PYTHON, "-m", "compileall", "-qq", "-j", "0", "-x", tests, os.path.join(VENV, "lib")]
+    subprocess.call(command, stderr=subprocess.DEVNULL)
 
 
 def requirements(extra):
@@ -204,7 +203,6 @@ def write_lock():
     jax = re.search(r"^jax==(.+)$", versions, re.MULTILINE)
     if jax is None:
         raise EnvironmentProblem(f"{VENV} contains no JAX; run make lock, which installs JAX first")
-    os.makedirs(LOCKS, exist_ok=True)
     path = os.path.join(LOCKS, "py{}.{}-jax{}.txt".format(*sys.version_info[:2], jax[1]))
     with open(path, "w") as stream:
         stream.write(versions)

@@ -85,7 +85,6 @@ def comparisons() -> None:
 def main(argv: Sequence[str] | None = None) -> None:
     """Make all measurements."""
     argparse.ArgumentParser(prog="python -m workshop.record", description=__doc__).parse_args(argv)
-    FOLDER.mkdir(exist_ok=True)
     identical()
     history()
     comparisons()

@@ -21,11 +21,10 @@ def own_counts(call: Callable[[], Any]) -> tuple[int, int, int]:
     return sum(one.traces_count for one in own), compiles, watched.report.compiles_count
 
 
-def expect_pair(found: Any, message: str, *, hint: int = 0) -> tuple[Any, Any]:
-    """Return the two values of a tuple or list; raise `Unsolved` for anything else."""
+def expect_pair(found: Any, message: str, *, hint: int = 0) -> Any:
+    """Return a tuple or list of two values; raise `Unsolved` for anything else."""
     expect(isinstance(found, tuple | list) and len(found) == 2, message, hint=hint)
-    first, second = found
-    return first, second
+    return found
 
 
 def expect_close(found: Any, wanted: Any, message: str, *, hint: int = 0) -> None:
