@@ -77,7 +77,6 @@ HASHED = TELESCOPE.replace("dataclass", "dataclass(eq=False)").replace("@jax.jit
             "length=8)[0], [jnp.linalg.norm(x) / 2**k for k in range(1, 9)]",
         ),
         ("shapes", VARIANCE, "padded[len(series) :] = np.nan; return jax.jit(jnp.nanvar)(padded)"),
-        ("argument", "def cosine_matrix", "def unused"),
         ("method", FIELDS, "mask: jax.Array\n    modes: jax.Array"),
         ("method", "jax.Array", "'Array'"),
         ("method", "jax.Array", "object"),
