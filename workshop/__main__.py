@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return verify()
     if options.command == "list":
         return _list()
-    return _next(options.number or 1 if options.command == "hint" else 0)
+    return _next(max(1, options.number or 1) if options.command == "hint" else 0)
 
 
 def _next(hints: int) -> int:

@@ -110,9 +110,7 @@ def test_a_right_answer_of_another_kind_passes(name, old, new, tmp_path):
         ("lock", "1e-7", "2e-7", "the program differs", 2),
     ],
 )
-def test_a_wrong_answer_is_refused_with_the_hint_that_helps(
-    name, old, new, message, hint, tmp_path
-):
+def test_a_wrong_answer_fails_with_the_hint_that_helps(name, old, new, message, hint, tmp_path):
     with pytest.raises(Unsolved) as problem:
         check(name, old, new, tmp_path)
     assert message in str(problem.value) and problem.value.hint == hint
@@ -178,9 +176,10 @@ def test_printed_commands_are_quoted_for_a_shell(tmp_path, monkeypatch, capsys):
 
 def test_the_first_hint_concerns_the_failure(tmp_path, monkeypatch, capsys):
     exercise_in(tmp_path, monkeypatch, "-42")
-    command.main(["hint"])
-    shown = capsys.readouterr().out
-    assert "six times seven" in shown and "multiply" not in shown
+    for arguments in (["hint"], ["hint", "-1"]):
+        command.main(arguments)
+        shown = capsys.readouterr().out
+        assert "six times seven" in shown and "multiply" not in shown and "hint 2" in shown
     command.main(["hint", "2"])
     assert "multiply" in capsys.readouterr().out
 
