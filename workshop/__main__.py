@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import re
 import shlex
 import sys
@@ -139,5 +140,7 @@ def _shown(file: Path) -> str:
 
 
 if __name__ == "__main__":
+    # Checks and lessons count compiles. With a persistent cache, JAX would skip some of them.
+    os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "false"
     warnings.simplefilter("ignore", ResourceWarning)
     sys.exit(main())

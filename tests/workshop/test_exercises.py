@@ -1,6 +1,7 @@
 """Each exercise can be solved, is not solved yet, and is shown with its hints."""
 
 import ast
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -14,12 +15,15 @@ from workshop.course import EXERCISES, SOLUTIONS, Exercise, Unsolved, all_exerci
 ROOT = EXERCISES.parents[1]
 
 
-def test_every_unsolved_file_fails_and_every_solution_passes():
+def test_every_unsolved_file_fails_and_every_solution_passes_without_a_persistent_cache(tmp_path):
     # A new process has the settings of a participant instead of the settings of the tests, except
-    # for the compiler's flags. They save most of the time and do not change the counts.
+    # for the compiler's flags. They save most of the time and do not change the counts. With the
+    # persistent cache of a participant, JAX would skip compiles that the checks count.
+    cache = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-W", "error", "-m", "workshop", "verify"],
         cwd=ROOT,
+        env=os.environ | cache | {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"},
         capture_output=True,
         text=True,
         timeout=600,
@@ -27,6 +31,7 @@ def test_every_unsolved_file_fails_and_every_solution_passes():
     lines = done.stdout.splitlines()
     assert done.returncode == 0, "\n".join(line for line in lines if "WRONG" in line) + done.stderr
     assert sum(line.startswith("ok") for line in lines) == 2 * len(all_exercises())
+    assert not any(tmp_path.iterdir())
 
 
 def test_there_are_three_exercises_a_lesson_with_files_solutions_and_hints():
