@@ -154,6 +154,12 @@ def test_sizes_equal_the_sizes_in_the_tests_of_the_cpp_package():
     assert (full.X.shape[:2], full.B.shape[:2], full.trg_nphi) == ((20, 20), (48, 128), 40)
 
 
+@pytest.mark.parametrize("field", [problems.magnetic_field, problems.magnetic_field_gradient])
+def test_currents_from_an_iterator_give_the_same_field_as_a_tuple(field):
+    coils, points = problems.tokamak_coils(), np.array([[6.0, 0.0, 0.0]])
+    np.testing.assert_array_equal(field(iter(coils), points), field(coils, points))
+
+
 def test_a_problem_cannot_be_changed_by_accident():
     problem = problems.axisymmetric(2)
     with pytest.raises(ValueError, match="read-only"):

@@ -1,6 +1,6 @@
 """Make virtual casing problems from known currents outside and inside a surface."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -122,7 +122,7 @@ class Problem:
 
 
 def magnetic_field(
-    sources: Sequence[Source], points: Float[np.ndarray, "*shape 3"]
+    sources: Iterable[Source], points: Float[np.ndarray, "*shape 3"]
 ) -> Float[np.ndarray, "*shape 3"]:
     """Return the magnetic field of currents at given points, accurate to rounding.
 
@@ -145,7 +145,7 @@ def magnetic_field(
 
 
 def magnetic_field_gradient(
-    sources: Sequence[Source], points: Float[np.ndarray, "*shape 3"]
+    sources: Iterable[Source], points: Float[np.ndarray, "*shape 3"]
 ) -> Float[np.ndarray, "*shape 3 3"]:
     """Return the gradient of the magnetic field of currents, accurate to rounding.
 
@@ -162,6 +162,7 @@ def magnetic_field_gradient(
 
 def _summed(call, sources, points, shape, of_filaments, of_conductor):
     """Return the sum of the fields or gradients of all sources; each value has the given shape."""
+    sources = tuple(sources)
     targets = _targets(call, sources, points)
     total = np.zeros((len(targets), *shape))
     closed = tuple(source for source in sources if not isinstance(source, CentralConductor))
@@ -210,8 +211,8 @@ def known_problem(
     nfp: int,
     half_period: bool,
     digits: int,
-    outside: Sequence[Source],
-    inside: Sequence[Source],
+    outside: Iterable[Source],
+    inside: Iterable[Source],
     src_shape: tuple[int, int],
     trg_shape: tuple[int, int],
 ) -> Problem:
@@ -239,7 +240,7 @@ def known_problem(
         surface_points(X, nfp=nfp, half_period=half_period, nphi=nphi, ntheta=ntheta)
         for nphi, ntheta in (src_shape, trg_shape)
     )
-    X = np.array(X)
+    X, outside, inside = np.array(X), tuple(outside), tuple(inside)
     total = magnetic_field((*outside, *inside), src)
     b_ext, b_int = magnetic_field(outside, trg), magnetic_field(inside, trg)
     for array in (X, total, b_ext, b_int):
@@ -253,6 +254,6 @@ def known_problem(
         B=total,
         B_ext=b_ext,
         B_int=b_int,
-        outside=tuple(outside),
-        inside=tuple(inside),
+        outside=outside,
+        inside=inside,
     )
