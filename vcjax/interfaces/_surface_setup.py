@@ -234,6 +234,11 @@ def check_targets(src: tuple[int, int], **counts: Any) -> tuple[int, int]:
 
 def real_array(call: str, name: str, values: Any) -> jax.Array | np.ndarray:
     """Return the values as an array; raise `VcjaxError` unless they are real numbers."""
+    if np.ma.is_masked(values):  # `np.asarray` would return the numbers under the mask
+        raise VcjaxError(
+            f"{call} got {name} with {np.ma.count_masked(values)} masked values; give an array "
+            "with a value at every point."
+        )
     try:
         array = values if isinstance(values, jax.Array) else np.asarray(values)
     except ValueError as error:  # rows of different lengths
@@ -272,7 +277,7 @@ def point_major(
             f"{' or '.join(wanted or map(str, allowed[:2]))}, component first."
         )
     if values.shape == flat and shape[0] > 1 and not isinstance(values, Tracer):
-        _check_order(call, name, np.asarray(values), shape)
+        _check_order(call, name, np.asarray(values, float), shape)
     return values.reshape(full).transpose(1, 2, 0).astype(float)
 
 

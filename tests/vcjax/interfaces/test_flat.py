@@ -113,6 +113,7 @@ def test_bad_fields_bad_points_and_calls_before_setup_are_refused(no_shape_check
         ("compute_external_B", [B[1:]], r"got B_total of shape \(3374,\)"),
         ("compute_external_B", [[[1.0, 2.0], [3.0]]], "got B_total that is not an array"),
         ("compute_external_B", [np.nan * B], "got B_total with NaN"),
+        ("compute_external_B", [np.ma.masked_equal(B, B[0])], "got B_total with 1 masked values"),
         ("compute_internal_B_offsurf", [B, [1.0, 2.0, 3.0, 4.0]], "got Xt of shape"),
         ("compute_external_B_offsurf", [B, 3.0], r"got Xt of shape \(\); give \(3 n,\), component"),
     ):
