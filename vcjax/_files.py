@@ -16,16 +16,27 @@ _CALL = "wout.read_wout"
 _SCALARS = ("nfp", "lasym__logical__")
 _MODES = ("xm", "xn", "xm_nyq", "xn_nyq")
 _PROFILES = ("rmnc", "zmns", "bsupumnc", "bsupvmnc")
+_CONVERGED = (0, 11)
+"""Values of VMEC's ``ier_flag`` after a run that converged. VMEC also writes a complete file if the
+forces are still too large after the last iteration (2)."""
+_LARGEST = 1e30
+"""A larger number is NetCDF's fill value, 1e37, which stands for numbers that were not written."""
 _NFP_LIMIT = 1000
 """Largest nfp that `vcjax.choose` accepts."""
 
 
 def read_netcdf(
-    call: str, path: str | PathLike[str], names: Sequence[str], *, kind: str
+    call: str,
+    path: str | PathLike[str],
+    names: Sequence[str],
+    *,
+    kind: str,
+    optional: Sequence[str] = (),
 ) -> dict[str, np.ndarray]:
     """Return the named variables of a file as float64 arrays in native byte order.
 
-    Errors name the expected `kind` of file, such as "a VMEC output wout_*.nc".
+    The file may lack variables that are `optional`. Errors name the expected `kind` of file, such
+    as "a VMEC output wout_*.nc".
     """
     try:
         path = Path(path)
@@ -36,17 +47,16 @@ def read_netcdf(
     content = _content(call, path, kind)
     try:
         with netcdf_file(BytesIO(content), mmap=False) as file:
-            missing = [name for name in names if name not in file.variables]
             data = {
                 name: np.array(file.variables[name].data, dtype=float)
-                for name in names
-                if name not in missing
+                for name in (*names, *optional)
+                if name in file.variables
             }
     except _DAMAGE as error:
         raise VcjaxError(
             f"{call} cannot read {path}: the file is damaged or truncated ({error}); copy it again."
         ) from error
-    if missing:
+    if missing := [name for name in names if name not in data]:
         raise VcjaxError(
             f"{call} got {path}, which lacks the variables {', '.join(missing)}; give {kind}."
         )
@@ -80,7 +90,8 @@ def read_variables(path: str | PathLike[str]) -> dict[str, np.ndarray]:
 
     The variables are scalars, mode numbers and radial profiles of Fourier coefficients.
     """
-    data = read_netcdf(_CALL, path, _SCALARS + _MODES + _PROFILES, kind="a VMEC output wout_*.nc")
+    names, kind = _SCALARS + _MODES + _PROFILES, "the wout_*.nc of a VMEC run that converged"
+    data = read_netcdf(_CALL, path, names, kind=kind, optional=("ier_flag",))
     _check_shapes(path, data)
     _check_numbers(path, data)
     _check_modes(path, data)
@@ -122,18 +133,24 @@ def _check_shapes(path, data):
 
 
 def _check_numbers(path, data):
-    """Raise `VcjaxError` unless the numbers that are used are finite and describe an equilibrium.
+    """Raise `VcjaxError` unless the numbers that are used describe a converged equilibrium.
 
     Of each profile, only the last two surfaces are used. There rmnc, zmns and the field (bsupumnc
     or bsupvmnc) must each have a value other than 0. The equilibrium must be
     stellarator-symmetric.
     """
+    flag = data.pop("ier_flag", np.zeros(1))
+    if not np.isin(flag, _CONVERGED).all():
+        raise VcjaxError(
+            f"{_CALL} got {path} with ier_flag = {flag.flat[0]:g}: VMEC stopped before it "
+            "converged. Solve the equilibrium again, for example with a larger NITER_ARRAY."
+        )
     used = {name: data[name][-2:] if name in _PROFILES else data[name] for name in data}
     for name, values in used.items():
-        if not np.isfinite(values).all():
+        if not (np.abs(values) < _LARGEST).all():
             raise VcjaxError(
-                f"{_CALL} got {path} with NaN or infinite {name}; probably the solver did not "
-                "converge. Solve the equilibrium again."
+                f"{_CALL} got {path} with numbers in {name} that are NaN, infinite or not written; "
+                "probably the solver did not finish. Solve the equilibrium again."
             )
     if data["lasym__logical__"] != 0:
         raise VcjaxError(

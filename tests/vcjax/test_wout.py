@@ -12,6 +12,8 @@ from vcjax import problems, wout
 
 MODES = ("xm", "xn", "xm_nyq", "xn_nyq")
 TABLES = ("rmnc", "zmns", "bsupumnc", "bsupvmnc")
+FILL_VALUE = 9.969209968386869e36
+"""The number that NetCDF libraries store until a variable is written."""
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +24,7 @@ def tokamak():
 @pytest.fixture
 def variables():
     """Return the variables that the reader needs, from the committed file."""
-    names = ("nfp", "lasym__logical__", *MODES, *TABLES)
+    names = ("nfp", "lasym__logical__", "ier_flag", *MODES, *TABLES)
     with netcdf_file(wout.tokamak_path(), mmap=False) as file:
         return {name: np.array(file.variables[name].data) for name in names}
 
@@ -180,9 +182,14 @@ def test_damaged_files_are_read_or_refused_with_an_error_of_vcjax(tmp_path):
             for name in ("xn", "xn_nyq")
         ],
         *[
-            ({name: lambda v: np.where(v == v[-1, 1], np.nan, v)}, f"NaN or infinite {name}")
+            (
+                {name: lambda v, bad=bad: np.where(v == v[-1, 1], bad, v)},
+                f"numbers in {name} that are NaN, infinite or not written",
+            )
             for name in TABLES
+            for bad in (np.nan, FILL_VALUE)
         ],
+        (dict(ier_flag=np.int32(2)), "ier_flag = 2: VMEC stopped before it converged.*NITER_ARRAY"),
         *[
             (
                 dict.fromkeys(names, np.zeros_like),
