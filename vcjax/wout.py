@@ -239,11 +239,11 @@ def from_wout(
     -----
     VcjaxWarning : if the equilibrium has fewer correct digits than requested; see `vcjax.choose`.
     """
-    equilibrium = read_wout(path)
-    grid = equilibrium.exact_grid(half_period=half_period)
-    X = equilibrium.boundary(*grid, half_period=half_period)
-    B = equilibrium.field(*grid, half_period=half_period)
     with errors_named("wout.from_wout"):
+        equilibrium = read_wout(path)
+        grid = equilibrium.exact_grid(half_period=half_period)
+        X = equilibrium.boundary(*grid, half_period=half_period)
+        B = equilibrium.field(*grid, half_period=half_period)
         rule = choose(
             X,
             B,

@@ -1,5 +1,6 @@
 """Compare the replacement for simsopt's class with simsopt, with C++ and with known fields."""
 
+import copy
 import functools
 import shutil
 from types import SimpleNamespace
@@ -102,6 +103,25 @@ def test_a_saved_file_loads_equal_and_holds_the_variables_of_simsopt(tmp_path):
         assert file.variables["B_external"].units == b"Tesla"
 
 
+@pytest.mark.parametrize(
+    "changes, said",
+    [
+        (dict(B_external=np.zeros((2, 15, 3))), r"got B_external of shape \(2, 15, 3\)"),
+        (dict(B_total=np.full((24, 64, 3), np.nan)), "got B_total .* 4608 wrong numbers"),
+        (dict(nfp=2.5), "got nfp .* contain a whole number above 0"),
+    ],
+)
+def test_changed_attributes_that_cannot_be_loaded_are_not_saved(tmp_path, changes, said):
+    path = tmp_path / "vcasing.nc"
+    separated("ellipse").save(path)
+    saved = path.read_bytes()
+    changed = copy.copy(separated("ellipse"))
+    vars(changed).update(changes)
+    with pytest.raises(VcjaxError, match=f"^save {said}"):
+        changed.save(path)
+    assert path.read_bytes() == saved
+
+
 def test_an_equilibrium_may_be_an_object_and_the_result_is_saved_next_to_its_file(tmp_path):
     shutil.copy(FILES["ellipse"], path := tmp_path / "wout_mine.nc")
     vmec = SimpleNamespace(output_file=None)
@@ -134,17 +154,19 @@ def test_bad_equilibria_and_files_are_refused(tmp_path):
     with netcdf_file(saved, mmap=False) as file:
         whole = {name: variable.data.copy() for name, variable in file.variables.items()}
     odd = write_netcdf(tmp_path / "odd.nc", whole | {"nfp": np.ones(1)})
+    none = write_netcdf(tmp_path / "none.nc", whole | {"nfp": 0})
     saved.write_bytes(saved.read_bytes()[:-3000])
     missing = tmp_path / "no" / "folder.nc"
     arguments: Any
     for call, arguments, said in (
         (VirtualCasing.from_vmec, (3, 8), "from_vmec got vmec of type int"),
         (VirtualCasing.from_vmec, (tmp_path / "input.mine", 8), "a VMEC input file"),
-        (VirtualCasing.from_vmec, (tmp_path / "wout_nowhere.nc", 8), "No such file"),
+        (VirtualCasing.from_vmec, (tmp_path / "wout_nowhere.nc", 8), "^from_vmec .*No such file"),
         (VirtualCasing.from_vmec, (ellipse, 0), "from_vmec got src_nphi=0"),
         (VirtualCasing.load, (ellipse,), "load got .* which lacks the variables src_nphi"),
         (VirtualCasing.load, (saved,), "load (cannot read|got)"),
         (VirtualCasing.load, (odd,), r"load got .* with nfp of shape \(1,\)"),
+        (VirtualCasing.load, (none,), "load got .* with nfp .* a whole number above 0"),
         (separated("ellipse").save, (missing,), "save cannot write"),
     ):
         with pytest.raises(VcjaxError, match=said):

@@ -122,8 +122,8 @@ def refusal(path):
 def test_a_missing_file_or_a_folder_is_refused(tmp_path):
     assert "No such file" in refusal(tmp_path / "wout_nowhere.nc")
     assert "cannot open" in refusal(tmp_path)
-    with pytest.raises(vcjax.VcjaxError, match="cannot open .*null"):
-        wout.read_wout("wout\0.nc")
+    with pytest.raises(vcjax.VcjaxError, match="^wout.from_wout cannot open .*null"):
+        wout.from_wout("wout\0.nc", 3, trg_nphi=2, trg_ntheta=4)
 
 
 def test_files_of_other_kinds_are_refused(tmp_path):

@@ -35,6 +35,7 @@ _VARIABLES: dict[str, tuple[tuple[str, ...], str, str]] = {
 }
 _DERIVED = {"trgt_nphi_extended", "B_external_normal_extended"}
 """Variables that can be computed from other variables: written for simsopt, but not read."""
+_READ = [name for name in _VARIABLES if name not in _DERIVED]
 
 
 def check_filename(call: str, filename: Any) -> str:
@@ -47,8 +48,13 @@ def check_filename(call: str, filename: Any) -> str:
 
 
 def write(filename: str | PathLike[str], values: Any) -> None:
-    """Write the attributes of a `VirtualCasing` to a NetCDF file that simsopt can read."""
+    """Write the attributes of a `VirtualCasing` to a NetCDF file that simsopt can read.
+
+    If an attribute is not valid, raise `VcjaxError` and leave the file as it is.
+    """
     filename = check_filename("save", filename)
+    attributes = {name: np.asarray(getattr(values, name), float) for name in _READ}
+    _check("save got", attributes, "Save the object as `from_vmec` or `load` returned it.")
     try:
         with netcdf_file(filename, "w") as file:
             file.history = "made by vcjax.interfaces.simsopt"
@@ -73,18 +79,24 @@ def read(filename: str | PathLike[str]) -> dict[str, Any]:
     The variables in `_DERIVED` are not read, because they can be computed from the other variables.
     """
     kind = "a file saved by VirtualCasing.save, vcasing_*.nc"
-    names = [name for name in _VARIABLES if name not in _DERIVED]
-    data = read_netcdf("load", filename, names, kind=kind)
-    sizes: dict[str, Any] = {"xyz": 3}
+    data = read_netcdf("load", filename, _READ, kind=kind)
+    advice = f"The file is damaged or of another kind; give {kind}."
+    sizes = _check(f"load got {filename} with", data, advice)
+    return {name: sizes.get(name, values) for name, values in data.items()}
+
+
+def _check(got: str, data: dict[str, np.ndarray], advice: str) -> dict[str, int]:
+    """Return the sizes among the variables; raise `VcjaxError` unless all variables are valid."""
+    sizes = {"xyz": 3}
     for name, values in data.items():
         expected = tuple(sizes[axis] for axis in _VARIABLES[name][0])
-        if values.shape != expected or not np.isfinite(values).all():
+        kind = "finite numbers" if expected else "a whole number above 0"
+        right = np.isfinite(values) & (bool(expected) | (values > 0) & (values == np.rint(values)))
+        if values.shape != expected or not right.all():
             raise VcjaxError(
-                f"load got {filename} with {name} of shape {values.shape} and with "
-                f"{int((~np.isfinite(values)).sum())} numbers that are not finite; {name} must "
-                f"have shape {expected} and only finite numbers. The file is damaged or of "
-                f"another kind; give {kind}."
+                f"{got} {name} of shape {values.shape} and with {int((~right).sum())} wrong "
+                f"numbers; {name} must have shape {expected} and contain {kind}. {advice}"
             )
         if not expected:
             sizes[name] = int(values)
-    return {name: sizes.get(name, values) for name, values in data.items()}
+    return sizes

@@ -107,7 +107,8 @@ class VirtualCasing:
         if filename is not None:
             _simsopt_file.check_filename("from_vmec", filename)
         path = _wout_path(vmec)
-        equilibrium = read_wout(path)
+        with errors_named("from_vmec"):
+            equilibrium = read_wout(path)
         src_nphi = check_grid("from_vmec", "src_nphi", src_nphi)
         if src_ntheta is None:
             whole = src_nphi * equilibrium.nfp * (2 if use_stellsym else 1)
@@ -150,7 +151,8 @@ class VirtualCasing:
 
         Raises
         ------
-        VcjaxError : if the file name is not valid, or the file cannot be written.
+        VcjaxError : if the file name is not valid, if the file cannot be written, or if arrays
+            were changed and are not finite or do not fit together.
         """
         _simsopt_file.write(filename, self)
 
