@@ -7,8 +7,10 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
+from vcjax._annotations import Float
 from vcjax._devices import check_context
 from vcjax._errors import VcjaxError, errors_named
+from vcjax._geometry.symmetry import grid_angles
 from vcjax._quadrature.rule import FIELD_PARTS, GRADIENT_PARTS, Rule, is_integer
 from vcjax._quadrature.seams import check_surface_seams
 
@@ -245,6 +247,15 @@ def check_symmetry(call: str, nfp, half_period) -> tuple[int, bool]:
     if not isinstance(half_period, bool | np.bool_):
         raise VcjaxError(f"{call} got half_period={half_period!r}; give True or False.")
     return check_integer(call, "nfp", nfp, 1, 1000), bool(half_period)
+
+
+def check_angles(
+    call: str, nphi, ntheta, nfp, half_period
+) -> tuple[Float[np.ndarray, " nphi"], Float[np.ndarray, " ntheta"]]:
+    """Return the angles phi and theta of a grid; raise `VcjaxError` if an argument is invalid."""
+    nphi, ntheta = check_grid(call, "nphi", nphi), check_grid(call, "ntheta", ntheta)
+    phi = grid_angles(nphi, *check_symmetry(call, nfp, half_period))
+    return phi, 2 * np.pi * np.arange(ntheta) / ntheta
 
 
 def check_concrete(

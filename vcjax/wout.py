@@ -18,11 +18,10 @@ import numpy as np
 
 from vcjax._annotations import Float
 from vcjax._casing import Casing, prepare
-from vcjax._checks import check_grid
+from vcjax._checks import check_angles
 from vcjax._errors import errors_named
 from vcjax._files import read_variables
 from vcjax._geometry.surface import outward_normals
-from vcjax._geometry.symmetry import grid_angles
 from vcjax._quadrature.choose import choose
 
 
@@ -67,7 +66,8 @@ class Equilibrium:
 
         Raises
         ------
-        VcjaxError : if nphi or ntheta is not an integer from 1 to 100000.
+        VcjaxError : if nphi or ntheta is not an integer from 1 to 100000, or if half_period is
+            neither True nor False.
         """
         phi, theta = self._grid("boundary", nphi, ntheta, half_period)
         return self._tangents(phi, theta)[0]
@@ -132,10 +132,7 @@ class Equilibrium:
         return nphi if half_period else 2 * nphi, int(2 * m + 2)
 
     def _grid(self, call, nphi, ntheta, half_period):
-        for name, count in (("nphi", nphi), ("ntheta", ntheta)):
-            check_grid(f"Equilibrium.{call}", name, count)
-        theta = 2 * np.pi * np.arange(ntheta) / ntheta
-        return grid_angles(nphi, self.nfp, half_period), theta
+        return check_angles(f"Equilibrium.{call}", nphi, ntheta, self.nfp, half_period)
 
     def _tangents(self, phi, theta):
         """Return X, dX/dphi and dX/dtheta, each (nphi, ntheta, 3), at the given angles."""

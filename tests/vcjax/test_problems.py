@@ -241,12 +241,25 @@ def test_bad_points_are_refused(no_shape_checks, field, points, said):
         (problems.axisymmetric, {"cross_section": "square"}, "'square'.*'circular'"),
         (problems.axisymmetric, {"minor_radius": 2.5}, "minor_radius=2.5.*up to 1.2"),
         (problems.axisymmetric, {"minor_radius": float("nan")}, "minor_radius=nan.*up to 1.2"),
-        (problems.axisymmetric, {"shape": (0, 40)}, "axisymmetric got shape=0; give an integer"),
+        *[
+            (problems.axisymmetric, {name: (0, 40)}, f"axisymmetric got {name}=0; give an integer")
+            for name in ("shape", "src_shape", "trg_shape")
+        ],
+        (problems.axisymmetric, {"shape": (8, 3)}, "^problems.known_problem got X of shape"),
     ],
 )
 def test_impossible_problems_are_refused(make, options, said):
     with pytest.raises(vcjax.VcjaxError, match=said):
         make(**({"digits": 3} | options))
+
+
+@pytest.mark.parametrize(
+    "change", [dict(nphi=0), dict(nphi=-3), dict(ntheta=2.5), dict(half_period="no")]
+)
+def test_impossible_grids_of_a_surface_are_refused(no_shape_checks, change):
+    grid: dict[str, Any] = dict(nphi=4, ntheta=8, half_period=True) | change
+    with pytest.raises(vcjax.VcjaxError, match=f"^Surface.points got {next(iter(change))}="):
+        problems.w7x_boundary().points(**grid)
 
 
 def test_making_a_large_problem_takes_less_than_200_megabytes():

@@ -209,8 +209,14 @@ def test_files_with_unusable_variables_are_refused_with_the_reason(
     assert re.search(said, refusal(write_netcdf(tmp_path / "wout.nc", variables)))
 
 
-def test_grids_without_points_are_refused(tokamak):
-    with pytest.raises(vcjax.VcjaxError, match=r"Equilibrium.field got nphi=0"):
-        tokamak.field(0, 10)
-    with pytest.raises(vcjax.VcjaxError, match=r"Equilibrium.boundary got ntheta=-1"):
-        tokamak.boundary(4, -1)
+@pytest.mark.parametrize(
+    "call, grid, half_period, said",
+    [
+        ("field", (0, 10), True, "nphi=0"),
+        ("boundary", (4, -1), True, "ntheta=-1"),
+        ("unit_normal", (4, 8), "no", "half_period='no'"),
+    ],
+)
+def test_impossible_grids_are_refused(no_shape_checks, tokamak, call, grid, half_period, said):
+    with pytest.raises(vcjax.VcjaxError, match=f"^Equilibrium.{call} got {said}"):
+        getattr(tokamak, call)(*grid, half_period=half_period)

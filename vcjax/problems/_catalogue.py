@@ -138,12 +138,15 @@ def axisymmetric(
             f"problems.axisymmetric got minor_radius={minor_radius!r}; "
             "give a value above 0 and up to 1.2 (the major radius is 2)."
         )
-    nphi, ntheta = (check_grid("problems.axisymmetric", "shape", count) for count in shape)
+    src_shape = src_shape or (6, 8 * digits)
+    for name, counts in dict(shape=shape, src_shape=src_shape, trg_shape=trg_shape).items():
+        for count in counts:
+            check_grid("problems.axisymmetric", name, count)
     a = minor_radius
     surface = surfaces[cross_section](minor_radius=a)
     return known_problem(
         f"axisymmetric_{cross_section}",
-        surface.points(nphi, ntheta, half_period=False),
+        surface.points(*shape, half_period=False),
         nfp=1,
         half_period=False,
         digits=digits,
@@ -153,7 +156,7 @@ def axisymmetric(
             ToroidalLoop(a / 4, r=(2.0,), z=(-2 * a,)),
         ),
         inside=(ToroidalLoop(a / 2, r=(2.0 - 0.05 * a,)),),
-        src_shape=src_shape or (6, 8 * digits),
+        src_shape=src_shape,
         trg_shape=trg_shape,
     )
 

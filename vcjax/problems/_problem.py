@@ -9,7 +9,7 @@ import numpy as np
 from jax.core import Tracer
 
 from vcjax._annotations import Float
-from vcjax._errors import VcjaxError
+from vcjax._errors import VcjaxError, errors_named
 from vcjax._geometry.surface import surface_points
 from vcjax.problems._filaments import CentralConductor, Filament, biot_savart, biot_savart_gradient
 
@@ -236,10 +236,11 @@ def known_problem(
     VcjaxError : if X is not a closed surface, if `nfp`, `half_period` or a size is invalid, or if a
         point of the source or target grid lies on a current or next to it.
     """
-    src, trg = (
-        surface_points(X, nfp=nfp, half_period=half_period, nphi=nphi, ntheta=ntheta)
-        for nphi, ntheta in (src_shape, trg_shape)
-    )
+    with errors_named("problems.known_problem"):
+        src, trg = (
+            surface_points(X, nfp=nfp, half_period=half_period, nphi=nphi, ntheta=ntheta)
+            for nphi, ntheta in (src_shape, trg_shape)
+        )
     X, outside, inside = np.array(X), tuple(outside), tuple(inside)
     total = magnetic_field((*outside, *inside), src)
     b_ext, b_int = magnetic_field(outside, trg), magnetic_field(inside, trg)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from vcjax._annotations import Float
-from vcjax._geometry.symmetry import grid_angles
+from vcjax._checks import check_angles
 
 _W7X_COEFFICIENTS = Path(__file__).parents[1] / "data" / "w7x_boundary.txt"
 
@@ -33,9 +33,14 @@ class Surface:
         """Return Cartesian points (nphi, ntheta, 3) on a grid over a full or half field period.
 
         `vcjax.choose` describes the grid. The points have the unit of R and Z.
+
+        Raises
+        ------
+        VcjaxError : if nphi or ntheta is not an integer from 1 to 100000, or if half_period is
+            neither True nor False.
         """
-        phi = grid_angles(nphi, self.nfp, half_period)[:, None]
-        theta = 2 * np.pi * np.arange(ntheta)[None, :] / ntheta
+        phi, theta = check_angles("Surface.points", nphi, ntheta, self.nfp, half_period)
+        phi = phi[:, None]
         radius, height = self.shape(phi, theta)
         radius, height = np.broadcast_arrays(radius, height + 0 * phi)
         return np.stack([radius * np.cos(phi), radius * np.sin(phi), height], axis=2)
