@@ -16,7 +16,7 @@ import vcjax
 from vcjax import Rule, VcjaxError
 from vcjax._errors import errors_named
 from vcjax._programs.compiled import compiled
-from vcjax.interfaces._knobs import CAPS, Knobs, read_knobs
+from vcjax.interfaces._knobs import NAMES, Knobs, read_knobs
 from vcjax.interfaces._surface_setup import (
     SurfaceSetup,
     check_shape,
@@ -39,7 +39,7 @@ def _on_surface(part: str, evaluate: Callable) -> tuple[Callable, Callable]:
         call = f"compute_{part}"
         setup, options = self._begin(call, kind, knobs)
         B = point_major(call, "B0", B0, setup.src_shape)
-        with errors_named(call):
+        with errors_named(call, NAMES):
             casing = setup.casing(kind, B, **options.casing)
             # The result can reuse the memory of B0 only if both have the same shape.
             if options.donate and np.shape(B0) == (3, *setup.trg_shape) and kind == "field":
@@ -57,16 +57,23 @@ def _on_surface(part: str, evaluate: Callable) -> tuple[Callable, Callable]:
         if not len(given):
             raise VcjaxError(f"{call} got an empty B0_batch; give at least one field.")
         fields = [point_major(call, "B0", B0, setup.src_shape) for B0 in given]
-        with errors_named(call):
+        with errors_named(call, NAMES):
             casing = setup.casing_for_all(kind, fields, **options.casing)
             one = partial(evaluate, casing, **options.chunks)
             return jax.vmap(lambda B: turned(one(B)))(jnp.stack(fields))
 
-    method.__doc__ = f"Return {part} on the target grid from the total field on the source grid."
-    batch.__doc__ = (
-        f"Return {part} for each field of a batch (first axis), all with one prepared surface."
+    return (
+        _named(
+            method,
+            f"compute_{part}",
+            f"Return {part} on the target grid from the total field on the source grid.",
+        ),
+        _named(
+            batch,
+            f"compute_{part}_batch",
+            f"Return {part} for each field of a batch (first axis), all with one prepared surface.",
+        ),
     )
-    return method, batch
 
 
 def _off_surface(part: str, evaluate: Callable) -> Callable:
@@ -78,14 +85,19 @@ def _off_surface(part: str, evaluate: Callable) -> Callable:
         setup, options = self._begin(call, kind, knobs)
         B = point_major(call, "B0", B0, setup.src_shape)
         points = point_major(call, "X_trg", X_trg)[0]
-        with errors_named(call, CAPS):
+        with errors_named(call, NAMES):
             found = evaluate(setup.casing(kind, B, **options.casing), B, points, **options.chunks)
         values = _components_first(getattr(found, part.split("_")[0]), kind)
         return (values, found.error) if options.return_estimate else values
 
-    method.__doc__ = (
-        f"Return {part} at points X_trg (3, n); NaN where the data do not determine it."
-    )
+    doc = f"Return {part} at points X_trg (3, n); NaN where the data do not determine it."
+    return _named(method, f"compute_{part}_offsurf", doc)
+
+
+def _named(method: Callable, name: str, doc: str) -> Callable:
+    """Give a method its name, for `help` and for errors of Python, and its docstring."""
+    method.__name__, method.__qualname__ = name, f"VirtualCasingJAX.{name}"
+    method.__doc__ = doc
     return method
 
 
@@ -191,7 +203,7 @@ class VirtualCasingJAX:
         setup, options = self._begin("precompute_singular", "field", knobs)
         if B0 is not None:
             B0 = point_major("precompute_singular", "B0", B0, setup.src_shape)
-        with errors_named("precompute_singular"):
+        with errors_named("precompute_singular", NAMES):
             setup.casing("field", B0, **options.casing)
 
     def get_normal(self) -> jax.Array:

@@ -13,8 +13,14 @@ _MAX_LEVELS = 30
 # Keywords that are accepted and ignored: vcjax neither extrapolates nor refines, and it bounds its
 # memory without these keywords.
 _IGNORED = ("pou_dtype", "remat", "hedgehog_order", "levels", "max_levels", "adaptive")
-CAPS = {"max_nphi": "max_Nt", "max_ntheta": "max_Np"}
+_CAPS = {"max_nphi": "max_Nt", "max_ntheta": "max_Np"}
 """Limits of `vcjax.choose_off_surface`, and the keywords for these limits in virtual_casing_jax."""
+NAMES = _CAPS | {
+    'near_weights="streamed"': "scan_targets=True",
+    '"streamed"': "scan_targets=True",
+    "near_weights": "patch_dtype",
+}
+"""Replacements in error messages, because `VirtualCasingJAX` names arguments differently."""
 _REFUSED = {
     "quad_nt": "the quadrature follows from digits and field",
     "quad_np": "the quadrature follows from digits and field",
@@ -52,12 +58,12 @@ def read_knobs(call: str, kind: str, knobs: dict[str, Any]) -> Knobs:
             raise VcjaxError(f"{call} got {name}={knobs[name]!r}; leave {name} out: {reason}.")
     for name in _IGNORED:
         known.pop(name, None)
-    caps = {ours: _cap(call, name, known.pop(name, -1)) for ours, name in CAPS.items()}
+    caps = {ours: _cap(call, name, known.pop(name, -1)) for ours, name in _CAPS.items()}
     caps = {name: cap for name, cap in caps.items() if cap != _NO_LIMIT}
     near = _near(call, known)
     return_estimate = _flag(call, "return_estimate", known)
     if not off and (caps or return_estimate):
-        limits = ", ".join(f"{CAPS[name]}={cap}" for name, cap in caps.items())
+        limits = ", ".join(f"{_CAPS[name]}={cap}" for name, cap in caps.items())
         raise VcjaxError(
             f"{call} got {limits or 'return_estimate=True'}, which only the methods with _offsurf "
             "in their name accept; leave it out. On the surface, vcjax.error_estimate estimates "
@@ -109,17 +115,18 @@ def build_offsurface_levels(
     VcjaxError : if a size is invalid, or if the first grid exceeds a limit.
     """
     call = "build_offsurface_levels"
-    first = check_grid(call, "nt0", nt0), check_grid(call, "np0", np0)
-    most = _cap(call, "max_Nt", max_Nt), _cap(call, "max_Np", max_Np)
-    count = check_integer(call, "max_levels", max_levels, 1, _MAX_LEVELS)
-    levels = [(first[0] * 2**k, first[1] * 2**k) for k in range(count)]
-    fitting = tuple(level for level in levels if level[0] <= most[0] and level[1] <= most[1])
-    if not fitting:
+    levels = [(check_grid(call, "nt0", nt0), check_grid(call, "np0", np0))]
+    caps = _cap(call, "max_Nt", max_Nt), _cap(call, "max_Np", max_Np)
+    if levels[0][0] > caps[0] or levels[0][1] > caps[1]:
         raise VcjaxError(
-            f"{call} got a first grid {first} above the limits max_Nt={max_Nt}, max_Np={max_Np} "
-            "(-1 means no limit); start with a coarser grid, or raise the limit that is exceeded."
+            f"{call} got a first grid {levels[0]} above the limits max_Nt={max_Nt}, "
+            f"max_Np={max_Np} (-1 means no limit); start with a coarser grid, or raise the limit "
+            "that is exceeded."
         )
-    return fitting
+    for _ in range(check_integer(call, "max_levels", max_levels, 1, _MAX_LEVELS) - 1):
+        nt, np_ = levels[-1]
+        levels.append((min(2 * nt, caps[0]), min(2 * np_, caps[1])))
+    return tuple(dict.fromkeys(levels))
 
 
 def _cap(call: str, name: str, value: Any) -> int:
@@ -131,7 +138,9 @@ def _cap(call: str, name: str, value: Any) -> int:
 def _near(call: str, known: dict[str, Any]) -> dict[str, int | str]:
     """Remove the keywords for near weights from `known`; return them as options of `prepare`."""
     dtype, block = known.pop("patch_dtype", None), known.pop("interp_block_size", "auto")
-    if not (block is None or isinstance(block, str)):
+    if block is None:
+        block = _NO_LIMIT
+    elif not (isinstance(block, str) and block == "auto"):
         block = check_integer(call, "interp_block_size", block, 1, _NO_LIMIT)
     is_default = dtype is None or (isinstance(dtype, str) and dtype == "auto")
     try:
@@ -144,7 +153,7 @@ def _near(call: str, known: dict[str, Any]) -> dict[str, int | str]:
         )
     if _flag(call, "scan_targets", known):
         weights = "streamed"
-    return {"near_weights": weights, "near_block_size": _NO_LIMIT if block is None else block}
+    return {"near_weights": weights, "near_block_size": block}
 
 
 def _flag(call: str, name: str, known: dict[str, Any]) -> bool:

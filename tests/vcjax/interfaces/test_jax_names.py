@@ -9,7 +9,7 @@ import pytest
 
 from tests.vcjax.common import flat, surface
 from tests.vcjax.interfaces.common import DIGITS, set_up
-from vcjax import UnresolvedWarning, VcjaxError, problems
+from vcjax import AccuracyWarning, UnresolvedWarning, VcjaxError, problems
 from vcjax.interfaces import VirtualCasingJAX, build_offsurface_levels
 
 
@@ -65,7 +65,6 @@ def test_jax_names_off_the_surface_agree_with_the_flat_interface(off_surface, na
     np.testing.assert_array_equal(external, off_surface["external"].T)
     assert estimate.shape == (18,) and np.nanmax(estimate) < 0.1
     levels = build_offsurface_levels(24, 12, max_Nt=100)
-    assert levels == ((24, 12), (48, 24), (96, 48))
     internal = named.compute_internal_B_offsurf_schedule_jit(B, X_trg=points.T, levels=levels)
     np.testing.assert_array_equal(internal, off_surface["internal"].T)
 
@@ -142,6 +141,7 @@ def test_fields_and_surfaces_may_be_traced(problem, named, B):
         (dict(patch_dtype="banana"), "patch_dtype='banana'; give"),
         (dict(patch_dtype=np.zeros(3)), "patch_dtype=array"),
         (dict(interp_block_size=[4]), r"compute_external_B got interp_block_size=\[4\]"),
+        (dict(interp_block_size="few"), "compute_external_B got interp_block_size='few'"),
         (dict(precision=[3]), "compute_external_B got precision of type list"),
         (dict(digits=[3]), r"compute_external_B got digits=\[3\]"),
         (dict(scan_targets="yes"), "scan_targets='yes'; give True or False"),
@@ -153,11 +153,27 @@ def test_unknown_invalid_and_inapplicable_keywords_are_refused(named, B, knobs, 
         named.compute_external_B(B, **knobs)
 
 
+def test_warnings_about_storage_name_the_keywords_of_virtual_casing_jax():
+    torus = set_up(VirtualCasingJAX(), problems.axisymmetric(8), 1, 2, digits=8)
+    said = '^precompute_singular got patch_dtype="float32" for .* or scan_targets=True to save'
+    with pytest.warns(AccuracyWarning, match=said):
+        torus.precompute_singular(patch_dtype="float32")
+
+
 def test_arrays_with_components_last_are_refused(problem, named):
     with pytest.raises(VcjaxError, match=r"B0 of shape \(15, 75, 3\); give \(3, 15, 75\)"):
         named.compute_external_B(problem.B)
     with pytest.raises(VcjaxError, match=r"X_trg of shape \(5, 3\); give \(3, n\) or \(3 n,\)"):
         named.compute_external_B_offsurf(flat(problem.B), X_trg=np.zeros((5, 3)))
+
+
+def test_methods_have_the_names_that_are_called(named):
+    for name in (
+        "compute_external_B",
+        "compute_internal_gradB_batch",
+        "compute_external_B_offsurf",
+    ):
+        assert getattr(named, name).__qualname__ == f"VirtualCasingJAX.{name}"
 
 
 def test_a_field_before_the_set_up_is_refused(problem):
@@ -174,6 +190,12 @@ def test_max_Nt_and_max_Np_cap_the_off_surface_grid(named, points, B):
         named.compute_external_B_offsurf(B, X_trg=points.T, max_Nt=24, max_Np=-1)
     with pytest.warns(UnresolvedWarning, match=said.format(80)):
         named.compute_external_B_offsurf(B, X_trg=points.T, max_Nt=80)
+
+
+def test_levels_are_doubled_up_to_the_limits_as_in_virtual_casing_jax():
+    levels = (24, 12), (48, 24), (96, 48), (100, 96), (100, 192), (100, 384)
+    assert build_offsurface_levels(24, 12, max_Nt=100) == levels
+    assert build_offsurface_levels(24, 12, max_Nt=100, max_Np=96) == levels[:4]
 
 
 @pytest.mark.parametrize(
