@@ -16,6 +16,8 @@ _IGNORED = ("pou_dtype", "remat", "hedgehog_order", "levels", "max_levels", "ada
 _CAPS = {"max_nphi": "max_Nt", "max_ntheta": "max_Np"}
 """Limits of `vcjax.choose_off_surface`, and the keywords for these limits in virtual_casing_jax."""
 NAMES = _CAPS | {
+    "got B ": "got B0 ",
+    "got points ": "got X_trg ",
     'near_weights="streamed"': "scan_targets=True",
     '"streamed"': "scan_targets=True",
     "near_weights": "patch_dtype",

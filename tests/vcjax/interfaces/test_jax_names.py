@@ -218,8 +218,8 @@ def test_bad_fields_are_refused(named, B):
         (named.compute_external_B, B.astype(complex), "compute_external_B got B0 .* complex128"),
         (named.compute_external_B_batch, fields[:0], "batch got an empty B0_batch"),
         (named.compute_external_B_batch, 3.0, r"batch got B0 of shape \(\)"),
-        (named.compute_external_B_batch, fields.at[1].set(jnp.nan), "batch got B with NaN"),
-        (named.compute_internal_gradB, jnp.full_like(B, jnp.inf), "gradB got B with .* infinite"),
+        (named.compute_external_B_batch, fields.at[1].set(jnp.nan), "batch got B0 with NaN"),
+        (named.compute_internal_gradB, jnp.full_like(B, jnp.inf), "gradB got B0 with .* infinite"),
     ):
         with pytest.raises(VcjaxError, match=said):
             call(given)
