@@ -96,13 +96,12 @@ def check_evaluated(call: str, watched: Any, B, *, first_only: bool = False) -> 
 
 
 def _surface(rule: Rule, X: np.ndarray) -> WatchedSurface:
+    """Return the stored surface for a pair of X and a rule, and make it the last to be dropped."""
     key = _key(rule, X)
-    if key not in _chosen:
-        _chosen[key] = WatchedSurface(rule, X.copy())
-        if len(_chosen) > _KEPT:
-            _chosen.popitem(last=False)
-    _chosen.move_to_end(key)
-    return _chosen[key]
+    _chosen[key] = surface = _chosen.pop(key, None) or WatchedSurface(rule, X.copy())
+    if len(_chosen) > _KEPT:
+        _chosen.popitem(last=False)
+    return surface
 
 
 def _key(rule: Rule, X: np.ndarray):
