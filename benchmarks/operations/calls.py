@@ -204,7 +204,6 @@ def called_as_virtual_casing_jax() -> Calls:
         casing.setup(*_setup(problem, _component_first))
         B, points = _component_first(problem.B), np.asarray(inputs.points(8)).T
         casing.plan_precision(B0=B)
-        casing.precompute_singular(B)
         for side in ("external", "internal"):
             for quantity in ("B", "gradB"):
                 name = f"compute_{side}_{quantity}"

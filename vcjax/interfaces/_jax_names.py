@@ -62,18 +62,10 @@ def _on_surface(part: str, evaluate: Callable) -> tuple[Callable, Callable]:
             one = partial(evaluate, casing, **options.chunks)
             return jax.vmap(lambda B: turned(one(B)))(jnp.stack(fields))
 
-    return (
-        _named(
-            method,
-            f"compute_{part}",
-            f"Return {part} on the target grid from the total field on the source grid.",
-        ),
-        _named(
-            batch,
-            f"compute_{part}_batch",
-            f"Return {part} for each field of a batch (first axis), all with one prepared surface.",
-        ),
-    )
+    of_one = f"Return {part} on the target grid from the total field on the source grid."
+    of_all = f"Return {part} for each field of a batch (first axis), with one prepared surface."
+    name = f"compute_{part}"
+    return _named(method, name, of_one), _named(batch, f"{name}_batch", of_all)
 
 
 def _off_surface(part: str, evaluate: Callable) -> Callable:
@@ -186,25 +178,6 @@ class VirtualCasingJAX:
             B0 = point_major("plan_precision", "B0", B0, setup.src_shape)
         with errors_named("plan_precision"):
             return setup.rule("field", setup.known(B0), digits)
-
-    def precompute_singular(self, B0: Any = None, **knobs: Any) -> None:
-        """Prepare the surface now, not at the first evaluation of a field on the surface.
-
-        Parameters
-        ----------
-        B0 : a field that needs as fine a quadrature as the later fields. If None, the quadrature
-            is fine enough for every field on the source grid.
-        knobs : the keywords of the later evaluations.
-
-        Raises
-        ------
-        VcjaxError : if `setup` was not called, or if an argument is invalid.
-        """
-        setup, options = self._begin("precompute_singular", "field", knobs)
-        if B0 is not None:
-            B0 = point_major("precompute_singular", "B0", B0, setup.src_shape)
-        with errors_named("precompute_singular", NAMES):
-            setup.casing("field", B0, **options.casing)
 
     def get_normal(self) -> jax.Array:
         """Return outward unit normals of the surface at the targets, (3, trg_nt, trg_np).

@@ -79,11 +79,11 @@ def test_keywords_change_the_storage_of_near_weights_but_not_the_field(problem, 
     held = named._setup._held
     on_surface = [casing for (_, kind, *_), casing in held.items() if kind == "field"]
     assert {casing.near_weights is None for casing in on_surface} == {True, False}
-    named.precompute_singular(B, patch_dtype="float32")
+    named.compute_external_B(B, patch_dtype="float32")
     *_, last = held.values()
     assert last.near_weights.dtype == np.float32
     count = len(held)
-    named.precompute_singular(B)
+    named.compute_external_B(B)
     assert len(held) == count
 
 
@@ -154,10 +154,11 @@ def test_unknown_invalid_and_inapplicable_keywords_are_refused(named, B, knobs, 
 
 
 def test_warnings_about_storage_name_the_keywords_of_virtual_casing_jax():
-    torus = set_up(VirtualCasingJAX(), problems.axisymmetric(8), 1, 2, digits=8)
-    said = '^precompute_singular got patch_dtype="float32" for .* or scan_targets=True to save'
+    problem = problems.axisymmetric(8)
+    torus = set_up(VirtualCasingJAX(), problem, 1, 2, digits=8)
+    said = '^compute_internal_B got patch_dtype="float32" for .* or scan_targets=True to save'
     with pytest.warns(AccuracyWarning, match=said):
-        torus.precompute_singular(patch_dtype="float32")
+        torus.compute_internal_B(flat(problem.B), patch_dtype="float32")
 
 
 def test_arrays_with_components_last_are_refused(problem, named):
@@ -174,11 +175,6 @@ def test_methods_have_the_names_that_are_called(named):
         "compute_external_B_offsurf",
     ):
         assert getattr(named, name).__qualname__ == f"VirtualCasingJAX.{name}"
-
-
-def test_a_field_before_the_set_up_is_refused(problem):
-    with pytest.raises(VcjaxError, match="compute_external_B got no surface yet"):
-        VirtualCasingJAX().compute_external_B(problem.B)
 
 
 def test_max_Nt_and_max_Np_cap_the_off_surface_grid(named, points, B):
@@ -212,10 +208,12 @@ def test_bad_levels_are_refused(arguments, said):
         build_offsurface_levels(*arguments)
 
 
-def test_bad_fields_are_refused(named, B):
+def test_bad_fields_and_fields_before_the_set_up_are_refused(problem, named, B):
     fields = jnp.stack([B, B])
     for call, given, said in (
         (named.compute_external_B, B.astype(complex), "compute_external_B got B0 .* complex128"),
+        (named.compute_internal_B, problem.B.ravel(), "compute_internal_B got B0 point by point"),
+        (VirtualCasingJAX().compute_external_B, B, "compute_external_B got no surface yet"),
         (named.compute_external_B_batch, fields[:0], "batch got an empty B0_batch"),
         (named.compute_external_B_batch, 3.0, r"batch got B0 of shape \(\)"),
         (named.compute_external_B_batch, fields.at[1].set(jnp.nan), "batch got B0 with NaN"),
