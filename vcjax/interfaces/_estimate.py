@@ -34,17 +34,14 @@ def verify_quadrature(call: str, setup: SurfaceSetup, casing: Any, evaluate: Cal
     if casing in setup.verified:
         return
     setup.verified.add(casing)
-    known, sources = (_known_field(setup, shape) for shape in (setup.trg_shape, setup.src_shape))
+    least = np.hypot(*np.moveaxis(setup.X[..., :2], -1, 0)).min()
+    known, sources = (
+        least * setup.conductor_field(shape) + [0.0, 0.0, 1.0]
+        for shape in (setup.trg_shape, setup.src_shape)
+    )
     with made_up_data():
         separated = np.asarray(evaluate(casing, sources))
     # The known field is external. Therefore its external part is the whole field, and its internal
     # part is 0. `evaluate` returns one of the two parts.
     error = min(np.linalg.norm(separated - v, axis=2).max() for v in (known, 0.0))
     warn_of_estimate(call, float(error / np.linalg.norm(sources, axis=2).max()), casing.rule.digits)
-
-
-def _known_field(setup: SurfaceSetup, shape: tuple[int, int]) -> np.ndarray:
-    x, y, _ = np.moveaxis(setup.frame("setup", shape)[0], -1, 0)
-    radius = np.hypot(x, y)
-    least = np.hypot(*np.moveaxis(setup.X[..., :2], -1, 0)).min()
-    return np.stack([-y * least / radius**2, x * least / radius**2, np.ones_like(x)], axis=-1)

@@ -136,7 +136,8 @@ class SurfaceSetup:
             )
         if B is None or not B.any():
             with made_up_data():
-                made_up = self._toroidal_field(ripples=B is None)
+                smooth = self.conductor_field(self.src_shape)
+                made_up = self._rippled_field() if B is None else smooth
                 return self.rule(kind, made_up, digits, **caps)
         options: dict[str, Any] = {"nfp": self.nfp, "half_period": self.half_period}
         options["gradient"] = kind.endswith("gradient")
@@ -183,23 +184,25 @@ class SurfaceSetup:
     def _resolves(self, rule: Rule, B: np.ndarray | None, digits: int) -> bool:
         return B is None or not B.any() or resolves(rule, self.X, B, digits)
 
-    def _toroidal_field(self, *, ripples: bool) -> Float[np.ndarray, "src_nphi src_ntheta 3"]:
-        """Return the field of a conductor on the z axis, at the points of the source grid.
+    def conductor_field(self, shape: tuple[int, int]) -> Float[np.ndarray, "nphi ntheta 3"]:
+        """Return the field of a conductor on the z axis at the points of a grid.
 
-        If `ripples`, the highest modes of the grid along phi and along theta are added.
+        The field is 1 at the distance 1 from the axis.
         """
+        points = self.frame("setup", shape)[0]
+        return np.cross([0, 0, 1], points) / (points[..., :2] ** 2).sum(axis=-1, keepdims=True)
+
+    def _rippled_field(self) -> Float[np.ndarray, "src_nphi src_ntheta 3"]:
+        """Return `conductor_field` with the highest modes of the source grid along both angles."""
         nphi, ntheta = self.src_shape
-        points = self.frame("setup", self.src_shape)[0]
         rows, columns = np.arange(nphi)[:, None], np.arange(ntheta)
         if self.half_period:
             along_phi = np.cos((nphi - 1) * np.pi * (rows + 0.5) / nphi)
         else:
             along_phi = np.cos(nphi // 2 * 2 * np.pi * rows / nphi)
-        fine = along_phi + np.cos(ntheta // 2 * 2 * np.pi * columns / ntheta)
+        ripples = along_phi + np.cos(ntheta // 2 * 2 * np.pi * columns / ntheta)
         # The ripples are as large as the field, so that the rule resolves them even for 1 digit.
-        strength = (1 + ripples * fine) / (points[..., :2] ** 2).sum(axis=-1)
-        x, y = points[..., 0], points[..., 1]
-        return np.stack([-y * strength, x * strength, 0 * x], axis=-1)
+        return self.conductor_field(self.src_shape) * (1 + ripples)[..., None]
 
 
 _PREPARE = {

@@ -140,7 +140,7 @@ def magnetic_field(
     VcjaxError : if `points` has a wrong type or shape, or if a point is not finite, or lies on a
         current or next to it.
     """
-    kernels = biot_savart, lambda conductor, targets: conductor.field(targets)
+    kernels = biot_savart, CentralConductor.field
     return _summed("problems.magnetic_field", sources, points, (3,), *kernels)
 
 
@@ -156,7 +156,7 @@ def magnetic_field_gradient(
     (..., 3, 3) with [..., i, k] = d_i B_k, in the unit of mu_0 I divided by the square of the unit
     of length.
     """
-    kernels = biot_savart_gradient, lambda conductor, targets: conductor.gradient(targets)
+    kernels = biot_savart_gradient, CentralConductor.gradient
     return _summed("problems.magnetic_field_gradient", sources, points, (3, 3), *kernels)
 
 
