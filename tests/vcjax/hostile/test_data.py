@@ -217,13 +217,6 @@ def test_an_equilibrium_on_too_few_points_causes_a_warning(path):
         SimsoptCasing.from_vmec(path, 2, 8, filename=None)
 
 
-def test_flat_fields_point_by_point_are_refused(casings):
-    B = bad_data.sound()["ellipse"].B
-    for kind, call in (("flat", "compute_external_B"), ("named", "compute_internal_B")):
-        with pytest.raises(VcjaxError, match=rf"^{call} got B\w+ point by point"):
-            getattr(casings[kind], call)(B.ravel())
-
-
 def test_sound_data_pass_without_a_warning():
     targets = dict(trg_nphi=2, trg_ntheta=8)
     passed = [name for name, data, digits in bad_data.good() if choose(data, digits, **targets)]
