@@ -99,7 +99,6 @@ def read_variables(path: str | PathLike[str]) -> dict[str, np.ndarray]:
 
 
 def _check_shapes(path, data):
-    """Raise `VcjaxError` if shapes are inconsistent, or if there are fewer than 3 flux surfaces."""
     kinds = (
         (_SCALARS, 0, "a single number"),
         (_MODES, 1, "a list of mode numbers"),
@@ -133,12 +132,7 @@ def _check_shapes(path, data):
 
 
 def _check_numbers(path, data):
-    """Raise `VcjaxError` unless the numbers that are used describe a converged equilibrium.
-
-    Of each profile, only the last two surfaces are used. There rmnc, zmns and the field (bsupumnc
-    or bsupvmnc) must each have a value other than 0. The equilibrium must be
-    stellarator-symmetric.
-    """
+    """Check all numbers that are used: of each profile, only the last two surfaces are used."""
     flag = data.pop("ier_flag", np.zeros(1))
     if not np.isin(flag, _CONVERGED).all():
         raise VcjaxError(
@@ -166,10 +160,6 @@ def _check_numbers(path, data):
 
 
 def _check_modes(path, data):
-    """Raise `VcjaxError` unless nfp and all mode numbers are valid integers.
-
-    nfp must be from 1 to `_NFP_LIMIT`, and each toroidal mode number must be a multiple of nfp.
-    """
     nfp = data["nfp"]
     if not 1 <= nfp <= _NFP_LIMIT or nfp % 1:
         raise _foreign(path, f"nfp = {nfp:g}; it must be an integer from 1 to {_NFP_LIMIT}")

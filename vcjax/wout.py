@@ -69,8 +69,7 @@ class Equilibrium:
         VcjaxError : if nphi or ntheta is not an integer from 1 to 100000, or if half_period is
             neither True nor False.
         """
-        phi, theta = self._grid("boundary", nphi, ntheta, half_period)
-        return self._tangents(phi, theta)[0]
+        return self._frame("boundary", nphi, ntheta, half_period)[2]
 
     def field(
         self, nphi: int, ntheta: int, *, half_period: bool = True
@@ -83,8 +82,8 @@ class Equilibrium:
         -------
         (nphi, ntheta, 3) Cartesian components, in T.
         """
-        phi, theta = self._grid("field", nphi, ntheta, half_period)
-        _, along_phi, along_theta = self._tangents(phi, theta)
+        frame = self._frame("field", nphi, ntheta, half_period)
+        phi, theta, _, along_phi, along_theta = frame
         cosine = np.cos(_phase(self.m_field, self.n_field, phi, theta))
         b_theta, b_phi = cosine @ self.b_theta_cos, cosine @ self.b_phi_cos
         return b_theta[..., None] * along_theta + b_phi[..., None] * along_phi
@@ -100,8 +99,7 @@ class Equilibrium:
         -------
         (nphi, ntheta, 3) Cartesian components.
         """
-        phi, theta = self._grid("unit_normal", nphi, ntheta, half_period)
-        return outward_normals(*self._tangents(phi, theta))
+        return outward_normals(*self._frame("unit_normal", nphi, ntheta, half_period)[2:])
 
     def tangents(
         self, nphi: int, ntheta: int, *, half_period: bool = True
@@ -114,7 +112,7 @@ class Equilibrium:
         -------
         along_phi, along_theta : (nphi, ntheta, 3) Cartesian components each.
         """
-        return self._tangents(*self._grid("tangents", nphi, ntheta, half_period))[1:]
+        return self._frame("tangents", nphi, ntheta, half_period)[3:]
 
     def exact_grid(self, *, half_period: bool = True) -> tuple[int, int]:
         """Return (nphi, ntheta) of a small grid that resolves boundary and field exactly.
@@ -131,11 +129,9 @@ class Equilibrium:
         nphi = int((n + 1) // self.nfp + 1)
         return nphi if half_period else 2 * nphi, int(2 * m + 2)
 
-    def _grid(self, call, nphi, ntheta, half_period):
-        return check_angles(f"Equilibrium.{call}", nphi, ntheta, self.nfp, half_period)
-
-    def _tangents(self, phi, theta):
-        """Return X, dX/dphi and dX/dtheta, each (nphi, ntheta, 3), at the given angles."""
+    def _frame(self, call, nphi, ntheta, half_period):
+        """Return the angles phi and theta of a grid, and X, dX/dphi and dX/dtheta at its points."""
+        phi, theta = check_angles(f"Equilibrium.{call}", nphi, ntheta, self.nfp, half_period)
         phase = _phase(self.m, self.n, phi, theta)
         cosine, sine = np.cos(phase), np.sin(phase)
         out = np.stack([np.cos(phi), np.sin(phi), 0 * phi], axis=1)[:, None]
@@ -149,7 +145,7 @@ class Equilibrium:
         points = vector(radius, sine @ self.z_sin)
         along_phi = vector(sine @ (self.n * self.r_cos), -cosine @ (self.n * self.z_sin))
         along_theta = vector(-sine @ (self.m * self.r_cos), cosine @ (self.m * self.z_sin))
-        return points, along_phi + radius[..., None] * turn, along_theta
+        return phi, theta, points, along_phi + radius[..., None] * turn, along_theta
 
 
 def _phase(m, n, phi, theta):

@@ -56,8 +56,7 @@ class VirtualCasing:
     >>> B_ext = casing.compute_external_B(B)  # doctest: +SKIP
     """
 
-    def __init__(self) -> None:
-        self._setup: SurfaceSetup | None = None
+    _setup: SurfaceSetup | None = None
 
     def setup(
         self,

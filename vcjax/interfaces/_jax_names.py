@@ -123,8 +123,7 @@ class VirtualCasingJAX:
     ``vcjax.external_field``.
     """
 
-    def __init__(self) -> None:
-        self._setup: SurfaceSetup | None = None
+    _setup: SurfaceSetup | None = None
 
     def setup(
         self,
