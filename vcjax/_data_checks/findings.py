@@ -99,7 +99,12 @@ def warn_of_field(call: str, spectrum: Spectrum, surface: WatchedSurface, *, reu
     if warn_of_outlier(call, "B", spectrum, largest, rule):
         pass
     elif (noise := spectrum.noise() / largest) > 10.0**-rule.digits:
-        _warn_of_noise(call, noise, rule)
+        warn(
+            call,
+            f"got B with noise of about {noise:.1g} of max |B|, but {rule.digits} digits were "
+            "asked for. Give more accurate values of B, smooth them, or ask for fewer digits.",
+            NoiseWarning,
+        )
     elif share > min(_MARGIN * 10.0**-rule.digits, _LARGEST_MISSED):
         _warn_unresolved(call, shares, decays, rule, crossed)
     elif reused and _warned_of_coarse_rule(call, spectrum, surface):
@@ -107,7 +112,16 @@ def warn_of_field(call: str, spectrum: Spectrum, surface: WatchedSurface, *, reu
     else:
         resolved = True
     if crossed.current > _CURRENT + _ALIASED * share or crossed.flux > _FLUX + share:
-        _warn_of_crossing(call, crossed)
+        warn(
+            call,
+            f"got X and B that do not belong together: n . curl B is {crossed.current:.1g} of "
+            f"max |B| / (minor radius), and the net flux of B is {crossed.flux:.1g} of the "
+            "integral of |B|. Both vanish on a surface that no current crosses. Check that B was "
+            "computed at points of this surface. Check that the angles of X and B have the same "
+            "order and direction, and that the components of B are x, y, z. If currents do cross "
+            "the surface, ignore vcjax.ContradictionWarning.",
+            ContradictionWarning,
+        )
     elif resolved and _doubtful(surface, crossed, share):
         _warn_of_points(call, crossed, surface)
 
@@ -217,15 +231,6 @@ def _warned_of_coarse_rule(call: str, spectrum: Spectrum, surface: WatchedSurfac
     return True
 
 
-def _warn_of_noise(call: str, noise: float, rule: Rule) -> None:
-    warn(
-        call,
-        f"got B with noise of about {noise:.1g} of max |B|, but {rule.digits} digits were asked "
-        "for. Give more accurate values of B, smooth them, or ask for fewer digits.",
-        NoiseWarning,
-    )
-
-
 def _warn_unresolved(call: str, shares, decays, rule: Rule, crossed: Crossing) -> None:
     shape, (nphi, ntheta) = rule.src_shape, _finer_grid(rule, shares, decays)
     of = "max |grad B|" if rule.gradient else "max |B|"
@@ -241,19 +246,6 @@ def _warn_unresolved(call: str, shares, decays, rule: Rule, crossed: Crossing) -
         f"{of}; {rule.digits} digits need about {nphi} x {ntheta} points. Give B on a grid of that "
         f"size, or ask for fewer digits.{doubt}",
         UnresolvedWarning,
-    )
-
-
-def _warn_of_crossing(call: str, crossed: Crossing) -> None:
-    warn(
-        call,
-        f"got X and B that do not belong together: n . curl B is {crossed.current:.1g} of "
-        f"max |B| / (minor radius), and the net flux of B is {crossed.flux:.1g} of the integral of "
-        "|B|. Both vanish on a surface that no current crosses. Check that B was computed at "
-        "points of this surface. Check that the angles of X and B have the same order and "
-        "direction, and that the components of B are x, y, z. If currents do cross the surface, "
-        "ignore vcjax.ContradictionWarning.",
-        ContradictionWarning,
     )
 
 
