@@ -13,6 +13,7 @@ References
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -234,16 +235,9 @@ def from_wout(
     """
     with errors_named("wout.from_wout"):
         equilibrium = read_wout(path)
+        symmetry: dict[str, Any] = dict(nfp=equilibrium.nfp, half_period=half_period)
         grid = equilibrium.exact_grid(half_period=half_period)
         X = equilibrium.boundary(*grid, half_period=half_period)
         B = equilibrium.field(*grid, half_period=half_period)
-        rule = choose(
-            X,
-            B,
-            digits,
-            nfp=equilibrium.nfp,
-            half_period=half_period,
-            trg_nphi=trg_nphi,
-            trg_ntheta=trg_ntheta,
-        )
+        rule = choose(X, B, digits, **symmetry, trg_nphi=trg_nphi, trg_ntheta=trg_ntheta)
         return prepare(rule, X), B

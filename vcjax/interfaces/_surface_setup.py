@@ -196,10 +196,8 @@ class SurfaceSetup:
         """Return `conductor_field` with the highest modes of the source grid along both angles."""
         nphi, ntheta = self.src_shape
         rows, columns = np.arange(nphi)[:, None], np.arange(ntheta)
-        if self.half_period:
-            along_phi = np.cos((nphi - 1) * np.pi * (rows + 0.5) / nphi)
-        else:
-            along_phi = np.cos(nphi // 2 * 2 * np.pi * rows / nphi)
+        first, mode = (0.5, (nphi - 1) / 2) if self.half_period else (0.0, nphi // 2)
+        along_phi = np.cos(mode * 2 * np.pi * (rows + first) / nphi)
         ripples = along_phi + np.cos(ntheta // 2 * 2 * np.pi * columns / ntheta)
         # The ripples are as large as the field, so that the rule resolves them even for 1 digit.
         return self.conductor_field(self.src_shape) * (1 + ripples)[..., None]

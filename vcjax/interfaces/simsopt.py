@@ -211,14 +211,7 @@ def best_nphi_over_ntheta(equilibrium: Equilibrium) -> float:
     return float(np.sqrt(ratio.max() * ratio.min()))
 
 
-def _separated(
-    equilibrium: Equilibrium,
-    src: tuple[int, int],
-    trgt: tuple[int, int],
-    digits: int,
-    *,
-    half_period: bool,
-) -> dict[str, Any]:
+def _separated(equilibrium: Equilibrium, src, trgt, digits, *, half_period) -> dict[str, Any]:
     """Return the attributes of a `VirtualCasing` by name."""
     B = equilibrium.field(*src, half_period=half_period)
     # The boundary is a Fourier series, so it can be sampled on a finer grid than B.

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import jax
 import numpy as np
@@ -241,20 +242,13 @@ def known_problem(
             surface_points(X, nfp=nfp, half_period=half_period, nphi=nphi, ntheta=ntheta)
             for nphi, ntheta in (src_shape, trg_shape)
         )
-    X, outside, inside = np.array(X), tuple(outside), tuple(inside)
-    total = magnetic_field((*outside, *inside), src)
-    b_ext, b_int = magnetic_field(outside, trg), magnetic_field(inside, trg)
-    for array in (X, total, b_ext, b_int):
-        array.setflags(write=False)
-    return Problem(
-        name,
-        nfp,
-        half_period,
-        digits,
-        X=X,
-        B=total,
-        B_ext=b_ext,
-        B_int=b_int,
-        outside=outside,
-        inside=inside,
+    outside, inside = tuple(outside), tuple(inside)
+    arrays: dict[str, Any] = dict(
+        X=np.array(X),
+        B=magnetic_field((*outside, *inside), src),
+        B_ext=magnetic_field(outside, trg),
+        B_int=magnetic_field(inside, trg),
     )
+    for array in arrays.values():
+        array.setflags(write=False)
+    return Problem(name, nfp, half_period, digits, **arrays, outside=outside, inside=inside)
