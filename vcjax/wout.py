@@ -11,6 +11,7 @@ References
 """
 
 from dataclasses import dataclass
+from math import ceil
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ import numpy as np
 
 from vcjax._annotations import Float
 from vcjax._casing import Casing, prepare
-from vcjax._checks import check_angles
+from vcjax._checks import check_angles, check_grid
 from vcjax._errors import errors_named
 from vcjax._files import read_variables
 from vcjax._geometry.surface import outward_normals
@@ -100,7 +101,11 @@ class Equilibrium:
         -------
         (nphi, ntheta, 3) Cartesian components.
         """
-        return outward_normals(*self._frame("unit_normal", nphi, ntheta, half_period)[2:])
+        # A few points do not show which side is outside, so add columns between the points.
+        ntheta = check_grid("Equilibrium.unit_normal", "ntheta", ntheta)
+        copies = ceil(self.exact_grid()[1] / ntheta)
+        frame = self._frame("unit_normal", nphi, copies * ntheta, half_period)
+        return outward_normals(*frame[2:])[:, ::copies]
 
     def tangents(
         self, nphi: int, ntheta: int, *, half_period: bool = True

@@ -1,6 +1,7 @@
 """Compare the replacement for simsopt's class with simsopt, with C++ and with known fields."""
 
 import copy
+import dataclasses
 import functools
 import shutil
 from types import SimpleNamespace
@@ -195,6 +196,14 @@ def test_the_exact_grid_resolves_an_equilibrium(half_period):
     np.testing.assert_allclose(finer, known, rtol=0, atol=1e-12)
     B = equilibrium.field(*grid, half_period=half_period)
     assert vcjax.spectral_tail(B, **kind) < 1e-12
+
+
+def test_the_normal_at_a_single_point_on_the_inner_side_points_outward():
+    tokamak = wout.read_wout(FILES["tokamak"])
+    signs = (-1.0) ** tokamak.m
+    turned = dataclasses.replace(tokamak, r_cos=signs * tokamak.r_cos, z_sin=signs * tokamak.z_sin)
+    normal, point = turned.unit_normal(1, 1), turned.boundary(1, 1)
+    np.testing.assert_allclose(normal, -point / np.linalg.norm(point), rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("half_period", [True, False])

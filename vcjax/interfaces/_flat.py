@@ -21,6 +21,7 @@ from vcjax.interfaces._surface_setup import (
     SurfaceSetup,
     check_shape,
     check_targets,
+    concrete,
     point_major,
     required,
 )
@@ -178,21 +179,21 @@ class VirtualCasing:
 
     def _field(self, call: str, evaluate: Callable, B_total: Flat) -> np.ndarray:
         setup, B = self._given(call, B_total)
-        with errors_named(call, _NAMES):
+        with errors_named(call, _NAMES), concrete():
             casing = setup.casing("field", B)
             verify_quadrature(call, setup, casing, evaluate)
             return _flat(evaluate(casing, B))
 
     def _gradient(self, call: str, evaluate: Callable, B_total: Flat) -> np.ndarray:
         setup, B = self._given(call, B_total)
-        with errors_named(call, _NAMES):
+        with errors_named(call, _NAMES), concrete():
             gradient = np.asarray(evaluate(setup.casing("gradient", B), B))
         return gradient.transpose(3, 2, 0, 1).ravel()
 
     def _at(self, call: str, B_total: Flat, Xt: Flat) -> OffSurface:
         setup, B = self._given(call, B_total)
         points = point_major(call, "Xt", _untraced(call, "Xt", Xt), flat_only=True)[0]
-        with errors_named(call, _NAMES):
+        with errors_named(call, _NAMES), concrete():
             found = field_at(setup.casing("off", B), B, points)
             warn_of_estimate(call, float(np.max(found.error)), setup.digits)
             return found

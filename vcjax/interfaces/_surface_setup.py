@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Any
 from weakref import WeakSet
 
@@ -22,7 +23,7 @@ from vcjax._quadrature.choose import resolves
 from vcjax._quadrature.plan import MAX_DIGITS
 
 
-def _concrete() -> AbstractContextManager:
+def concrete() -> AbstractContextManager:
     """Return a context in which results are concrete even inside a traced function.
 
     Traced results cannot be kept for later calls.
@@ -66,7 +67,7 @@ class SurfaceSetup:
         if not isinstance(self.X, Tracer):
             self.X = np.asarray(self.X)
             # Raise an error for a bad surface here rather than at the first field.
-            self.unit_normal("setup")
+            self.frame("setup", (1, 1))
 
     def casing(
         self,
@@ -107,7 +108,7 @@ class SurfaceSetup:
             return self._watched(held, known)
         if isinstance(self.X, Tracer):
             return _PREPARE[kind](rule, self.X, **options)
-        with _concrete():
+        with concrete():
             made = _PREPARE[kind](rule, self.X, **options)
         self._held[for_all, *key] = made
         return self._watched(made, known)
@@ -153,7 +154,10 @@ class SurfaceSetup:
 
     def unit_normal(self, call: str) -> Float[np.ndarray, "trg_nphi trg_ntheta 3"]:
         """Return the outward unit normals of the surface at the targets."""
-        return outward_normals(*self.frame(call, self.trg_shape))
+        # A few targets do not show which side is outside, so add columns between the targets.
+        nphi, ntheta = self.trg_shape
+        copies = ceil(self.X.shape[1] / ntheta)
+        return outward_normals(*self.frame(call, (nphi, copies * ntheta)))[:, ::copies]
 
     def _check_rule(self, rule: Rule) -> None:
         """Raise `VcjaxError` if a rule and this set-up differ in the symmetry or in the targets."""

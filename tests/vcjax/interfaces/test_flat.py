@@ -74,6 +74,28 @@ def test_normals_point_outward_and_have_length_one(problem, casing):
     assert (normal * (points - centres)).sum(axis=0).min() > 0
 
 
+def test_the_normal_at_a_single_target_on_the_inner_side_points_outward():
+    X = np.roll(problems.circular_torus().points(4, 16, half_period=False), 8, axis=1)
+    casing = VirtualCasing()
+    casing.setup(3, 1, False, 4, 16, flat(X), 4, 24, 1, 1)
+    np.testing.assert_allclose(casing.get_normal(), [-1, 0, 0], rtol=0, atol=1e-14)
+
+
+def test_concrete_fields_are_separated_inside_a_traced_function_too(problem, casing):
+    if jax.__version_info__ < (0, 8):
+        pytest.skip("JAX 0.7 refuses to prepare a surface while it traces")
+    B = flat(problem.B)
+    calls = {
+        "compute_external_B": [B],
+        "compute_external_gradB": [B],
+        "compute_external_B_offsurf": [B, [0.7, 0.0, 0.0]],
+    }
+    for name, arguments in calls.items():
+        call = getattr(casing, name)
+        inside = jax.jit(lambda: call(*arguments))()  # noqa: B023
+        np.testing.assert_allclose(inside, call(*arguments), rtol=0, atol=1e-12)
+
+
 def test_lists_are_accepted_and_a_casing_is_kept_for_a_multiple_of_its_field(problem, casing):
     from_array = casing.compute_external_B(flat(problem.B))
     held = dict(casing._setup._held)
