@@ -7,7 +7,6 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
-from vcjax._annotations import Float
 from vcjax._devices import check_context
 from vcjax._errors import VcjaxError, errors_named
 from vcjax._geometry.symmetry import grid_angles
@@ -249,9 +248,7 @@ def check_symmetry(call: str, nfp, half_period) -> tuple[int, bool]:
     return check_integer(call, "nfp", nfp, 1, 1000), bool(half_period)
 
 
-def check_angles(
-    call: str, nphi, ntheta, nfp, half_period
-) -> tuple[Float[np.ndarray, " nphi"], Float[np.ndarray, " ntheta"]]:
+def check_angles(call: str, nphi, ntheta, nfp, half_period) -> tuple[np.ndarray, np.ndarray]:
     """Return the angles phi and theta of a grid; raise `VcjaxError` if an argument is invalid."""
     nphi, ntheta = check_grid(call, "nphi", nphi), check_grid(call, "ntheta", ntheta)
     phi = grid_angles(nphi, *check_symmetry(call, nfp, half_period))

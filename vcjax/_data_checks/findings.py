@@ -123,7 +123,16 @@ def warn_of_field(call: str, spectrum: Spectrum, surface: WatchedSurface, *, reu
             ContradictionWarning,
         )
     elif resolved and _doubtful(surface, crossed, share):
-        _warn_of_points(call, crossed, surface)
+        nphi, ntheta = surface.X.shape[:2]
+        warn(
+            call,
+            f"got X on {nphi} x {ntheta} points, which are too few or too inaccurate for "
+            f"{rule.digits} digits. Noise in X, or details of the surface between the points, "
+            f"amount to about {surface.missed:.1g} of the minor radius. B does not fit the smooth "
+            f"surface through these points: n . curl B is {crossed.current:.1g} of max |B| / "
+            "(minor radius). Give X on more points, or more accurately.",
+            UnresolvedWarning,
+        )
 
 
 def warn_of_rule(call: str, surface: WatchedSurface) -> None:
@@ -245,18 +254,5 @@ def _warn_unresolved(call: str, shares, decays, rule: Rule, crossed: Crossing) -
         f"got B on {shape[0]} x {shape[1]} points, which miss about {sum(shares):.1g} of "
         f"{of}; {rule.digits} digits need about {nphi} x {ntheta} points. Give B on a grid of that "
         f"size, or ask for fewer digits.{doubt}",
-        UnresolvedWarning,
-    )
-
-
-def _warn_of_points(call: str, crossed: Crossing, surface: WatchedSurface) -> None:
-    nphi, ntheta = surface.X.shape[:2]
-    warn(
-        call,
-        f"got X on {nphi} x {ntheta} points, which are too few or too inaccurate for "
-        f"{surface.rule.digits} digits. Noise in X, or details of the surface between the points, "
-        f"amount to about {surface.missed:.1g} of the minor radius. B does not fit the smooth "
-        f"surface through these points: n . curl B is {crossed.current:.1g} of max |B| / (minor "
-        "radius). Give X on more points, or more accurately.",
         UnresolvedWarning,
     )

@@ -16,7 +16,7 @@ import vcjax
 from vcjax import Rule, VcjaxError
 from vcjax._errors import errors_named
 from vcjax._programs.compiled import compiled
-from vcjax.interfaces._knobs import NAMES, Knobs, read_knobs
+from vcjax.interfaces._knobs import NAMES, read_knobs
 from vcjax.interfaces._surface_setup import (
     SurfaceSetup,
     check_shape,
@@ -37,7 +37,7 @@ def _on_surface(part: str, evaluate: Callable) -> tuple[Callable, Callable]:
 
     def method(self: "VirtualCasingJAX", B0: Any, **knobs: Any) -> jax.Array:
         call = f"compute_{part}"
-        setup, options = self._begin(call, kind, knobs)
+        setup, options = required(self._setup, call), read_knobs(call, kind, knobs)
         B = point_major(call, "B0", B0, setup.src_shape)
         with errors_named(call, NAMES):
             casing = setup.casing(kind, B, **options.casing)
@@ -50,7 +50,7 @@ def _on_surface(part: str, evaluate: Callable) -> tuple[Callable, Callable]:
 
     def batch(self: "VirtualCasingJAX", B0_batch: Any, **knobs: Any) -> jax.Array:
         call = f"compute_{part}_batch"
-        setup, options = self._begin(call, kind, knobs)
+        setup, options = required(self._setup, call), read_knobs(call, kind, knobs)
         given = B0_batch
         if not isinstance(given, list | tuple):
             given = jnp.atleast_1d(real_array(call, "B0_batch", B0_batch))
@@ -74,7 +74,7 @@ def _off_surface(part: str, evaluate: Callable) -> Callable:
 
     def method(self: "VirtualCasingJAX", B0: Any, *, X_trg: Any, **knobs: Any) -> Any:
         call = f"compute_{part}_offsurf"
-        setup, options = self._begin(call, kind, knobs)
+        setup, options = required(self._setup, call), read_knobs(call, kind, knobs)
         B = point_major(call, "B0", B0, setup.src_shape)
         points = point_major(call, "X_trg", X_trg)[0]
         with errors_named(call, NAMES):
@@ -187,9 +187,6 @@ class VirtualCasingJAX:
         """
         normal = required(self._setup, "get_normal").unit_normal("get_normal")
         return _components_first(jnp.asarray(normal), "field")
-
-    def _begin(self, call: str, kind: str, knobs: dict[str, Any]) -> tuple[SurfaceSetup, Knobs]:
-        return required(self._setup, call), read_knobs(call, kind, knobs)
 
     compute_external_B, compute_external_B_batch = _on_surface("external_B", vcjax.external_field)
     compute_internal_B, compute_internal_B_batch = _on_surface("internal_B", vcjax.internal_field)

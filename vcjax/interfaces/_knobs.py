@@ -47,12 +47,7 @@ class Knobs(NamedTuple):
 
 
 def read_knobs(call: str, kind: str, knobs: dict[str, Any]) -> Knobs:
-    """Translate the keyword arguments of a call; `kind` is as for `SurfaceSetup.casing`.
-
-    Raise `VcjaxError` for a keyword that is unknown or invalid, or does not apply to the call. Also
-    raise the error for a keyword without an equivalent in vcjax, if ignoring the keyword could
-    change a result.
-    """
+    """Translate the keyword arguments of a call; `kind` is as for `SurfaceSetup.casing`."""
     off = kind.startswith("off")
     known = dict(knobs)
     for name, reason in _REFUSED.items():

@@ -74,10 +74,7 @@ def write(filename: str | PathLike[str], values: Any) -> None:
 
 
 def read(filename: str | PathLike[str]) -> dict[str, Any]:
-    """Return the variables of a file by name; check shapes and values.
-
-    The variables in `_DERIVED` are not read, because they can be computed from the other variables.
-    """
+    """Return the variables of a file by name, without `_DERIVED`; check shapes and values."""
     kind = "a file saved by VirtualCasing.save, vcasing_*.nc"
     data = read_netcdf("load", filename, _READ, kind=kind)
     advice = f"The file is damaged or of another kind; give {kind}."
