@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from scipy.io import netcdf_file
 
-from vcjax._errors import VcjaxError
+from vcjax._errors import ContradictionWarning, VcjaxError, warn
 
 _DAMAGE = (OSError, TypeError, ValueError, LookupError, OverflowError, MemoryError, AssertionError)
 """Exceptions that SciPy's reader raises on damaged files."""
@@ -135,9 +135,12 @@ def _check_numbers(path, data):
     """Check all numbers that are used: of each profile, only the last two surfaces are used."""
     flag = data.pop("ier_flag", np.zeros(1))
     if not np.isin(flag, _CONVERGED).all():
-        raise VcjaxError(
-            f"{_CALL} got {path} with ier_flag = {flag.flat[0]:g}: VMEC stopped before it "
-            "converged. Solve the equilibrium again, for example with a larger NITER_ARRAY."
+        warn(
+            _CALL,
+            f"got {path} with ier_flag = {flag.flat[0]:g}: VMEC stopped before it converged, so "
+            "the boundary and the field may contradict each other. Solve the equilibrium again, "
+            "for example with a larger NITER_ARRAY.",
+            ContradictionWarning,
         )
     used = {name: data[name][-2:] if name in _PROFILES else data[name] for name in data}
     for name, values in used.items():

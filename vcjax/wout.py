@@ -185,8 +185,11 @@ def read_wout(path: str | PathLike[str]) -> Equilibrium:
 
         - The file is missing, truncated, not NetCDF-3, or not a VMEC output.
         - The equilibrium is not stellarator-symmetric, or has fewer than 3 flux surfaces.
-        - VMEC stopped before the equilibrium converged.
         - The numbers in the file cannot describe an equilibrium.
+
+    Warns
+    -----
+    ContradictionWarning : if VMEC stopped before the equilibrium converged.
     """
     data = read_variables(path)
     # The field is given half a radial step inside each surface: extrapolate it to the boundary.
