@@ -1,5 +1,6 @@
 """Helpers that several test files share: casings of problems, errors, captured constants."""
 
+import dataclasses
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,13 @@ def rule_of(problem, digits, **options):
 def surface(problem, nphi, ntheta):
     """Return points (nphi, ntheta, 3) of a problem's surface."""
     return vcjax.surface_points(problem.X, **symmetry(problem), nphi=nphi, ntheta=ntheta)
+
+
+def with_targets(problem, nphi, ntheta):
+    """Return a problem with its known fields on another grid of targets."""
+    points = surface(problem, nphi, ntheta)
+    known = (problems.magnetic_field(part, points) for part in (problem.outside, problem.inside))
+    return dataclasses.replace(problem, **dict(zip(("B_ext", "B_int"), known, strict=True)))
 
 
 def unit_normals(X, **grid):

@@ -5,7 +5,14 @@ import numpy as np
 import pytest
 
 import vcjax
-from tests.vcjax.common import casing_of, optimised, rule_of, small_torus, surface
+from tests.vcjax.common import (
+    casing_of,
+    optimised,
+    rule_of,
+    small_torus,
+    surface,
+    with_targets,
+)
 from vcjax import problems
 
 # The grids of the problems resolve B to their digits, and gradients to one digit fewer.
@@ -33,13 +40,14 @@ def test_known_gradients_are_symmetric_traceless_and_equal_to_finite_differences
 
 
 @pytest.mark.parametrize(
-    "digits, external_limit, internal_limit", [(6, 5e-6, 3e-5), (12, None, 1e-9)]
+    "digits, targets, external_limit, internal_limit",
+    [(6, (20, 40), 5e-6, 3e-5), (12, (4, 10), None, 1e-9)],
 )
 def test_w7x_gradients_are_as_accurate_as_the_source_grid_allows(
-    digits, external_limit, internal_limit
+    digits, targets, external_limit, internal_limit
 ):
     """The external limit is below the error of the C++ package, 5.9e-6 (docs/compare.md)."""
-    problem = problems.w7x(digits)
+    problem = with_targets(problems.w7x(digits), *targets)
     casing = casing_of(problem, digits, vcjax.prepare_gradient, optimise=True)
     internal = optimised(vcjax.internal_gradient)(casing, problem.B)
     assert problem.internal_gradient_error(internal) < internal_limit
