@@ -161,5 +161,5 @@ def test_names_and_files_with_other_characters_than_ascii_are_read_as_written(tm
     )
     file.write_text("\n".join(lines))
     text = jax.jit(runpy.run_path(str(file))["f"]).lower(jnp.ones(3)).compile().as_text()
-    (sine,) = [one for one in instructions(text) if one.opcode == "sine"]
+    (sine,) = [one for one in instructions(str(text)) if one.opcode == "sine"]
     assert (sine.scope, sine.source) == ("größe", f"{file}:4")
