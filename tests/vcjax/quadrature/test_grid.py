@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import vcjax
-from tests.vcjax.common import symmetry, toroidal_field
+from tests.vcjax.common import rule_of, small_torus, symmetry, toroidal_field
 from vcjax import problems
 from vcjax._geometry.symmetry import grid_angles, rotate
 from vcjax._quadrature import grid
@@ -74,6 +74,11 @@ def test_a_bent_surface_that_needs_small_patches_has_a_rule_for_ten_digits(bean)
     at = vcjax.surface_points(X, nfp=1, half_period=False, nphi=4, ntheta=64)
     rule = vcjax.choose_off_surface(X, toroidal_field(at), 10, nfp=1)
     assert rule.digits == 10
+
+
+def test_targets_too_dense_along_phi_for_any_patch_are_named_as_the_cause():
+    with pytest.raises(vcjax.VcjaxError, match="20000 x 1 targets.*at least 20000 .*trg_nphi"):
+        rule_of(small_torus(), 3, trg_nphi=20000, trg_ntheta=1)
 
 
 def test_only_demands_of_many_digits_allow_a_wider_near_kernel():
