@@ -17,21 +17,19 @@ from vcjax._annotations import Array, Float
 from vcjax._checks import check_constants
 from vcjax._data_checks.watch import watch
 from vcjax._devices import Devices, copied, device_mesh
-from vcjax._geometry.nodes import at_targets, one_period, set_up, surface_nodes
+from vcjax._geometry.nodes import Rows, at_targets, set_up, surface_nodes
 from vcjax._kernels.far import FIELD
 from vcjax._kernels.near import combine_field, field_weights_at
 from vcjax._options import Tiles, resolve_far_dtype, resolve_tiles
 from vcjax._prepared import (
     Kernels,
     PreparedTargets,
-    Rows,
     apply_operator,
     check_evaluation,
     check_preparation,
     near_fields,
     near_options,
     on_nodes,
-    on_rows,
     source_fields,
 )
 from vcjax._programs.compiled import operands
@@ -195,6 +193,6 @@ def _separate(call, casing, B, sizes, far_dtype, sign):
 @by_rows(static_argnums=(3, 4))
 def _field(rows: Rows, casing: Casing, B, tiles: Tiles, sign: float):
     nodes = on_nodes(casing, B)
-    here = on_rows(at_targets(one_period(nodes, casing.rule), casing.rule), rows)
+    here = at_targets(nodes, casing.rule, rows)
     total = 0.5 * here + sign * casing_operator(casing, nodes, tiles, rows)
     return total.transpose(1, 2, 0)

@@ -30,7 +30,7 @@ from vcjax._checks import check_constants
 from vcjax._data_checks.watch import watch
 from vcjax._devices import Devices, copied, device_mesh
 from vcjax._geometry.jump import dual_basis, symmetric_traceless, total_gradient
-from vcjax._geometry.nodes import at_targets, one_period, set_up, surface_nodes
+from vcjax._geometry.nodes import Rows, at_targets, on_rows, set_up, surface_nodes
 from vcjax._geometry.resample import as_rows, resampled
 from vcjax._kernels.gradient import (
     GRADIENT,
@@ -42,14 +42,12 @@ from vcjax._options import Tiles, resolve_tiles
 from vcjax._prepared import (
     Kernels,
     PreparedTargets,
-    Rows,
     apply_operator,
     check_evaluation,
     check_preparation,
     near_fields,
     near_options,
     on_nodes,
-    on_rows,
     source_fields,
     warn_of_field_rule,
 )
@@ -147,7 +145,7 @@ def prepare_gradient(
 
 def _nodes_and_basis(rule: Rule, X, constants: Tables, xp: Any):
     nodes, *tangents = surface_nodes(rule, X, constants, xp)
-    x_phi, x_theta = (at_targets(one_period(v, rule), rule) for v in tangents)
+    x_phi, x_theta = (at_targets(v, rule) for v in tangents)
     return nodes, dual_basis(x_phi, x_theta, xp)
 
 

@@ -8,21 +8,22 @@ the surface. The operators of fields and gradients differ only in their `Kernels
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.sharding import Mesh
 
-from vcjax._annotations import Array, Float, Int
+from vcjax._annotations import Array, Float
 from vcjax._checks import check_casing, check_jax, check_rule, check_vectors
 from vcjax._data_checks.watch import check_evaluated
 from vcjax._devices import divided, over_targets
 from vcjax._errors import UnresolvedWarning, VcjaxError, warn
-from vcjax._geometry.nodes import at_targets, one_period, target_rows
+from vcjax._geometry.nodes import Rows, at_targets, one_period, target_rows
 from vcjax._geometry.resample import as_rows, resampled
 from vcjax._kernels.far import Kernel, far_sum
-from vcjax._kernels.near import apply_weights, punctured_squares, stored_weights, target_spacing
+from vcjax._kernels.near import apply_weights, over_blocks, punctured_squares, target_spacing
 from vcjax._options import NearOptions, Tiles, resolve_near, weights_bytes
 from vcjax._programs.groups import RowGroups, by_rows, row_groups
 from vcjax._quadrature.rule import Rule
@@ -80,10 +81,6 @@ class PreparedTargets(Prepared):
     near_weights: Float[Array, "tphi ttheta k patch"] | None
     near_recipe: tuple = ()
     near_block: int = field(default=1, metadata={"static": True})
-
-
-Rows: TypeAlias = Int[Array, " some"] | None
-"""Indices of the target rows that a program evaluates; may be traced. None for all rows."""
 
 
 class Kernels(NamedTuple):
@@ -183,7 +180,12 @@ def _stored(
 ):
     def weights(rows, *recipe):
         at = kernels.weights_at(*recipe, rule=rule)
-        return stored_weights(at, rule, rows, near.block, near.dtype)
+
+        def one_block(row, columns):
+            return at(row, columns).astype(near.dtype)
+
+        with jax.named_scope("near_weights"):
+            return over_blocks(one_block, rule, rows, near.block)
 
     return divided(weights, devices, target_rows(rule) if rows is None else rows, *recipe)
 
@@ -206,11 +208,10 @@ def apply_operator(
     have no `devices`.
     """
     rule, rank = casing.rule, kernels.far.rank
-    targets = on_rows(at_targets(casing.sources, rule), rows).reshape(3, -1).T
+    targets = at_targets(casing.nodes[:3], rule, rows).reshape(3, -1).T
     puncture, punctured = kernels.puncture(rule), None
     if puncture:
-        spacing = on_rows(target_spacing(casing.nodes, rule)[None], rows).ravel()
-        punctured = punctured_squares(puncture, spacing)
+        punctured = punctured_squares(puncture, target_spacing(casing.nodes, rule, rows).ravel())
 
     def far_part(given, *sources):
         targets, punctured = given
@@ -233,11 +234,6 @@ def apply_operator(
     near = over_targets(near_part, casing.devices, given, B, *recipe, count=len(given[0]))
     near = jnp.moveaxis(near, (0, 1), (-2, -1))
     return far.reshape(near.shape) + near
-
-
-def on_rows(values: Array, rows: Rows) -> Array:
-    """Return the given rows of values (k, tphi, ttheta) at the targets; all rows if None."""
-    return values if rows is None else values[:, rows]
 
 
 def _kept_weights(casing: PreparedTargets, row, columns) -> Array:

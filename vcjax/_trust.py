@@ -15,10 +15,9 @@ from vcjax._casing import Casing, casing_operator
 from vcjax._checks import check_casing, check_concrete, check_jax
 from vcjax._errors import VcjaxError, errors_named
 from vcjax._geometry import symmetry
-from vcjax._geometry.nodes import at_targets, one_period
+from vcjax._geometry.nodes import Rows, at_targets
 from vcjax._gradient import GradientCasing, gradient_operator, surface_gradient
 from vcjax._options import Tiles, resolve_tiles
-from vcjax._prepared import Rows, on_rows
 from vcjax._programs.compiled import QUICK, compiled, operands
 from vcjax._programs.groups import by_rows, row_groups
 from vcjax._quadrature.missed import unresolved
@@ -154,7 +153,7 @@ _total_gradient = compiled(QUICK)(surface_gradient)
 def _test_field(rows: Rows, casing: Casing, tiles: Tiles):
     violations = []
     for nodes in _external_fields(casing):
-        here = on_rows(at_targets(one_period(nodes, casing.rule), casing.rule), rows)
+        here = at_targets(nodes, casing.rule, rows)
         violation = casing_operator(casing, nodes, tiles, rows) - 0.5 * here
         violations.append(jnp.linalg.norm(violation, axis=0))
     return jnp.maximum(*violations)
@@ -183,7 +182,7 @@ def _external_fields(casing: Casing | GradientCasing):
 def _toroidal_gradient(casing: GradientCasing, rows: Rows) -> Float[Array, "3 3 tphi ttheta"]:
     """Return [i, k] = d_i b_k of the toroidal field b of `_external_fields`, at the targets."""
     radius = jnp.hypot(casing.sources[0], casing.sources[1]).min()
-    x, y, _ = on_rows(at_targets(casing.sources, casing.rule), rows)
+    x, y, _ = at_targets(casing.nodes[:3], casing.rule, rows)
     zero = jnp.zeros_like(x)
     along, across = 2 * x * y, (y - x) * (y + x)
     slopes = [[along, across, zero], [across, -along, zero], [zero, zero, zero]]

@@ -6,7 +6,7 @@ values around a target are then a slice of the array, and no vector has to be ro
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +20,9 @@ from vcjax._geometry.resample import as_rows, resampled
 from vcjax._programs.compiled import compiled, operands
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import Tables
+
+Rows: TypeAlias = Int[Array, " some"] | None
+"""Indices of the target rows that a program evaluates; may be traced. None for all rows."""
 
 
 def target_rows(rule: Rule) -> Int[Array, " tphi"]:
@@ -36,12 +39,19 @@ def one_period(continued: Any, rule: Rule) -> Any:
     return continued[:, i : i + rows, j : j + columns]
 
 
-def at_targets(nodes: Any, rule: Rule) -> Any:
-    """Return the values at the targets, from the values at the nodes of one period.
+def at_targets(continued: Any, rule: Rule, rows: Rows = None) -> Any:
+    """Return the values (k, tphi, ttheta) at the targets, from values on the continued nodes.
 
-    The shapes are (k, tphi, ttheta) at the targets and (k, row, column) at the nodes.
+    If rows are given, the result has these rows only.
     """
-    return nodes[:, : rule.trg_shape[0] * rule.stride_phi : rule.stride_phi, :: rule.stride_theta]
+    nodes = one_period(continued, rule)
+    stop = rule.trg_shape[0] * rule.stride_phi
+    return on_rows(nodes[:, : stop : rule.stride_phi, :: rule.stride_theta], rows)
+
+
+def on_rows(values: Any, rows: Rows) -> Any:
+    """Return the given rows of values (k, tphi, ttheta) at the targets; all rows if None."""
+    return values if rows is None else values[:, rows]
 
 
 def windows(

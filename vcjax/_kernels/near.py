@@ -30,7 +30,7 @@ import numpy as np
 from jax import lax
 
 from vcjax._annotations import Array, Float, Int
-from vcjax._geometry.nodes import at_targets, one_period, windows
+from vcjax._geometry.nodes import Rows, at_targets, windows
 from vcjax._geometry.patch import PatchInterpolation
 from vcjax._kernels.split import near_split
 from vcjax._kernels.vectors import AXES, components, cross, dot, stacked
@@ -207,13 +207,16 @@ def punctured_squares(puncture: float, spacing):
     return lax.stop_gradient((puncture * spacing) ** 2)
 
 
-def target_spacing(nodes: Float[Array, "6 row column"], rule: Rule):
-    """Return the distance, (tphi, ttheta), of each target from its farthest neighbouring node."""
+def target_spacing(nodes: Float[Array, "6 row column"], rule: Rule, rows: Rows):
+    """Return the distance of each target in the given rows from its farthest neighbouring node.
+
+    The result is (tphi, ttheta), with all rows if `rows` is None.
+    """
     points = nodes[:3]
     beside = [jnp.roll(points, k, axis) for axis in (1, 2) for k in (1, -1)]
     squares = [((neighbour - points) ** 2).sum(axis=0) for neighbour in beside]
     largest = functools.reduce(jnp.maximum, squares)[None]
-    return jnp.sqrt(at_targets(one_period(largest, rule), rule)[0])
+    return jnp.sqrt(at_targets(largest, rule, rows)[0])
 
 
 def _kernel(nodes, weights, alpha, axis: int):
@@ -228,22 +231,6 @@ def _kernel(nodes, weights, alpha, axis: int):
     distance = jnp.sqrt(jnp.where(weights == 0, 1.0, square))
     factor = -weights * alpha**3 * near_split(alpha * distance)
     return stacked([factor * v for v in (dot(normal, offset), *cross(normal, offset))], axis)
-
-
-@jax.named_scope("near_weights")
-def stored_weights(
-    weights: Callable, rule: Rule, target_rows: Int[Array, " tphi"], largest: int, dtype: str
-) -> Float[Array, "tphi ttheta k patch"]:
-    """Return the near weights of the targets in the given rows.
-
-    `weights` is a function of targets, from `field_weights_at` or `gradient_weights_at`. It is
-    called for at most `largest` targets at once.
-    """
-
-    def one_block(row, columns):
-        return weights(row, columns).astype(dtype)
-
-    return over_blocks(one_block, rule, target_rows, largest)
 
 
 @jax.named_scope("near_field")
