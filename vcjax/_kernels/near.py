@@ -77,16 +77,6 @@ def over_blocks(
     return result.reshape(rows, columns, *result.shape[2:])
 
 
-def field_weights_at(
-    nodes: Float[Array, "6 row column"], constants: Tables, rule: Rule
-) -> Callable:
-    """Return a function that computes the near weights of the field for a block of targets.
-
-    `weights_at` describes the function. The weights are s and V (see the module's docstring).
-    """
-    return weights_at(nodes, constants, rule, _kernel)
-
-
 def weights_at(
     nodes: Float[Array, "6 row column"],
     constants: Tables,
@@ -231,6 +221,10 @@ def _kernel(nodes, weights, alpha, axis: int):
     distance = jnp.sqrt(jnp.where(weights == 0, 1.0, square))
     factor = -weights * alpha**3 * near_split(alpha * distance)
     return stacked([factor * v for v in (dot(normal, offset), *cross(normal, offset))], axis)
+
+
+field_weights_at = functools.partial(weights_at, kernel=_kernel)
+"""The function `weights_at` for the weights s and V of the field (see the module's docstring)."""
 
 
 @jax.named_scope("near_field")

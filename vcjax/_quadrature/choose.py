@@ -70,7 +70,7 @@ def choose(
         - X is not a closed torus around the z axis, or crosses itself.
         - B is zero everywhere, or has fewer than 4 poloidal points.
         - B does not continue smoothly from one period, or one turn in theta, to the next.
-        - No quadrature is found for the surface.
+        - No quadrature is found for the surface, or for the target grid on it.
         - An argument is out of range.
         - JAX runs in 32-bit mode, or in a process that was forked after JAX had started.
 

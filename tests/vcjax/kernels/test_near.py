@@ -1,12 +1,14 @@
 """The cut-off of the near kernel, and the known integral for a constant field."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.special import erfc
 
-import vcjax
+from tests.vcjax.common import SMALL_RULE
 from vcjax._kernels.gradient import _near_kernel, _of_constant
 from vcjax._kernels.split import near_split
 from vcjax._quadrature.polar import polar_quadrant
@@ -57,23 +59,17 @@ def test_the_known_integral_over_a_patch_includes_the_integrals_along_the_rim(su
     The polar rule integrates this function accurately. With both rates, the near kernel is large at
     the rim.
     """
-    rule = vcjax.Rule(
-        surface_shape=(8, 8),
-        src_shape=(8, 8),
+    rule = dataclasses.replace(
+        SMALL_RULE,
         trg_shape=(1, 1),
-        nfp=1,
-        half_period=False,
-        quad_nphi=64,
-        quad_ntheta=64,
         patch_phi=8,
         patch_theta=6,
-        margin=1,
+        quad_nphi=66,
+        quad_ntheta=64,
         radial_count=40,
         angular_count=192,
         lagrange_count=8,
         cutoff=2.0,
-        digits=3,
-        gradient=True,
     )
     u, v, weights = polar_quadrant(rule)
     x, y = np.array([[u, v], [u, -v], [-u, v], [-u, -v]]).swapaxes(0, 1) / 10
