@@ -269,7 +269,7 @@ def _evaluate(call: str, quantity: Callable, casing, B, points, sizes) -> OffSur
         # Groups of points cannot run in a traced function: JAX then traces even operations on
         # concrete arrays.
         if casing.devices is None and not is_tracing() and on_host(casing, B, points):
-            missed = missed_parts(casing.rule, np.asarray(B), np)
+            B, missed = operands((B, missed_parts(casing.rule, np.asarray(B), np)))
             evaluate = partial(_at_points, quantity, tiles, casing, B, missed=missed)
             return in_groups(evaluate, np.asarray(points))
         everywhere = copied(operands((B, points)), casing.devices)

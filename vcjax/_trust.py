@@ -114,7 +114,7 @@ def error_estimate(
         return violation + float(tails.max() + missed.max())
     largest = float(np.linalg.norm(samples, axis=0).max())
     steepest = float(np.abs(_total_gradient(casing, operands(B))).max())
-    lengths = np.linalg.norm(np.asarray(casing.dual_basis[:2]), axis=1)
+    lengths = np.linalg.norm(np.asarray(casing.dual_basis)[:2], axis=1)
     if steepest <= 1e-10 * largest * lengths.max(axis=(1, 2)).min():
         raise VcjaxError("error_estimate got a uniform B, which has no gradient; give another B.")
     return (violation * largest + _missed_slopes(samples, lengths, rule)) / steepest

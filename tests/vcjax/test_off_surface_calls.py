@@ -162,6 +162,11 @@ def test_unusable_arguments_are_named(casing, problem, no_shape_checks):
             getattr(vcjax, name)(*arguments, **options)
 
 
+def test_direct_calls_make_no_implicit_transfers(casing, problem, found):
+    with jax.transfer_guard("disallow"):
+        assert_same(vcjax.field_at(casing, problem.B, POINTS), found, rtol=0, atol=0)
+
+
 def test_direct_calls_return_the_same_results_under_debug_nans(casing, problem, found):
     divided = vcjax.prepare_off_surface(casing.rule, problem.X, devices=jax.devices()[:1])
     with jax.debug_nans(True):

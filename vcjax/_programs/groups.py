@@ -66,7 +66,8 @@ def in_groups(evaluate: Callable, points: np.ndarray) -> Any:
     def one_group(first):
         group = points[first : first + most]
         filled = np.pad(group, ((0, _GROUP - len(group)), (0, 0)), mode="edge")
-        return evaluate(filled, used=np.asarray(len(group)))
+        filled, used = jax.device_put((filled, np.asarray(len(group))))
+        return evaluate(filled, used=used)
 
     return _joined(one_group, count, most, processors)
 
