@@ -48,7 +48,7 @@ def read_rows(path: Path) -> list[Row]:
         if ".jsonl" in path.suffixes:
             return [json.loads(line) for line in text.splitlines()]
         return list(csv.DictReader(io.StringIO(text)))
-    except (ValueError, EOFError, zlib.error, csv.Error) as error:
+    except (ValueError, EOFError, gzip.BadGzipFile, zlib.error, csv.Error) as error:
         raise StudyError(
             f"cannot read the rows in {path}: {error}; restore the file, or rename it and run the "
             "study again"

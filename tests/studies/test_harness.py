@@ -54,6 +54,7 @@ def test_a_row_with_other_columns_than_the_file_is_refused(tmp_path):
         ("rows.jsonl", b'{"a": 1}\n{"b\n{"a": 2}\n'),
         ("rows.csv", b"a\n\xff\n"),
         ("rows.csv.gz", gzip.compress(b"a\n1\n", mtime=0)[:-9]),
+        ("rows.csv.gz", b"a\n1\n"),
     ],
 )
 def test_a_damaged_file_of_rows_is_an_error_with_its_path(name, data, tmp_path):
