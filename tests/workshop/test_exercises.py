@@ -7,9 +7,11 @@ import sys
 from collections import Counter
 
 import pytest
+from scipy import stats
 
 from workshop import __main__ as command
 from workshop import course
+from workshop.checks import timing
 from workshop.course import EXERCISES, SOLUTIONS, Exercise, Unsolved, all_exercises, expect, load
 
 ROOT = EXERCISES.parents[1]
@@ -119,6 +121,13 @@ def test_a_wrong_answer_fails_with_the_hint_that_helps(name, old, new, message, 
     with pytest.raises(Unsolved) as problem:
         check(name, old, new, tmp_path)
     assert message in str(problem.value) and problem.value.hint == hint
+
+
+def test_fewer_processes_than_the_right_answer_cannot_reach_the_significance_level():
+    for count, is_enough in ((timing.ENOUGH - 1, False), (timing.ENOUGH, True)):
+        a, b = range(count), range(count, 2 * count)
+        p_value = stats.mannwhitneyu(a, b, method="exact").pvalue
+        assert (p_value < 0.005) == is_enough
 
 
 def write_answer(folder, answer):
