@@ -19,7 +19,7 @@ def write_document(document: Document, tables: Mapping[str, pd.DataFrame], out: 
     """Write index.html, report.md, tables/ and figures/ below `out`; return the page's path.
 
     Everything is written to a new folder next to `out`. The new folder then replaces `out`, or the
-    folder to which the link `out` leads.
+    folder to which the link `out` leads. If `out` is the working folder, its contents are replaced.
     """
     out = Path(out).resolve()
     _check_earlier(out, ["index.html"], kind="report")
@@ -51,9 +51,19 @@ def _write_table(frame: pd.DataFrame, path: Path) -> None:
 def _replace(out: Path, fresh: Path) -> None:
     old = out.with_name(f".{out.name}.old")
     shutil.rmtree(old, ignore_errors=True)
-    if out.exists():
-        os.replace(out, old)
-    os.replace(fresh, out)
+    if out == Path.cwd():
+        # The shell of the user stays in the working folder, so replace only its contents. Move the
+        # page last from `out` and first into `out`, so that an interrupted run can be repeated.
+        old.mkdir()
+        for path in sorted(out.iterdir(), key=lambda path: path.name == "index.html"):
+            os.replace(path, old / path.name)
+        for path in sorted(fresh.iterdir(), key=lambda path: path.name != "index.html"):
+            os.replace(path, out / path.name)
+        fresh.rmdir()
+    else:
+        if out.exists():
+            os.replace(out, old)
+        os.replace(fresh, out)
     shutil.rmtree(old, ignore_errors=True)
 
 

@@ -195,8 +195,8 @@ def test_the_page_can_be_written_to_the_working_folder_and_through_a_link(
     folder = tmp_path / "report"
     folder.mkdir()
     (tmp_path / "link").symlink_to(folder)
+    monkeypatch.chdir(folder if out == "." else tmp_path)
     for _ in range(2):
-        monkeypatch.chdir(folder if out == "." else tmp_path)
         assert main(["build", "--store", str(tmp_path / "cases"), "--out", out]) == 0
     assert (folder / "index.html").exists() and (tmp_path / "link").is_symlink()
     assert {path.name for path in tmp_path.iterdir()} == {"cases", "link", "report"}
