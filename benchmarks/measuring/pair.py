@@ -271,7 +271,7 @@ def sides(
             if regression != NOT_INJECTED:
                 (change or inject)(regression, package)
                 commit = f"{commit}+{label}"
-            if others := [path.name for path in (pair / name).glob("*") if path.name != commit]:
+            if others := [one.name for one in (pair / name).glob("*/") if one.name != commit]:
                 raise CheckoutError(
                     f"the folder {pair} has records of {', '.join(others)[:60]}, but a review "
                     "compares one commit on each side; give another folder as --out"

@@ -51,7 +51,11 @@ def test_each_commit_has_its_own_store(measure, tmp_path):
         assert len(list(folder.rglob("*.json"))) == 4
 
 
-def test_a_folder_with_records_of_other_commits_is_refused_before_measuring(measure, monkeypatch):
+def test_a_folder_with_records_of_other_commits_is_refused_before_measuring(
+    measure, tmp_path, monkeypatch
+):
+    measure().clear()
+    (tmp_path / "out" / "base" / ".DS_Store").touch()  # a file is no folder of records
     measure().clear()
     monkeypatch.setitem(globals(), "COMMITS", ("b" * 40, "e" * 40))
     with pytest.raises(
