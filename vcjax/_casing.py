@@ -80,8 +80,7 @@ def prepare(
         recomputes the weights at every evaluation; use it for many targets or a single evaluation.
         See ``docs/parameters.md``.
     near_block_size : largest number of targets whose weights are computed at once, or "auto". The
-        block size is the largest number within this limit that divides the number of target
-        columns.
+        block size is the largest divisor of `trg_ntheta` that is within this limit.
     devices : a mesh or a list of devices among which the targets are divided, here and in every
         evaluation of the casing; None for one device. See ``docs/devices.md``.
 

@@ -123,7 +123,7 @@ class Rims:
     def _moved(self, by: np.ndarray, which: slice = slice(None)) -> np.ndarray:
         """Return the sample points (k, 3, row, column), moved by pairs (k, 2) of angles.
 
-        The components are in the co-rotating frame at the points before they are moved.
+        The components are in the co-rotating frame of the original points, not of the moved ones.
         """
         phases = (np.exp(1j * np.outer(by[:, axis], self._modes[axis])) for axis in (0, 1))
         waves = self._waves[0][which], self._waves[1]

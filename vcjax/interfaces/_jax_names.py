@@ -175,7 +175,7 @@ class VirtualCasingJAX:
         setup = required(self._setup, "plan_precision")
         if B0 is not None:
             B0 = point_major("plan_precision", "B0", B0, setup.src_shape)
-        with errors_named("plan_precision"):
+        with errors_named("plan_precision", NAMES):
             return setup.rule("field", setup.known(B0), digits)
 
     def get_normal(self) -> jax.Array:

@@ -53,8 +53,12 @@ def write(filename: str | PathLike[str], values: Any) -> None:
     If an attribute is not valid, raise `VcjaxError` and leave the file as it is.
     """
     filename = check_filename("save", filename)
-    attributes = {name: np.asarray(getattr(values, name), float) for name in _READ}
-    _check("save got", attributes, "Save the object as `from_vmec` or `load` returned it.")
+    advice = "Save the object as `from_vmec` or `load` returned it."
+    try:
+        attributes = {name: np.asarray(getattr(values, name), float) for name in _READ}
+    except (AttributeError, TypeError, ValueError) as error:
+        raise VcjaxError(f"save got an attribute that is not numeric: {error}. {advice}") from error
+    _check("save got", attributes, advice)
     try:
         with netcdf_file(filename, "w") as file:
             file.history = "made by vcjax.interfaces.simsopt"
@@ -87,12 +91,12 @@ def _check(got: str, data: dict[str, np.ndarray], advice: str) -> dict[str, int]
     sizes = {"xyz": 3}
     for name, values in data.items():
         expected = tuple(sizes[axis] for axis in _VARIABLES[name][0])
-        kind = "finite numbers" if expected else "a whole number above 0"
+        kind = "finite" if expected else "whole numbers above 0"
         right = np.isfinite(values) & (bool(expected) | (values > 0) & (values == np.rint(values)))
         if values.shape != expected or not right.all():
             raise VcjaxError(
-                f"{got} {name} of shape {values.shape} and with {int((~right).sum())} wrong "
-                f"numbers; {name} must have shape {expected} and contain {kind}. {advice}"
+                f"{got} {name} of shape {values.shape}, in which {int((~right).sum())} numbers are "
+                f"not {kind}; {name} must have shape {expected}. {advice}"
             )
         if not expected:
             sizes[name] = int(values)

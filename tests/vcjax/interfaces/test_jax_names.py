@@ -218,6 +218,7 @@ def test_bad_fields_and_fields_before_the_set_up_are_refused(problem, named, B):
         (named.compute_external_B_batch, 3.0, r"batch got B0 of shape \(\)"),
         (named.compute_external_B_batch, fields.at[1].set(jnp.nan), "batch got B0 with NaN"),
         (named.compute_internal_gradB, jnp.full_like(B, jnp.inf), "gradB got B0 with .* infinite"),
+        (lambda B0: named.plan_precision(B0=B0), jnp.full_like(B, jnp.nan), "got B0 with NaN"),
     ):
         with pytest.raises(VcjaxError, match=said):
             call(given)
