@@ -69,8 +69,8 @@ def resampled(values: Any, phi: Any, theta: Any) -> Any:
     Each row of `values`, (i, m), contains one vector component at one toroidal angle; see
     `as_rows`. The images of a row are the row itself and, on a half period, its copies under
     stellarator symmetry. The matrices `theta`, (images, b, m), interpolate each image along theta.
-    The matrix `phi`, (3, a, i * images), combines the images of all rows. The result, (3, a, b), has
-    laboratory components. If the matrices come from `symmetry.surface_period_matrices`, it has
+    The matrix `phi`, (3, a, i * images), combines the images of all rows. The result, (3, a, b),
+    has laboratory components. If the matrices come from `symmetry.surface_period_matrices`, it has
     co-rotating components instead.
 
     `values` are multiplied by `theta` first, but NumPy arrays are multiplied by `phi` first if each

@@ -91,12 +91,12 @@ def _check(got: str, data: dict[str, np.ndarray], advice: str) -> dict[str, int]
     sizes = {"xyz": 3}
     for name, values in data.items():
         expected = tuple(sizes[axis] for axis in _VARIABLES[name][0])
-        kind = "finite" if expected else "whole numbers above 0"
+        kind = "finite" if expected else "a whole number above 0"
         right = np.isfinite(values) & (bool(expected) | (values > 0) & (values == np.rint(values)))
         if values.shape != expected or not right.all():
             raise VcjaxError(
-                f"{got} {name} of shape {values.shape}, in which {int((~right).sum())} numbers are "
-                f"not {kind}; {name} must have shape {expected}. {advice}"
+                f"{got} {name} of shape {values.shape} (invalid values: {int((~right).sum())}); it "
+                f"must have the shape {expected}, and each value must be {kind}. {advice}"
             )
         if not expected:
             sizes[name] = int(values)
