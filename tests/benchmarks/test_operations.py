@@ -178,7 +178,7 @@ def test_a_worker_that_dies_before_any_operation_is_an_error_and_no_failure_of_a
 
 def test_an_interruption_ends_the_workers(in_worker, monkeypatch):
     side = in_worker("""
-(details / f"pid-{part}").write_text(str(os.getpid()))
+(details / f"pid-{part}-{os.getpid()}").touch()
 time.sleep(60)
 """)
 
@@ -191,7 +191,7 @@ time.sleep(60)
         measure.measure_operations(side)
     for path in side.details.glob("pid-*"):
         with pytest.raises(ProcessLookupError):
-            os.kill(int(path.read_text()), 0)
+            os.kill(int(path.name.rpartition("-")[2]), 0)
 
 
 def test_workers_import_packages_from_the_python_path_of_the_review(in_worker, monkeypatch):
