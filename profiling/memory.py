@@ -15,6 +15,7 @@ describes the columns.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import hashlib
 import itertools
@@ -38,13 +39,15 @@ SHOWN = {
 }
 
 _DIGEST = """
-import hashlib, pathlib, sys
+import hashlib, os, pathlib, sys
 target, *sys.path = sys.argv[1:]
 import jaxmeter
 jaxmeter.resolve(target)
-files = {getattr(module, "__file__", None) or "" for module in sys.modules.values()}
-codes = [pathlib.Path(file).read_bytes() for file in sorted(files) if file.endswith(".py")]
-sys.stdout.write(hashlib.sha256(b"".join(codes)).hexdigest())
+files = {str(getattr(module, "__file__", None)) for module in list(sys.modules.values())}
+paths = [pathlib.Path(file) for file in sorted(files) if file.endswith(".py")]
+codes = [path.read_bytes() for path in paths if path.is_file()]
+print(hashlib.sha256(b"".join(codes)).hexdigest(), end="", flush=True)
+os._exit(0)  # exit handlers of the modules could print
 """
 
 
@@ -138,17 +141,22 @@ def label(point: dict[str, Any], points: Sequence[dict[str, Any]]) -> str:
     return " ".join(f"{name}={texts[0][name]}" for name in names)
 
 
-def code_digest(target: str) -> str:
-    """Return a digest of the files of all modules that are imported with the function `target`.
+def code_digest(target: str, timeout_seconds: float) -> str:
+    """Return a digest of the Python files of all modules that are imported with `target`.
 
-    If they cannot be imported, the digest has no meaning. The measurement then fails too.
+    If the modules cannot be imported in time, return another text in each call, so that no record
+    is reused.
     """
     from benchmarks.measuring.plan import WORKER_ENVIRONMENT
 
     command = [sys.executable, "-c", _DIGEST, target, *sys.path]
     environment = os.environ | WORKER_ENVIRONMENT
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    return done.stdout[-64:]
+    limit = min(timeout_seconds, 1e6)  # Python cannot wait for much longer times, such as infinity
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        done = subprocess.run(command, env=environment, capture_output=True, timeout=limit)
+        if done.returncode == 0:
+            return done.stdout[-64:].decode()
+    return os.urandom(32).hex()
 
 
 def measured(
@@ -159,8 +167,8 @@ def measured(
     `points` maps the label of each choice to its parameters. Rounds of the choices are interleaved.
     A round with an ``ok`` record in the store is measured again only if vcjax, JAX, the machine, a
     module that is imported with the function, the parameters, ``--repeat`` or the environment
-    variables of JAX and XLA have changed. Changes of data, and of modules that are imported only
-    when the function is called, are not noticed.
+    variables of JAX and XLA have changed. Changes of data, of compiled modules, and of modules
+    that are imported only when the function is called, are not noticed.
     """
     from benchmarks.measuring.checkout import code_version
     from benchmarks.measuring.plan import PlannedCase
@@ -176,7 +184,7 @@ def measured(
         env = {**case.env, **settings, "JAX_ENABLE_COMPILATION_CACHE": "false"}
         return run_case(dataclasses.replace(case, path=path, env=env))
 
-    code = code_digest(options.target)
+    code = code_digest(options.target, options.timeout)
     cases = []
     for name, point in points.items():
         params = {"function": options.target, "given": json.dumps(point)}

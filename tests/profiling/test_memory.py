@@ -59,7 +59,7 @@ def cases(memory, monkeypatch):
 
 
 def test_each_option_that_changes_a_record_changes_its_folder(memory, cases, monkeypatch, tmp_path):
-    monkeypatch.setattr(memory, "code_digest", lambda target: "this")
+    monkeypatch.setattr(memory, "code_digest", lambda *given: "this")
     monkeypatch.chdir(tmp_path)
     (usual,) = cases("profiled:scoped")
     assert usual and [usual] == cases("profiled:scoped", "--rounds", "3")
@@ -69,9 +69,11 @@ def test_each_option_that_changes_a_record_changes_its_folder(memory, cases, mon
         *cases("profiled:scoped", "--vary", "x=-1,1,1.0,true"),
         *cases("profiled:scoped", "-p", f"x={'long' * 100}"),
     ]
+    monkeypatch.setattr(memory, "code_digest", lambda *given: "other")
+    others += cases("profiled:scoped")
     monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
     others += cases("profiled:scoped")
-    assert len({usual, *others}) == 1 + 8
+    assert len({usual, *others}) == 1 + 9
     assert all(0 < len(name) < 100 for name in others)
 
 
@@ -82,7 +84,7 @@ def test_a_worker_gets_the_settings_of_the_caller(memory, monkeypatch, tmp_path)
         workers.append(case.env)
         return Record(case.name, "failed")
 
-    monkeypatch.setattr(memory, "code_digest", lambda target: "this")
+    monkeypatch.setattr(memory, "code_digest", lambda *given: "this")
     monkeypatch.setattr(memory, "run_case", run_case)
     monkeypatch.setenv("JAX_ENABLE_X64", "0")
     monkeypatch.setenv("JAX_ENABLE_COMPILATION_CACHE", "true")
@@ -97,9 +99,29 @@ def test_a_function_is_measured_again_after_a_change_of_a_module_that_it_imports
 ):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.py").write_text("import other\nprint('imported')\ndef f(x):\n    return x\n")
-    (tmp_path / "other.py").write_text("K = 1\n")
-    first = memory.code_digest(target)
-    assert memory.code_digest(target) == first and len(first) == 64
-    (tmp_path / "other.py").write_text("K = 2\n")
-    assert memory.code_digest(target) != first
+    lines = (
+        "import atexit, other",
+        "other.__file__ = 'absent.py'",  # torch has such modules
+        "import used",
+        "print('imported')",
+        "atexit.register(print, 'x' * 100)",
+        "def f(x): return x",
+    )
+    (tmp_path / "mine.py").write_text("\n".join(lines))
+    (tmp_path / "other.py").touch()
+    (tmp_path / "used.py").write_text("K = 1\n")
+    first = memory.code_digest(target, 100.0)
+    assert memory.code_digest(target, float("inf")) == first and len(first) == 64
+    (tmp_path / "used.py").write_text("K = 2\n")
+    assert memory.code_digest(target, 100.0) != first
+
+
+@pytest.mark.parametrize(
+    ("code", "seconds"), [("1 / 0", 100.0), ("import time; time.sleep(50)", 0.1)]
+)
+def test_no_record_of_a_function_that_cannot_be_imported_in_time_is_reused(
+    memory, tmp_path, code, seconds
+):
+    (tmp_path / "mine.py").write_text(code)
+    target = f"{tmp_path / 'mine.py'}:f"
+    assert memory.code_digest(target, seconds) != memory.code_digest(target, seconds)
