@@ -104,7 +104,7 @@ def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str 
                 sources.append(f"import {found.__name__} as {name}")
             elif getattr(found, "__module__", None) == "__main__":
                 with contextlib.suppress(OSError, TypeError, SyntaxError):  # no whole source
-                    (definition,) = ast.parse(inspect.getsource(found)).body
+                    definition = ast.parse(inspect.getsource(found)).body[0]
                     if _defines(definition, name, found):
                         collect(definition)
                         sources.append(ast.unparse(definition))
