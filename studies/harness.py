@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measuring.checkout import ROOT
-from jaxmeter import host_environment, jax_environment, write_file
+from jaxmeter import host_environment, jax_environment, temporary_folder, write_file
 
 RESULTS = ROOT / "results"
 Row = dict[str, Any]
@@ -123,6 +123,15 @@ def in_worker(
     command = ("studies", "worker", target, str(path.resolve()))
     variables = {"JAX_ENABLE_COMPILATION_CACHE": "false", **(env or {})}
     run_module(command, arguments, name=target, env=variables, timeout_seconds=timeout_seconds)
+
+
+def worker_rows(
+    function: Callable[..., Iterable[Row]], arguments: Mapping[str, Any], **options: Any
+) -> list[Row]:
+    """Return the rows that `in_worker` would append to a file; their values are strings."""
+    with temporary_folder("vcjax-study-") as folder:
+        in_worker(function, folder / "rows.csv", arguments, **options)
+        return read_rows(folder / "rows.csv")
 
 
 def run_module(

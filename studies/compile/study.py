@@ -23,7 +23,7 @@ import jaxmeter
 from benchmarks.cases import off_surface, operations
 from benchmarks.measuring.checkout import ROOT
 from studies.compile import slow_lines
-from studies.harness import Row, in_worker, measured, read_rows
+from studies.harness import Row, measured, worker_rows, write_rows
 
 DIGITS = 6
 LINES_COUNT = 6
@@ -42,11 +42,10 @@ def run(options: argparse.Namespace) -> int:
     name = "programs" if options.programs else f"slow_lines_jax_{version('jax')}"
     measure = program_rows if options.programs else slow_line_rows
     file = options.out / f"{name}.csv"
-    file.unlink(missing_ok=True)
-    in_worker(measure, file, {}, env={"JAX_ENABLE_X64": "1"}, timeout_seconds=3600)
+    found = worker_rows(measure, {}, env={"JAX_ENABLE_X64": "1"}, timeout_seconds=3600)
+    write_rows(file, found)
     if options.programs:
         return 0
-    found = read_rows(file)
     missed = [
         row["slow_line"]
         for row in found

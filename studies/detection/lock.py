@@ -27,7 +27,7 @@ from benchmarks.measuring.pair import inject
 from jaxmeter import LockCheck, temporary_folder
 from jaxmeter.__main__ import main
 from studies.detection.findings import EQUAL, INJECTED
-from studies.harness import ROOT, Row, StudyError, in_worker, measured, read_rows, write_rows
+from studies.harness import ROOT, Row, StudyError, measured, read_rows, worker_rows, write_rows
 
 FIELD = "benchmarks.cases.operations:field"
 SEEDS = 4
@@ -100,13 +100,10 @@ def equal_row(jax: str, targets: Sequence[str], count: int) -> Row:
     `targets` are the functions to check; if there are none, check all functions of the lock file.
     """
     found: list[Row] = []
-    with temporary_folder("vcjax-lock-") as folder:
-        for seed in range(SEEDS):
-            file = folder / f"{seed}.csv"
-            arguments = {"targets": targets, "count": len(range(seed, count, SEEDS))}
-            in_worker(equal_checks, file, arguments, env={"PYTHONHASHSEED": str(seed)})
-            found += read_rows(file)
-            print(f"JAX {jax}, equal: {len(found)} of {count}", flush=True)
+    for seed in range(SEEDS):
+        arguments = {"targets": targets, "count": len(range(seed, count, SEEDS))}
+        found += worker_rows(equal_checks, arguments, env={"PYTHONHASHSEED": str(seed)})
+        print(f"JAX {jax}, equal: {len(found)} of {count}", flush=True)
     return {
         "jax": jax,
         "injected": EQUAL,

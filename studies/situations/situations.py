@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import jaxmeter
-from studies.harness import Row, in_worker, measured, read_rows
+from studies.harness import Row, measured, worker_rows, write_rows
 
 SMALL_BYTES = 32
 """With simplified constants, arrays of at most this size stay embedded."""
@@ -33,12 +33,12 @@ def run(options: argparse.Namespace) -> int:
     """Measure all programs and write the rows."""
     jax = version("jax")
     file = options.out / f"jax_{jax}.csv"
-    file.unlink(missing_ok=True)
+    found: list[Row] = []
     # JAX 0.7 cannot lower programs with simplified constants.
     for simplified in (False, True)[: 1 if jax.startswith("0.7.") else 2]:
         mode = {"JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS": str(int(simplified)), "JAX_ENABLE_X64": "1"}
-        in_worker(rows, file, {"simplified": simplified}, env=mode, timeout_seconds=600)
-    found = read_rows(file)
+        found += worker_rows(rows, {"simplified": simplified}, env=mode, timeout_seconds=600)
+    write_rows(file, found)
     wrong = [row for row in found if row["correct"] == "no"]
     print(f"{file.name}: {len(found) - len(wrong)} of {len(found)} correct")
     for row in wrong:

@@ -3,9 +3,10 @@
 import gzip
 import json
 
+import jax
 import pytest
 
-from studies import docs
+from studies import docs, harness
 from studies.__main__ import STUDIES, main
 from studies.harness import (
     ROOT,
@@ -80,6 +81,20 @@ def test_a_worker_appends_its_rows_and_environment_and_a_failure_keeps_them(tmp_
     with pytest.raises(StudyError, match="exit code"):
         in_worker(rows, path, {"count": 9})
     assert [row["number"] for row in read_rows(path)] == ["0", "1", "0", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    "study, name", [("compile", "slow_lines_jax_{}.csv"), ("situations", "jax_{}.csv")]
+)
+def test_an_interrupted_study_keeps_the_rows_of_an_earlier_run(study, name, tmp_path, monkeypatch):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(harness, "run_module", interrupted)
+    file = tmp_path / name.format(jax.__version__)
+    file.write_text("a\n1\n")
+    assert main([study, "--out", str(tmp_path)]) == 130
+    assert file.read_text() == "a\n1\n"
 
 
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: "/".join(path.parts[-3:]))
