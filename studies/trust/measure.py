@@ -15,6 +15,7 @@ loop, because each call has a fixed cost. ``shares`` measures the share of the t
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import itertools
 import json
@@ -37,7 +38,16 @@ from jaxmeter import (
     load_1min,
     measure_pair,
 )
-from studies.harness import RESULTS, Row, append_row, in_worker, measured, read_rows, replace_file
+from studies.harness import (
+    RESULTS,
+    Row,
+    StudyError,
+    append_row,
+    in_worker,
+    measured,
+    read_rows,
+    replace_file,
+)
 from studies.trust.kinds import FORMS, KINDS, loop
 
 EQUAL = "A/A"
@@ -112,13 +122,25 @@ def run(options: argparse.Namespace) -> int:
         shares = {"loop": {kind: round(ratio - 1, 3) for kind, ratio in doubled.items()}}
         replace_file(out, json.dumps(shares, indent=2) + "\n")
         return 0
-    shares = json.loads(options.shares.read_text())
+    shares = read_shares(options.shares)
     if options.step == "check":
         more = {kind: CHECKED_EFFECT / share for kind, share in shares["loop"].items()}
         append_row(out, {f"loop {CHECKED_EFFECT:+g}": ratios(more)})
     else:
         measure(planned_pairs(), out, shares, options.minutes)
     return 0
+
+
+def read_shares(path: Path) -> Shares:
+    """Return the shares that the step "shares" wrote to a file."""
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        shares = json.loads(path.read_text())
+        if all(0 < shares["loop"][kind] < math.inf for kind in KINDS):
+            return shares
+    raise StudyError(
+        f"got --shares {path}, which does not have a number above 0 for each of "
+        f"{', '.join(KINDS)}; give a file that `python -m studies trust shares` wrote"
+    )
 
 
 def measure(pairs: list[Row], out: Path, shares: Shares, minutes: float) -> None:

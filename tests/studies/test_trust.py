@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from jaxmeter import compare_times
+from studies.__main__ import main
 from studies.harness import measured, read_rows
 from studies.trust import verdicts
 from studies.trust.kinds import KINDS, loop
@@ -41,6 +42,16 @@ def test_a_process_writes_a_row_for_each_pair():
     assert rows[1]["compiles"] == [[], []]
     # A longer loop may give another answer, but it has the same program.
     assert set(rows[1]["exact"]) <= {"answers.bits"}
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"loop": {"tiny": 0.5}}', json.dumps({"loop": dict.fromkeys(KINDS, 0)})]
+)
+def test_a_file_without_a_share_of_each_kind_is_refused_in_one_line(text, tmp_path, capsys):
+    (tmp_path / "shares.json").write_text(text)
+    assert main(["trust", "check", "--shares", str(tmp_path / "shares.json")]) == 2
+    error = capsys.readouterr().err
+    assert "trust shares` wrote" in error and error.count("\n") == 1
 
 
 def rows(effect, *, phase_effect=0.0, compiles=0, count=8, study="A/A", sigma=0.005):
