@@ -15,6 +15,7 @@ a change in an unaffected operation or in an A/A test.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import itertools
 import json
 import re
@@ -88,6 +89,11 @@ def edits_of(file: str) -> dict[str, Edit]:
     return {name: Edit(name, **values) for name, values in tomllib.loads(text).items()}
 
 
+def digest_of(edits: Mapping[str, Edit]) -> str:
+    """Return a short digest of edits, so that changed edits are measured again."""
+    return hashlib.sha256(repr(edits).encode()).hexdigest()[:8]
+
+
 EDITS = edits_of("edits.toml")
 
 
@@ -105,12 +111,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Measure and review the copies of vcjax, and write a row for each edit and A/A test.
 
-    Measurements and reviews of an earlier run are kept. Return 1 if a review misses an edit or
-    raises a false alarm, otherwise 0.
+    Measurements and reviews of an earlier run with the same edits are kept. Return 1 if a review
+    misses an edit or raises a false alarm, otherwise 0.
     """
     edits = [EDITS[name] for name in options.only]
     commit = commit_named(options.commit)
-    folder = RESULTS / "edits" / commit[:10]
+    folder = RESULTS / "edits" / commit[:10] / digest_of(EDITS)
     operations = sorted({name for one in edits for name in (one.operation, one.untouched)})
     copies = [*options.only, *(f"{EQUAL}-{number}" for number in range(options.copies))]
     rows, change = [], partial(edit_package, EDITS)

@@ -26,7 +26,7 @@ from benchmarks.measuring.changed import take_rounds, timed_sides
 from benchmarks.measuring.checkout import commit_named, run_lock
 from benchmarks.measuring.pair import MOST_ROUNDS, sides
 from benchmarks.operations.table import SUITE
-from studies.detection.edits import edit_package, edits_of
+from studies.detection.edits import digest_of, edit_package, edits_of
 from studies.detection.findings import EQUAL, REGRESSION, reported_changes, reviewed, shown
 from studies.harness import RESULTS, Row, measured, read_rows, table, write_rows
 
@@ -56,11 +56,12 @@ def run(options: argparse.Namespace) -> int:
     """
     commit = commit_named(options.commit)
     machine = f"{options.busy} busy" if options.busy else "quiet"
+    fixed = {"commit": commit[:10], "edits": digest_of(EDITS), "machine": machine}
     rows = read_rows(options.out)
     for number in range(options.runs):
-        about = {"commit": commit[:10], "machine": machine, "run": str(number)}
+        about = {**fixed, "run": str(number)}
         own = [row for row in rows if about.items() <= row.items()]
-        folder = RESULTS / "timed" / commit[:10] / machine.replace(" ", "-") / str(number)
+        folder = RESULTS.joinpath("timed", *(value.replace(" ", "-") for value in about.values()))
         if options.judge_again != bool(own):  # only measured runs are judged again
             continue
         if not own:

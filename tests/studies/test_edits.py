@@ -1,10 +1,13 @@
 """Edits that a review must find: each fits the source, and the committed rows are complete."""
 
+from dataclasses import replace
+
 import pytest
 
 from benchmarks.operations import calls, derivatives, programs  # noqa: F401  (they fill the table)
 from benchmarks.operations.table import OPERATIONS
-from studies.detection import timed
+from studies.__main__ import main
+from studies.detection import edits, timed
 from studies.detection.edits import EDITS, Edit, edit_row, equal_row
 from studies.detection.findings import EQUAL
 from studies.harness import ROOT, StudyError, measured, read_rows
@@ -79,3 +82,19 @@ def test_the_committed_rows_have_every_edit_and_ten_equal_pairs():
     assert len({row["commit"] for row in rows}) == 1
     assert {row["alarms"] for row in rows} == {""}
     assert all(row["found_by"] for row in rows if row["edit"] != EQUAL)
+
+
+def test_changed_edits_are_measured_in_another_folder_of_the_same_commit(tmp_path, monkeypatch):
+    folders = []
+
+    def sides(commits, folder, **options):
+        folders.append(folder)
+        raise StudyError("not measured")
+
+    monkeypatch.setattr(edits, "sides", sides)
+    monkeypatch.setattr(edits, "commit_named", lambda name: "c" * 40)
+    given = ["edits", "--out", str(tmp_path / "edits.csv")]
+    assert main(given) == main(given) == 2
+    monkeypatch.setitem(EDITS, "copy_of_weights", replace(EDITS["copy_of_weights"], new="another"))
+    assert main(given) == 2
+    assert folders[0] == folders[1] != folders[2]
