@@ -92,6 +92,7 @@ def _work(
     command = [
         *WORKER,
         *(str(side.store.root), str(side.details), "--round", str(round_index), "--only", *only),
+        *("--parent", str(os.getpid())),
     ]
     notes = [side.details / f"current-{part}" for part in range(workers_count)]
     with contextlib.ExitStack() as stack:

@@ -53,21 +53,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--part", default="0/1", help=about)
     add("--only", nargs="+", default=["*"], help="patterns of operations' names; default all")
     add("--round", type=int, default=0, help="0: exact quantities; 1 or more: times; default 0")
+    about = "stop before an operation if this process has ended; default: the parent process"
+    add("--parent", type=int, default=os.getppid(), metavar="PID", help=about)
     options = parser.parse_args(argv)
     # This option must be set before the backend starts. The devices share the machine's cores.
     jax.config.update("jax_num_cpu_devices", 2)
     first, step = map(int, options.part.split("/"))
     store = RecordStore(options.store)
     options.details.mkdir(parents=True, exist_ok=True)
-    parent = os.getppid()
     for one in list(OPERATIONS.values())[first::step]:
         if not any(fnmatch.fnmatch(one.name, pattern) for pattern in options.only):
             continue
         case = PlannedCase(name=f"{SUITE}/{one.name}", target=one.target, params={}, rounds=1)
         if store.read(case, options.round) is not None:
             continue
-        if os.getppid() != parent:
-            raise SystemExit(f"stopped, because the process {parent} has ended")
+        if os.getppid() != options.parent:
+            raise SystemExit(f"stopped, because the process {options.parent} has ended")
         # The parent process reads this note if this process ends early.
         note = {"name": one.name, "target": one.target}
         (options.details / f"current-{first}").write_text(json.dumps(note))

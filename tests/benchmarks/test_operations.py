@@ -194,6 +194,15 @@ time.sleep(60)
             os.kill(int(path.name.rpartition("-")[2]), 0)
 
 
+def test_a_worker_measures_nothing_if_its_parent_ended_during_the_imports(in_worker, monkeypatch):
+    side = in_worker("(details / 'given').write_text(json.dumps(sys.argv[1:]))")
+    measure.take_operation_times(side, ["self_test"], round_index=1)
+    monkeypatch.setattr(worker.jax.config, "update", lambda *_: None)
+    # This process has another parent than the given one, as a worker has after its parent ended.
+    with pytest.raises(SystemExit, match=f"the process {os.getpid()} has ended"):
+        worker.main(json.loads((side.details / "given").read_text()))
+
+
 def test_workers_import_packages_from_the_python_path_of_the_review(in_worker, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "/elsewhere")
     side = in_worker("(details / 'paths').write_text(os.environ['PYTHONPATH'])")
