@@ -67,6 +67,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def search(metric: str, case: str, base: str, head: str) -> None:
     """Measure commits between `base` and `head`, and print the commit that changed the metric."""
+    if not metric or not case:
+        raise CheckoutError(
+            f"got the metric {metric!r} and the case {case!r}; give both, such as "
+            "METRIC=temp_bytes CASE=operations/external_field"
+        )
     check_exact(metric)
     commits = commits_between(base, head)
     with run_lock():

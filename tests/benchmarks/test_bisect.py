@@ -145,3 +145,9 @@ def test_a_kept_record_is_used_only_for_the_same_code_and_the_same_settings(
 def test_metrics_that_differ_between_equal_runs_are_refused(metric, capsys):
     assert bisect.main([metric, "operations/external_field", "HEAD"]) == 2
     assert "give an exact metric" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", [("", ""), ("temp_bytes", ""), ("", CASE.name)])
+def test_a_missing_metric_or_case_is_refused_before_measuring(given, capsys):
+    assert bisect.main([*given, "HEAD~1"]) == 2
+    assert "give both, such as METRIC=temp_bytes" in capsys.readouterr().err
