@@ -1,12 +1,14 @@
 """Times of operations whose programs changed: which operations, how many rounds, which order."""
 
 import itertools
+from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.measuring import changed, pair
-from benchmarks.measuring.changed import affordable_sides, take_rounds, timed_sides
+from benchmarks.measuring import changed, pair, rounds
+from benchmarks.measuring.changed import TimedSide, affordable_sides, take_rounds, timed_sides
 from benchmarks.operations import worker
+from jaxmeter import Record
 from tests.benchmarks.common import planned, side_in, write_record
 
 
@@ -67,6 +69,22 @@ def test_whole_rounds_are_kept_and_the_rest_is_measured_on_all_sides(measured, c
         *(("base", 1), ("head", 1)),
         *(("base", 3), ("head", 3)),
     ]
+
+
+def test_a_review_names_each_round_before_it_measures_the_round(
+    tmp_path, clock, monkeypatch, capsys
+):
+    printed = []
+
+    def measure(*_, **__):
+        printed.append(capsys.readouterr().out.splitlines()[-1:])
+        return Record("suite/a", "ok")
+
+    monkeypatch.setattr(changed, "take_operation_times", measure)
+    side = side_in(tmp_path, workers=SimpleNamespace(measure=measure))
+    rounds.measure_first_round([planned("suite/a")], [side])
+    take_rounds([TimedSide(side, ("field_at",))], rounds=1, seconds=1e9, clock=clock)
+    assert printed == [["round 0 of suite/a: "], ["round 1 of operations field_at: "]]
 
 
 def test_the_cheapest_operations_are_timed_and_the_others_named_before_measuring(measured, capsys):
