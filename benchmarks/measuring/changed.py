@@ -46,12 +46,14 @@ def timed_sides(
 def affordable_sides(sides: Sequence[TimedSide], seconds: float) -> list[TimedSide]:
     """Return the sides with only those operations that can be measured within `seconds`.
 
-    Each operation needs `ENOUGH_ROUNDS` rounds. Operations with the shortest rounds are chosen
-    first, and at least one operation is chosen.
+    Each operation needs `ENOUGH_ROUNDS` rounds; stored rounds take no time. Operations with the
+    shortest rounds are chosen first, and at least one operation is chosen.
     """
     costs = _costs(sides)
-    needed = {name: ENOUGH_ROUNDS * costs[name] for name in sorted(costs, key=costs.__getitem__)}
-    starts = ENOUGH_ROUNDS * START_SECONDS * len(sides)
+    numbers = range(1, ENOUGH_ROUNDS + 1)
+    missing = {name: sum(not _is_stored(name, n, sides) for n in numbers) for name in costs}
+    needed = {name: missing[name] * costs[name] for name in sorted(costs, key=costs.__getitem__)}
+    starts = max(missing.values(), default=0) * START_SECONDS * len(sides)
     kept = affordable(needed, seconds, "operation with a changed program", start_seconds=starts)
     return [one._replace(names=tuple(n for n in kept if n in one.names)) for one in sides]
 
@@ -65,6 +67,11 @@ def _costs(sides: Sequence[TimedSide]) -> Mapping[str, float]:
         known = [r.wall_seconds for r in records if r is not None and r.wall_seconds is not None]
         costs[name] = len(there) * (CALLS_SECONDS + 2 * min(known, default=UNKNOWN_SECONDS))
     return costs
+
+
+def _is_stored(name: str, number: int, sides: Sequence[TimedSide]) -> bool:
+    there = [one.side.store for one in sides if name in one.names]
+    return all(store.succeeded(f"{SUITE}/{name}", number) for store in there)
 
 
 def take_rounds(
@@ -83,25 +90,21 @@ def take_rounds(
     started, cost = clock(), expected_seconds
     for number in range(1, rounds + 1):
         begun = clock()
-        # If a side lacks a successful record of this round, the round is measured on all sides.
+        # If a side lacks a record of an operation, the operation is measured on all sides.
         # Otherwise new records would be compared with old records, and the speed of the machine may
         # have changed since then.
-        kept = [
-            side.store.succeeded(f"{SUITE}/{name}", number)
-            for side, names in sides
-            for name in names
-        ]
-        if all(kept):
+        missing = [name for name in sides[0].names if not _is_stored(name, number, sides)]
+        if not missing:
             continue
         if begun - started + cost > seconds:
             break
-        shown, more = sides[0].names[:MAX_NAMES], len(sides[0].names) - MAX_NAMES
+        shown, more = missing[:MAX_NAMES], len(missing) - MAX_NAMES
         text = ", ".join(shown) + (f" and {more} more" if more > 0 else "")
         print(f"round {number} of operations {text}: ", end="", flush=True)
         # The side that is measured first affects the next side, so the order alternates.
         for side, names in sides if number % 2 else sides[::-1]:
-            if names:
-                take_operation_times(side, names, round_index=number)
+            if own := [name for name in names if name in missing]:
+                take_operation_times(side, own, round_index=number)
         cost = clock() - begun
         print(f"{cost:.1f} s", flush=True)
     return cost

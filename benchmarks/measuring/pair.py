@@ -229,7 +229,7 @@ def measure_times(
     costs, cost = measure_first_round(cases, measured), 0.0
     if any(changed) and rounds > 1 and (load() or 0.0) <= max_load:
         left = until - clock()
-        needed = sum(seconds_to_test(case, costs) for case in cases)
+        needed = sum(seconds_to_test(case, costs, measured) for case in cases)
         share = max(left / 2 if cases else left, left - needed)
         operations = affordable_sides(timed_sides(measured, changed), share)
         cost = take_rounds(operations, rounds=rounds, seconds=share, clock=clock)

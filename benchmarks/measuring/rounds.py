@@ -68,15 +68,14 @@ def measure_interleaved(
         )
         return
     ordered = sorted(cases, key=lambda case: not has_changed(case, measured))
-    needed = {case.name: seconds_to_test(case, costs) for case in ordered}
+    needed = {case.name: seconds_to_test(case, costs, measured) for case in ordered}
     names = affordable(needed, budget_seconds, "case")
     kept = [case for case in ordered if case.name in names]
     for turn, number in enumerate(round_order(kept), start=1):
         for case in kept:
             if number >= case.rounds:
                 continue
-            share = SHARE_OF_CACHED if case.is_cached(number) else 1.0
-            if clock() - started + share * costs[case.name] > budget_seconds:
+            if clock() - started + _expected_seconds(case, number, costs) > budget_seconds:
                 print(f"the budget of {budget_seconds:.0f} s is spent", flush=True)
                 return
             # The previous case affects the side that is measured first, so the order alternates.
@@ -98,11 +97,20 @@ def measure_first_round(
     return costs
 
 
-def seconds_to_test(case: PlannedCase, costs: Mapping[str, float]) -> float:
-    """Estimate the seconds after round 0 until a case has enough rounds for a significance test."""
-    enough = min(ENOUGH_ROUNDS, case.rounds)
-    compiled = enough if case.builds is None else min(enough, case.builds)
-    return (compiled - 1 + SHARE_OF_CACHED * (enough - compiled)) * costs[case.name]
+def seconds_to_test(
+    case: PlannedCase, costs: Mapping[str, float], measured: Sequence[MeasuredSide]
+) -> float:
+    """Estimate the seconds after round 0 until a case has enough rounds for a significance test.
+
+    Stored rounds take no time.
+    """
+    numbers = range(1, min(ENOUGH_ROUNDS, case.rounds))
+    missing = [number for number in numbers if not _is_stored(case, number, measured)]
+    return sum(_expected_seconds(case, number, costs) for number in missing)
+
+
+def _expected_seconds(case: PlannedCase, number: int, costs: Mapping[str, float]) -> float:
+    return costs[case.name] * (SHARE_OF_CACHED if case.is_cached(number) else 1.0)
 
 
 def has_changed(case: PlannedCase, measured: Sequence[MeasuredSide]) -> bool:
@@ -157,12 +165,18 @@ def round_order(cases: Sequence[PlannedCase]) -> list[int]:
     return order
 
 
+def _is_stored(case: PlannedCase, number: int, measured: Sequence[MeasuredSide]) -> bool:
+    """Return whether a round is stored with success on all sides.
+
+    Any other round is measured on all sides. Otherwise new records would be compared with old
+    records, and the speed of the machine may have changed since then.
+    """
+    records = [side.store.read(case, number) for side in measured]
+    return all(record is not None and record.status == "ok" for record in records)
+
+
 def _measure_round(case: PlannedCase, number: int, order: Sequence[MeasuredSide]) -> None:
-    # If a side lacks a successful record of this round, the round is measured on all sides.
-    # Otherwise new records would be compared with old records, and the speed of the machine may
-    # have changed since then.
-    kept = [side.store.read(case, number) for side in order]
-    if all(record is not None and record.status == "ok" for record in kept):
+    if _is_stored(case, number, order):
         return
     print(f"round {number} of {case.name}: ", end="", flush=True)
     for side in order:

@@ -104,6 +104,19 @@ def test_the_cheapest_operations_are_timed_and_the_others_named_before_measuring
     assert affordable_sides(sides, 1e9)[0].names == ("self_test", "prepare", "field_at")
 
 
+def test_stored_rounds_of_operations_take_no_time_and_are_not_measured_again(
+    measured, calls, clock, capsys
+):
+    take_rounds(timed_sides(measured[:2], [["field_at"]]), rounds=3, seconds=1e9, clock=clock)
+    sides = timed_sides(measured[:2], [["prepare", "field_at"]])
+    calls.clear()
+    take_rounds(sides, rounds=1, seconds=1e9, clock=clock)
+    assert calls == [("base", ("prepare",), 1), ("head", ("prepare",), 1)]
+    take_rounds(sides, rounds=3, seconds=1e9, clock=clock)
+    assert affordable_sides(sides, 0.0)[0].names == ("prepare", "field_at")
+    assert "will not be judged" not in capsys.readouterr().out
+
+
 def test_operations_get_at_least_half_of_the_time_and_all_that_the_cases_leave(
     measured, calls, clock, monkeypatch
 ):

@@ -84,10 +84,11 @@ def test_enough_rounds_compile_first_and_the_others_are_spread_among_cached_roun
     assert rounds.round_order([planned("suite/a", 3), planned("suite/b", 2)]) == [1, 2]
 
 
-def test_the_first_case_and_cases_with_time_for_three_rounds_are_kept():
+def test_the_first_case_and_cases_with_time_for_three_rounds_are_kept(tmp_path):
     for builds, seconds in ((4, 20.0), (1, 10.0)):
         case = planned("suite/a", 12, builds=builds)
-        assert rounds.seconds_to_test(case, {case.name: 10.0}) == seconds
+        measured = [side_in(tmp_path)]
+        assert rounds.seconds_to_test(case, {case.name: 10.0}, measured) == seconds
     needed = dict.fromkeys("abc", 20.0)
     counts = [len(rounds.affordable(needed, left, "case")) for left in (-5, 0, 39, 40, 60)]
     assert counts == [1, 1, 1, 2, 3]
@@ -106,6 +107,16 @@ def test_a_budget_that_is_too_small_is_reported_with_the_needed_time(
     assert "the budget of 20 s is spent" in out
     assert "3 rounds of every case take about 40 s more, but 20 s are left" in out
     assert "The times of suite/b will not be judged; increase --budget by 40 s" in out
+
+
+def test_a_rerun_with_a_small_budget_names_no_case_whose_rounds_are_stored(
+    measure, worker, capsys, monkeypatch
+):
+    worker.wall_seconds = 5.0
+    monkeypatch.setitem(globals(), "CASES", [planned("suite/a", 3), planned("suite/b", 3)])
+    calls_count = len(measure())
+    assert len(measure(budget=1)) == calls_count
+    assert "will not be judged" not in capsys.readouterr().out
 
 
 def test_cases_with_changed_programs_come_first(tmp_path):
