@@ -58,7 +58,8 @@ def significant(value: float, digits: int = 3) -> str:
         return "∞" if value > 0 else "−∞"
     if value == 0:
         return "0"
-    decimals = digits - 1 - math.floor(math.log10(abs(value)))
+    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])  # of the rounded number
+    decimals = digits - 1 - exponent
     return f"{round(value, decimals):.{max(decimals, 0)}f}".replace("-", "−")
 
 

@@ -36,6 +36,13 @@ def test_a_number_has_its_digits_and_the_unit_that_reads_best(write, value, text
 
 
 @pytest.mark.parametrize(
+    "value, text", [(0.9996, "1.00"), (-9.996, "−10.0"), (999.6, "1000"), (0.09996, "0.100")]
+)
+def test_a_number_that_is_rounded_up_to_a_power_of_ten_has_no_further_digit(value, text):
+    assert significant(value) == text
+
+
+@pytest.mark.parametrize(
     "kind, column, shared, own",
     [
         (units.SECONDS, [0.004, 0.02, 3.0], "ms", {3.0: "ms"}),

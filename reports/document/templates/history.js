@@ -9,7 +9,7 @@ const number = (v) => (typeof v === "string" ? Number(v.replace("nan", "NaN").re
 const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
 const three = (v) => {
   if (!Number.isFinite(v)) return String(v);
-  const decimals = v === 0 ? 0 : Math.max(0, 2 - Math.floor(Math.log10(Math.abs(v))));
+  const decimals = v === 0 ? 0 : Math.max(0, 2 - Number(v.toExponential(2).split("e")[1]));
   return v.toFixed(Math.min(decimals, 12));
 };
 const scaled = (v, units) => {
