@@ -64,7 +64,7 @@ def make_report(
     place = chosen_place(everything["environments"], commit, environment, "last_started_utc")
     here = {name: at(frame, place) for name, frame in everything.items()}
     sections = [
-        variants.section(here["measurements"], here["captured_arrays"]),
+        variants.section(here),
         *(make(here[name]) for name, (_, make) in SECTIONS.items() if len(here[name])),
         problems.section(here["failures"]),
     ]

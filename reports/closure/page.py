@@ -86,8 +86,7 @@ def _frames(here: dict[str, pd.DataFrame], commit: str, picture: Path) -> list[S
     by_version = versions.with_kept(found.loc[found["commit"] == commit], here["kept_versions"])
     return [
         variants.section(
-            measured,
-            here["captured_arrays"],
+            here,
             title="Closure against argument: published and measured",
             picture=picture if picture.exists() else None,
             with_published=True,
@@ -130,9 +129,9 @@ def _casing(store: Path, environment: str) -> tuple[Section | None, pd.DataFrame
     if measured.empty:
         return None, failed.loc[failed["suite"].isna()]
     place = chosen_place(environments(measured), None, None, "last_started_utc")
+    tables |= {"measurements": measured, "closure_versus_argument": summaries.variants(measured)}
     section = variants.section(
-        at(measured, place),
-        at(tables["captured_arrays"], place),
+        {name: at(table, place) for name, table in tables.items()},
         name="casing",
         title="Closure against argument for the virtual casing",
         paragraphs=CASING_LESSON,

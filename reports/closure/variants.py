@@ -1,6 +1,6 @@
 """Make the section on closing over arrays: times, ratios, constants and memory."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -33,7 +33,6 @@ from .summaries import (
     variant_name,
     variant_order,
 )
-from .summaries import variants as summary
 
 LESSON = (
     "The compiler receives only the shape and the type of an argument. A closed-over array becomes "
@@ -50,8 +49,7 @@ LARGEST_ARRAYS = 5
 
 
 def section(
-    measured: pd.DataFrame,
-    arrays: pd.DataFrame,
+    here: Mapping[str, pd.DataFrame],
     *,
     name: str = "closure",
     title: str = "Closure against argument",
@@ -61,12 +59,14 @@ def section(
 ) -> Section | None:
     """Return the section of one commit and environment; None if no variant was measured.
 
-    The names of the figures and tables begin with `name`, the name of the section. If
-    `with_published` is true, the published table is shown above the rows measured here.
+    `here` has the tables of this commit and environment. The names of the figures and tables begin
+    with `name`, the name of the section. If `with_published` is true, the published table is shown
+    above the rows measured here.
     """
-    cases = summary(measured)
+    cases, measured = here["closure_versus_argument"], here["measurements"]
     if cases.empty:
         return None
+    held = _largest_arrays(measured, here["captured_arrays"])
     points = extra_seconds(cases)
     drawn = () if picture is None else (figures.picture(picture),)
     drawn += (figures.variants(cases, of_variants(measured), name),)
@@ -80,7 +80,7 @@ def section(
         tuple(sentences(cases)),
         paragraphs,
         drawn,
-        tuple(_tables(cases, _largest_arrays(measured, arrays), name, with_published)),
+        tuple(_tables(cases, held, name, with_published)),
     )
 
 
