@@ -113,7 +113,7 @@ def is_busy(load: Any, cpus: Any) -> bool:
 
 def by_round(case: pd.DataFrame, quantity: str) -> dict[int, float]:
     """Return the values of a column by round, except missing values."""
-    return case.dropna(subset=quantity).set_index("round_index")[quantity].to_dict()
+    return pd.Series(case[quantity].array, case["round_index"]).dropna().to_dict()
 
 
 def values(case: pd.DataFrame, quantity: str) -> list[float]:
