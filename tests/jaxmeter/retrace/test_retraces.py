@@ -199,6 +199,41 @@ def test_an_object_made_again_with_another_value_is_a_changed_value(make, path):
     assert str(again).startswith("apply: ") and str(again).endswith(", made again")
 
 
+class ObjectsIn:
+    """An object that holds two objects in a container, and values that do not equal themselves."""
+
+    def __init__(self, container, factor):
+        self.held = container([ScaledBy(1.0), ScaledBy(factor)])
+        self.arrays = [X + 1.0, np.arange(3)]
+        self.key, self.limit, self.odd = jax.random.key(0), float("nan"), Odd()
+        self.linked = None
+        for _ in range(2000):
+            self.linked = ScaledBy(self.linked)
+
+    def __call__(self, x):
+        return x
+
+
+class Odd:
+    def __getattr__(self, name):
+        raise KeyError(name)
+
+
+@pytest.mark.parametrize(
+    ("container", "path"),
+    [(list, "[1]"), (tuple, "[1]"), (lambda objects: {"a": objects[0], "b": objects[1]}, "['b']")],
+    ids=["list", "tuple", "dict"],
+)
+def test_objects_in_containers_are_searched_and_equal_content_is_no_changed_value(container, path):
+    calls = [(X, ObjectsIn(container, factor)) for factor in (1.0, 2.0, 2.0)]
+    with jaxmeter.watch() as watched:
+        report = jaxmeter.retraces(lambda x, apply: apply(x), calls, static_argnums=1)
+    changed, again = further(report)
+    assert changed == f"static value of apply.held{path}.factor: 1.0 -> 2.0"
+    assert again == "apply: a ObjectsIn, made again"
+    assert {one.name for one in watched.report.functions} == {"<lambda>"}  # JAX compares no array
+
+
 def test_another_array_in_a_static_function_is_a_changed_value():
     calls = [(X, scaled_by(factor)) for factor in (X, X + 0.0, X + 1.0)]
     report = jaxmeter.retraces(lambda x, apply: apply(x), calls, static_argnums=1)

@@ -23,7 +23,7 @@ from jaxmeter._capture.functions import parameters, positional_names
 from jaxmeter._measure.staging import Static, Whole, marked
 from jaxmeter._records.retraces import Difference
 from jaxmeter._render.units import type_text
-from jaxmeter._retrace.values import contrast, cut, static_differences, text_of, value_text
+from jaxmeter._retrace.values import contrast, cut, same, static_differences, text_of, value_text
 
 _GROUPS = {"placement": 1, "option": 2}
 """The group of each kind of difference. Kinds that are not listed are differences of arguments,
@@ -107,15 +107,22 @@ def causes(now: Signature, earlier: list[Signature]) -> tuple[int, tuple[Differe
     """
     ranked = []
     for number, before in enumerate(earlier):
-        groups: list[list[Difference]] = [[], [], []]
-        for difference in (*_arguments(now, before), *_changed_options(now, before)):
-            groups[_GROUPS.get(difference.kind, 0)].append(difference)
-        own, *others = groups
+        own, *others = _groups(now, before, is_searched=False)
         severity = sum(_SEVERITY.get(difference.kind, 1) for difference in own)
         counts = [] if own else [len(group) for group in others]
-        ranked.append((len(own), severity, counts, -number, groups))
-    *_, number, groups = min(ranked)
-    return -number, tuple(next(filter(None, groups), ()))
+        ranked.append((len(own), severity, counts, -number))
+    number = -min(ranked)[-1]
+    groups = _groups(now, earlier[number], is_searched=True)
+    return number, tuple(next(filter(None, groups), ()))
+
+
+def _groups(now: Signature, before: Signature, *, is_searched: bool) -> list[list[Difference]]:
+    """Return the groups of differences. Unless ``is_searched`` is true, each static value that is
+    not the same has one difference without texts, because a search takes longer."""
+    groups: list[list[Difference]] = [[], [], []]
+    for difference in (*_arguments(now, before, is_searched), *_changed_options(now, before)):
+        groups[_GROUPS.get(difference.kind, 0)].append(difference)
+    return groups
 
 
 def is_number(value: Any) -> bool:
@@ -153,11 +160,11 @@ def _leaf(value: Any, static_numbers: bool) -> Leaf | None:
     return Leaf(shape, dtype, bool(getattr(aval, "weak_type", False)), placement)
 
 
-def _arguments(now: Signature, before: Signature) -> Iterator[Difference]:
+def _arguments(now: Signature, before: Signature, is_searched: bool) -> Iterator[Difference]:
     for name in dict.fromkeys((*before.arguments, *now.arguments)):
         old, new = before.arguments.get(name), now.arguments.get(name)
         old_form, new_form = ("left out" if one is None else one.form for one in (old, new))
-        parts = () if old is None or new is None else tuple(_parts(name, old, new))
+        parts = () if old is None or new is None else tuple(_parts(name, old, new, is_searched))
         # If one call gives an argument and the other call leaves it out, report how the values
         # differ. If no difference of the values is known, report that one call leaves out the
         # argument.
@@ -166,14 +173,17 @@ def _arguments(now: Signature, before: Signature) -> Iterator[Difference]:
         yield from parts
 
 
-def _parts(name: str, old: Argument, new: Argument) -> Iterator[Difference]:
+def _parts(name: str, old: Argument, new: Argument, is_searched: bool) -> Iterator[Difference]:
     same_tree = old.tree == new.tree or old.tree is None or new.tree is None
     for path in dict.fromkeys((*old.parts, *new.parts)):
         before, now = old.parts.get(path), new.parts.get(path)
         if isinstance(before, Leaf) and isinstance(now, Leaf):
             yield from _leaves(path, before, now)
         elif isinstance(before, Whole) and isinstance(now, Whole):
-            yield from static_differences(path, before.value, now.value, set())
+            if is_searched:
+                yield from static_differences(path, before.value, now.value, set())
+            elif not same(before.value, now.value):
+                yield Difference("static value", path, "", "")
         else:
             same_tree = True  # the next line reports the difference between the trees
             yield Difference("structure", path, _part_text(before), _part_text(now))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import re
 import types
@@ -21,40 +23,51 @@ _CONTEXT_CHARACTERS = 20
 _ARRAYS = (jax.Array, np.ndarray)
 _COMPARED_BYTES = 1_000_000
 """Larger arrays count as different, because each call is compared with all earlier calls."""
+_SEARCHED_DEPTH = 20
+_SEARCHED_COUNT = 1000
+"""The largest number of pairs of values that are searched for a difference."""
 
 
 def static_differences(
-    path: str, before: Any, now: Any, seen: set[tuple[int, int]]
+    path: str, before: Any, now: Any, seen: set[tuple[int, int]], depth: int = 0
 ) -> Iterator[Difference]:
-    """Yield the differences between two static values. ``seen`` contains the ids of the pairs of
-    objects that were searched before, because objects may hold each other."""
-    if _same(before, now) or (id(before), id(now)) in seen:
+    """Yield the differences between two static values, or between two values that static objects
+    hold. ``seen`` contains the ids of the pairs that were compared before, because objects may hold
+    each other."""
+    if same(before, now) or (id(before), id(now)) in seen:
         return
     seen.add((id(before), id(now)))
-    while isinstance(now, (tuple, list)) and type(before) is type(now) and len(before) == len(now):
-        # If only one item changed, name that item: equinox passes many values at once.
-        changed = [index for index in range(len(now)) if not _same(before[index], now[index])]
-        if len(changed) != 1:
-            break
-        (index,) = changed
-        path, before, now = f"{path}[{index}]", before[index], now[index]
     texts = value_text(before), value_text(now)
     if isinstance(now, _ARRAYS) and texts[0] == texts[1]:
         texts = texts[0], f"another {texts[1]}"
-    if not _made_again(before, now, texts):
-        yield Difference("static value", path, *contrast(*texts))
+    is_searched = depth < _SEARCHED_DEPTH and len(seen) < _SEARCHED_COUNT
+    is_container = is_searched and _is_container(before, now)
+    if not is_container and not _made_again(before, now, texts):
+        # Two objects that hold functions, or a NaN, may be unequal although they are made alike.
+        kind = "new object" if depth > 0 and _same_texts(texts) else "static value"
+        yield Difference(kind, path, *contrast(*texts))
         return
     old, new = _held(path, before), _held(path, now)
+    names = dict.fromkeys((*old, *new)) if is_searched else ()
     inside = [
-        difference
-        for name in dict.fromkeys((*old, *new))
-        for difference in static_differences(name, old.get(name), new.get(name), seen)
-        if difference.kind != "new object"
+        list(static_differences(name, old.get(name), new.get(name), seen, depth + 1))
+        for name in names
     ]
-    yield from inside or [Difference("new object", path, *map(cut, texts))]
+    inside = [differences for differences in inside if differences]
+    values = [[one for one in differences if one.kind != "new object"] for differences in inside]
+    values = [differences for differences in values if differences]
+    if is_container and len(values) > 1 and not _same_texts(texts):
+        yield Difference("static value", path, *contrast(*texts))
+    elif values:
+        yield from itertools.chain(*values)
+    elif is_container and len(inside) == 1:
+        # If only one item changed, name that item: equinox passes many values at once.
+        yield from inside[0]
+    else:
+        yield Difference("new object", path, *map(cut, texts))
 
 
-def _same(before: Any, now: Any) -> bool:
+def same(before: Any, now: Any) -> bool:
     """Return whether two static values, or two values that static objects hold, are the same.
     Values of different types, such as 20 and 20.0, are not the same."""
     if before is now:
@@ -62,12 +75,31 @@ def _same(before: Any, now: Any) -> bool:
     try:
         if type(before) is not type(now):
             return False
-        if isinstance(now, _ARRAYS):  # JAX would compile a program for before == now
-            is_small = type_text(before) == type_text(now) and now.nbytes <= _COMPARED_BYTES
-            return is_small and np.asarray(before).tobytes() == np.asarray(now).tobytes()
-        return bool(before == now)
+        leaves, tree = jax.tree.flatten(now)
+        if not any(isinstance(leaf, _ARRAYS) for leaf in leaves):
+            return bool(before == now)
+        # JAX would compile a program for before == now.
+        others, other_tree = jax.tree.flatten(before)
+        return tree == other_tree and all(map(_same_leaves, others, leaves))
     except Exception:
         return False  # values that cannot be compared count as different
+
+
+def _same_leaves(before: Any, now: Any) -> bool:
+    if before is now or not (isinstance(before, _ARRAYS) and isinstance(now, _ARRAYS)):
+        return before is now or (type(before) is type(now) and bool(before == now))
+    if type_text(before) != type_text(now) or now.nbytes > _COMPARED_BYTES:
+        return False
+    if jax.numpy.issubdtype(now.dtype, jax.dtypes.extended):
+        return True  # JAX would compile a program to read random keys
+    return np.asarray(before).tobytes() == np.asarray(now).tobytes()
+
+
+def _is_container(before: Any, now: Any) -> bool:
+    """Return whether two values are containers of the same type, with the same keys."""
+    if type(before) is not type(now) or not isinstance(now, (tuple, list, dict)):
+        return False
+    return _held("", before).keys() == _held("", now).keys()
 
 
 def _made_again(before: Any, now: Any, texts: tuple[str, str]) -> bool:
@@ -78,12 +110,20 @@ def _made_again(before: Any, now: Any, texts: tuple[str, str]) -> bool:
         return False
     # Objects that are compared by identity are unequal even if their content is the same.
     by_identity = _code(now) is not None or type(now).__eq__ is object.__eq__
-    return by_identity and len({re.sub(" at 0x[0-9a-fA-F]+", "", text) for text in texts}) == 1
+    return by_identity and _same_texts(texts)
+
+
+def _same_texts(texts: tuple[str, str]) -> bool:
+    """Return whether the texts of two objects are the same apart from addresses."""
+    return len({re.sub(" at 0x[0-9a-fA-F]+", "", text) for text in texts}) == 1
 
 
 def _held(path: str, value: Any) -> dict[str, Any]:
-    """Return the values that an object holds, by their paths: the variables of a function, or the
-    attributes of any other object."""
+    """Return the values that an object holds, by their paths: the items of a container, the
+    variables of a function, or the attributes of any other object."""
+    if isinstance(value, (tuple, list, dict)):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        return {f"{path}[{text_of(key)}]": held for key, held in items}
     if is_partial(value):
         return {f"{path}.{name}": getattr(value, name) for name in ("func", "args", "keywords")}
     if isinstance(value, types.MethodType):
@@ -91,18 +131,25 @@ def _held(path: str, value: Any) -> dict[str, Any]:
     if isinstance(value, types.FunctionType):
         variables = (*cells(value), *defaults(value))
         return {f"{name} in {path}": held for name, held in variables}
-    if (wrapped := getattr(value, "__wrapped__", None)) is not None:  # a jitted function
+    if (wrapped := _attribute(value, "__wrapped__")) is not None:  # a jitted function
         return {path: wrapped}
-    return {f"{path}.{name}": held for name, held in getattr(value, "__dict__", {}).items()}
+    attributes = _attribute(value, "__dict__") or {}
+    return {f"{path}.{name}": held for name, held in attributes.items()}
 
 
 def _code(value: Any) -> Any:
-    return getattr(unwrapped(value), "__code__", None) if callable(value) else None
+    with contextlib.suppress(Exception):  # as in _attribute
+        return getattr(unwrapped(value), "__code__", None) if callable(value) else None
+
+
+def _attribute(value: Any, name: str) -> Any:
+    with contextlib.suppress(Exception):  # an object may compute its attributes
+        return getattr(value, name, None)
 
 
 def value_text(value: Any) -> str:
     """Show a static value: the line of a function, the type of an array, or else the value."""
-    code = getattr(value, "__code__", None)
+    code = _attribute(value, "__code__")
     if code is not None:
         return f"{value.__name__} of {code.co_filename}:{code.co_firstlineno}"
     if isinstance(value, _ARRAYS):
