@@ -317,6 +317,15 @@ def test_an_array_is_not_equal_to_a_held_array_that_loses_values_in_a_conversion
     assert [(array.path, array.match) for array in audited.arrays] == [("", "unknown")]
 
 
+@pytest.mark.parametrize(
+    ("held", "dtype"), [([3, 4, 5], "uint8"), ([3.0, 4.0, 5.0], "int32"), ([0, 1, 1], "bool")]
+)
+def test_an_array_is_equal_to_a_held_array_that_keeps_its_values_in_a_conversion(held, dtype):
+    held = np.asarray(held)
+    audited = jaxmeter.audit(lambda i: (len(held), jnp.asarray(held, dtype)[i])[1], 0)
+    assert [(array.path, array.match) for array in audited.arrays] == [("held", "equal")]
+
+
 def test_a_view_of_one_column_is_not_a_view_of_the_other_column():
     table = np.random.default_rng(0).normal(size=(9, 2))
     first, second = table.T

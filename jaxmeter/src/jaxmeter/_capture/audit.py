@@ -195,12 +195,13 @@ def _likeness(array: Any, holders: Iterable[Holder]) -> tuple[Holder, Match] | N
 def _equal(held: Any, value: np.ndarray) -> bool:
     if jax.numpy.issubdtype(held.dtype, jax.dtypes.extended):
         return False
-    # A captured array may be a held array after a conversion, such as from float64 to float32, but
-    # not from complex to real numbers, which loses a part of the values.
-    if not np.can_cast(held.dtype, value.dtype, "same_kind"):
-        return False
     if isinstance(held, jax.Array) and (held.is_deleted() or not held.is_fully_addressable):
         return False
+    # A captured array may be a held array after a conversion, such as from float64 to float32. A
+    # conversion to another kind, such as from int64 to uint32, must keep the values of all numbers.
+    if not np.can_cast(held.dtype, value.dtype, "same_kind"):
+        is_numeric = {held.dtype.kind, value.dtype.kind} <= set("biufc")
+        return is_numeric and np.array_equal(np.asarray(held), value)
     with np.errstate(all="ignore"):
         return np.asarray(held).astype(value.dtype).tobytes() == value.tobytes()
 
