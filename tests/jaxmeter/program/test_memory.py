@@ -210,6 +210,13 @@ def test_a_choice_that_is_a_number_of_numpy_stays_a_number(monkeypatch):
     assert point.params == {"n": 2} and type(point.params["n"]) is int
 
 
+def test_a_choice_without_axes_that_is_no_number_has_its_text(monkeypatch):
+    monkeypatch.setattr(memory, "measure", measured({2: (1.0, 10)}))
+    choice = {"key": jax.random.key(0), "x": jax.ShapeDtypeStruct((), "float32")}
+    (point,) = jaxmeter.tradeoff(lambda key, x: Case(abs, (2,)), [choice]).points
+    assert point.params == {name: str(value) for name, value in choice.items()}
+
+
 def test_a_larger_batch_has_more_temporaries_and_the_choice_with_the_least_is_on_the_front():
     def make(batch):
         def outer_sorted(row):

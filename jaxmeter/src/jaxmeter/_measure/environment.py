@@ -105,5 +105,6 @@ def scalar(value: Any) -> Scalar:
     """Return a value that a record can store: the value itself, or else its text. A number of NumPy
     or JAX becomes a number of Python."""
     if getattr(value, "shape", None) == ():
-        value = value.item()
+        with contextlib.suppress(Exception):  # such as a random key, which is not a number
+            value = value.item()
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
