@@ -151,6 +151,11 @@ def test_the_fingerprint_does_not_depend_on_the_digest_that_xla_writes_for_a_gpu
     assert (fingerprint(texts[0]) == fingerprint(HLO)) == (not other)
 
 
+def test_a_backslash_before_a_digit_that_is_not_octal_is_left_out():
+    _, sine, *_ = instructions(HLO.replace("jit(f)/a", r"jit(f)/\8a"))
+    assert sine.op_name == '8a{b} " fusion(/s'
+
+
 def test_names_and_files_with_other_characters_than_ascii_are_read_as_written(tmp_path):
     file = tmp_path / "modül.py"
     lines = (

@@ -139,7 +139,7 @@ def _unescaped(text: str) -> str:
     """Return a text without XLA's escapes: a backslash before a quotation mark, and three octal
     digits for each byte of a character that is not ASCII."""
     escaped = _ESCAPE.sub(
-        lambda match: bytes([int(match[1], 8) & 255]) if match[1].isdigit() else match[1],
+        lambda match: bytes([int(match[1], 8) & 255]) if len(match[1]) == 3 else match[1],
         text.encode(errors="replace"),
     )
     return escaped.decode(errors="replace")
