@@ -84,10 +84,11 @@ def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str 
     ``tree`` is the syntax tree of the cell, and ``names`` contains the variables of the notebook.
     The module sets the options of JAX that change programs as in the notebook. A function or class
     of the notebook is written only if its source is a ``def`` or ``class`` statement with the name
-    that the cell uses, and with a decorator for each function that wraps it. For example, ``fast =
-    jax.jit(step)`` and ``step = jax.jit(step)`` are left out. Any other value is left out if it
-    cannot be pickled, or if its pickle needs a class or function of the notebook. The module raises
-    a NameError if it uses a name that was left out.
+    that the cell uses. The module deletes a function if its decorators do not make the wrappers
+    that the function has in the notebook. For example, ``fast = jax.jit(step)`` and ``step =
+    jax.jit(step)`` are left out. Any other value is left out if it cannot be pickled, or if its
+    pickle needs a class or function of the notebook. The module raises a NameError if it uses a
+    name that was left out.
     """
     sources: list[str] = []
     values: dict[str, Any] = {}
@@ -105,9 +106,10 @@ def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str 
             elif getattr(found, "__module__", None) == "__main__":
                 with contextlib.suppress(OSError, TypeError, SyntaxError):  # no whole source
                     definition = ast.parse(inspect.getsource(found)).body[0]
-                    if _defines(definition, name, found):
+                    if getattr(definition, "name", None) == name:
                         collect(definition)
                         sources.append(ast.unparse(definition))
+                        sources.append(_CHECK.format(name=name, wrappers=wrappers_of(found)))
             else:
                 with contextlib.suppress(Exception):  # pickling runs code of the value
                     if b"__main__" not in pickle.dumps(found):
@@ -123,14 +125,14 @@ def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str 
     )
 
 
-def _defines(statement: ast.stmt, name: str, value: Any) -> bool:
-    """Return whether a statement makes a value with this name, including all its wrappers."""
-    if not isinstance(statement, (ast.FunctionDef, ast.ClassDef)) or statement.name != name:
-        return False
-    wrappers_count = 0
-    while (value := getattr(value, "__wrapped__", None)) is not None:
-        wrappers_count += 1
-    return wrappers_count <= len(statement.decorator_list)
+def wrappers_of(value: Any) -> list[str]:
+    """Return the names of the wrappers of a function, the outermost first."""
+    names = []
+    while (wrapped := getattr(value, "__wrapped__", None)) is not None:
+        code = getattr(value, "__code__", None)
+        names.append(type(value).__name__ if code is None else code.co_qualname)
+        value = wrapped
+    return names
 
 
 def _watch(shell: Any, source: str) -> jaxmeter.Watched:
@@ -147,6 +149,7 @@ def _watch(shell: Any, source: str) -> jaxmeter.Watched:
 _VALUES = """
 import pickle
 import jax as _jax
+from jaxmeter._notebook import wrappers_of as _wrappers_of
 
 for _name, _value in {options}.items():
     _jax.config.update(_name, _value)
@@ -154,6 +157,7 @@ with open({file!r}, "rb") as stream:
     globals().update(pickle.load(stream))
 {sources}
 """
+_CHECK = "if _wrappers_of({name}) != {wrappers}: del {name}"
 _MODULE = """
 from jaxmeter._notebook import case_of_call as {case}
 

@@ -6,6 +6,7 @@ import sys
 import types
 from typing import Any
 
+import jax.numpy as jnp
 import pytest
 
 from jaxmeter import JaxmeterError
@@ -115,16 +116,33 @@ def test_a_cell_that_needs_a_value_that_its_process_does_not_get_says_what_to_do
     assert "NameError in setup" in html and "define fast in the cell" in html
 
 
+WRAPPED = """
+import jax
+def jit_of_map(fn): return jax.jit(jax.vmap(fn))
+def gradient(x): return x
+gradient = jax.grad(gradient)
+@jax.jit
+def jitted(x): return x
+@jax.hessian
+def second(x): return x**3
+@jit_of_map
+def both(x): return x
+@jax.jit
+def swapped(x): return x
+swapped = jax.grad(swapped.__wrapped__)
+twice = lambda x: 2 * x; thrice = lambda x: 3 * x
+"""
+
+
 def test_a_process_gets_no_function_without_its_wrapper(tmp_path):
     file, module = tmp_path / "cells.py", tmp_path / "module.py"
-    functions = ("def gradient(x): return x", "@jax.jit", "def jitted(x): return x")
-    others = ("gradient = jax.grad(gradient)", "twice = lambda x: 2 * x; thrice = lambda x: 3 * x")
-    file.write_text("\n".join(("import jax", *functions, *others)))
+    file.write_text(WRAPPED)
     names = runpy.run_path(str(file), run_name="__main__")
-    write_module(module, ast.parse("gradient(1.0), jitted(1.0), twice(1.0)"), names)
+    write_module(module, ast.parse("gradient, jitted, second, both, swapped, twice"), names)
     found = runpy.run_path(str(module))
     assert found["jitted"](3) == 3 and hasattr(found["jitted"], "lower")
-    assert not {"gradient", "twice"} & found.keys()
+    assert (found["second"](3.0), found["both"](jnp.ones(2)).shape) == (18.0, (2,))
+    assert not {"gradient", "swapped", "twice"} & found.keys()
 
 
 def test_a_line_of_a_cell_is_shown_with_the_number_of_the_cell(monkeypatch):
