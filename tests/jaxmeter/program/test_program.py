@@ -1,4 +1,4 @@
-"""Program sizes are exact, and the fingerprint depends only on the operations."""
+"""Program sizes are exact, and costs that XLA does not know are unknown."""
 
 import jax
 import jax.numpy as jnp
