@@ -53,7 +53,7 @@ def _options(**values: Any) -> dict[str, Any]:
 
 def _correct() -> dict[str, Any]:
     """Return the options without which some programs return wrong numbers (docs/accuracy.md)."""
-    if jax.__version_info__ != (0, 10, 2):
+    if jax.__version_info__ < (0, 10, 2):
         return {}
     return _unset({"xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"})
 

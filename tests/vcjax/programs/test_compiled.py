@@ -37,7 +37,7 @@ def test_only_direct_calls_are_compiled_with_the_options():
 @pytest.mark.cpu
 @pytest.mark.parametrize("options", [{}, compiled.QUICK, compiled.ONE_THREAD])
 def test_the_sum_of_a_product_with_a_captured_array_is_right(options):
-    """Without the options that vcjax adds, JAX 0.10.2 computes NaN or arbitrary numbers here."""
+    """Without the options that vcjax adds, JAX 0.10.2 to 0.12 compute NaN or arbitrary numbers."""
     size = 256
     x, ones = np.ones((size, size)), np.ones((size, size))
     total = compiled.compiled(options)(lambda x: (x @ jnp.asarray(ones)).sum())
