@@ -173,8 +173,22 @@ def test_bad_equilibria_and_files_are_refused(tmp_path):
     ):
         with pytest.raises(VcjaxError, match=said):
             call(*arguments)
-    with pytest.raises(VcjaxError, match="^from_vmec cannot write"):
-        VirtualCasing.from_vmec(ellipse, 4, filename=missing, digits=2, src_ntheta=16)
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_computed(
+    tmp_path, monkeypatch
+):
+    monkeypatch.delattr("vcjax.interfaces.simsopt._separated")
+    shutil.copy(FILES["ellipse"], wout_file := tmp_path / "wout_mine.nc")
+    (folder := tmp_path / "vcasing_mine.nc").mkdir()
+    for filename in (tmp_path / "no" / "folder.nc", folder, "nul\0"):
+        with pytest.raises(VcjaxError, match="^from_vmec cannot write"):
+            VirtualCasing.from_vmec(SimpleNamespace(), 4, filename=filename)
+    with pytest.raises(VcjaxError, match="^from_vmec cannot write .*vcasing_mine.nc"):
+        VirtualCasing.from_vmec(wout_file, 4)
+    with pytest.raises(VcjaxError, match="^from_vmec got vmec"):
+        VirtualCasing.from_vmec(SimpleNamespace(), 4, filename=tmp_path / "new.nc")
+    assert sorted(tmp_path.iterdir()) == [folder, wout_file]
 
 
 def test_from_wout_prepares_the_casing_that_separates_an_equilibrium():

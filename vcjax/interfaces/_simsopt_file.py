@@ -1,5 +1,8 @@
 """Read and write the NetCDF file of ``simsopt.mhd.VirtualCasing``."""
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from typing import Any
 
@@ -38,13 +41,33 @@ _DERIVED = {"trgt_nphi_extended", "B_external_normal_extended"}
 _READ = [name for name in _VARIABLES if name not in _DERIVED]
 
 
-def check_filename(call: str, filename: Any) -> str:
-    """Return a file name as a str; raise `VcjaxError` unless it is a str or a path."""
+def check_target(call: str, filename: Any) -> str:
+    """Return a file name as a str; raise `VcjaxError` unless the file can be written.
+
+    The file stays as it is.
+    """
     if not isinstance(filename, str | PathLike):
         raise VcjaxError(
             f"{call} got filename={filename!r}; give the path of a file, as text or pathlib.Path."
         )
+    with _write_errors(call, filename):
+        path = os.path.realpath(filename)
+        is_new = not os.path.exists(path)
+        open(path, "ab").close()
+        if is_new:
+            os.remove(path)
     return str(filename)
+
+
+@contextmanager
+def _write_errors(call: str, filename: str | PathLike[str]) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:  # ValueError: a character that no file name can contain
+        raise VcjaxError(
+            f"{call} cannot write {str(filename)!r}: {getattr(error, 'strerror', error)}; give the "
+            "path of a file in a folder that exists and that you may write to."
+        ) from error
 
 
 def write(filename: str | PathLike[str], values: Any) -> None:
@@ -52,29 +75,23 @@ def write(filename: str | PathLike[str], values: Any) -> None:
 
     If an attribute is not valid, raise `VcjaxError` and leave the file as it is.
     """
-    filename = check_filename("save", filename)
+    filename = check_target("save", filename)
     advice = "Save the object as `from_vmec` or `load` returned it."
     try:
         attributes = {name: np.asarray(getattr(values, name), float) for name in _READ}
     except (AttributeError, TypeError, ValueError) as error:
         raise VcjaxError(f"save got an attribute that is not numeric: {error}. {advice}") from error
     _check("save got", attributes, advice)
-    try:
-        with netcdf_file(filename, "w") as file:
-            file.history = "made by vcjax.interfaces.simsopt"
-            file.createDimension("xyz", 3)
-            for name, (dimensions, *_) in _VARIABLES.items():
-                if not dimensions and name != "nfp":
-                    file.createDimension(name, int(getattr(values, name)))
-            for name, (dimensions, unit, description) in _VARIABLES.items():
-                variable = file.createVariable(name, "d" if dimensions else "i", dimensions)
-                variable[...] = getattr(values, name)
-                variable.description, variable.units = description, unit or "Dimensionless"
-    except (OSError, ValueError) as error:  # ValueError: a character that no file name can contain
-        raise VcjaxError(
-            f"save cannot write {filename!r}: {getattr(error, 'strerror', error)}; give the "
-            "path of a file in a folder that exists and that you may write to."
-        ) from error
+    with _write_errors("save", filename), netcdf_file(filename, "w") as file:
+        file.history = "made by vcjax.interfaces.simsopt"
+        file.createDimension("xyz", 3)
+        for name, (dimensions, *_) in _VARIABLES.items():
+            if not dimensions and name != "nfp":
+                file.createDimension(name, int(getattr(values, name)))
+        for name, (dimensions, unit, description) in _VARIABLES.items():
+            variable = file.createVariable(name, "d" if dimensions else "i", dimensions)
+            variable[...] = getattr(values, name)
+            variable.description, variable.units = description, unit or "Dimensionless"
 
 
 def read(filename: str | PathLike[str]) -> dict[str, Any]:

@@ -104,11 +104,15 @@ class VirtualCasing:
         ContradictionWarning, NoiseWarning : see `vcjax.choose`.
         AccuracyWarning : if the estimated error is more than ten times 10^-digits.
         """
-        if filename is not None:
-            _simsopt_file.check_filename("from_vmec", filename)
+        automatic = isinstance(filename, str) and filename == "auto"
+        if not (automatic or filename is None):
+            _simsopt_file.check_target("from_vmec", filename)
         path = _wout_path(vmec)
         with errors_named("from_vmec"):
             equilibrium = read_wout(path)
+        if automatic:
+            filename = path.with_name("vcasing" + path.name.removeprefix("wout"))
+            _simsopt_file.check_target("from_vmec", filename)
         src_nphi = check_grid("from_vmec", "src_nphi", src_nphi)
         if src_ntheta is None:
             whole = src_nphi * equilibrium.nfp * (2 if use_stellsym else 1)
@@ -120,8 +124,6 @@ class VirtualCasing:
         )
         with errors_named("from_vmec", {"half_period": "use_stellsym"}):
             made = cls(**_separated(equilibrium, src, trgt, digits, half_period=use_stellsym))
-        if filename == "auto":
-            filename = path.with_name("vcasing" + path.name.removeprefix("wout"))
         if filename is not None:
             with errors_named("from_vmec"):
                 made.save(filename)
