@@ -25,15 +25,15 @@ def warn_of_estimate(call: str, estimate: float, digits: int) -> None:
 
 
 def verify_quadrature(call: str, setup: SurfaceSetup, casing: Any, evaluate: Callable) -> None:
-    """Separate a field known to be external, once for each casing; warn if the error is large.
+    """Separate a field known to be external, once for each rule; warn if the error is large.
 
     The known field is the sum of the field of a conductor on the z axis and a uniform vertical
     field. `evaluate` is the function that also evaluates the user's field, so that no other program
     is compiled.
     """
-    if casing in setup.verified:
+    if casing.rule in setup.verified:
         return
-    setup.verified.add(casing)
+    setup.verified.add(casing.rule)
     least = np.hypot(*np.moveaxis(setup.X[..., :2], -1, 0)).min()
     known, sources = (
         least * setup.conductor_field(shape) + [0.0, 0.0, 1.0]

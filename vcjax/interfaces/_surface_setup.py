@@ -5,7 +5,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
-from weakref import WeakSet
 
 import jax
 import numpy as np
@@ -50,7 +49,7 @@ class SurfaceSetup:
 
     `X` has the shape (nphi, ntheta, 3). If X is traced, every call of `casing` needs a rule.
     `src_shape` and `trg_shape` are the (nphi, ntheta) of the fields and of the results. `verified`
-    contains the casings whose error was measured on a known field.
+    contains the rules of the casings whose error was measured on a known field.
     """
 
     digits: int
@@ -59,7 +58,7 @@ class SurfaceSetup:
     X: Any
     src_shape: tuple[int, int]
     trg_shape: tuple[int, int]
-    verified: "WeakSet[Any]" = field(default_factory=WeakSet)
+    verified: set[Rule] = field(default_factory=set)
     _held: dict[Any, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

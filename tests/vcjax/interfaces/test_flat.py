@@ -1,5 +1,7 @@
 """The replacement for the C++ package: its results agree, and invalid arguments are refused."""
 
+import copy
+import pickle
 from typing import Any
 
 import jax
@@ -102,6 +104,15 @@ def test_lists_are_accepted_and_a_casing_is_kept_for_a_multiple_of_its_field(pro
     from_list = casing.compute_external_B((0.5 * flat(problem.B)).tolist())
     np.testing.assert_allclose(2 * from_list, from_array, rtol=0, atol=1e-14)
     assert casing._setup._held == held
+
+
+def test_a_copied_or_pickled_casing_keeps_what_it_prepared(problem, casing, monkeypatch):
+    B = flat(problem.B)
+    field = casing.compute_external_B(B)
+    monkeypatch.setattr("vcjax.interfaces._surface_setup._PREPARE", {})
+    for other in (copy.deepcopy(casing), pickle.loads(pickle.dumps(casing))):
+        np.testing.assert_array_equal(other.compute_external_B(B), field)
+        assert len(other._setup.verified) == len(casing._setup.verified)
 
 
 def test_targets_default_to_the_source_grid(problem):
