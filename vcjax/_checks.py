@@ -66,6 +66,15 @@ def check_grid(call: str, name: str, value) -> int:
     return check_integer(call, name, value, 1, 10**5)
 
 
+def check_shape(call: str, name: str, shape) -> tuple[int, int]:
+    """Return the shape of a grid as two ints; raise `VcjaxError` if it is not (nphi, ntheta)."""
+    try:
+        nphi, ntheta = shape
+    except (TypeError, ValueError):
+        raise VcjaxError(f"{call} got {name}={shape!r}; give (nphi, ntheta).") from None
+    return check_grid(call, name, nphi), check_grid(call, name, ntheta)
+
+
 def check_rule(call: str, rule, choose: str = "vcjax.choose") -> None:
     """Raise `VcjaxError` unless `rule` is a `Rule` with consistent values."""
     if not isinstance(rule, Rule):

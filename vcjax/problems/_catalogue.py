@@ -6,10 +6,12 @@ surface were chosen for this. The tests of vcjax compare the numbers of modes.
 """
 
 import functools
+from collections.abc import Callable
+from typing import ParamSpec
 
 import numpy as np
 
-from vcjax._checks import check_grid, check_integer
+from vcjax._checks import check_integer, check_shape
 from vcjax._errors import VcjaxError
 from vcjax.problems._filaments import CentralConductor, PoloidalCoil, ToroidalLoop
 from vcjax.problems._problem import Problem, known_problem
@@ -21,9 +23,25 @@ from vcjax.problems._surfaces import (
 )
 
 MAX_DIGITS = 14
+P = ParamSpec("P")
 
 
-@functools.lru_cache(maxsize=8)
+def _kept(make: Callable[P, Problem]) -> Callable[P, Problem]:
+    """Keep the last eight problems, except problems for arguments without a hash, such as lists."""
+    cached = functools.lru_cache(maxsize=8)(make)
+
+    @functools.wraps(make)
+    def kept(*args: P.args, **kwargs: P.kwargs) -> Problem:
+        try:
+            hash((*args, *kwargs.values()))
+        except TypeError:
+            return make(*args, **kwargs)
+        return cached(*args, **kwargs)
+
+    return kept
+
+
+@_kept
 def w7x(digits: int, *, half_period: bool = True) -> Problem:
     """Return a problem on the boundary of Wendelstein 7-X, with lengths in metres.
 
@@ -61,7 +79,7 @@ def w7x(digits: int, *, half_period: bool = True) -> Problem:
     )
 
 
-@functools.lru_cache(maxsize=8)
+@_kept
 def rotating_ellipse(digits: int, *, half_period: bool = True, nfp: int = 4) -> Problem:
     """Return a problem on a rotating ellipse with the major radius 0.7 and semi-axes 0.1 and 0.2.
 
@@ -96,7 +114,7 @@ def rotating_ellipse(digits: int, *, half_period: bool = True, nfp: int = 4) -> 
     )
 
 
-@functools.lru_cache(maxsize=8)
+@_kept
 def axisymmetric(
     digits: int,
     *,
@@ -128,20 +146,24 @@ def axisymmetric(
     """
     digits = check_integer("problems.axisymmetric", "digits", digits, 1, MAX_DIGITS)
     surfaces = {"shaped": shaped_torus, "circular": circular_torus}
-    if cross_section not in surfaces:
+    if cross_section not in tuple(surfaces):
         raise VcjaxError(
             f"problems.axisymmetric got cross_section={cross_section!r}; "
             "give 'shaped' or 'circular'."
         )
-    if not 0.0 < minor_radius <= 1.2:
+    if not (isinstance(minor_radius, int | float | np.number) and 0.0 < minor_radius <= 1.2):
         raise VcjaxError(
             f"problems.axisymmetric got minor_radius={minor_radius!r}; "
             "give a value above 0 and up to 1.2 (the major radius is 2)."
         )
-    src_shape = src_shape or (6, 8 * digits)
-    for name, counts in dict(shape=shape, src_shape=src_shape, trg_shape=trg_shape).items():
-        for count in counts:
-            check_grid("problems.axisymmetric", name, count)
+    shape, src_shape, trg_shape = (
+        check_shape("problems.axisymmetric", name, counts)
+        for name, counts in (
+            ("shape", shape),
+            ("src_shape", (6, 8 * digits) if src_shape is None else src_shape),
+            ("trg_shape", trg_shape),
+        )
+    )
     a = minor_radius
     surface = surfaces[cross_section](minor_radius=a)
     return known_problem(

@@ -10,6 +10,7 @@ import numpy as np
 from jax.core import Tracer
 
 from vcjax._annotations import Float
+from vcjax._checks import check_shape
 from vcjax._errors import VcjaxError, errors_named
 from vcjax._geometry.surface import surface_points
 from vcjax.problems._filaments import CentralConductor, Filament, biot_savart, biot_savart_gradient
@@ -237,10 +238,12 @@ def known_problem(
     VcjaxError : if X is not a closed surface, if `nfp`, `half_period` or a size is invalid, or if a
         point of the source or target grid lies on a current or next to it.
     """
-    with errors_named("problems.known_problem"):
+    call = "problems.known_problem"
+    shapes = (check_shape(call, "src_shape", src_shape), check_shape(call, "trg_shape", trg_shape))
+    with errors_named(call):
         src, trg = (
             surface_points(X, nfp=nfp, half_period=half_period, nphi=nphi, ntheta=ntheta)
-            for nphi, ntheta in (src_shape, trg_shape)
+            for nphi, ntheta in shapes
         )
     outside, inside = tuple(outside), tuple(inside)
     arrays: dict[str, Any] = dict(
