@@ -75,9 +75,9 @@ def cheapest(
         cheapest(demand, need, sheets, rims, images, (1, 1), costs)
         raise VcjaxError(
             f"choose found no quadrature for {trg_shape[0]} x {trg_shape[1]} targets: all targets "
-            f"must be among the nodes, and with at least {unit[0]} nodes around the torus, the "
-            "nodes are much closer together along phi than along theta. Give fewer rows of targets "
-            "(trg_nphi) or more columns (trg_ntheta)."
+            f"must be among the nodes, and with at least {unit[0]} nodes around the torus, nodes "
+            "are in some places much closer together along phi than along theta. Give fewer rows "
+            "of targets (trg_nphi) or more columns (trg_ntheta)."
         )
     raise VcjaxError(
         f"choose found no quadrature of up to about {most_phi:.0f} x {most_theta:.0f} nodes for "

@@ -81,6 +81,19 @@ def test_targets_too_dense_along_phi_for_any_patch_are_named_as_the_cause():
         rule_of(small_torus(), 3, trg_nphi=20000, trg_ntheta=1)
 
 
+def test_fewer_rows_and_more_columns_help_if_rows_of_targets_are_too_dense():
+    X = problems.circular_torus(minor_radius=1.9).points(4, 400, half_period=False)
+
+    def choose(nphi, ntheta):
+        return vcjax.choose(X, toroidal_field(X), 6, nfp=1, trg_nphi=nphi, trg_ntheta=ntheta)
+
+    # Next to the hole, the nodes are close together along phi, but not on the outer side.
+    with pytest.raises(vcjax.VcjaxError, match="in some places much closer together along phi"):
+        choose(400, 1)
+    for dense in ((200, 1), (400, 200), (1, 400)):
+        assert choose(*dense).trg_shape == dense
+
+
 def test_only_demands_of_many_digits_allow_a_wider_near_kernel():
     for digits in (3, 9):
         demand = Demand.of(float(digits), off_surface=False)
