@@ -3,6 +3,7 @@
 import functools
 import gc
 import itertools
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -357,6 +358,20 @@ def test_events_are_counted_only_within_the_block():
         jax.jit(heard)(np.ones(5))
     jax.jit(heard)(np.ones(6))
     assert (inner.traced.count("heard"), outer.traced.count("heard")) == (1, 2)
+
+
+def test_a_cache_hit_is_counted_for_the_compile_of_the_same_thread():
+    def compiled(name):
+        event = "/jax/core/compile/backend_compile_duration"
+        jax.monitoring.record_event_duration_secs(event, 0.0, fun_name=name)
+
+    with listening(Events()) as events:
+        jax.monitoring.record_event("/jax/compilation_cache/cache_hits")
+        other = threading.Thread(target=compiled, args=("other",))
+        other.start()
+        other.join()
+        compiled("read")
+    assert (events.compiled, events.cache_hits) == (["other"], ["read"])
 
 
 def test_an_error_of_the_function_is_raised_with_its_phase():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -103,7 +104,9 @@ def counts(events: Events, name: str, counter: ExecutionCounter | None) -> Count
 
 
 _listening: list[Listener] = []
-_hit_pending = False
+_pending = threading.local()
+"""Has the attribute `hit` in a thread that read a program from the persistent cache, until the
+event of the compile. JAX sends both events in the thread that compiles."""
 
 
 @functools.cache
@@ -114,13 +117,11 @@ def _register_once() -> None:
 
 
 def _on_event(event: str, **_: Any) -> None:
-    global _hit_pending
     if event == _CACHE_HIT:
-        _hit_pending = True
+        _pending.hit = True
 
 
 def _on_duration(event: str, duration_secs: float, **keywords: Any) -> None:
-    global _hit_pending
     stage = _STAGES.get(event)
     if stage is None:
         return
@@ -128,6 +129,6 @@ def _on_duration(event: str, duration_secs: float, **keywords: Any) -> None:
     if stage == "compile":
         # JAX also sends the compile event if the program was in the persistent cache. In this case,
         # JAX sent the event of the cache hit just before. That event does not name the program.
-        is_hit, _hit_pending = _hit_pending, False
+        is_hit = vars(_pending).pop("hit", False)
     for listener in list(_listening):
         listener.on_event(stage, keywords.get("fun_name", ""), duration_secs, is_hit=is_hit)
