@@ -22,7 +22,7 @@ FILE = str(Path(__file__))
         ("trace", [".", "-p", "size=3"], 2, "got --param, which only a function as target uses"),
         ("trace", [FILE], 2, "truncated or not a trace"),
         ("xla_dump", ["nowhere/at_all"], 2, "not an existing file or folder"),
-        ("xla_dump", ["."], 2, "contains no file *after_optimizations.txt"),
+        ("xla_dump", ["."], 2, "contains no file module_*after_optimizations.txt"),
         ("xla_dump", ["profiled:failing"], 3, "AttributeError"),
         ("xla_dump", [TARGET, "--than", "nowhere"], 2, "give one existing folder"),
         ("nsys", ["nowhere/at.all"], 2, "nsys: "),

@@ -87,7 +87,13 @@ def dump_program(
             )
     if isinstance(program, Case):
         _, program = staged(program, "tables.dump_program")
-    options: dict[str, str | bool] = {"xla_dump_to": str(folder.resolve())}
+    options: dict[str, str | bool] = {
+        "xla_dump_to": str(folder.resolve()),
+        # XLA_FLAGS may ask for other files, programs or names.
+        "xla_dump_hlo_as_text": True,
+        "xla_dump_hlo_module_re": ".*",
+        "xla_dump_include_timestamp": False,
+    }
     if by_pass:
         options["xla_dump_hlo_pass_re"] = ".*"
     with no_persistent_cache():  # for a program from the cache, XLA dumps only some of the files
@@ -137,11 +143,12 @@ def read_dump(folder: Path, module: str | None = None) -> Dump:
         paths = sorted(folder.iterdir()) if folder.is_dir() else []
     found = [match for path in paths if (match := _AFTER.match(path.name))]
     if not found:
-        missing = "contains no file *after_optimizations.txt"
+        missing = "contains no file module_*after_optimizations.txt"
         problem = missing if folder.is_dir() else "is not a folder"
         raise JaxmeterError(
             f"dump: got {str(folder)!r}, which {problem}; "
-            "give the folder of an XLA dump, made on a backend that writes dumps"
+            "give the folder of an XLA dump, made with XLA_FLAGS='--xla_dump_to=FOLDER "
+            "--xla_dump_hlo_as_text' on a backend that writes dumps"
         )
     names = sorted({match["module"] for match in found})
     if module is None and len(names) > 1:
