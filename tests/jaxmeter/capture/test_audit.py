@@ -146,14 +146,19 @@ def test_arrays_of_one_shape_are_counted_to_the_byte_and_separately_in_every_dty
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex64"])
-def test_numpy_arrays_with_new_axes_are_counted_and_broadcast_arrays_are_not(dtype):
+def test_numpy_arrays_with_new_and_with_repeated_axes_are_counted(dtype):
     table = np.random.default_rng(0).normal(size=(6, 5)).astype(dtype)
-    column, repeated = table[:, None], np.broadcast_to(2 * table, (3, 6, 5))
+    column, repeated = table[:, None], np.broadcast_to(2 * table[:, None], (3, 6, 4, 5))
     audited = jaxmeter.audit(lambda i: (jnp.asarray(column)[i], jnp.asarray(repeated)[i]), 0)
-    counts = {array.path: array.embedded_count for array in audited.arrays}
-    assert counts == {"column": 1, "repeated": 0}
-    assert audited.other_bytes == table.nbytes  # JAX embeds the table, and repeats it later
-    assert "not embedded: unused, or embedded as fewer elements" in jaxmeter.table(audited)
+    found = {a.path: (a.embedded_count, a.embedded_bytes, a.bytes) for a in audited.arrays}
+    # JAX embeds the table, and repeats it later.
+    assert found == {
+        "column": (1, table.nbytes, table.nbytes),
+        "repeated": (1, table.nbytes, 12 * table.nbytes),
+    }
+    assert audited.other_bytes == 0
+    assert f"embedded once, as {table.nbytes} B" in jaxmeter.table(audited)
+    jaxmeter.audit(lambda x: x + np.broadcast_to(np.zeros((1, 0)), (3, 0)), np.ones(0))
 
 
 def test_a_global_that_was_replaced_since_the_last_trace_is_read_again():

@@ -18,6 +18,7 @@ from jaxmeter._capture.constants import (
     embedded_counts,
     hidden_arguments,
     identity,
+    repeats_count,
 )
 from jaxmeter._capture.folding import foldings
 from jaxmeter._capture.functions import named_arguments
@@ -106,9 +107,12 @@ def audit(
     uses = uses_of(jaxpr, arrays)
     # An array that no variable holds counts as a variable of its own.
     variables = {key: held[key][0].root if key in held else key for key in values}
+    repeats = {key: repeats_count(array) for key, array in arrays.items()}
     held_bytes: collections.Counter[Hashable] = collections.Counter()
     for key, (_, description) in values.items():
-        held_bytes[variables[key]] += description.bytes * counts[key]
+        held_bytes[variables[key]] += description.bytes // repeats[key] * counts[key]
+    # XLA folds no operation on a constant that is repeated first.
+    folded = {key for key, count in counts.items() if count and repeats[key] == 1}
     known = calibration()
     audited = []
     for key, (_, description) in values.items():
@@ -126,6 +130,7 @@ def audit(
                 hidden_count=hidden_counts[key],
                 verdict="large" if large else "fine",
                 suggestion=_suggestion(holder.root, case, size, known) if large else "",
+                repeats_count=repeats[key],
             )
         )
     audited.sort(key=lambda array: (-array.bytes * max(array.embedded_count, 1), array.path))
@@ -141,7 +146,7 @@ def audit(
         else sum(array.bytes * array.hidden_count for array in audited),
         jax=jax.__version__,
         embedding_seconds=None if known is None else known.seconds(embedded_bytes),
-        foldings=foldings(jaxpr, {key for key, count in counts.items() if count}),
+        foldings=foldings(jaxpr, folded),
     )
 
 

@@ -221,9 +221,8 @@ def embedded_counts(
     the array is embedded.
 
     An array whose elements are all equal has the count 0, because it is embedded as a single
-    element. An array that `numpy.broadcast_to` made from a smaller array also has the count 0,
-    because only the smaller array is embedded. If several captured arrays have equal values, the
-    embedded constants with these values are divided among the arrays.
+    element. If several captured arrays have equal values, the embedded constants with these values
+    are divided among the arrays.
     """
     counts = dict.fromkeys(arrays, 0)
     values = {key: _embedded_form(plain(array)) for key, array in arrays.items()}
@@ -258,12 +257,17 @@ def embedded_counts(
 
 
 def _embedded_form(array: Any) -> Any:
-    """Return an array without the axes that JAX adds only after the constant: the axes of length 1
-    and stride 0 of a numpy array, such as the second axis of ``table[:, None]``."""
-    if not isinstance(array, np.ndarray):
+    """Return an array without the axes that JAX adds only after the constant: the axes of stride 0
+    of a numpy array, which `numpy.broadcast_to` and ``table[:, None]`` make."""
+    if not isinstance(array, np.ndarray) or not array.size:
         return array
-    pairs = zip(array.shape, array.strides, strict=True)
-    return array.squeeze(tuple(axis for axis, pair in enumerate(pairs) if pair == (1, 0)))
+    return array[(*(slice(None) if stride else 0 for stride in array.strides), ...)]
+
+
+def repeats_count(array: Any) -> int:
+    """Return how often the embedded elements of an array are repeated to make the array."""
+    array = plain(array)
+    return max(array.size, 1) // max(_embedded_form(array).size, 1)
 
 
 def _raw(values: Any) -> np.ndarray:

@@ -60,14 +60,22 @@ class AuditedArray(ConstantArray):
     uses: tuple[Use, ...]
     embedded_count: int
     """How often the array is a constant of the program. 0 if no result depends on the array, if JAX
-    passes the array as a hidden argument, or if JAX embeds fewer elements: one element of an array
-    of equal elements, or the smaller array from which `numpy.broadcast_to` made the array."""
+    passes the array as a hidden argument, or if JAX embeds a single element, because all elements
+    are equal."""
     hidden_count: int
     """How often JAX passes the array as a hidden argument; above 0 only if
     JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS is set."""
     verdict: Verdict
     suggestion: str
     """The suggested change; empty if the array is fine."""
+    repeats_count: int = 1
+    """How often the array repeats the elements that JAX embeds. It is above 1 only if
+    `numpy.broadcast_to` made the array from a smaller array: JAX then embeds the smaller array."""
+
+    @property
+    def embedded_bytes(self) -> int:
+        """The bytes of all constants that the array is embedded as."""
+        return self.bytes // self.repeats_count * self.embedded_count
 
 
 @dataclass(frozen=True)
@@ -118,7 +126,7 @@ class Audit(Result):
     def other_bytes(self) -> int:
         """The embedded bytes that belong to no captured array, such as the constants of a program
         from `jax.export`, and the tables that JAX itself adds."""
-        return self.embedded_bytes - sum(one.bytes * one.embedded_count for one in self.arrays)
+        return self.embedded_bytes - sum(one.embedded_bytes for one in self.arrays)
 
     @property
     def verdict(self) -> Literal["fine", "large", "slow"]:

@@ -135,7 +135,7 @@ def _bytes(arrays: list[AuditedArray]) -> int:
 
 
 def _embedded(arrays: list[AuditedArray]) -> int:
-    return sum(array.bytes * array.embedded_count for array in arrays)
+    return sum(array.embedded_bytes for array in arrays)
 
 
 def _short(path: str) -> str:
@@ -189,7 +189,8 @@ def _fate(array: AuditedArray) -> str:
         return "passed as " + count_text(array.hidden_count, "hidden argument")
     count = array.embedded_count
     if count:
-        return "embedded " + {1: "once", 2: "twice"}.get(count, f"{count} times")
+        size = f", as {bytes_text(array.embedded_bytes)}" if array.repeats_count > 1 else ""
+        return "embedded " + {1: "once", 2: "twice"}.get(count, f"{count} times") + size
     return "not embedded: unused, or embedded as fewer elements"
 
 
