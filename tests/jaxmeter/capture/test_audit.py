@@ -293,6 +293,24 @@ def test_the_example_for_a_method_donates_the_arguments_that_were_donated():
     assert "jax.jit(lambda self, *args: self.shifted(*args), donate_argnums=(1,))" in advice
 
 
+@pytest.mark.parametrize("how", ["Case", "jit", "jitted method"])
+def test_the_example_for_a_method_names_the_other_options_of_the_jit(how):
+    options: Any = {"out_shardings": jax.sharding.SingleDeviceSharding(jax.devices()[0])}
+    options |= {"compiler_options": {"xla_embed_ir_in_executable": True}}
+
+    class Jitted(Weights):
+        shifted: Any = jax.jit(Weights.shifted, **options, static_argnums=0, donate_argnums=1)
+
+    self = (Jitted if how == "jitted method" else Weights)(jnp.asarray(held_situations.HOST))
+    options |= {"donate_argnums": 0}
+    fn = jax.jit(self.shifted, **options) if how == "jit" else self.shifted
+    case = jaxmeter.Case(fn, (X,), jit_options=options if how == "Case" else {})
+    (advice,) = jaxmeter.audit(case, threshold_bytes=100).suggestions
+    donated = "..." if how == "jitted method" else "(1,)"
+    shown = f"(*args), donate_argnums={donated}, out_shardings=..., compiler_options=...)"
+    assert shown in advice
+
+
 def test_the_suggestion_for_a_method_without_an_attribute_of_its_name_has_no_example():
     fn = Weights(jnp.asarray(held_situations.HOST)).unnamed
     (advice,) = jaxmeter.audit(fn, X, threshold_bytes=100).suggestions

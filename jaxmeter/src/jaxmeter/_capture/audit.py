@@ -50,6 +50,20 @@ _SUGGESTIONS: dict[Kind, str] = {
     "the array before the call",
 }
 
+_OPTIONS = {
+    "donated": "donate_argnums",
+    "in_shardings_leaves": "in_shardings",
+    "in_layouts_leaves": "in_shardings",
+    "out_shardings_leaves": "out_shardings",
+    "out_layouts_leaves": "out_shardings",
+    "keep_unused": "keep_unused",
+    "device": "device",
+    "backend": "backend",
+    "inline": "inline",
+    "compiler_options_kvs": "compiler_options",
+}
+"""The fields of the attribute ``_jit_info``, with the options of `jax.jit` that they are for."""
+
 
 @beginning_in_users_code
 def audit(
@@ -244,7 +258,8 @@ def _example(root: Root, case: Case) -> str:
 
 def _options(case: Case) -> str:
     """Return the static and donated arguments of a call as options for the jit of a function that
-    takes self as an additional first argument."""
+    takes self as an additional first argument. Other options are shown without their values, as in
+    ``out_shardings=...``."""
     known = None if case.jit_options else jit_of(case.fn)
     information = getattr(known or jax.jit(case.fn, **case.jit_options), "_jit_info", None)
     count = len(case.args)
@@ -256,7 +271,12 @@ def _options(case: Case) -> str:
             shown += f", {kind}_argnums={positions}"
         if given := tuple(name for name in names if name in case.kwargs):
             shown += f", {kind}_argnames={given}"
-    return shown
+    usual = getattr(jax.jit(len), "_jit_info", None)
+    fields = (field for field in _OPTIONS if hasattr(information, field))
+    changed = [
+        field for field in fields if getattr(information, field) != getattr(usual, field, ())
+    ]
+    return shown + "".join(dict.fromkeys(f", {_OPTIONS[field]}=..." for field in changed))
 
 
 def _is_called_directly(root: Root, fn: Callable[..., Any]) -> bool:

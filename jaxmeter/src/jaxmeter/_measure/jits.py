@@ -48,15 +48,19 @@ class KnownJit:
 
     @property
     def _jit_info(self) -> Any:
-        """The static arguments, in the form that JAX's jitted functions use; empty for a library's
-        function."""
+        """The options of the jit, in the form that JAX's jitted functions use; empty for a
+        library's function. The positions of static arguments are those in a call of ``fn``. The
+        positions of donated arguments are not known, because older versions of JAX renumber them;
+        ``donated`` has JAX's numbers."""
         known = None if self.attribute else getattr(self.jit, "_jit_info", None)
-        numbers = getattr(known, "static_argnums", None) or ()
+        options = {name: getattr(known, name) for name in dir(known) if name[0] != "_"}
+        numbers = options.get("static_argnums") or ()
         taken = len(self.args)
-        return types.SimpleNamespace(
-            static_argnums=[n - taken if n >= 0 else n for n in numbers if not 0 <= n < taken],
-            static_argnames=getattr(known, "static_argnames", ()),
-        )
+        options["static_argnums"] = [
+            n - taken if n >= 0 else n for n in numbers if not 0 <= n < taken
+        ]
+        options["donated"] = options.pop("donate_argnums", ())
+        return types.SimpleNamespace(**options)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.fn(*args, **kwargs)

@@ -67,7 +67,8 @@ class AuditedArray(ConstantArray):
     JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS is set."""
     verdict: Verdict
     suggestion: str
-    """The suggested change; empty if the array is fine."""
+    """The suggested change; empty if the array is fine. If a suggested jit has an option such as
+    ``out_shardings=...``, the dots stand for the value in the original jit."""
     repeats_count: int = 1
     """How often the array repeats the elements that JAX embeds. It is above 1 only if
     `numpy.broadcast_to` made the array from a smaller array: JAX then embeds the smaller array."""
