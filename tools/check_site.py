@@ -51,14 +51,17 @@ def problems(site: Path) -> Iterator[str]:
     pages = {path: Page(path) for path in pages_of(site)}
     for path, page in pages.items():
         name = path.relative_to(site)
-        for target in page.loaded:
-            if urlsplit(target).netloc:
-                yield f"{name}: loads a file from another server: {target}"
         for target in (*page.links, *page.loaded):
-            parts = urlsplit(target)
+            try:
+                parts = urlsplit(target)
+                file = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            except ValueError:
+                yield f"{name}: not an address: {target}"
+                continue
+            if parts.netloc and target in page.loaded:
+                yield f"{name}: loads a file from another server: {target}"
             if parts.scheme or parts.netloc:
                 continue
-            file = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             if not (file.is_file() and file.is_relative_to(site)):
                 yield f"{name}: no such file: {target}"
             elif parts.fragment and file in pages and file.suffix == ".html":

@@ -34,6 +34,9 @@ def test_a_site_without_broken_links_passes(site, capsys):
         ('<a href="other.html#nowhere">x</a>', "no such anchor: other.html#nowhere"),
         ('<a href="#nowhere">x</a>', "no such anchor: #nowhere"),
         ('<img src="missing.png">', "no such file: missing.png"),
+        ('<a href="http://[bad">x</a>', "not an address: http://[bad"),
+        ('<img src="http://[bad">', "not an address: http://[bad"),
+        ('<a href="a%00b">nul</a>', "not an address: a%00b"),
         (
             '<script src="https://cdn.example.org/a.js"></script>',
             "loads a file from another server: https://cdn.example.org",
