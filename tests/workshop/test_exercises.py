@@ -62,6 +62,10 @@ def check(name, old, new, folder):
 
 
 WAIT = "function(x).block_until_ready()"
+ROUNDS = "@jax.jit\ndef smoothed(u, rounds):\n    return jax.lax.fori_loop("
+UNROLLED = (
+    "def smoothed(u, rounds):\n    return jax.tree_util.Partial(jax.lax.fori_loop, unroll=True)("
+)
 CHUNKS = "jax.lax.map(at, points, batch_size=32)"
 VARIANCE = "return variance(padded, len(series))"
 STATIC = "@lambda f: jax.jit(f, static_argnums=0)\n"
@@ -77,6 +81,8 @@ HASHED = TELESCOPE.replace("dataclass", "dataclass(eq=False)").replace("@jax.jit
         ("clock", WAIT, "float(function(x))"),
         ("clock", WAIT, "__import__('jax').block_until_ready(function(x))"),
         ("clock", WAIT, "print(function(x))"),
+        ("clock", WAIT, "int(function(x))"),
+        ("clock", WAIT, "bool(function(x))"),
         ("clock", WAIT, "function(x).item()"),
         (
             "callbacks",
@@ -113,6 +119,7 @@ def test_a_right_answer_of_another_kind_passes(name, old, new, tmp_path):
         ),
         ("argument", "@jax.jit\n", STATIC, "two arguments that are not static", 0),
         ("method", TELESCOPE, HASHED, "took 2 compiles", 1),
+        ("unrolled", ROUNDS, UNROLLED, "equations for 40 rounds", 0),
         ("lock", "corners[", "CORNERS[", "captured bytes", 0),
         ("lock", "1e-7", "2e-7", "the program differs", 2),
     ],

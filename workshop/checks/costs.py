@@ -16,13 +16,18 @@ MOST_EQUATIONS, MOST_TEMP_BYTES, MOST_TO_ROTATE = 60, 500_000, 6
 
 
 def _equations(function, *args) -> int:
-    """Return the number of equations in a function's jaxpr, including all inner jaxprs."""
+    """Return the number of equations in a function's jaxpr, including all inner jaxprs. A loop
+    that unrolls n rounds counts n times."""
     return _count(jax.make_jaxpr(function)(*args).jaxpr)
 
 
 def _count(jaxpr) -> int:
-    params = jax.tree.leaves([list(equation.params.values()) for equation in jaxpr.eqns])
-    return len(jaxpr.eqns) + sum(_count(inner) for inner in params if hasattr(inner, "eqns"))
+    count = len(jaxpr.eqns)
+    for equation in jaxpr.eqns:
+        params = jax.tree.leaves(list(equation.params.values()))
+        inner = sum(_count(one) for one in params if hasattr(one, "eqns"))
+        count += equation.params.get("unroll", 1) * inner
+    return count
 
 
 @exercise(

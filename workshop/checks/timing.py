@@ -53,6 +53,12 @@ class _Answer:
 
     item = tolist = __float__
 
+    def __int__(self) -> int:
+        return int(float(self))
+
+    def __bool__(self) -> bool:
+        return bool(float(self))
+
     def __repr__(self) -> str:
         return repr(float(self))
 
