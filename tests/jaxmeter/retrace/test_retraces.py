@@ -234,6 +234,16 @@ def test_objects_in_containers_are_searched_and_equal_content_is_no_changed_valu
     assert {one.name for one in watched.report.functions} == {"<lambda>"}  # JAX compares no array
 
 
+def test_the_suggestion_for_closures_made_again_covers_a_shared_variable_that_changes():
+    def calls():
+        for factor in (1.0, 2.0):
+            yield X, lambda x: x * factor  # noqa: B023
+
+    report = jaxmeter.retraces(lambda x, apply: apply(x), calls(), static_argnums=1)
+    assert str(further(report)[0]).endswith(", made again")
+    assert "if apply uses a variable that changes between calls" in report.suggestions[0]
+
+
 def test_another_array_in_a_static_function_is_a_changed_value():
     calls = [(X, scaled_by(factor)) for factor in (X, X + 0.0, X + 1.0)]
     report = jaxmeter.retraces(lambda x, apply: apply(x), calls, static_argnums=1)

@@ -37,7 +37,8 @@ SUGGESTIONS: dict[str, str] = {
     "its value: the library that jits this function, such as equinox, makes Python numbers static, "
     "so a program is compiled for each number",
     "new object": "make {argument} once, outside the code that repeats the call, or give its "
-    "class __eq__ and __hash__",
+    "class __eq__ and __hash__; if {argument} uses a variable that changes between calls, pass the "
+    "variable as an argument instead: jaxmeter does not see such a change",
     "new function": "call jax.jit once, on a function that is defined once, outside the code that "
     "repeats the call; if a partial, a closure or an object holds values, pass these values as "
     "arguments",
