@@ -9,16 +9,38 @@ translates loops without MLIR. Some programs that run longer are optimised: see
 
 import gc
 import os
+from inspect import isclass
+from typing import Any
 
 import jax
+import jaxtyping
 import pytest
 from hypothesis import settings
-from jaxtyping import install_import_hook
+from jaxtyping import install_import_hook, jaxtyped
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 
-# Calls check the annotations of vcjax, because no test module has imported vcjax yet.
+
+def checked(*functions, **options):
+    """Decorate like `jaxtyping.jaxtyped`, but return functions without annotations unchanged.
+
+    Many of these functions are defined inside others, and would be decorated again in each call.
+    """
+    if functions:
+        return jaxtyped(*functions, **options)
+
+    def decorate(function):
+        if isclass(function) or any(kind is not Any for kind in function.__annotations__.values()):
+            return jaxtyped(function, **options)
+        return function
+
+    return decorate
+
+
+# Calls check the annotations of vcjax, because no test module has imported vcjax yet. The hook
+# decorates every function with `jaxtyping.jaxtyped`.
+jaxtyping.jaxtyped = checked
 install_import_hook("vcjax", "beartype.beartype")
 
 # Hypothesis tries few inputs, the same in every run. --hypothesis-profile nightly changes this.
