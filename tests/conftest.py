@@ -18,6 +18,9 @@ import pytest
 from hypothesis import settings
 from jaxtyping import install_import_hook, jaxtyped
 
+# While the tests are imported, nearly all objects stay in use.
+gc.set_threshold(100_000, 20, 100)
+
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 
@@ -67,7 +70,6 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_collection_finish():
-    """Exclude all existing objects from garbage collection, and collect garbage less often."""
+    """Exclude all existing objects from garbage collection."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(100_000, 20, 100)
