@@ -52,9 +52,13 @@ def test_the_error_at_a_point_is_the_error_at_the_sample_nearest_to_its_foot(
     points = np.moveaxis(points, 0, -1).reshape(-1, 3)
     some = np.random.default_rng(1).integers(len(points), size=64)
     periods = Periods(casing.nodes[:3], casing.constants.field.turns)
-    foot = jax.jit(lambda x, periods: nearest(x, periods, rule))(jnp.asarray(points[some]), periods)
     missed = np.arange(1.0, rows * columns + 1).reshape(rows, columns)
-    _, found = unresolved_at(foot, (np.zeros(2), missed), 1.0, rule)
+
+    @jax.jit
+    def at_feet(points, periods, missed):
+        return unresolved_at(nearest(points, periods, rule), (jnp.zeros(2), missed), 1.0, rule)
+
+    _, found = at_feet(points[some], periods, missed)
     # The points lie on the surface; the search for their feet has small errors.
     np.testing.assert_allclose(found, missed.ravel()[some % (rows * columns)], rtol=1e-6)
 
@@ -72,7 +76,7 @@ def test_between_nodes_the_interpolation_error_of_a_wave_is_about_the_allowed_er
     offsets = np.arange(1 - count // 2, count // 2 + 1) - 0.5
     phase = np.linspace(0, 2 * np.pi, 50)
     wave = np.cos(2 * np.pi * mode / nodes * offsets + phase[:, None])
-    weights = np.asarray(lagrange_weights(jnp.array([0.5]), count))[0]
+    weights = np.asarray(jax.jit(lagrange_weights, static_argnums=1)(np.array([0.5]), count))[0]
     error = abs(wave @ weights - np.cos(phase)).max() * 10.0**digits
     assert limits[0] < error < limits[1]
 
