@@ -150,8 +150,9 @@ def vacuum_errors(X, distances, digits, gradient, **grid):
     points = (at + np.reshape(distances, (-1, 1, 1, 1)) * normal).reshape(-1, 3)
     sources = (problems.CentralConductor(1.0),)
     B = problems.magnetic_field(sources, vcjax.surface_points(X, **grid, nphi=22, ntheta=46))
-    evaluate = vcjax.off_surface_gradient if gradient else vcjax.off_surface_field
-    found = evaluate(X, B, points, digits, **grid)
+    rule = vcjax.choose_off_surface(X, B, digits, **grid, gradient=gradient)
+    evaluate = jax.jit(vcjax.gradient_at if gradient else vcjax.field_at)
+    found = evaluate(vcjax.prepare_off_surface(rule, X), B, points)
     known = problems.magnetic_field_gradient if gradient else problems.magnetic_field
     truth = known(sources, points)
     missed = truth - found.external if max(distances) < 0 else found.internal
