@@ -163,6 +163,36 @@ def test_kernels_of_matrix_vector_products_have_the_lines_of_the_products():
     assert {kernel.primitive for kernel in products} == {"dot_general"}
 
 
+LAYERS = """
+import jax.numpy as jnp
+
+def dense(weights, x):
+    return jnp.tanh(weights @ x)
+"""
+
+
+def two_layers(a, b, x):
+    y = PACKAGE["dense"](a, x)  # the line of the first layer
+    return PACKAGE["dense"](b, y)  # the line of the second layer
+
+
+PACKAGE: dict = {}
+exec(compile(LAYERS, "/usr/lib/python3/site-packages/layers.py", "exec"), PACKAGE)
+
+
+@pytest.mark.cpu
+def test_lines_that_call_the_same_line_of_a_package_are_told_apart():
+    found = profiled(two_layers, jnp.ones((200, 300)), jnp.ones((100, 200)), jnp.ones(300))
+    lines = {here("# the line of the first layer"), here("# the line of the second layer")}
+    assert {line.source: line.equations_count for line in found.lines if line.equations_count} == {
+        line: 2 for line in lines
+    }
+    if jax.__version_info__ < (0, 8):  # its programs name only the line of the package
+        lines = {"/usr/lib/python3/site-packages/layers.py:5"}
+    assert {kernel.source for kernel in found.kernels if kernel.primitive == "tanh"} == lines
+    assert {line.source for line in found.lines if line.kernels_count} == lines
+
+
 @pytest.mark.cpu
 def test_constant_folding_has_its_line(profile):
     (folded,) = {row.source for row in profile.rows if row.stage == "constant folding"}

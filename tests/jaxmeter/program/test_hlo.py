@@ -48,6 +48,18 @@ def test_the_instructions_of_a_known_text_are_read():
     assert (root.opcode, root.bytes, root.is_root) == ("tuple", 24 + 4 + 3, True)
 
 
+@pytest.mark.parametrize("added", [1, 0])
+def test_the_lines_of_the_calls_are_read_whether_or_not_one_was_added_to_the_callers(added):
+    frames = [f"{n} {{file_location_id={n} parent_frame_id={n - 1 + added}}}" for n in (1, 2, 3)]
+    places = [f"{n} {{file_name_id=1 function_name_id=1 line={7 * n}}}" for n in (1, 2, 3)]
+    text = HLO.replace("1 {file_location_id=1 parent_frame_id=1}", "\n".join(frames))
+    text = text.replace(
+        "1 {file_name_id=1 function_name_id=1 line=7 end_line=7}", "\n".join(places)
+    )
+    _, sine, *_ = instructions(text.replace("stack_frame_id=1", "stack_frame_id=3"))
+    assert sine.stack == tuple(f"/home/someone/x.py:{line}" for line in (21, 14, 7))
+
+
 class FakeCompiled:
     def as_text(self):
         return HLO

@@ -8,7 +8,7 @@ from typing import Any
 
 from jaxmeter._compile.trace_lines import Equations
 from jaxmeter._program.jaxprs import every_equation, inner
-from jaxmeter._program.places import places_of_equation
+from jaxmeter._program.places import author_place, places_of_equation
 from jaxmeter._records.compile import CompileAdvice, CompiledKernel, CompileRow
 
 Spent = dict[str, float]
@@ -39,7 +39,7 @@ def advice(
     kernels = [kernel for kernel in kernels if kernel.source not in equations.leafwise]
     found = [
         *_foldings(rows),
-        *_repeated_bodies(closed_jaxpr, spent, equations),
+        *_repeated_bodies(closed_jaxpr, spent),
         *_stacks(equations, spent),
         *_unrolled(equations, kernels, spent),
         *_small_kernels(kernels),
@@ -64,7 +64,7 @@ def _foldings(rows: list[CompileRow]) -> Iterator[CompileAdvice]:
         yield CompileAdvice("constant folding", text, source, spent)
 
 
-def _repeated_bodies(jaxpr: Any, spent: Spent, equations: Equations) -> Iterator[CompileAdvice]:
+def _repeated_bodies(jaxpr: Any, spent: Spent) -> Iterator[CompileAdvice]:
     """Yield advice for each ``cond`` or ``switch`` with the same primitives in many branches."""
     for equation in every_equation(jaxpr, set()):
         branches = equation.params.get("branches", ())
@@ -74,10 +74,10 @@ def _repeated_bodies(jaxpr: Any, spent: Spent, equations: Equations) -> Iterator
         if len(kinds) > len(branches) / 4:
             continue
         inside = {
-            equations.author(places[0].source)
+            author.source
             for branch in branches
             for part in every_equation(branch, set())
-            if (places := places_of_equation(part))
+            if (author := author_place(places_of_equation(part))) is not None
         }
         if not inside:
             continue
@@ -97,8 +97,7 @@ def _repeated_bodies(jaxpr: Any, spent: Spent, equations: Equations) -> Iterator
 
 
 def _stacks(equations: Equations, spent: Spent) -> Iterator[CompileAdvice]:
-    for source, operands in equations.concatenated.items():
-        line = equations.author(source)
+    for (_, line), operands in equations.concatenated.items():
         if operands < _OPERANDS_COUNT or not line:
             continue
         text = (
@@ -119,9 +118,9 @@ def _unrolled(
     """
     kernels_count = Counter(kernel.source for kernel in kernels)
     by_line: dict[str, Counter[str]] = defaultdict(Counter)
-    for (source, primitive), count in equations.counts.items():
-        if source not in equations.over_leaves:
-            by_line[equations.author(source)][primitive] += count
+    for (called, primitive), count in equations.counts.items():
+        if called.line not in equations.over_leaves:
+            by_line[called.author][primitive] += count
     for source, counts in by_line.items():
         (primitive, most), *_ = counts.most_common(1)
         if min(most, kernels_count[source]) < _REPEATS_COUNT:

@@ -118,7 +118,7 @@ class Kernels:
     def origin(self, instruction: Instruction) -> Origin:
         """Return the line to show, the named scopes and the primitive of an instruction."""
         primitive = instruction.op_name.rpartition("/")[2]
-        source = self._equations.author(instruction.source)
+        source = self._equations.author(instruction.stack)
         return Origin(source, instruction.scope, primitive)
 
     def described(self, kernel: str, seconds: Mapping[tuple[Stage, str], float]) -> CompiledKernel:
@@ -213,7 +213,7 @@ def _with_callers(program: list[Instruction]) -> list[Instruction]:
         caller = None if part.source else callers.get(part.computation)
         if caller is not None:
             op_name = f"{caller.op_name}/{part.op_name}" if part.op_name else caller.op_name
-            part = dataclasses.replace(part, op_name=op_name, source=caller.source)
+            part = dataclasses.replace(part, op_name=op_name, stack=caller.stack)
         if part.opcode == "call" and part.source:
             callers[part.calls] = part
         if part.opcode not in _WITHOUT_CODE:

@@ -119,8 +119,8 @@ def _trace_rows(sampler: Sampler, equations: Equations, seconds: float) -> list[
 def _rows_by_equations(stage: Stage, equations: Equations, seconds: float) -> list[CompileRow]:
     total = sum(equations.counts.values())
     shares: dict[Origin, float] = defaultdict(float)
-    for (source, _), count in equations.counts.items():
-        shares[Origin(equations.author(source), "", "")] += count / total
+    for (called, _), count in equations.counts.items():
+        shares[Origin(called.author, "", "")] += count / total
     return rows_of(stage, seconds, shares, "by equations")
 
 
@@ -134,8 +134,8 @@ def _lines(
             if row.stage not in ("trace", "lower"):
                 spent[row.source]["compile"] += row.seconds
     counts: Counter[str] = Counter()
-    for (source, _), count in equations.counts.items():
-        counts[equations.author(source)] += count
+    for (called, _), count in equations.counts.items():
+        counts[called.author] += count
     inside: Counter[str] = Counter()
     with_line: Counter[str] = Counter()
     for name in names:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import _thread
 import contextlib
 import functools
+import itertools
 import signal
 import sys
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from jaxmeter._program.jaxprs import inner, sub_jaxprs
 from jaxmeter._program.places import (
@@ -93,6 +94,15 @@ def _request_samples(ended: threading.Event) -> None:
         _thread.interrupt_main(_SIGNAL)
 
 
+class Called(NamedTuple):
+    """The source lines of an equation; both are empty if JAX does not report them."""
+
+    line: str
+    """The innermost line."""
+    author: str
+    """The innermost line of the user's code; if there is no such line, the innermost line."""
+
+
 class Equations:
     """The equations of a jaxpr by source line.
 
@@ -102,54 +112,82 @@ class Equations:
     """
 
     def __init__(self, closed_jaxpr: Any) -> None:
-        self.stacks: dict[str, list[Place]] = {}
-        """For each line, the first stack of calls that led to it, the innermost call first."""
-        self.concatenated: Counter[str] = Counter()
-        """For each line, the largest number of arrays that one equation stacks or concatenates."""
+        self.stacks: dict[Called, list[Place]] = {}
+        """The first stack of calls that led to each pair of lines, the innermost call first."""
+        self.concatenated: Counter[Called] = Counter()
+        """The largest number of arrays that one equation of these lines stacks or concatenates."""
         self.over_leaves: set[str] = set()
         """Lines of installed packages that run once for each leaf of a pytree."""
-        self._known: dict[Any, Counter[tuple[str, str]]] = {}
+        self._known: dict[Any, Counter[tuple[Called, str]]] = {}
+        self._chains: dict[str, dict[tuple[str, ...], str]] = defaultdict(dict)
+        """For each innermost line, the chains of lines from this line to the author's line, and the
+        author's lines."""
         self.counts = self._count(closed_jaxpr, None)
-        """The number of equations by line and primitive."""
+        """The number of equations by lines and primitive."""
 
-    def _count(self, jaxpr: Any, caller: str | None) -> Counter[tuple[str, str]]:
+    def _count(self, jaxpr: Any, caller: Called | None) -> Counter[tuple[Called, str]]:
         key = id(inner(jaxpr)), caller
         if key in self._known:
             return self._known[key]
-        counts: Counter[tuple[str, str]] = Counter()
+        counts: Counter[tuple[Called, str]] = Counter()
         for equation in inner(jaxpr).eqns:
             name = equation.primitive.name
-            places = [] if caller else places_of_equation(equation)
-            line = caller or (places[0].source if places else "")
-            if places:
-                self.stacks.setdefault(line, places)
-                if is_over_leaves(equation):
-                    self.over_leaves.add(line)
-            counts[line, name] += 1
+            called = caller or self._called(equation)
+            counts[called, name] += 1
             if name in ("concatenate", "stack"):
-                self.concatenated[line] = max(self.concatenated[line], len(equation.invars))
+                self.concatenated[called] = max(self.concatenated[called], len(equation.invars))
             for sub in sub_jaxprs(equation):
-                inside = line if caller or (name == "jit" and _is_jax(sub)) else None
+                inside = called if caller or (name == "jit" and _is_jax(sub)) else None
                 counts.update(self._count(sub, inside))
         self._known[key] = counts
         return counts
+
+    def _called(self, equation: Any) -> Called:
+        places = places_of_equation(equation)
+        author = author_place(places)
+        if author is None:
+            return Called("", "")
+        called = Called(places[0].source, author.source)
+        chain = tuple(place.source for place in places[: places.index(author) + 1])
+        self._chains[called.line][chain] = called.author
+        self.stacks.setdefault(called, places)
+        if is_over_leaves(equation):
+            self.over_leaves.add(called.line)
+        return called
 
     @functools.cached_property
     def leafwise(self) -> set[str]:
         """The lines that get most of their equations from a package's loop over pytree leaves."""
         every: Counter[str] = Counter()
         repeated: Counter[str] = Counter()
-        for (source, _), count in self.counts.items():
-            every[self.author(source)] += count
-            repeated[self.author(source)] += count * (source in self.over_leaves)
+        for (called, _), count in self.counts.items():
+            every[called.author] += count
+            repeated[called.author] += count * (called.line in self.over_leaves)
         return {line for line, count in repeated.items() if count > every[line] / 2}
 
-    def author(self, source: str) -> str:
-        """Return ``source`` if it is a line of the user's code. If it is a line of an installed
-        package, return the innermost line of the user's code among the calls that led to this line;
-        if there is no such line of the user's code, return ``source``."""
-        place = author_place(self.stacks.get(source, []))
-        return source if place is None else place.source
+    def author(self, stack: Sequence[str]) -> str:
+        """Return the line to show for an instruction of the compiler, from the lines of the calls
+        that led to the instruction, the innermost call first.
+
+        This is the innermost line of the user's code. The compiler may leave out the outer calls,
+        so the equations with the same innermost line and the same calls are also searched. If they
+        belong to different lines of the user's code, the innermost line is returned.
+        """
+        lines = list(itertools.takewhile(lambda line: owner(line) != "jaxmeter", stack))
+        own = next((line for line in lines if owner(line) == "user"), "")
+        if own or not lines:
+            return own
+        calls = [line for line in lines if owner(line) == "package"]
+        chains = self._chains.get(lines[0], {})
+        authors = {author for chain, author in chains.items() if _is_part(calls, chain)}
+        authors = authors or set(chains.values())
+        return authors.pop() if len(authors) == 1 else lines[0]
+
+
+def _is_part(part: Iterable[str], chain: Iterable[str]) -> bool:
+    """Return whether the lines of ``part`` occur in ``chain``, in the same order."""
+    rest = iter(chain)
+    return all(line in rest for line in part)
 
 
 def _is_jax(jaxpr: Any) -> bool:

@@ -4,6 +4,7 @@ source line."""
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import math
 import re
@@ -44,6 +45,7 @@ _FRAME = re.compile(r"stack_frame_id=(\d{1,18})\b")
 _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 _ENTRY = re.compile(r"^(\d{1,18}) (.*)$")
 _FIELD = re.compile(r"(\w+)=(\d{1,18})\b")
+_STACK_LINES_COUNT_LIMIT = 100  # JAX gives ten lines by default
 
 MOVING_OPCODES = frozenset(
     ("parameter", "constant", "bitcast", "tuple", "get-tuple-element", "broadcast", "copy")
@@ -73,10 +75,16 @@ class Instruction:
     """The name of the foreign function that a custom call calls; empty for other opcodes."""
     op_name: str
     """JAX's name of the operation, without the outermost jit: ``jvp(layer)/dot_general``."""
-    source: str
-    """The source line, such as ``/path/file.py:12``; empty if the compiler gives no source line."""
+    stack: tuple[str, ...]
+    """The source lines of the calls that led to the instruction, such as ``/path/file.py:12``, the
+    innermost call first. Before JAX 0.8, the compiler gives only the innermost line."""
     is_inherited: bool = False
-    """Whether `op_name` and `source` are taken from another instruction by `named_instructions`."""
+    """Whether `op_name` and `stack` are taken from another instruction by `named_instructions`."""
+
+    @property
+    def source(self) -> str:
+        """The innermost source line; empty if the compiler gives no source line."""
+        return self.stack[0] if self.stack else ""
 
     @property
     def operands(self) -> list[str]:
@@ -95,23 +103,21 @@ class Instruction:
 
 def instructions(text: str) -> Iterator[Instruction]:
     """Yield the instructions in the text of an HLO module, in order."""
-    tables: dict[str, dict[int, str]] = {name: {} for name in _TABLES}
+    lines = _Lines()
     table = computation = ""
     for line in text.splitlines():
         match = _INSTRUCTION.match(line) if computation else None
         if match is not None:
-            yield _instruction(match, computation, tables)
+            yield _instruction(match, computation, lines)
         elif begins := _COMPUTATION.match(line):
             computation = begins["name"]
-        elif line in tables:
+        elif line in lines.tables:
             table = line
         elif table and (entry := _ENTRY.match(line)):
-            tables[table][int(entry[1])] = entry[2]
+            lines.tables[table][int(entry[1])] = entry[2]
 
 
-def _instruction(
-    match: re.Match[str], computation: str, tables: Mapping[str, Mapping[int, str]]
-) -> Instruction:
+def _instruction(match: re.Match[str], computation: str, lines: _Lines) -> Instruction:
     rest, _, metadata = match["rest"].partition(", metadata={")
     end = _ARGUMENTS_END.search(rest)
     arguments, attributes = (rest, "") if end is None else (rest[: end.start()], rest[end.end() :])
@@ -126,7 +132,7 @@ def _instruction(
         fusion_kind=_first(_KIND, attributes) if match["opcode"] == "fusion" else "",
         call_target=_first(_CALL_TARGET, attributes),
         op_name=_unescaped(_OUTERMOST_JIT.sub("", _first(_OP_NAME, metadata))),
-        source=_unescaped(_source(metadata, tables)),
+        stack=lines.stack(metadata),
     )
 
 
@@ -145,15 +151,43 @@ def _unescaped(text: str) -> str:
     return escaped.decode(errors="replace")
 
 
-def _source(metadata: str, tables: Mapping[str, Mapping[int, str]]) -> str:
-    direct = _SOURCE.search(metadata)
-    if direct is not None:
-        return f"{direct[1]}:{direct[2] or 0}"
-    frame = tables["StackFrames"].get(int(_first(_FRAME, metadata) or 0), "")
-    location = tables["FileLocations"].get(_fields(frame).get("file_location_id", 0), "")
-    fields = _fields(location)
-    file = tables["FileNames"].get(fields.get("file_name_id", 0), "").strip('"')
-    return f"{file}:{fields.get('line', 0)}" if file else ""
+class _Lines:
+    """The tables of source lines in the text of an HLO module."""
+
+    def __init__(self) -> None:
+        self.tables: dict[str, dict[int, str]] = {name: {} for name in _TABLES}
+        self._stacks: dict[int, tuple[str, ...]] = {}
+
+    def stack(self, metadata: str) -> tuple[str, ...]:
+        """Return the source lines of the calls that led to an instruction with this metadata, the
+        innermost call first; empty if no line is known."""
+        direct = _SOURCE.search(metadata)
+        if direct is not None:
+            return (_unescaped(f"{direct[1]}:{direct[2] or 0}"),)
+        frame = int(_first(_FRAME, metadata) or 0)
+        if frame not in self._stacks:
+            self._stacks[frame] = tuple(self._calls(frame))
+        return self._stacks[frame]
+
+    def _calls(self, frame: int) -> Iterator[str]:
+        for _ in range(_STACK_LINES_COUNT_LIMIT):
+            fields = _fields(self.tables["StackFrames"].get(frame, ""))
+            place = _fields(self.tables["FileLocations"].get(fields.get("file_location_id", 0), ""))
+            file = self.tables["FileNames"].get(place.get("file_name_id", 0), "").strip('"')
+            if not file:
+                return
+            yield _unescaped(f"{file}:{place.get('line', 0)}")
+            parent = fields.get("parent_frame_id", 0) - self._offset
+            if not 0 < parent < frame:  # a frame comes after its caller
+                return
+            frame = parent
+
+    @functools.cached_property
+    def _offset(self) -> int:
+        """1 if the table has the number of a frame's caller plus one, as XLA writes it; else 0. The
+        first frame has no caller, so a frame that names itself shows that one was added."""
+        frames = self.tables["StackFrames"].items()
+        return int(any(_fields(text).get("parent_frame_id") == frame for frame, text in frames))
 
 
 def _fields(text: str) -> dict[str, int]:
@@ -189,7 +223,7 @@ def bodies(every: Iterable[Instruction]) -> dict[str, list[Instruction]]:
 def named_instructions(text: str) -> dict[str, Instruction]:
     """Return the instructions of an HLO module by name; fill in missing names of operations.
 
-    Some instructions have no `op_name`. Such an instruction gets the `op_name` and the `source` of
+    Some instructions have no `op_name`. Such an instruction gets the `op_name` and the `stack` of
     a related instruction. For a fusion, a loop or another instruction that calls a computation, the
     related instruction is taken from this computation (see `_named_part`). If no computation is
     called, or the computation contains no `op_name`, the related instruction is a bitcast of the
@@ -211,7 +245,7 @@ def named_instructions(text: str) -> dict[str, Instruction]:
         origin = None if instruction.op_name else _origin(instruction, related, known, steps)
         if origin is not None:
             instruction = dataclasses.replace(
-                instruction, op_name=origin.op_name, source=origin.source, is_inherited=True
+                instruction, op_name=origin.op_name, stack=origin.stack, is_inherited=True
             )
         found[name] = instruction
     return found
