@@ -164,10 +164,18 @@ def test_kernels_of_matrix_vector_products_have_the_lines_of_the_products():
 
 
 LAYERS = """
+import jax
 import jax.numpy as jnp
 
 def dense(weights, x):
     return jnp.tanh(weights @ x)
+
+@jax.jit
+def jitted(weights, x):
+    return jax.lax.fori_loop(0, 3, lambda _, y: jnp.sin(weights @ y), x)
+
+def closed(weights, x):
+    return jax.jit(lambda x: weights @ x)(x)
 """
 
 
@@ -188,9 +196,30 @@ def test_lines_that_call_the_same_line_of_a_package_are_told_apart():
         line: 2 for line in lines
     }
     if jax.__version_info__ < (0, 8):  # its programs name only the line of the package
-        lines = {"/usr/lib/python3/site-packages/layers.py:5"}
+        lines = {"/usr/lib/python3/site-packages/layers.py:6"}
     assert {kernel.source for kernel in found.kernels if kernel.primitive == "tanh"} == lines
     assert {line.source for line in found.lines if line.kernels_count} == lines
+
+
+def solved(a, x):
+    return PACKAGE["jitted"](a, x) + 1.0  # the line of the solver
+
+
+@pytest.mark.cpu
+def test_a_jitted_function_of_a_package_belongs_to_the_line_that_calls_it():
+    found = profiled(solved, jnp.ones((300, 300)), jnp.ones(300))
+    assert {line.source for line in found.lines} == {here("# the line of the solver")}
+    assert "sine" in {name for kernel in found.kernels for name in kernel.operations}
+    calls = found.stacks[here("# the line of the solver")]
+    assert calls == (f"solved {here('# the line of the solver')}",)
+
+
+def test_an_array_in_a_jitted_function_of_a_package_is_used_at_the_line_that_calls_it():
+    def solved(x):
+        return PACKAGE["closed"](TABLE, x) + 1.0  # the line of the table
+
+    (array,) = jaxmeter.audit(solved, jnp.ones(24)).arrays
+    assert [f"{use.file}:{use.line}" for use in array.uses] == [here("# the line of the table")]
 
 
 @pytest.mark.cpu

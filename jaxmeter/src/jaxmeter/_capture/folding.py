@@ -12,8 +12,9 @@ from collections.abc import Collection, Hashable, Iterator
 from typing import Any
 
 from jaxmeter._capture.constants import closed_over, identity
-from jaxmeter._capture.uses import passed_operands, use_of
+from jaxmeter._capture.uses import passed_operands, use_at
 from jaxmeter._program.jaxprs import inner
+from jaxmeter._program.places import Place, places_of_equation
 from jaxmeter._records.audit import Folding, Use
 from jaxmeter._render.units import type_text
 
@@ -37,7 +38,7 @@ def foldings(
     the `identity` of each embedded array. Operations with an estimated folding time below
     ``least_seconds`` are left out."""
     found = {}
-    for equation, use in _on_constants(closed_jaxpr, set(), None, embedded):
+    for equation, use in _on_constants(closed_jaxpr, set(), None, [], embedded):
         seconds = _seconds(equation)
         if seconds >= least_seconds:
             found[id(equation)] = Folding(
@@ -50,7 +51,11 @@ def foldings(
 
 
 def _on_constants(
-    jaxpr: Any, given: set[Any], caller: Use | None, embedded: Collection[Hashable]
+    jaxpr: Any,
+    given: set[Any],
+    caller: Use | None,
+    outer: list[Place],
+    embedded: Collection[Hashable],
 ) -> Iterator[tuple[Any, Use | None]]:
     """Yield the equations that the compiler may fold, because they depend only on embedded arrays.
 
@@ -58,7 +63,8 @@ def _on_constants(
     contains the inputs of ``jaxpr`` that depend only on embedded arrays. If ``jaxpr`` belongs to a
     jitted function, ``caller`` is the line that calls the function. Every equation of ``jaxpr``
     then comes with this line, because the lines that JAX reports belong to the function's first
-    trace, which another call may have caused.
+    trace, which another call may have caused. ``outer`` contains the places of the equation that
+    has ``jaxpr``.
     """
     body = inner(jaxpr)
     captured = {variable for variable, array in closed_over(jaxpr) if identity(array) in embedded}
@@ -72,12 +78,12 @@ def _on_constants(
 
     for equation in body.eqns:
         constant = [is_known(atom) for atom in equation.invars]
-        name = equation.primitive.name
+        name, places = equation.primitive.name, places_of_equation(equation, outer)
         for sub, operands in passed_operands(equation):
             passed = zip(inner(sub).invars, operands, strict=False)
             held = {variable for variable, index in passed if constant[index] and name != "while"}
-            line = caller or (use_of(equation) if name == "jit" else None)
-            yield from _on_constants(sub, held, line, embedded)
+            line = caller or (use_at(places) if name == "jit" else None)
+            yield from _on_constants(sub, held, line, places, embedded)
         alone = all(
             is_constant or hasattr(atom, "val") or atom in fixed
             for is_constant, atom in zip(constant, equation.invars, strict=True)
@@ -90,7 +96,7 @@ def _on_constants(
         else:
             known.update(equation.outvars)
             if name != "jit":
-                yield equation, caller or use_of(equation)
+                yield equation, caller or use_at(places)
 
 
 def _seconds(equation: Any) -> float:

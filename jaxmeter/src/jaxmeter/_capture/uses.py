@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Hashable, Iterator
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from typing import Any
 
 from jaxmeter._capture.constants import closed_over, identity
@@ -23,20 +23,25 @@ def uses_of(closed_jaxpr: Any, wanted: Collection[Hashable]) -> dict[Hashable, t
     branch or a rematerialised function, the inner line that uses the array is returned.
     """
     found: dict[Hashable, dict[Use, None]] = {}
-    for key, use in _walk(closed_jaxpr, {}, wanted, set()):
+    for key, use in _walk(closed_jaxpr, {}, wanted, set(), []):
         found.setdefault(key, {})[use] = None
     return {key: tuple(uses) for key, uses in found.items()}
 
 
 def _walk(
-    jaxpr: Any, known: dict[Any, Hashable], wanted: Collection[Hashable], seen: set[Hashable]
+    jaxpr: Any,
+    known: dict[Any, Hashable],
+    wanted: Collection[Hashable],
+    seen: set[Hashable],
+    outer: list[Place],
 ) -> Iterator[tuple[Hashable, Use]]:
     """Yield the key of each wanted array with each line that uses the array, also in sub-jaxprs.
-    ``known`` contains the variables of ``jaxpr`` that stand for wanted arrays, with their keys."""
+    ``known`` contains the variables of ``jaxpr`` that stand for wanted arrays, with their keys.
+    ``outer`` contains the places of the equation that has ``jaxpr``."""
     body = inner(jaxpr)
     own = {variable: identity(array) for variable, array in closed_over(jaxpr)}
     keys = known | {variable: key for variable, key in own.items() if key in wanted}
-    mark = (id(body), frozenset(keys.items()))
+    mark = (id(body), frozenset(keys.items()), author_place(outer))
     if mark in seen:
         return
     seen.add(mark)
@@ -51,6 +56,7 @@ def _walk(
         used = {index: key_at(atom) for index, atom in enumerate(equation.invars)}
         used = {index: key for index, key in used.items() if key is not None}
         carried: set[int] = set()
+        places = places_of_equation(equation, outer)
         for sub, operands in passed_operands(equation):
             if equation.primitive.name == "jit":
                 # For an array that is passed to a jitted function, report the line that passes the
@@ -63,9 +69,9 @@ def _walk(
                 if index in used
             }
             carried |= {index for index in operands if index in used}
-            yield from _walk(sub, passed, wanted, seen)
+            yield from _walk(sub, passed, wanted, seen, places)
         direct = {key for index, key in used.items() if index not in carried}
-        use = use_of(equation) if direct else None
+        use = use_at(places) if direct else None
         if use is not None:
             yield from ((key, use) for key in direct)
     for atom in body.outvars:
@@ -91,11 +97,10 @@ def passed_operands(equation: Any) -> Iterator[tuple[Any, range]]:
             yield sub, range(count) if len(inner(sub).invars) == count else range(0)
 
 
-def use_of(equation: Any) -> Use | None:
-    """Return the source line of an equation; None if JAX does not report the line. The line is the
-    innermost call in the user's code. Without such a call, it is the innermost call in a
-    package."""
-    places = places_of_equation(equation)
+def use_at(places: Sequence[Place]) -> Use | None:
+    """Return the source line of an equation with these places; None if there are no places. The
+    line is the innermost call in the user's code. Without such a call, it is the innermost call in
+    a package."""
     place = author_place(places)
     if place is None:
         return None

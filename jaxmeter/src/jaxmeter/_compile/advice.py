@@ -8,7 +8,7 @@ from typing import Any
 
 from jaxmeter._compile.trace_lines import Equations
 from jaxmeter._program.jaxprs import every_equation, inner
-from jaxmeter._program.places import author_place, places_of_equation
+from jaxmeter._program.places import places_of_equation
 from jaxmeter._records.compile import CompileAdvice, CompiledKernel, CompileRow
 
 Spent = dict[str, float]
@@ -39,7 +39,7 @@ def advice(
     kernels = [kernel for kernel in kernels if kernel.source not in equations.leafwise]
     found = [
         *_foldings(rows),
-        *_repeated_bodies(closed_jaxpr, spent),
+        *_repeated_bodies(closed_jaxpr, spent, equations),
         *_stacks(equations, spent),
         *_unrolled(equations, kernels, spent),
         *_small_kernels(kernels),
@@ -64,7 +64,7 @@ def _foldings(rows: list[CompileRow]) -> Iterator[CompileAdvice]:
         yield CompileAdvice("constant folding", text, source, spent)
 
 
-def _repeated_bodies(jaxpr: Any, spent: Spent) -> Iterator[CompileAdvice]:
+def _repeated_bodies(jaxpr: Any, spent: Spent, equations: Equations) -> Iterator[CompileAdvice]:
     """Yield advice for each ``cond`` or ``switch`` with the same primitives in many branches."""
     for equation in every_equation(jaxpr, set()):
         branches = equation.params.get("branches", ())
@@ -74,10 +74,10 @@ def _repeated_bodies(jaxpr: Any, spent: Spent) -> Iterator[CompileAdvice]:
         if len(kinds) > len(branches) / 4:
             continue
         inside = {
-            author.source
+            equations.author([place.source for place in places])
             for branch in branches
             for part in every_equation(branch, set())
-            if (author := author_place(places_of_equation(part))) is not None
+            if (places := places_of_equation(part))
         }
         if not inside:
             continue

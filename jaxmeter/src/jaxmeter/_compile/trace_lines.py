@@ -122,28 +122,33 @@ class Equations:
         self._chains: dict[str, dict[tuple[str, ...], str]] = defaultdict(dict)
         """For each innermost line, the chains of lines from this line to the author's line, and the
         author's lines."""
-        self.counts = self._count(closed_jaxpr, None)
+        self.counts = self._count(closed_jaxpr, None, [])
         """The number of equations by lines and primitive."""
 
-    def _count(self, jaxpr: Any, caller: Called | None) -> Counter[tuple[Called, str]]:
-        key = id(inner(jaxpr)), caller
+    def _count(
+        self, jaxpr: Any, caller: Called | None, outer: list[Place]
+    ) -> Counter[tuple[Called, str]]:
+        """Count the equations of a jaxpr. If all of them belong to a line, ``caller`` is this line.
+        ``outer`` contains the places of the equation that has the jaxpr."""
+        author = author_place(outer)
+        key = id(inner(jaxpr)), caller, author
         if key in self._known:
             return self._known[key]
         counts: Counter[tuple[Called, str]] = Counter()
         for equation in inner(jaxpr).eqns:
             name = equation.primitive.name
-            called = caller or self._called(equation)
+            places = [] if caller else places_of_equation(equation, outer)
+            called = caller or self._called(equation, places)
             counts[called, name] += 1
             if name in ("concatenate", "stack"):
                 self.concatenated[called] = max(self.concatenated[called], len(equation.invars))
             for sub in sub_jaxprs(equation):
                 inside = called if caller or (name == "jit" and _is_jax(sub)) else None
-                counts.update(self._count(sub, inside))
+                counts.update(self._count(sub, inside, places))
         self._known[key] = counts
         return counts
 
-    def _called(self, equation: Any) -> Called:
-        places = places_of_equation(equation)
+    def _called(self, equation: Any, places: list[Place]) -> Called:
         author = author_place(places)
         if author is None:
             return Called("", "")

@@ -68,11 +68,17 @@ def user_places(places: Iterable[Place]) -> list[Place]:
     return found
 
 
-def places_of_equation(equation: Any) -> list[Place]:
-    """Return the `user_places` that made an equation; empty if they are not known."""
+def places_of_equation(equation: Any, outer: Sequence[Place] = ()) -> list[Place]:
+    """Return the `user_places` that made an equation; empty if they are not known.
+
+    If the equation is in a sub-jaxpr, ``outer`` contains the places of the equation that has this
+    sub-jaxpr. From JAX 0.10 on, the places of the inner equation end at the function that was
+    traced to the sub-jaxpr, so ``outer`` is added if no inner place is in the user's code.
+    """
     traceback = equation.source_info.traceback
     frames = () if traceback is None else traceback.frames
-    return user_places(Place(f.file_name, f.line_num, f.function_name) for f in frames)
+    found = user_places(Place(f.file_name, f.line_num, f.function_name) for f in frames)
+    return found if any(owner(place.file) == "user" for place in found) else [*found, *outer]
 
 
 def is_over_leaves(equation: Any) -> bool:
