@@ -89,6 +89,18 @@ def imports(source):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+def test_an_installed_package_named_tests_does_not_hide_the_tests(tmp_path):
+    # f90nml, which simsopt needs, installs such a package.
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "__init__.py").touch()
+    path = os.pathsep.join([str(CHECKOUT), str(tmp_path)])
+    command = [sys.executable, "-P", "-c", "import tests; print(tests.__path__)"]
+    done = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == str([str(CHECKOUT / "tests")])
+
+
 def test_asv_installs_the_locked_versions():
     from asv.util import load_json
 
