@@ -106,16 +106,23 @@ def rounds(x):
     for k in range(12):
         x = jnp.sin(x) + jnp.roll(x, k)
     return x
+
+
+def steps(x):
 """
+OPTIMIZER += "".join(f"    x = jnp.sin(x) + jnp.roll(x, {k})\n" for k in range(12))
+OPTIMIZER += "    return x\n"
 
 
 @pytest.mark.cpu
-def test_a_loop_of_a_package_over_the_leaves_of_a_pytree_gets_no_advice():
+def test_a_package_gets_no_advice_for_loops_over_leaves_and_for_many_lines_without_a_loop():
     package: dict = {}
     exec(compile(OPTIMIZER, "/usr/lib/python3/site-packages/optimizer.py", "exec"), package)
     leaves = {f"w{n}": jnp.ones(n) for n in range(8, 20)}
     found = profiled(lambda leaves: package["update"](leaves), leaves)
     assert len(found.kernels) > 10 and not found.advice
+    # The same lines without a loop.
+    assert not profiled(lambda x: package["steps"](x), X).advice
     # A loop in a package over one array is advice for the line that calls it.
     (given,) = profiled(lambda x: package["rounds"](x), X).advice
     assert given.rule == "unrolled loop" and given.source.startswith(__file__)

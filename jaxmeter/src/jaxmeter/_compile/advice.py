@@ -114,15 +114,17 @@ def _unrolled(
     """Yield advice for each line that has many kernels and also many equations of one primitive.
 
     A long chain of equations that becomes one kernel gets no advice, because it compiles faster
-    than a loop. Equations from a package's loop over the leaves of a pytree are not counted.
+    than a loop. Equations from a package's loop over the leaves of a pytree are not counted. The
+    equations of each line of a package are counted separately, because a function of a package may
+    contain many lines with the same primitive.
     """
     kernels_count = Counter(kernel.source for kernel in kernels)
-    by_line: dict[str, Counter[str]] = defaultdict(Counter)
+    by_line: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
     for (called, primitive), count in equations.counts.items():
         if called.line not in equations.over_leaves:
-            by_line[called.author][primitive] += count
+            by_line[called.author][called.line, primitive] += count
     for source, counts in by_line.items():
-        (primitive, most), *_ = counts.most_common(1)
+        ((_, primitive), most), *_ = counts.most_common(1)
         if min(most, kernels_count[source]) < _REPEATS_COUNT:
             continue
         text = (
