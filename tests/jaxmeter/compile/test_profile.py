@@ -223,6 +223,22 @@ def test_an_array_in_a_jitted_function_of_a_package_is_used_at_the_line_that_cal
 
 
 @pytest.mark.cpu
+def test_generated_code_belongs_to_the_line_that_calls_it():
+    generated: dict = {"jnp": jnp}
+    exec(compile("def called(x): return jnp.sin(x @ x)", "<string>", "exec"), generated)
+
+    def calling(x):
+        return generated["called"](x)  # the line that calls generated code
+
+    found = profiled(calling, jnp.ones((300, 300)))
+    line = here("# the line that calls generated code")
+    assert {one.source for one in found.lines} == {line}
+    # If all code is generated, as in python -c, its own lines are shown.
+    (found,) = profiled(generated["called"], jnp.ones((300, 300))).lines
+    assert found.source == "<string>:1"
+
+
+@pytest.mark.cpu
 def test_constant_folding_has_its_line(profile):
     (folded,) = {row.source for row in profile.rows if row.stage == "constant folding"}
     assert folded == here("# the folded line")

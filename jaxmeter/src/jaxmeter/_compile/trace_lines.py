@@ -19,6 +19,7 @@ from jaxmeter._program.jaxprs import inner, sub_jaxprs
 from jaxmeter._program.places import (
     Place,
     author_place,
+    is_generated,
     is_over_leaves,
     owner,
     places_of_equation,
@@ -179,14 +180,17 @@ class Equations:
         belong to different lines of the user's code, the innermost line is returned.
         """
         lines = list(itertools.takewhile(lambda line: owner(line) != "jaxmeter", stack))
-        own = next((line for line in lines if owner(line) == "user"), "")
-        if own or not lines:
-            return own
-        calls = [line for line in lines if owner(line) == "package"]
+        if not lines:
+            return ""
+        own = [line for line in lines if owner(line) == "user"]
+        for line in own:
+            if not is_generated(line.rpartition(":")[0]):
+                return line
+        calls = [line for line in lines if owner(line) in ("package", "user")]
         chains = self._chains.get(lines[0], {})
         authors = {author for chain, author in chains.items() if _is_part(calls, chain)}
         authors = authors or set(chains.values())
-        return authors.pop() if len(authors) == 1 else lines[0]
+        return authors.pop() if len(authors) == 1 else (own or lines)[0]
 
 
 def _is_part(part: Iterable[str], chain: Iterable[str]) -> bool:

@@ -52,6 +52,11 @@ def owner(file: str) -> Literal["jaxmeter", "JAX", "package", "Python", "user"]:
     return "Python" if file.startswith(_STANDARD_LIBRARY) else "user"
 
 
+def is_generated(file: str) -> bool:
+    """Return whether a name such as ``<string>`` stands for code without a known source."""
+    return file.startswith("<") and not linecache.getlines(file)
+
+
 def user_places(places: Iterable[Place]) -> list[Place]:
     """Return the places in the user's code and in installed packages except JAX.
 
@@ -109,6 +114,11 @@ def places_of_frame(frame: FrameType | None) -> list[Place]:
 
 def author_place(places: Sequence[Place]) -> Place | None:
     """Return the innermost place in the user's code. If no place is in the user's code, return the
-    innermost place; return None if there are no places."""
-    own = (place for place in places if owner(place.file) == "user")
-    return next(own, places[0] if places else None)
+    innermost place; return None if there are no places.
+
+    A place in generated code, such as the constructor of a dataclass, is returned only if all
+    places in the user's code are generated, as in ``python -c``.
+    """
+    own = [place for place in places if owner(place.file) == "user"]
+    written = (place for place in own if not is_generated(place.file))
+    return next(written, (own or [*places, None])[0])
