@@ -71,6 +71,13 @@ def test_a_case_gives_options_and_the_first_call():
     assert further(report) == ("static value of n: 1 -> 2",)
 
 
+def test_padding_is_suggested_only_for_shapes_with_the_same_number_of_axes():
+    calls = [(jnp.ones((2, 3)),), (jnp.ones((2, 4)),), (jnp.ones(()),)]
+    *_, padded, other = jaxmeter.retraces(lambda x: x * 0.75, calls).calls
+    assert padded.causes[0].suggestion.startswith("pad x to one shape")
+    assert other.causes[0].suggestion == "give x the same number of axes in every call"
+
+
 def test_a_nested_function_of_the_same_name_does_not_count():
     def step(x):
         def step(y):

@@ -64,6 +64,8 @@ class Difference:
     @property
     def suggestion(self) -> str:
         """The suggested change that avoids the difference."""
+        if self.kind == "shape" and _axes_count(self.before) != _axes_count(self.now):
+            return f"give {self.argument or 'the argument'} the same number of axes in every call"
         return SUGGESTIONS[self.kind].format(argument=self.argument or "the argument")
 
     def __str__(self) -> str:
@@ -77,6 +79,11 @@ class Difference:
             case "option":
                 return f"option {self.argument}: {self.before} -> {self.now}"
         return f"{self.kind} of {self.argument}: {self.before} -> {self.now}"
+
+
+def _axes_count(shape: str) -> int:
+    """Return the number of axes in the text of a shape, such as ``(3,)``."""
+    return sum(bool(size.strip()) for size in shape.strip("()").split(","))
 
 
 UNKNOWN = Difference("unknown", "", "", "")
