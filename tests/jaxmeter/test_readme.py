@@ -9,6 +9,7 @@ import pytest
 
 import jaxmeter
 from jaxmeter._pytest.metered import Metered
+from vcjax._programs.compiled import enable_x64
 
 README = Path(__file__).parents[2] / "jaxmeter" / "README.md"
 
@@ -52,3 +53,14 @@ def test_the_examples_of_the_readme_run(tmp_path, monkeypatch, capsys):
     assert isinstance(record, jaxmeter.Record)
     assert (record.status, record.params) == ("ok", {"size": 2000})
     assert "captured" in capsys.readouterr().out
+
+
+@pytest.mark.cpu
+def test_the_readme_shows_what_the_first_example_prints(tmp_path, monkeypatch, capsys):
+    code = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)[0]
+    shown = re.findall(r"```text\n(.*?)```", README.read_text(), re.DOTALL)[0]
+    (tmp_path / "telescope.py").write_text(code)
+    monkeypatch.chdir(tmp_path)
+    with enable_x64(False):
+        exec(compile(code, str(tmp_path / "telescope.py"), "exec"), {"__name__": "telescope"})
+    assert capsys.readouterr().out == shown
