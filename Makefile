@@ -60,7 +60,7 @@ compare: env-report ## Compare vcjax with the C++ package, cold and in the stead
 	@$(RUN) -m studies compare
 
 situations: env-test ## Check jaxmeter on programs with known captured arrays, with the installed JAX
-	@$(RUN) -m studies situations
+	@$(RUN) -m studies situations --out results/situations
 
 workshop: env-report ## Check the workshop's exercises in order and show the next one
 	@$(RUN) -m workshop

@@ -106,3 +106,9 @@ def test_pip_gets_extras_and_a_version_only(monkeypatch, extras, jax):
         environment.EnvironmentProblem, match="cannot be the name of an extra|is not a version"
     ):
         environment.install(extras, [], jax)
+
+
+def test_make_situations_leaves_the_committed_rows_as_they_are(checkout):
+    done, arguments = make(checkout, "situations")
+    assert done.returncode == 0, done.stderr
+    assert arguments[arguments.index("--out") + 1] == "results/situations"
