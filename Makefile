@@ -107,7 +107,7 @@ hooks: env-test ## Install the checks as git hooks
 	@$(RUN) -m pip install --quiet pre-commit && $(RUN) -m pre_commit install
 
 clean: ## Remove environments, results and caches
-	rm -rf .venv .asv results build .pytest_cache .ruff_cache *.egg-info jaxmeter/src/*.egg-info
+	rm -rf .venv .asv results build jaxmeter/build .pytest_cache .ruff_cache *.egg-info jaxmeter/src/*.egg-info
 
 .PHONY: env-report env-test env-docs env-lock env-packages
 env-report:

@@ -112,3 +112,12 @@ def test_make_situations_leaves_the_committed_rows_as_they_are(checkout):
     done, arguments = make(checkout, "situations")
     assert done.returncode == 0, done.stderr
     assert arguments[arguments.index("--out") + 1] == "results/situations"
+
+
+def test_make_clean_removes_the_build_folders_of_both_packages(checkout):
+    for folder in ("build/lib", "jaxmeter/build/lib"):
+        (checkout / folder).mkdir(parents=True)
+    done, _ = make(checkout, "clean")
+    assert done.returncode == 0, done.stderr
+    assert not (checkout / "build").exists()
+    assert not (checkout / "jaxmeter/build").exists()
