@@ -47,7 +47,7 @@ def measure_operations(
         remove_unusable(side, digest)
         with _file_errors_printed():
             if count := take_kept(kept / digest, side, only):
-                print(f"{SUITE}: {count} records of the same code are reused", flush=True)
+                print(f"{SUITE}: records of the same code that are reused: {count}", flush=True)
     _work(side, only, workers_count=WORKERS_COUNT)
     # Compute the digest again: somebody may have edited the benchmarks in the meantime.
     if kept is not None and code_digest(*code) == digest:

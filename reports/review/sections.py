@@ -102,7 +102,8 @@ def sections(review: Review) -> Iterator[Section]:
     yield from _not_compared(review)
     if review.findings:
         table = _findings_table(review.findings, "everything", "Every metric of every case")
-        lead = f"{len(review.findings)} numbers of {review.compared_count} cases."
+        numbers = counted(len(review.findings), "number")
+        lead = f"{numbers} of {counted(review.compared_count, 'case')}."
         yield Section("everything", "All numbers", lead, tables=(table,))
 
 

@@ -9,7 +9,7 @@ from jaxmeter import Criteria
 from reports.document.markdown import escaped, escaped_html
 from reports.review import review_markdown
 from reports.review.output import MAX_CHARACTERS
-from reports.review.sections import times_figure
+from reports.review.sections import sections, times_figure
 from tests.reports import made_up
 from tests.reports.review.pairs import CLOSURE, HEAD, part, reviewed
 
@@ -93,3 +93,11 @@ def test_the_dashed_lines_of_the_figure_are_the_minimum_effect(pair):
     low, high = (float(line.split('x1="')[1].split('"')[0]) for line in dashed)
     one = float(svg.split(">1.00<")[0].rsplit('x="', 1)[1].split('"')[0])
     assert math.isclose((one - low) / (high - one), 0.8, rel_tol=0.02)  # 1 - 1/1.25 over 0.25
+
+
+def test_the_number_of_cases_agrees_with_its_noun(pair):
+    review = reviewed(pair.write(rounds=1))
+    findings = [f for f in review.findings if f.case == CLOSURE and not (f.only_at or f.pooled)]
+    review = dataclasses.replace(review, findings=tuple(findings))
+    (lead,) = [section.lead for section in sections(review) if section.title == "All numbers"]
+    assert lead == f"{len(findings)} numbers of 1 case."
