@@ -88,7 +88,7 @@ def test_of_its_own(jaxmeter):
             "jaxmeter: captured_bytes of step is 512, above its budget of 100",
             "  *weights*",
             "jaxmeter: traces of step is 2, above its budget of 1",
-            "  shape of x: * -> (8, 2): pad x to one shape*",
+            "  shape of x: * -> (8, 2): give x the same number of axes in every call",
             "jaxmeter: hlo_instructions_count of step is *, above its budget of 0",
         ]
     )
