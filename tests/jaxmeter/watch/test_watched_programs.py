@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 
+import jax
 import pytest
 
 import jaxmeter
@@ -228,7 +229,11 @@ def test_the_cache_is_measured_and_each_miss_has_its_reason(plain, capfd):
     programs = {one.id: one for one in found.programs}
     assert programs["same#1"].is_hit
     assert programs["stamped#1"].reason.startswith("the cache key changed, because the program")
-    assert programs["printing#1"].reason.startswith("it uses host callbacks")
+    printing = programs["printing#1"]
+    if jax.__version_info__ >= (0, 11):  # these versions store programs with host callbacks
+        assert printing.is_hit
+    else:
+        assert printing.reason.startswith("it uses host callbacks")
     assert found.stored_count >= 2 and found.stored_bytes > 0
     assert "export JAX_COMPILATION_CACHE_DIR" in capfd.readouterr().err
     assert sorted(os.listdir(plain)) == ["cached.py", "found.json"]

@@ -59,18 +59,16 @@ class Sampler:
         if not _may_sample():
             yield
             return
-        ended, interval = threading.Event(), sys.getswitchinterval()
-        thread = threading.Thread(target=_request_samples, args=(ended,), daemon=True)
+        requests, interval = started_requests(), sys.getswitchinterval()
         self._last = time.perf_counter()
         signal.signal(_SIGNAL, self._sample)
         try:
             sys.setswitchinterval(_SWITCH_SECONDS)
-            thread.start()
+            requests.wanted.set()
             try:
                 yield
             finally:
-                ended.set()
-                thread.join()
+                requests.end()
         finally:
             sys.setswitchinterval(interval)
             signal.signal(_SIGNAL, signal.SIG_DFL)
@@ -90,9 +88,40 @@ def _may_sample() -> bool:
     return signal.getsignal(_SIGNAL) is signal.SIG_DFL
 
 
-def _request_samples(ended: threading.Event) -> None:
-    while not ended.wait(_INTERVAL_SECONDS):
-        _thread.interrupt_main(_SIGNAL)
+class _Requests(threading.Thread):
+    """A thread that requests samples while they are wanted."""
+
+    def __init__(self) -> None:
+        super().__init__(name="jaxmeter samples", daemon=True)
+        self.wanted, self._lock = threading.Event(), threading.Lock()
+
+    def run(self) -> None:
+        while True:
+            self.wanted.wait()
+            time.sleep(_INTERVAL_SECONDS)
+            with self._lock:
+                if self.wanted.is_set():
+                    _thread.interrupt_main(_SIGNAL)
+
+    def end(self) -> None:
+        """Request no more samples; when this call returns, no request is under way."""
+        with self._lock:
+            self.wanted.clear()
+
+
+_requests: list[_Requests] = []
+
+
+def started_requests() -> _Requests:
+    """Return the thread that requests samples; start the thread if it is not running.
+
+    From Python 3.12 on, no thread can start while a process ends. A process that makes profiles
+    while it ends must therefore start this thread earlier. A forked process has no other threads.
+    """
+    if not (_requests and _requests[0].is_alive()):
+        _requests[:] = [_Requests()]
+        _requests[0].start()
+    return _requests[0]
 
 
 class Called(NamedTuple):

@@ -135,9 +135,11 @@ class Slowest:
 
     def __init__(self, count: int) -> None:
         # The profiler is slow to import. It is imported now, because some modules cannot be
-        # imported when the process ends.
+        # imported when the process ends, and no thread can start then.
         from jaxmeter._compile.profile import compile_profile
+        from jaxmeter._compile.trace_lines import started_requests
 
+        started_requests()
         self._compile_profile = compile_profile
         self._count = count
         self._kept: dict[tuple[str, str], tuple[float, float, Case]] = {}
