@@ -97,8 +97,8 @@ style: env-test
 pyright:
 	@$(RUN) -m pyright --pythonpath $(RUN)
 
-pytest: # three workers on two cores, because some tests wait for processes that hang
-	@$(RUN) -m pytest -n 3 --dist worksteal
+pytest: # with three workers on two cores, collecting the tests takes more time than waiting saves
+	@$(RUN) -m pytest -n 2 --dist worksteal
 
 lock: env-lock ## Write the installed versions to locks/, so that new environments get these versions
 	@$(RUN) tools/environment.py --write-lock
