@@ -97,7 +97,7 @@ style: env-test
 pyright:
 	@$(RUN) -m pyright --pythonpath $(RUN)
 
-pytest: # with three workers on two cores, collecting the tests takes more time than waiting saves
+pytest: # a third worker on two cores saves no time, because each worker collects all tests
 	@$(RUN) -m pytest -n 2 --dist worksteal
 
 lock: env-lock ## Write the installed versions to locks/, so that new environments get these versions

@@ -4,7 +4,6 @@ source line."""
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import math
 import re
@@ -12,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from jaxmeter._program.source_lines import TABLES, SourceLines, first, unescaped
 from jaxmeter._records.argument_types import checking_types
 from jaxmeter._records.files import TEXT_BYTES, file_errors, read_file
 from jaxmeter.errors import JaxmeterError
@@ -30,22 +30,13 @@ _CALLS = re.compile(r"(?:calls=|to_apply=|body=|called_computations=\{)%?([\w.\-
 _KIND = re.compile(r"kind=(\w+)")
 _CALL_TARGET = re.compile(r'custom_call_target="([^"]+)"')
 _OP_NAME = re.compile(r'op_name="((?:[^"\\]|\\.)*)"')
-_ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
 _OUTERMOST_JIT = re.compile(r"^jit\([^()]*\)/")
 _LAYOUT = re.compile(r"\{[^{}]*\}|/\*[^*]*\*/")
 _ARRAY = re.compile(r"(?P<dtype>[a-z]\w*)\[(?P<shape>[\d,<=\s]*)\]")
 _NUMBER = re.compile(r"\d+")
+_ENTRY = re.compile(r"^(\d{1,18}) (.*)$")
 _LARGEST_ARRAY_BYTES = 2**60
 _ORIGIN_STEPS_COUNT = 1000  # operands to search for each op_name; few programs need more
-
-# Before JAX 0.8, source lines are in the metadata. Since then, they are in tables before the
-# computations.
-_SOURCE = re.compile(r'source_file="([^"]*)"(?: source_line=(\d+))?')
-_FRAME = re.compile(r"stack_frame_id=(\d{1,18})\b")
-_TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
-_ENTRY = re.compile(r"^(\d{1,18}) (.*)$")
-_FIELD = re.compile(r"(\w+)=(\d{1,18})\b")
-_STACK_LINES_COUNT_LIMIT = 100  # JAX gives ten lines by default
 
 MOVING_OPCODES = frozenset(
     ("parameter", "constant", "bitcast", "tuple", "get-tuple-element", "broadcast", "copy")
@@ -103,7 +94,7 @@ class Instruction:
 
 def instructions(text: str) -> Iterator[Instruction]:
     """Yield the instructions in the text of an HLO module, in order."""
-    lines = _Lines()
+    lines = SourceLines()
     table = computation = ""
     for line in text.splitlines():
         match = _INSTRUCTION.match(line) if computation else None
@@ -117,7 +108,7 @@ def instructions(text: str) -> Iterator[Instruction]:
             lines.tables[table][int(entry[1])] = entry[2]
 
 
-def _instruction(match: re.Match[str], computation: str, lines: _Lines) -> Instruction:
+def _instruction(match: re.Match[str], computation: str, lines: SourceLines) -> Instruction:
     rest, _, metadata = match["rest"].partition(", metadata={")
     end = _ARGUMENTS_END.search(rest)
     arguments, attributes = (rest, "") if end is None else (rest[: end.start()], rest[end.end() :])
@@ -128,70 +119,12 @@ def _instruction(match: re.Match[str], computation: str, lines: _Lines) -> Instr
         computation=computation,
         is_root=match["root"] is not None,
         arguments=arguments,
-        calls=_first(_CALLS, attributes),
-        fusion_kind=_first(_KIND, attributes) if match["opcode"] == "fusion" else "",
-        call_target=_first(_CALL_TARGET, attributes),
-        op_name=_unescaped(_OUTERMOST_JIT.sub("", _first(_OP_NAME, metadata))),
+        calls=first(_CALLS, attributes),
+        fusion_kind=first(_KIND, attributes) if match["opcode"] == "fusion" else "",
+        call_target=first(_CALL_TARGET, attributes),
+        op_name=unescaped(_OUTERMOST_JIT.sub("", first(_OP_NAME, metadata))),
         stack=lines.stack(metadata),
     )
-
-
-def _first(pattern: re.Pattern[str], text: str) -> str:
-    match = pattern.search(text)
-    return "" if match is None else match[1]
-
-
-def _unescaped(text: str) -> str:
-    """Return a text without XLA's escapes: a backslash before a quotation mark, and three octal
-    digits for each byte of a character that is not ASCII."""
-    escaped = _ESCAPE.sub(
-        lambda match: bytes([int(match[1], 8) & 255]) if len(match[1]) == 3 else match[1],
-        text.encode(errors="replace"),
-    )
-    return escaped.decode(errors="replace")
-
-
-class _Lines:
-    """The tables of source lines in the text of an HLO module."""
-
-    def __init__(self) -> None:
-        self.tables: dict[str, dict[int, str]] = {name: {} for name in _TABLES}
-        self._stacks: dict[int, tuple[str, ...]] = {}
-
-    def stack(self, metadata: str) -> tuple[str, ...]:
-        """Return the source lines of the calls that led to an instruction with this metadata, the
-        innermost call first; empty if no line is known."""
-        direct = _SOURCE.search(metadata)
-        if direct is not None:
-            return (_unescaped(f"{direct[1]}:{direct[2] or 0}"),)
-        frame = int(_first(_FRAME, metadata) or 0)
-        if frame not in self._stacks:
-            self._stacks[frame] = tuple(self._calls(frame))
-        return self._stacks[frame]
-
-    def _calls(self, frame: int) -> Iterator[str]:
-        for _ in range(_STACK_LINES_COUNT_LIMIT):
-            fields = _fields(self.tables["StackFrames"].get(frame, ""))
-            place = _fields(self.tables["FileLocations"].get(fields.get("file_location_id", 0), ""))
-            file = self.tables["FileNames"].get(place.get("file_name_id", 0), "").strip('"')
-            if not file:
-                return
-            yield _unescaped(f"{file}:{place.get('line', 0)}")
-            parent = fields.get("parent_frame_id", 0) - self._offset
-            if not 0 < parent < frame:  # a frame comes after its caller
-                return
-            frame = parent
-
-    @functools.cached_property
-    def _offset(self) -> int:
-        """1 if the table has the number of a frame's caller plus one, as XLA writes it; else 0. The
-        first frame has no caller, so a frame that names itself shows that one was added."""
-        frames = self.tables["StackFrames"].items()
-        return int(any(_fields(text).get("parent_frame_id") == frame for frame, text in frames))
-
-
-def _fields(text: str) -> dict[str, int]:
-    return {name: int(number) for name, number in _FIELD.findall(text)}
 
 
 def _array_bytes(match: re.Match[str]) -> int:
@@ -338,7 +271,7 @@ def named_scopes(op_name: str) -> str:
 
 def module_name(text: str) -> str:
     """Return the name of an HLO module; empty if the text is not an HLO module."""
-    return _first(_MODULE, text)
+    return first(_MODULE, text)
 
 
 @checking_types
@@ -368,7 +301,7 @@ _XLA_FINGERPRINT = re.compile(
     r',? ?frontend_attributes=\{fingerprint_before_lhs="\w*"\}'
     r'|fingerprint_before_lhs="\w*",|,fingerprint_before_lhs="\w*"'
 )
-_TABLES_TEXT = re.compile(rf"^(?:{'|'.join(_TABLES)})\n(?:.+\n)*", re.MULTILINE)
+_TABLES_TEXT = re.compile(rf"^(?:{'|'.join(TABLES)})\n(?:.+\n)*", re.MULTILINE)
 # The signature of a computation repeats its parameters and its root.
 _SIGNATURE = re.compile(r"^((?:ENTRY )?%[\w.\-]+) \(.*\{$", re.MULTILINE)
 
